@@ -1,0 +1,5 @@
+//! The function `dispatch`: from a published post to the followers who should see it.
+
+pub mod handler;
+
+pub use handler::App;

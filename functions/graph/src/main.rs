@@ -1,0 +1,21 @@
+//! Wires the function `graph`.
+
+use aws_lambda_events::sqs::SqsEvent;
+use fanfold_graph::{App, handler};
+use fanfold_store::sqs::batch;
+use fanfold_store::{Config, aws, clock, log};
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    log::init();
+    let app = App::new(&aws::sdk_config().await, &Config::from_env())
+        .inspect_err(|error| tracing::error!(%error, "the function cannot start"))?;
+    let app = &app;
+    let handle = async |event: LambdaEvent<SqsEvent>| {
+        let each =
+            async |message| handler::bring_in_line(app, &message, clock::now_ms()).await.map(drop);
+        Ok::<_, Error>(batch::run(event.payload, each).await)
+    };
+    lambda_runtime::run(service_fn(handle)).await
+}

@@ -1,0 +1,5 @@
+//! The function `sweep`: drops feeds that nobody reads.
+
+pub mod handler;
+
+pub use handler::App;

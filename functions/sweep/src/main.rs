@@ -1,0 +1,19 @@
+//! Wires the function `sweep`.
+
+use fanfold_store::{Config, clock, log};
+use fanfold_sweep::{App, handler};
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::Value;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    log::init();
+    let app = App::new(&Config::from_env())
+        .inspect_err(|error| tracing::error!(%error, "the function cannot start"))?;
+    let app = &app;
+    // what the schedule sends does not matter
+    let handle = async |_: LambdaEvent<Value>| -> Result<_, Error> {
+        Ok(handler::sweep(app, clock::now_ms()).await?)
+    };
+    lambda_runtime::run(service_fn(handle)).await
+}

@@ -1,0 +1,109 @@
+//! Every bound of the system. What can be set per deployment says so; the rest is fixed.
+
+/// Characters of a post, as a person counts them (grapheme clusters).
+pub const TEXT_GRAPHEMES_MAX: usize = 500;
+/// A grapheme cluster has no bound of its own, so the bytes have one.
+pub const TEXT_BYTES_MAX: usize = 4 * 1024;
+pub const HANDLE_CHARS_MAX: usize = 30;
+pub const NAME_GRAPHEMES_MAX: usize = 50;
+pub const NAME_BYTES_MAX: usize = 400;
+/// A request body: the longest text with every byte escaped, and the braces around it.
+pub const BODY_BYTES_MAX: usize = 32 * 1024;
+pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
+pub const CURSOR_CHARS_MAX: usize = 200;
+
+pub const PAGE_ITEMS_DEFAULT: usize = 20;
+pub const PAGE_ITEMS_MAX: usize = 100;
+/// Rounds in which a page may replace entries whose post is gone. A feed holds `FEED_CAP_MAX`
+/// entries at most and a pull leaves deleted posts out, so this is never met in practice.
+pub const PAGE_ROUNDS_MAX: usize = 64;
+
+/// Members of a feed before it is trimmed (setting `FEED_CAP`). With the floor it stays below the
+/// 128 entries up to which a server with default settings keeps a compact list.
+pub const FEED_CAP_DEFAULT: usize = 120;
+pub const FEED_CAP_MIN: usize = 10;
+pub const FEED_CAP_MAX: usize = 2_000;
+/// Buckets of a deployment (setting `BUCKETS`, fixed for its life).
+pub const BUCKETS_DEFAULT: u16 = 256;
+/// After this a feed that nobody reads is dropped (setting `INACTIVE_AFTER`, seconds).
+pub const INACTIVE_AFTER_S_DEFAULT: u64 = 7 * 24 * 3600;
+/// A read moves the due time of a feed's expiry no more often than this.
+pub const TOUCH_EVERY_MS: u64 = 30_000;
+
+/// Users that one user may follow: a rebuild asks each of them.
+pub const FOLLOWING_MAX: u64 = 5_000;
+/// Followers that share one partition before the next ones go to another.
+pub const FOLLOWERS_PER_SHARD: u64 = 25_000;
+pub const FOLLOWER_SHARDS_MAX: u16 = 1024;
+/// Follower rows read at once.
+pub const FOLLOWERS_PER_QUERY: i32 = 5_000;
+
+/// Followers in one chunk; an audience up to this size is pushed by dispatch itself.
+pub const CHUNK_FOLLOWERS_DEFAULT: usize = 1_000;
+/// 8 bytes a follower, base64: 107 KiB, well below the 256 KiB of an SQS message.
+pub const CHUNK_FOLLOWERS_MAX: usize = 10_000;
+/// What SQS takes in one call.
+pub const SEND_BATCH_MAX: usize = 10;
+pub const SEND_BATCH_BYTES_MAX: usize = 250 * 1024;
+/// What DynamoDB takes in one BatchGetItem.
+pub const BATCH_GET_MAX: usize = 100;
+/// Posts that a query of an author's posts looks at, at the least: deleted ones may be among them.
+pub const QUERY_ITEMS_MIN: usize = 25;
+/// Pages of one such query; after that the reader goes on from where it got to.
+pub const QUERY_PAGES_MAX: usize = 20;
+/// Tries of a call that answers "some of it, again please", and of a conflicting transaction.
+pub const TRIES_MAX: u32 = 8;
+/// Calls under way at once within one invocation.
+pub const CONCURRENCY: usize = 32;
+
+/// How long a change of a relation is remembered in Valkey. Older messages ask DynamoDB.
+pub const REL_KEPT_MS: u64 = 3_600_000;
+/// How long the row of an ended relation stays, so that the next change is later than it.
+pub const RELATION_TOMBSTONE_KEPT_S: u64 = 2 * 24 * 3600;
+/// How long a deleted post's tombstone stays: longer than any message lives (14 days).
+pub const POST_TOMBSTONE_KEPT_S: u64 = 30 * 24 * 3600;
+pub const IDEMPOTENCY_KEPT_S: u64 = 24 * 3600;
+/// An event goes out before its commit. What is not committed after this long never will be:
+/// longer than a writer can live.
+pub const COMMIT_GRACE_MS: u64 = 60_000;
+/// Looks at a commit that is on its way, 20 to 320 ms apart, before the event goes back.
+pub const LOOKS_MAX: u32 = 5;
+
+/// A rebuild may work this long before another may take over.
+pub const REBUILD_LEASE_MS: u64 = 10_000;
+/// Feeds that one run of the sweep drops.
+pub const SWEEP_FEEDS_MAX: usize = 50_000;
+pub const SWEEP_BATCH: usize = 200;
+
+// A feed with its floor, its pending floor and the entry that sets off a trim stays a compact list.
+const _: () = assert!(FEED_CAP_DEFAULT + 3 <= 128 && trim_to(FEED_CAP_MIN) > 0);
+// The largest chunk, base64, fits a message.
+const _: () = assert!(CHUNK_FOLLOWERS_MAX * 8 * 4 / 3 + 300 < SEND_BATCH_BYTES_MAX);
+
+/// Where a trim cuts back to: a block, so that it is paid once in many pushes.
+pub const fn trim_to(cap: usize) -> usize {
+    cap * 4 / 5
+}
+
+/// The partitions that an author with this many followers should be spread over.
+pub fn follower_shards(followers: u64) -> u16 {
+    let shards = (followers / FOLLOWERS_PER_SHARD + 1).next_power_of_two();
+    shards.min(u64::from(FOLLOWER_SHARDS_MAX)) as u16
+}
+
+/// The partition of a new follower. Other bits of the hash than the bucket's, so each partition
+/// has followers of every bucket.
+pub fn follower_shard(follower: crate::UserId, shards: u16) -> u16 {
+    ((follower.0 >> 32) % u64::from(shards.max(1))) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_grow_with_the_audience_and_never_shrink() {
+        assert_eq!([0, 24_999, 25_000, 50_000, 1_000_000].map(follower_shards), [1, 1, 2, 4, 64]);
+        assert_eq!(follower_shards(u64::MAX / 2), FOLLOWER_SHARDS_MAX);
+    }
+}

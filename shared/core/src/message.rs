@@ -1,0 +1,155 @@
+//! The bodies on the queues. Each carries its version; a body of another version or kind is
+//! refused by name. Facts are in the past tense, orders imperative.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::{PostId, UserId};
+
+/// On `post-events`. Sent before the post is committed; whoever takes it looks for the post.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PostPublished {
+    #[serde(rename = "type")]
+    pub kind: PostPublishedKind,
+    pub v: Version<1>,
+    pub post: PostId,
+}
+
+/// On `chunks`: push this post to these followers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeliverChunk {
+    #[serde(rename = "type")]
+    pub kind: DeliverChunkKind,
+    pub v: Version<1>,
+    pub post: PostId,
+    /// When the followers were read: what changed since then is known to Valkey for a while.
+    pub cut_at_ms: u64,
+    /// In bucket order, 8 bytes each, base64.
+    #[serde(serialize_with = "pack", deserialize_with = "unpack")]
+    pub followers: Vec<UserId>,
+}
+
+/// On `graph-events`. Sent before the change is committed; whoever takes it reads the relation
+/// as it is by then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationChanged {
+    #[serde(rename = "type")]
+    pub kind: RelationChangedKind,
+    pub v: Version<1>,
+    pub follower: UserId,
+    pub author: UserId,
+    pub changed_at_ms: u64,
+}
+
+impl PostPublished {
+    pub fn new(post: PostId) -> Self {
+        Self { kind: PostPublishedKind::PostPublished, v: Version, post }
+    }
+}
+
+impl DeliverChunk {
+    pub fn new(post: PostId, cut_at_ms: u64, followers: Vec<UserId>) -> Self {
+        Self { kind: DeliverChunkKind::DeliverChunk, v: Version, post, cut_at_ms, followers }
+    }
+}
+
+impl RelationChanged {
+    pub fn new(follower: UserId, author: UserId, changed_at_ms: u64) -> Self {
+        Self {
+            kind: RelationChangedKind::RelationChanged,
+            v: Version,
+            follower,
+            author,
+            changed_at_ms,
+        }
+    }
+}
+
+/// A text that must be the message's own name.
+macro_rules! kinds {
+    ($($kind:ident $name:ident),*) => {$(
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $kind {
+            $name,
+        }
+    )*};
+}
+
+kinds!(PostPublishedKind PostPublished, DeliverChunkKind DeliverChunk, RelationChangedKind RelationChanged);
+
+/// A number that must be `N`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version<const N: u32>;
+
+impl<const N: u32> Serialize for Version<N> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(N)
+    }
+}
+
+impl<'de, const N: u32> Deserialize<'de> for Version<N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u32::deserialize(deserializer)? {
+            v if v == N => Ok(Version),
+            v => Err(de::Error::custom(format_args!("version {v} where {N} is known"))),
+        }
+    }
+}
+
+fn pack<S: Serializer>(users: &[UserId], serializer: S) -> Result<S::Ok, S::Error> {
+    let bytes: Vec<u8> = users.iter().flat_map(|u| u.0.to_be_bytes()).collect();
+    serializer.serialize_str(&STANDARD_NO_PAD.encode(bytes))
+}
+
+fn unpack<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<UserId>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let bytes = STANDARD_NO_PAD.decode(text).map_err(de::Error::custom)?;
+    let (users, rest) = bytes.as_chunks::<8>();
+    if !rest.is_empty() {
+        return Err(de::Error::custom("followers are not 8 bytes each"));
+    }
+    Ok(users.iter().map(|u| UserId(u64::from_be_bytes(*u))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_have_the_form_that_is_on_the_queues() {
+        let post: PostId = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
+        let event = r#"{"type":"PostPublished","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}"#;
+        assert_eq!(serde_json::to_string(&PostPublished::new(post)).unwrap(), event);
+        let chunk = DeliverChunk::new(post, 5, vec![UserId(1), UserId(2)]);
+        let text = r#"{"type":"DeliverChunk","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","cut_at_ms":5,"followers":"AAAAAAAAAAEAAAAAAAAAAg"}"#;
+        assert_eq!(serde_json::to_string(&chunk).unwrap(), text);
+        assert_eq!(serde_json::from_str::<DeliverChunk>(text).unwrap(), chunk);
+        let change = RelationChanged::new(UserId(1), UserId(2), 9);
+        let text = r#"{"type":"RelationChanged","v":1,"follower":"0000000000000001","author":"0000000000000002","changed_at_ms":9}"#;
+        assert_eq!(serde_json::to_string(&change).unwrap(), text);
+    }
+
+    #[test]
+    fn a_body_of_another_kind_or_version_is_refused_by_name() {
+        let post = r#""post":"01ARZ3NDEKTSV4RRFFQ69G5FAV""#;
+        for (body, reason) in [
+            (format!(r#"{{"type":"DeliverChunk","v":1,{post}}}"#), "DeliverChunk"),
+            (format!(r#"{{"type":"PostPublished","v":2,{post}}}"#), "version 2"),
+            (format!(r#"{{"type":"PostPublished",{post}}}"#), "`v`"),
+            (r#"{"type":"PostPublished","v":1,"post":"x"}"#.to_owned(), "ULID"),
+        ] {
+            let error = serde_json::from_str::<PostPublished>(&body).unwrap_err();
+            assert!(error.to_string().contains(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn followers_that_do_not_divide_are_refused() {
+        let body = r#"{"type":"DeliverChunk","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","cut_at_ms":5,"followers":"AAAA"}"#;
+        assert!(serde_json::from_str::<DeliverChunk>(body).is_err());
+    }
+}

@@ -1,0 +1,105 @@
+//! Settings, read from the environment once, when a function starts. An error names the setting.
+
+use std::collections::HashMap;
+
+use fanfold_core::limits;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    #[error("the setting {0} is missing")]
+    Missing(&'static str),
+    #[error("the setting {name} is {value:?}: it takes {takes}")]
+    Bad { name: &'static str, value: String, takes: String },
+}
+
+/// The environment of the function. Each store takes from it what it needs, so a function only
+/// has to be given what it uses.
+#[derive(Debug, Clone, Default)]
+pub struct Config(HashMap<String, String>);
+
+/// How feeds are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeedSettings {
+    pub redis_url: String,
+    pub buckets: u16,
+    pub cap: usize,
+    pub inactive_after_s: u64,
+}
+
+impl Config {
+    pub fn from_env() -> Self {
+        Self(std::env::vars().collect())
+    }
+
+    pub fn from_pairs<K: Into<String>, V: Into<String>>(
+        pairs: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        Self(pairs.into_iter().map(|(k, v)| (k.into(), v.into())).collect())
+    }
+
+    pub fn text(&self, name: &'static str) -> Result<String, ConfigError> {
+        match self.0.get(name).map(|value| value.trim()) {
+            None | Some("") => Err(ConfigError::Missing(name)),
+            Some(value) => Ok(value.to_owned()),
+        }
+    }
+
+    pub fn number(
+        &self,
+        name: &'static str,
+        default: u64,
+        allowed: std::ops::RangeInclusive<u64>,
+    ) -> Result<u64, ConfigError> {
+        let Ok(value) = self.text(name) else { return Ok(default) };
+        match value.parse() {
+            Ok(number) if allowed.contains(&number) => Ok(number),
+            _ => {
+                let takes = format!("a whole number from {} to {}", allowed.start(), allowed.end());
+                Err(ConfigError::Bad { name, value, takes })
+            }
+        }
+    }
+
+    pub fn feeds(&self) -> Result<FeedSettings, ConfigError> {
+        let cap = (limits::FEED_CAP_MIN as u64)..=(limits::FEED_CAP_MAX as u64);
+        let buckets = self.number("BUCKETS", limits::BUCKETS_DEFAULT.into(), 1..=16_384)?;
+        Ok(FeedSettings {
+            redis_url: self.text("REDIS_URL")?,
+            buckets: buckets as u16,
+            cap: self.number("FEED_CAP", limits::FEED_CAP_DEFAULT as u64, cap)? as usize,
+            inactive_after_s: self.number(
+                "INACTIVE_AFTER",
+                limits::INACTIVE_AFTER_S_DEFAULT,
+                1..=31_536_000,
+            )?,
+        })
+    }
+
+    pub fn chunk_followers(&self) -> Result<usize, ConfigError> {
+        let allowed = 1..=(limits::CHUNK_FOLLOWERS_MAX as u64);
+        let default = limits::CHUNK_FOLLOWERS_DEFAULT as u64;
+        Ok(self.number("CHUNK_FOLLOWERS", default, allowed)? as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_setting_and_what_it_takes() {
+        let missing = Config::default().feeds().unwrap_err();
+        assert_eq!(missing.to_string(), "the setting REDIS_URL is missing");
+        for (name, value) in [("FEED_CAP", "5"), ("BUCKETS", "0"), ("INACTIVE_AFTER", "7 days")] {
+            let config = Config::from_pairs([("REDIS_URL", "redis://x"), (name, value)]);
+            let error = config.feeds().unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("whole number"), "{error}");
+        }
+    }
+
+    #[test]
+    fn defaults_are_the_documented_ones() {
+        let feeds = Config::from_pairs([("REDIS_URL", "redis://x")]).feeds().unwrap();
+        assert_eq!((feeds.buckets, feeds.cap, feeds.inactive_after_s), (256, 120, 604_800));
+    }
+}

@@ -1,0 +1,278 @@
+//! Profiles, handles and counters.
+
+use std::collections::HashMap;
+
+use aws_config::SdkConfig;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::builders::UpdateBuilder;
+use aws_sdk_dynamodb::types::{Delete, Put, Update};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use fanfold_core::UserId;
+use fanfold_core::id::Identity;
+use fanfold_core::limits::TRIES_MAX;
+use serde::{Deserialize, Serialize};
+
+use super::retry::pause;
+use super::transact::{Outcome, delete_item, put_item, transact, update_item};
+use super::{Item, batch, number, read, text, write};
+use crate::config::{Config, ConfigError};
+use crate::error::StoreError;
+use crate::http::UserRef;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    pub id: UserId,
+    pub handle: String,
+    pub name: String,
+    pub posts: u64,
+    pub followers: u64,
+    pub following: u64,
+    /// The partitions that the followers are spread over.
+    pub follower_shards: u16,
+    identity: String,
+}
+
+impl Profile {
+    /// Whether this profile was made by this identity: two may share a [`UserId`].
+    pub fn is_of(&self, identity: &Identity) -> bool {
+        self.identity == identity_text(identity)
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum ProfilePut {
+    Created(Profile),
+    Changed(Profile),
+    HandleTaken,
+    /// Somebody else with the same id has a profile.
+    IdentityClash,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ProfileItem {
+    pk: String,
+    v: u32,
+    user: UserId,
+    identity: String,
+    handle: String,
+    name: String,
+    posts: u64,
+    followers: u64,
+    following: u64,
+    follower_shards: u16,
+}
+
+#[derive(Serialize, Deserialize)]
+struct HandleItem {
+    pk: String,
+    v: u32,
+    user: UserId,
+}
+
+impl From<ProfileItem> for Profile {
+    fn from(item: ProfileItem) -> Self {
+        Self {
+            id: item.user,
+            handle: item.handle,
+            name: item.name,
+            posts: item.posts,
+            followers: item.followers,
+            following: item.following,
+            follower_shards: item.follower_shards,
+            identity: item.identity,
+        }
+    }
+}
+
+#[derive(Clone)]
+pub struct UserStore {
+    client: Client,
+    table: String,
+}
+
+impl UserStore {
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
+        Ok(Self { client: Client::new(sdk), table: config.text("USERS_TABLE")? })
+    }
+
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    pub async fn profile(&self, user: UserId) -> Result<Option<Profile>, StoreError> {
+        let doing = "reading a profile";
+        let item = self.get(doing, profile_pk(user)).await?;
+        Ok(item.map(|item| read::<ProfileItem>(doing, item)).transpose()?.map(Profile::from))
+    }
+
+    pub async fn by_handle(&self, handle: &str) -> Result<Option<Profile>, StoreError> {
+        let doing = "looking up a handle";
+        let Some(item) = self.get(doing, handle_pk(handle)).await? else { return Ok(None) };
+        let owner: HandleItem = read(doing, item)?;
+        let profile = self.profile(owner.user).await?;
+        // a handle that was given up between the two reads names nobody
+        Ok(profile.filter(|profile| profile.handle == handle))
+    }
+
+    pub async fn find(&self, user: &UserRef) -> Result<Option<Profile>, StoreError> {
+        match user {
+            UserRef::Id(id) => self.profile(*id).await,
+            UserRef::Handle(handle) => self.by_handle(handle).await,
+        }
+    }
+
+    pub async fn profiles(&self, users: &[UserId]) -> Result<HashMap<UserId, Profile>, StoreError> {
+        let doing = "reading profiles";
+        let mut users = users.to_vec();
+        users.sort_unstable();
+        users.dedup();
+        let keys = users.into_iter().map(|user| pk(profile_pk(user))).collect();
+        let mut profiles = HashMap::new();
+        for item in batch::get_all(&self.client, &self.table, doing, keys).await? {
+            let item: ProfileItem = read(doing, item)?;
+            profiles.insert(item.user, item.into());
+        }
+        Ok(profiles)
+    }
+
+    /// Makes or changes the caller's profile; profile and handle change together.
+    pub async fn put_profile(
+        &self,
+        identity: &Identity,
+        handle: &str,
+        name: &str,
+    ) -> Result<ProfilePut, StoreError> {
+        let doing = "storing a profile";
+        for tried in 0..TRIES_MAX {
+            let old = self.profile(identity.user()).await?;
+            if old.as_ref().is_some_and(|old| !old.is_of(identity)) {
+                return Ok(ProfilePut::IdentityClash);
+            }
+            let items = self.profile_items(doing, old.as_ref(), identity, handle, name)?;
+            match transact(&self.client, doing, items).await? {
+                Outcome::Done => {}
+                outcome if outcome.refused(1) => return Ok(ProfilePut::HandleTaken),
+                // the profile changed since it was read
+                Outcome::Refused(_) => {
+                    pause(tried).await;
+                    continue;
+                }
+            }
+            let Some(profile) = self.profile(identity.user()).await? else { continue };
+            let put = if old.is_some() { ProfilePut::Changed } else { ProfilePut::Created };
+            return Ok(put(profile));
+        }
+        Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
+    }
+
+    fn profile_items(
+        &self,
+        doing: &'static str,
+        old: Option<&Profile>,
+        identity: &Identity,
+        handle: &str,
+        name: &str,
+    ) -> Result<Vec<aws_sdk_dynamodb::types::TransactWriteItem>, StoreError> {
+        let user = identity.user();
+        let profile = match old {
+            Some(old) => {
+                let update = Update::builder()
+                    .table_name(&self.table)
+                    .set_key(Some(pk(profile_pk(user))))
+                    .update_expression("SET handle = :handle, #name = :name")
+                    .condition_expression("handle = :old AND #identity = :identity")
+                    .expression_attribute_names("#name", "name")
+                    .expression_attribute_names("#identity", "identity")
+                    .expression_attribute_values(":handle", text(handle))
+                    .expression_attribute_values(":name", text(name))
+                    .expression_attribute_values(":old", text(&old.handle))
+                    .expression_attribute_values(":identity", text(identity_text(identity)));
+                update_item(doing, update)?
+            }
+            None => {
+                let item = ProfileItem {
+                    pk: profile_pk(user),
+                    v: 1,
+                    user,
+                    identity: identity_text(identity),
+                    handle: handle.to_owned(),
+                    name: name.to_owned(),
+                    posts: 0,
+                    followers: 0,
+                    following: 0,
+                    follower_shards: 1,
+                };
+                let put = Put::builder()
+                    .table_name(&self.table)
+                    .set_item(Some(write(doing, &item)?))
+                    .condition_expression("attribute_not_exists(pk)");
+                put_item(doing, put)?
+            }
+        };
+        let claim = HandleItem { pk: handle_pk(handle), v: 1, user };
+        let claim = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(write(doing, &claim)?))
+            .condition_expression("attribute_not_exists(pk) OR #user = :user")
+            .expression_attribute_names("#user", "user")
+            .expression_attribute_values(":user", text(user));
+        let mut items = vec![profile, put_item(doing, claim)?];
+        if let Some(old) = old.filter(|old| old.handle != handle) {
+            let release = Delete::builder()
+                .table_name(&self.table)
+                .set_key(Some(pk(handle_pk(&old.handle))))
+                .condition_expression("#user = :user")
+                .expression_attribute_names("#user", "user")
+                .expression_attribute_values(":user", text(user));
+            items.push(delete_item(doing, release)?);
+        }
+        Ok(items)
+    }
+
+    async fn get(&self, doing: &'static str, key: String) -> Result<Option<Item>, StoreError> {
+        let call = self.client.get_item().table_name(&self.table).set_key(Some(pk(key)));
+        let answer = call.consistent_read(true).send().await;
+        Ok(answer.map_err(|error| StoreError::dynamo(doing)(error.into()))?.item)
+    }
+}
+
+/// Adds to one of a profile's counters, on condition that the profile exists and, where an
+/// identity is given, is that identity's.
+pub fn counter(
+    table: &str,
+    user: UserId,
+    name: &str,
+    by: i64,
+    identity: Option<&Identity>,
+) -> UpdateBuilder {
+    let update = Update::builder()
+        .table_name(table)
+        .set_key(Some(pk(profile_pk(user))))
+        .update_expression("ADD #counter :by")
+        .expression_attribute_names("#counter", name)
+        .expression_attribute_values(":by", number(by));
+    match identity {
+        None => update.condition_expression("attribute_exists(pk)"),
+        Some(identity) => update
+            .condition_expression("#identity = :identity")
+            .expression_attribute_names("#identity", "identity")
+            .expression_attribute_values(":identity", text(identity_text(identity))),
+    }
+}
+
+fn identity_text(identity: &Identity) -> String {
+    STANDARD_NO_PAD.encode(identity.0)
+}
+
+fn profile_pk(user: UserId) -> String {
+    format!("user#{user}")
+}
+
+fn handle_pk(handle: &str) -> String {
+    format!("handle#{handle}")
+}
+
+fn pk(value: String) -> Item {
+    HashMap::from([("pk".to_owned(), text(value))])
+}

@@ -1,0 +1,30 @@
+//! From the routes of a function to what `lambda_http` runs.
+
+use axum::Router;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa_axum::router::OpenApiRouter;
+
+use super::fallback::fallback;
+
+/// The routes with their state, and an answer for everything else.
+pub fn serve<S: Clone + Send + Sync + 'static>(routes: OpenApiRouter<S>, state: S) -> Router {
+    let (router, _) = routes.split_for_parts();
+    router.fallback(fallback).method_not_allowed_fallback(fallback).with_state(state)
+}
+
+/// One specification for the routes of all functions.
+pub fn specification(parts: impl IntoIterator<Item = OpenApi>) -> OpenApi {
+    let mut api = OpenApi::default();
+    for part in parts {
+        api.merge(part);
+    }
+    api.info.title = "Fanfold".to_owned();
+    api.info.version = env!("CARGO_PKG_VERSION").to_owned();
+    api.info.description =
+        Some("Home timelines: what the people you follow post, newest first.".into());
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
+    let components = api.components.get_or_insert_default();
+    components.add_security_scheme("jwt", SecurityScheme::Http(bearer));
+    api
+}

@@ -1,0 +1,145 @@
+//! The shapes of answers.
+
+use fanfold_core::{Cursor, ListKind, PostId};
+use serde::Serialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use utoipa::ToSchema;
+
+use crate::dynamo::posts::Post;
+use crate::dynamo::users::{Profile, UserStore};
+use crate::error::StoreError;
+use crate::feeds::{Page, Source, Span};
+use crate::valkey::{Feed, FeedKind};
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AuthorView {
+    #[schema(pattern = "^[0-9a-f]{16}$")]
+    pub id: String,
+    #[schema(pattern = "^[a-z0-9_]{1,30}$")]
+    pub handle: String,
+    pub name: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PostView {
+    /// Sorts by time of publication.
+    #[schema(pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+    pub id: String,
+    pub author: AuthorView,
+    pub text: String,
+    /// Time of publication, to the millisecond, in UTC.
+    #[schema(format = DateTime)]
+    pub created_at: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UserView {
+    #[schema(pattern = "^[0-9a-f]{16}$")]
+    pub id: String,
+    #[schema(pattern = "^[a-z0-9_]{1,30}$")]
+    pub handle: String,
+    pub name: String,
+    pub posts: u64,
+    pub followers: u64,
+    pub following: u64,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UserList {
+    pub items: Vec<UserView>,
+    /// Where the next page begins; null at the end.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FeedView {
+    /// Newest first.
+    pub items: Vec<PostView>,
+    /// Where the next page begins; null at the end.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
+    /// For `newer_than`, to ask later for what came since.
+    pub newest_cursor: String,
+    pub source: Source,
+}
+
+impl From<&Profile> for AuthorView {
+    fn from(profile: &Profile) -> Self {
+        Self {
+            id: profile.id.to_string(),
+            handle: profile.handle.clone(),
+            name: profile.name.clone(),
+        }
+    }
+}
+
+impl From<Profile> for UserView {
+    fn from(profile: Profile) -> Self {
+        Self {
+            id: profile.id.to_string(),
+            handle: profile.handle,
+            name: profile.name,
+            posts: profile.posts,
+            followers: profile.followers,
+            following: profile.following,
+        }
+    }
+}
+
+impl PostView {
+    pub fn new(post: Post, author: &Profile) -> Self {
+        Self {
+            id: post.id.to_string(),
+            author: author.into(),
+            text: post.text,
+            created_at: rfc3339(post.id.time_ms()),
+        }
+    }
+}
+
+impl FeedView {
+    /// Adds the authors and the cursors to a page.
+    pub async fn of(
+        users: &UserStore,
+        feed: Feed,
+        span: Span,
+        page: Page,
+    ) -> Result<Self, StoreError> {
+        let authors: Vec<_> = page.posts.iter().map(|post| post.id.author()).collect();
+        let authors = users.profiles(&authors).await?;
+        let kind = match feed.kind {
+            FeedKind::Home => ListKind::Home,
+            FeedKind::Author => ListKind::Author,
+        };
+        let cursor = |before, after| Cursor::Feed { before, after }.encode(kind, feed.user);
+        let newest = page.posts.first().map_or(span.after, |post| post.id);
+        let next_cursor = page.next_before.map(|before| cursor(before, span.after));
+        let mut items = Vec::new();
+        for post in page.posts {
+            // a post is only ever stored together with a change of its author's profile
+            if let Some(author) = authors.get(&post.id.author()) {
+                items.push(PostView::new(post, author));
+            }
+        }
+        let newest_cursor = cursor(newest, PostId::MIN);
+        Ok(Self { items, next_cursor, newest_cursor, source: page.source })
+    }
+}
+
+fn rfc3339(ms: u64) -> String {
+    let nanos = i128::from(ms) * 1_000_000;
+    let time =
+        OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    time.format(&Rfc3339).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn times_are_utc_to_the_millisecond() {
+        assert_eq!(super::rfc3339(1_763_723_423_042), "2025-11-21T11:10:23.042Z");
+        assert_eq!(super::rfc3339(0), "1970-01-01T00:00:00Z");
+    }
+}

@@ -1,0 +1,6 @@
+//! SQS: typed queues, and the runner of a batch.
+
+pub mod batch;
+mod queue;
+
+pub use queue::Queue;

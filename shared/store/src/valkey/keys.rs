@@ -1,0 +1,101 @@
+//! The names of all keys. A user's keys carry the user's bucket as their hash tag, so one script
+//! call may touch all users of a bucket, on one node or on a cluster.
+
+use fanfold_core::UserId;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FeedKind {
+    /// The merged posts of everyone a user follows, and their own.
+    Home,
+    /// The posts of one author.
+    Author,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Feed {
+    pub kind: FeedKind,
+    pub user: UserId,
+}
+
+impl Feed {
+    pub fn home(user: UserId) -> Self {
+        Self { kind: FeedKind::Home, user }
+    }
+
+    pub fn author(user: UserId) -> Self {
+        Self { kind: FeedKind::Author, user }
+    }
+
+    /// The feed's member in `live`: a letter and the user, 17 bytes.
+    pub fn member(self) -> String {
+        match self.kind {
+            FeedKind::Home => format!("h{}", self.user),
+            FeedKind::Author => format!("a{}", self.user),
+        }
+    }
+
+    pub fn from_member(member: &str) -> Option<Self> {
+        let kind = match member.get(..1)? {
+            "h" => FeedKind::Home,
+            "a" => FeedKind::Author,
+            _ => return None,
+        };
+        Some(Self { kind, user: member.get(1..)?.parse().ok()? })
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Keys {
+    buckets: u16,
+}
+
+impl Keys {
+    pub fn new(buckets: u16) -> Self {
+        Self { buckets: buckets.max(1) }
+    }
+
+    pub fn buckets(self) -> u16 {
+        self.buckets
+    }
+
+    pub fn bucket(self, user: UserId) -> u16 {
+        user.bucket(self.buckets)
+    }
+
+    pub fn feed(self, feed: Feed) -> String {
+        let name = match feed.kind {
+            FeedKind::Home => "home",
+            FeedKind::Author => "author",
+        };
+        format!("{name}:{{{}}}:{}", self.bucket(feed.user), feed.user)
+    }
+
+    pub fn live(self, bucket: u16) -> String {
+        format!("live:{{{bucket}}}")
+    }
+
+    /// Changes of relations between users of a bucket and an author, who may be of any other.
+    pub fn rel(self, bucket: u16, author: UserId) -> String {
+        format!("rel:{{{bucket}}}:{author}")
+    }
+
+    pub fn lock(self, feed: Feed) -> String {
+        format!("lock:{{{}}}:{}", self.bucket(feed.user), feed.member())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feeds_keys_share_its_hash_tag() {
+        let (keys, feed) = (Keys::new(256), Feed::home(UserId(0x0123_4567_0000_0105)));
+        assert_eq!(keys.feed(feed), "home:{5}:0123456700000105");
+        assert_eq!(keys.lock(feed), "lock:{5}:h0123456700000105");
+        assert_eq!(keys.live(keys.bucket(feed.user)), "live:{5}");
+        assert_eq!(Feed::from_member(&feed.member()), Some(feed));
+        assert_eq!(Feed::from_member("x0123456700000105"), None);
+        assert_eq!(Feed::from_member("é"), None);
+    }
+}

@@ -1,0 +1,71 @@
+use fanfold_core::{PostId, Slice, order};
+use redis::{FromRedisValue, Value};
+
+use super::{Feed, Valkey, failed, scripts};
+use crate::error::StoreError;
+
+/// What Valkey knows of a feed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Read {
+    /// It is not live, or is being rebuilt: nothing may be shown of it.
+    Unknown,
+    /// Complete down to the slice's bound.
+    Known(Slice),
+}
+
+impl Valkey {
+    /// Reads up to `count` posts older than `before`, and notes that the feed was read.
+    pub async fn read(
+        &self,
+        feed: Feed,
+        before: PostId,
+        count: usize,
+        now_ms: u64,
+    ) -> Result<Read, StoreError> {
+        let from = match before {
+            PostId::MAX => "-inf".to_owned(),
+            before => order::score(before.time_ms()).to_string(),
+        };
+        let reply: Value = scripts::READ
+            .key(self.keys.live(self.keys.bucket(feed.user)))
+            .key(self.keys.feed(feed))
+            .arg(feed.member())
+            .arg(now_ms)
+            .arg(self.touch_every_ms)
+            .arg(from)
+            .arg(count)
+            .invoke_async(&mut self.connection.clone())
+            .await
+            .map_err(failed("reading a feed"))?;
+        let (state, floor, members): (u8, Option<i64>, Option<Vec<Vec<u8>>>) =
+            three(reply).map_err(failed("reading a feed's answer"))?;
+        let (2, Some(floor), Some(members)) = (state, floor, members) else {
+            return Ok(Read::Unknown);
+        };
+        let posts = members.iter().filter_map(|member| order::post(member));
+        let posts = posts.filter(|post| *post < before).take(count).collect();
+        Ok(Read::Known(Slice::above_floor(posts, count, floor.unsigned_abs())))
+    }
+
+    /// When a feed was last read, if it is live.
+    pub async fn last_read_ms(&self, feed: Feed) -> Result<Option<u64>, StoreError> {
+        let seen: Option<f64> = redis::cmd("ZSCORE")
+            .arg(self.keys.live(self.keys.bucket(feed.user)))
+            .arg(feed.member())
+            .query_async(&mut self.connection.clone())
+            .await
+            .map_err(failed("looking whether a feed is live"))?;
+        Ok(seen.map(|ms| ms as u64))
+    }
+}
+
+/// The script answers with one to three values.
+type ReadReply = (u8, Option<i64>, Option<Vec<Vec<u8>>>);
+
+fn three(reply: Value) -> Result<ReadReply, redis::RedisError> {
+    let mut values = Vec::<Value>::from_redis_value(reply)?.into_iter();
+    let state = values.next().map_or(Ok(0), u8::from_redis_value)?;
+    let floor = values.next().map(String::from_redis_value).transpose()?;
+    let members = values.next().map(Vec::from_redis_value).transpose()?;
+    Ok((state, floor.and_then(|score| score.parse::<f64>().ok()).map(|s| s as i64), members))
+}

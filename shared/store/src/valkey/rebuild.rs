@@ -1,0 +1,62 @@
+use fanfold_core::limits::REBUILD_LEASE_MS;
+use fanfold_core::{Slice, UserId, order};
+
+use super::{Feed, Valkey, failed, scripts};
+use crate::error::StoreError;
+
+/// How the start of a rebuild went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begun {
+    /// This caller holds the lease.
+    Begun,
+    /// Another one does.
+    Busy,
+    /// The feed is there already.
+    Built,
+}
+
+impl Valkey {
+    /// Takes the lease and makes the feed live, so that pushes land in it from now on.
+    pub async fn begin(&self, feed: Feed, token: u64, now_ms: u64) -> Result<Begun, StoreError> {
+        let outcome: String = scripts::BEGIN
+            .key(self.keys.live(self.keys.bucket(feed.user)))
+            .key(self.keys.feed(feed))
+            .key(self.keys.lock(feed))
+            .arg(feed.member())
+            .arg(now_ms)
+            .arg(token)
+            .arg(REBUILD_LEASE_MS)
+            .invoke_async(&mut self.connection.clone())
+            .await
+            .map_err(failed("beginning a rebuild"))?;
+        Ok(match outcome.as_str() {
+            "begun" => Begun::Begun,
+            "built" => Begun::Built,
+            _ => Begun::Busy,
+        })
+    }
+
+    /// Commits all entries and the floor at once. False: the lease was lost, nothing was done.
+    pub async fn commit(&self, feed: Feed, token: u64, slice: &Slice) -> Result<bool, StoreError> {
+        let bucket = self.keys.bucket(feed.user);
+        let mut authors: Vec<UserId> = slice.posts.iter().map(|post| post.author()).collect();
+        authors.sort_unstable();
+        authors.dedup();
+        let mut script = scripts::COMMIT.prepare_invoke();
+        script.key(self.keys.live(bucket)).key(self.keys.feed(feed)).key(self.keys.lock(feed));
+        for author in &authors {
+            script.key(self.keys.rel(bucket, *author));
+        }
+        script.arg(feed.member()).arg(feed.user.to_string()).arg(token);
+        script.arg(order::score(slice.floor_ms())).arg(self.cap).arg(self.keep());
+        for post in &slice.posts {
+            let place = authors.partition_point(|author| *author < post.author()) + 1;
+            script.arg(order::score(post.time_ms())).arg(&order::member(*post)[..]).arg(place);
+        }
+        let outcome: String = script
+            .invoke_async(&mut self.connection.clone())
+            .await
+            .map_err(failed("committing a rebuild"))?;
+        Ok(outcome == "done")
+    }
+}

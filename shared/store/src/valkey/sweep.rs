@@ -1,0 +1,50 @@
+use fanfold_core::limits::SWEEP_BATCH;
+
+use super::{Feed, Valkey, failed, scripts};
+use crate::error::StoreError;
+
+impl Valkey {
+    /// Drops up to `count` feeds of a bucket that were last read at `until_ms` or before.
+    /// Returns how many were dropped.
+    pub async fn expire(
+        &self,
+        bucket: u16,
+        until_ms: u64,
+        count: usize,
+    ) -> Result<u64, StoreError> {
+        let live = self.keys.live(bucket);
+        let count = count.min(SWEEP_BATCH);
+        let due: Vec<String> = redis::cmd("ZRANGE")
+            .arg(&live)
+            .arg("-inf")
+            .arg(until_ms)
+            .arg("BYSCORE")
+            .arg("LIMIT")
+            .arg(0)
+            .arg(count)
+            .query_async(&mut self.connection.clone())
+            .await
+            .map_err(failed("looking for feeds to drop"))?;
+        let feeds: Vec<Feed> = due.iter().filter_map(|member| Feed::from_member(member)).collect();
+        if feeds.is_empty() {
+            return Ok(0);
+        }
+        let mut script = scripts::EXPIRE.prepare_invoke();
+        script.key(live).arg(until_ms);
+        for feed in feeds {
+            script.key(self.keys.feed(feed)).arg(feed.member());
+        }
+        script.invoke_async(&mut self.connection.clone()).await.map_err(failed("dropping feeds"))
+    }
+
+    /// How many feeds of a bucket are due.
+    pub async fn due(&self, bucket: u16, until_ms: u64) -> Result<u64, StoreError> {
+        redis::cmd("ZCOUNT")
+            .arg(self.keys.live(bucket))
+            .arg("-inf")
+            .arg(until_ms)
+            .query_async(&mut self.connection.clone())
+            .await
+            .map_err(failed("counting the feeds to drop"))
+    }
+}
