@@ -1,1 +1,87 @@
-fn main() {}
+//! `cargo local`: the whole system on one machine, and every test.
+//!
+//! | module | does |
+//! | --- | --- |
+//! | [`tools`] | keeps the Python tools in an environment of their own |
+//! | [`process`] | starts and stops programs, and leaves none behind |
+//! | [`system`] | Valkey, the local cloud, the built functions and the deployed stack |
+//! | [`demo`] | a few users, follows and posts, made through the public API |
+//! | [`test`] | every test |
+
+mod build;
+mod cloud;
+mod cognito;
+mod commands;
+mod demo;
+mod failure;
+mod http;
+mod place;
+mod ports;
+mod process;
+mod progress;
+mod system;
+mod test;
+mod tools;
+mod valkey;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+/// The whole of Fanfold on this machine
+#[derive(Parser)]
+#[command(name = "cargo local", bin_name = "cargo local", version)]
+struct Options {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    up: Up,
+}
+
+#[derive(Args)]
+struct Up {
+    /// Port of the API and of all AWS services (default: a free one)
+    #[arg(long)]
+    port: Option<u16>,
+    /// Port of Valkey (default: a free one)
+    #[arg(long)]
+    valkey_port: Option<u16>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a command with the system up on free ports, and end with its status
+    Exec {
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
+    /// Print a token for a demo user of the running system
+    Token { name: String },
+    /// Run every test
+    Test,
+    /// Write shared/store/openapi.json anew from the handlers
+    Openapi,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let interrupted = process::watch_signals();
+    let done = match options.command {
+        None => commands::up(options.up.port, options.up.valkey_port),
+        Some(Command::Exec { command }) => commands::exec(&command),
+        Some(Command::Token { name }) => commands::token(&name),
+        Some(Command::Openapi) => commands::openapi(),
+        Some(Command::Test) => test::run(),
+    };
+    match done {
+        Ok(code) => code,
+        Err(_) if interrupted() => {
+            eprintln!("cargo local: stopped");
+            ExitCode::from(130)
+        }
+        Err(failure) => {
+            eprintln!("cargo local: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,9 +1,12 @@
 //! The shapes of answers.
 
+use std::num::NonZero;
+
 use fanfold_core::{Cursor, ListKind, PostId};
 use serde::Serialize;
 use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
+use time::format_description::well_known::Iso8601;
+use time::format_description::well_known::iso8601::{Config, EncodedConfig, TimePrecision};
 use utoipa::ToSchema;
 
 use crate::dynamo::posts::Post;
@@ -128,11 +131,17 @@ impl FeedView {
     }
 }
 
+const PRECISION: EncodedConfig = Config::DEFAULT
+    .set_year_is_six_digits(false)
+    .set_time_precision(TimePrecision::Second { decimal_digits: NonZero::new(3) })
+    .encode();
+const MILLISECONDS: Iso8601<PRECISION> = Iso8601;
+
+/// RFC 3339, always with three decimal digits.
 fn rfc3339(ms: u64) -> String {
     let nanos = i128::from(ms) * 1_000_000;
-    let time =
-        OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH);
-    time.format(&Rfc3339).unwrap_or_default()
+    let time = OffsetDateTime::from_unix_timestamp_nanos(nanos);
+    time.unwrap_or(OffsetDateTime::UNIX_EPOCH).format(&MILLISECONDS).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -140,6 +149,6 @@ mod tests {
     #[test]
     fn times_are_utc_to_the_millisecond() {
         assert_eq!(super::rfc3339(1_763_723_423_042), "2025-11-21T11:10:23.042Z");
-        assert_eq!(super::rfc3339(0), "1970-01-01T00:00:00Z");
+        assert_eq!(super::rfc3339(0), "1970-01-01T00:00:00.000Z");
     }
 }

