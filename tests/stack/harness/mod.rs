@@ -1,0 +1,32 @@
+//! What the tests share. A missing server is a failure, never a pass.
+
+pub mod dice;
+pub mod world;
+
+use serde_json::Value;
+
+/// A setting that `cargo local test` gives to the tests.
+pub fn setting(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| {
+        panic!("{name} is not set: these tests need the system; run `cargo local test`")
+    })
+}
+
+/// An output of the deployed stack.
+pub fn output(name: &str) -> String {
+    let outputs: Value = serde_json::from_str(&setting("FANFOLD_STACK")).expect("FANFOLD_STACK");
+    let value = outputs[name].as_str();
+    value.unwrap_or_else(|| panic!("the stack has no output {name}")).to_owned()
+}
+
+/// Waits until something holds; says what it was if it does not within 60 s.
+pub async fn eventually<T>(what: &str, check: impl AsyncFn() -> Option<T>) -> T {
+    let start = std::time::Instant::now();
+    loop {
+        if let Some(found) = check().await {
+            return found;
+        }
+        assert!(start.elapsed().as_secs() < 60, "in vain: {what}");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}

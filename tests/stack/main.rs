@@ -1,0 +1,25 @@
+//! Tests against real servers: Valkey, the local cloud, the deployed stack. `cargo local test`
+//! starts them; without them every test here fails and says so.
+//!
+//! | module | tests |
+//! | --- | --- |
+//! | [`scripts`] | each Lua script against a plain model |
+//! | [`rules`] | the rules that keep a feed right, one by one, through the real handlers |
+//! | [`queues`] | each queue function: batches twice, reordered, late, with one bad record |
+//! | [`histories`] | random histories against an oracle |
+//! | [`api`] | the deployed stack over HTTP, each answer held against the specification |
+//! | [`serial`] | the deployed stack, where a test disturbs what others rely on |
+//! | [`openapi`] | the specification is the handlers' |
+//! | [`binaries`] | the release binaries: size, start, what they hold |
+//! | [`tools`] | `cargo local`, `cargo lambda watch`, `sam local invoke`, `sam build` and `sam deploy` |
+
+mod api;
+mod binaries;
+mod harness;
+mod histories;
+mod openapi;
+mod queues;
+mod rules;
+mod scripts;
+mod serial;
+mod tools;

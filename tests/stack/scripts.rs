@@ -1,0 +1,244 @@
+//! Each Lua script against a plain model of what it should do, over random sequences.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fanfold_core::limits::trim_to;
+use fanfold_core::{Change, PostId, Relation, Slice, UserId};
+use fanfold_store::config::FeedSettings;
+use fanfold_store::valkey::{Begun, Feed, Pushed, Read, Related, Valkey};
+
+use crate::harness::dice::{Dice, fresh};
+use crate::harness::setting;
+
+const CAP: usize = 10;
+
+/// What Valkey should hold.
+#[derive(Default)]
+struct Model {
+    live: BTreeMap<Feed2, u64>,
+    feeds: BTreeMap<Feed2, FeedModel>,
+    locks: BTreeMap<Feed2, u64>,
+    relations: BTreeMap<(UserId, UserId), Change>,
+}
+
+type Feed2 = (bool, UserId);
+
+/// The model never trims: what a feed shows must be all of `posts` above the floor it names.
+#[derive(Default, Clone)]
+struct FeedModel {
+    posts: BTreeSet<PostId>,
+    /// With those that an unfollow removed, which may have set off a trim while they were there.
+    ever: BTreeSet<PostId>,
+    /// The highest floor that a rebuild or backfill named.
+    told_ms: u64,
+    built: bool,
+}
+
+fn settings() -> FeedSettings {
+    FeedSettings {
+        redis_url: format!("{}/2", setting("REDIS_URL")),
+        buckets: 1,
+        cap: CAP,
+        inactive_after_s: 100,
+    }
+}
+
+fn feed(key: Feed2) -> Feed {
+    if key.0 { Feed::home(key.1) } else { Feed::author(key.1) }
+}
+
+/// A feed shows everything that belongs in it, down to its floor, and nothing else; and the floor
+/// is no higher than it was told, unless a trim left a full block above it.
+async fn check(valkey: &Valkey, model: &Model, key: Feed2, now: u64, history: &[String]) {
+    let read = valkey.read(feed(key), PostId::MAX, 1_000, now).await.expect("read");
+    let known = model.live.get(&key).and_then(|_| model.feeds.get(&key)).filter(|f| f.built);
+    match (read, known) {
+        (Read::Unknown, None) => {}
+        (Read::Known(slice), Some(known)) => {
+            let floor = slice.floor_ms();
+            let above = |time: u64| known.posts.iter().rev().filter(move |p| p.time_ms() > time);
+            let expected: Vec<PostId> = above(floor).copied().collect();
+            assert_eq!(slice.posts, expected, "above {floor} after {history:#?}");
+            assert!(floor >= known.told_ms, "{floor} < {} after {history:#?}", known.told_ms);
+            if floor > known.told_ms {
+                let kept = known.ever.iter().filter(|post| post.time_ms() >= floor).count();
+                assert!(kept >= trim_to(CAP) - 1, "{kept} are left after {history:#?}");
+            }
+            assert!(slice.posts.len() <= CAP, "{} after {history:#?}", slice.posts.len());
+        }
+        (read, _) => panic!("{read:?} after {history:#?}"),
+    }
+}
+
+#[tokio::test]
+async fn the_scripts_do_what_the_model_does() {
+    for seed in 0..60u64 {
+        one_history(seed).await;
+    }
+}
+
+async fn one_history(seed: u64) {
+    let (valkey, mut dice, mut model) =
+        (Valkey::new(&settings()).expect("Valkey"), Dice(seed), Model::default());
+    // users that no other run has
+    let base = fresh() & !0xff;
+    let users: Vec<UserId> = (0..3).map(|n| UserId(base + n)).collect();
+    let keys: Vec<Feed2> = users.iter().map(|user| (true, *user)).collect();
+    let (mut now, mut tokens, mut history) = (1_000u64, BTreeMap::new(), Vec::new());
+    for _ in 0..120 {
+        now += dice.below(3);
+        let (user, author) = (*dice.pick(&users), *dice.pick(&users));
+        let key = (true, user);
+        match dice.below(10) {
+            0..4 => {
+                let time = now - dice.below(40).min(now);
+                let post = PostId::new(time, dice.below(3) as u16, author);
+                history.push(format!("push {post} of {author} at {time}"));
+                let feeds: Vec<Feed> = users.iter().copied().map(Feed::home).collect();
+                let pushed = valkey.push(post, &feeds).await.expect("push");
+                assert_eq!(pushed, push(&mut model, post, &users), "{history:#?}");
+            }
+            4..6 => {
+                let token = dice.next();
+                let begun = valkey.begin(feed(key), token, now).await.expect("begin");
+                history.push(format!("begin {user}: {begun:?}"));
+                assert_eq!(begun, begin(&mut model, key, token, now), "{history:#?}");
+                if begun == Begun::Begun {
+                    tokens.insert(key, token);
+                }
+            }
+            6 => {
+                let slice = some_slice(&mut dice, &users, now);
+                let token = match dice.below(4) {
+                    0 => dice.next(), // a lease that was lost
+                    _ => tokens.get(&key).copied().unwrap_or(7),
+                };
+                let done = valkey.commit(feed(key), token, &slice).await.expect("commit");
+                history.push(format!("commit {user} {slice:?}: {done}"));
+                assert_eq!(done, commit(&mut model, key, token, &slice), "{history:#?}");
+            }
+            7 | 8 => {
+                let relation = *dice.pick(&[Relation::Following, Relation::NotFollowing]);
+                let change = Change { relation, at_ms: now - dice.below(4) };
+                let mut backfill = some_slice(&mut dice, &[author], now);
+                if relation == Relation::NotFollowing {
+                    backfill = Slice::EMPTY;
+                }
+                let related = valkey.relate(user, author, change, &backfill).await;
+                let related = related.expect("relate");
+                history.push(format!("{user} {change:?} {author} {backfill:?}: {related:?}"));
+                let expected = relate(&mut model, key, author, change, &backfill);
+                match (related, expected) {
+                    (Related::Done(_), Related::Done(_)) => {}
+                    (related, expected) => assert_eq!(related, expected, "{history:#?}"),
+                }
+            }
+            _ => {
+                let until = now - dice.below(30);
+                history.push(format!("expire until {until}"));
+                // other runs share the bucket's `live`, but not these times
+                valkey.expire(0, until, 200).await.expect("expire");
+                let gone: Vec<Feed2> =
+                    model.live.iter().filter(|(_, at)| **at <= until).map(|(k, _)| *k).collect();
+                for key in gone {
+                    model.live.remove(&key);
+                    model.feeds.remove(&key);
+                }
+            }
+        }
+        for key in &keys {
+            check(&valkey, &model, *key, 0, &history).await;
+        }
+    }
+    valkey.expire(0, u64::MAX >> 12, 200).await.expect("cleared");
+}
+
+fn some_slice(dice: &mut Dice, authors: &[UserId], now: u64) -> Slice {
+    let mut posts: Vec<PostId> = (0..dice.below(9))
+        .map(|_| PostId::new(now - dice.below(40), dice.below(3) as u16, *dice.pick(authors)))
+        .collect();
+    posts.sort_unstable_by(|a, b| b.cmp(a));
+    posts.dedup();
+    let whole = posts.is_empty() || dice.one_in(2);
+    let bound = if whole { PostId::MIN } else { posts[posts.len() - 1].previous() };
+    Slice { posts, bound }
+}
+
+fn push(model: &mut Model, post: PostId, users: &[UserId]) -> Pushed {
+    let mut pushed = Pushed::default();
+    for user in users {
+        let change = model.relations.get(&(*user, post.author()));
+        if !model.live.contains_key(&(true, *user)) {
+            pushed.not_live += 1;
+        } else if change.is_some_and(|change| change.relation == Relation::NotFollowing) {
+            pushed.unfollowed += 1;
+        } else {
+            let feed = model.feeds.entry((true, *user)).or_default();
+            feed.posts.insert(post);
+            feed.ever.insert(post);
+            pushed.delivered += 1;
+        }
+    }
+    pushed
+}
+
+fn begin(model: &mut Model, key: Feed2, token: u64, now: u64) -> Begun {
+    if model.locks.contains_key(&key) {
+        return Begun::Busy;
+    }
+    if !model.live.contains_key(&key) {
+        model.live.insert(key, now);
+        model.feeds.insert(key, FeedModel::default());
+    } else if model.feeds.entry(key).or_default().built {
+        return Begun::Built;
+    }
+    model.locks.insert(key, token);
+    Begun::Begun
+}
+
+fn commit(model: &mut Model, key: Feed2, token: u64, slice: &Slice) -> bool {
+    if model.locks.get(&key) != Some(&token) {
+        return false;
+    }
+    model.locks.remove(&key);
+    if !model.live.contains_key(&key) {
+        return false;
+    }
+    let feed = model.feeds.entry(key).or_default();
+    for post in &slice.posts {
+        let change = model.relations.get(&(key.1, post.author()));
+        if change.is_none_or(|change| change.relation == Relation::Following) {
+            feed.posts.insert(*post);
+            feed.ever.insert(*post);
+        }
+    }
+    feed.told_ms = feed.told_ms.max(slice.floor_ms());
+    feed.built = true;
+    true
+}
+
+fn relate(
+    model: &mut Model,
+    key: Feed2,
+    author: UserId,
+    change: Change,
+    backfill: &Slice,
+) -> Related {
+    let known = model.relations.get(&(key.1, author)).copied();
+    if known.is_some_and(|known| known != change && !change.wins_over(known)) {
+        return Related::Stale;
+    }
+    model.relations.insert((key.1, author), change);
+    if !model.live.contains_key(&key) {
+        return Related::NotLive;
+    }
+    let feed = model.feeds.entry(key).or_default();
+    if change.relation == Relation::NotFollowing {
+        feed.posts.retain(|post| post.author() != author);
+        return Related::Done(0);
+    }
+    feed.posts.extend(&backfill.posts);
+    feed.ever.extend(&backfill.posts);
+    feed.told_ms = feed.told_ms.max(backfill.floor_ms());
+    Related::Done(0)
+}
