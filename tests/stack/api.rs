@@ -1,1 +1,6 @@
+//! The deployed stack over HTTP. Each answer is held against the specification by the client.
 
+mod feeds;
+mod posts;
+mod refusals;
+mod users;

@@ -1,1 +1,215 @@
+//! Each queue function, as it is deployed: the same batch twice, reordered, late, and with one
+//! bad record among good ones.
 
+use fanfold_core::UserId;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::client::Client;
+use crate::harness::dice::Dice;
+use crate::harness::{eventually, output, setting};
+
+/// Calls a function with a batch of bodies, and gives the ids of the records that it returned.
+async fn invoke(function: &str, bodies: &[String]) -> Vec<String> {
+    let records: Vec<Value> = bodies
+        .iter()
+        .enumerate()
+        .map(|(index, body)| json!({"messageId": format!("record {index}"), "body": body}))
+        .collect();
+    let answer = call(function, &json!({"Records": records})).await;
+    let failures = answer["batchItemFailures"].as_array();
+    let failures = failures.unwrap_or_else(|| panic!("{function} answered {answer}")).iter();
+    failures.map(|f| f["itemIdentifier"].as_str().expect("an id").to_owned()).collect()
+}
+
+pub async fn call(function: &str, event: &Value) -> Value {
+    let url = format!(
+        "{}/2015-03-31/functions/{}/invocations",
+        setting("AWS_ENDPOINT_URL"),
+        output(function)
+    );
+    let answer = reqwest::Client::new().post(url).body(event.to_string()).send().await;
+    let answer = answer.expect("Lambda answers");
+    assert!(answer.headers().get("x-amz-function-error").is_none(), "{answer:?}");
+    answer.json().await.expect("JSON")
+}
+
+fn poison() -> [String; 5] {
+    [
+        String::new(),
+        "{".to_owned(),
+        json!({"type": "PostPublished", "v": 99, "post": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}).to_string(),
+        json!({"type": "SomethingElse", "v": 1}).to_string(),
+        "\u{0}\u{1}\u{feff}".to_owned(),
+    ]
+}
+
+/// Every order of the batch, doubled, with each kind of poison somewhere in it.
+async fn insist(function: &str, good: &[String]) {
+    let mut dice = Dice(1);
+    for poison in poison() {
+        let mut batch = [good, good].concat();
+        dice.shuffle(&mut batch);
+        let place = dice.below(batch.len() as u64 + 1) as usize;
+        batch.insert(place, poison.clone());
+        let returned = invoke(function, &batch).await;
+        assert_eq!(returned, [format!("record {place}")], "{function}: {poison:?}");
+    }
+    assert!(invoke(function, good).await.is_empty());
+    assert!(invoke(function, &[]).await.is_empty());
+}
+
+struct People {
+    reader: Client,
+    author: Client,
+    posts: Vec<String>,
+}
+
+/// A reader whose feed is live, and an author's posts in it.
+async fn people() -> People {
+    let (reader, author) = (Client::new().await, Client::new().await);
+    let follow = format!("/v1/users/{}/follow", author.id);
+    assert_eq!(reader.put(&follow).await.status, 204);
+    reader.get("/v1/timeline").await;
+    let mut posts = Vec::new();
+    for n in 0..4 {
+        posts.insert(0, author.publish(&format!("post {n}")).await);
+    }
+    let people = People { reader, author, posts };
+    people.at_rest(&people.posts).await;
+    people
+}
+
+impl People {
+    async fn at_rest(&self, expected: &[String]) {
+        eventually("the timeline", async || {
+            (self.reader.get("/v1/timeline").await.ids() == expected).then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn dispatch_takes_a_batch_in_any_order_twice_and_returns_what_is_bad() {
+    let people = people().await;
+    let never = fanfold_core::PostId::new(1, 1, UserId(1)).to_string();
+    let events: Vec<String> = [&people.posts[..], &[never]]
+        .concat()
+        .iter()
+        .map(|post| json!({"type": "PostPublished", "v": 1, "post": post}).to_string())
+        .collect();
+    insist("DispatchFunction", &events).await;
+    people.at_rest(&people.posts).await;
+}
+
+#[tokio::test]
+async fn deliver_takes_a_batch_in_any_order_twice_and_returns_what_is_bad() {
+    let people = people().await;
+    let reader: UserId = people.reader.id.parse().expect("an id");
+    // late ones too: cut in 1970, so the followers are looked up
+    let chunks: Vec<String> = people
+        .posts
+        .iter()
+        .enumerate()
+        .map(|(index, post)| {
+            let cut_at = if index % 2 == 0 { fanfold_store::clock::now_ms() } else { 1 };
+            let post = post.parse().expect("an id");
+            let followers = vec![UserId(1), reader];
+            let chunk = fanfold_core::message::DeliverChunk::new(post, cut_at, followers);
+            serde_json::to_string(&chunk).expect("JSON")
+        })
+        .collect();
+    insist("DeliverFunction", &chunks).await;
+    people.at_rest(&people.posts).await;
+    // a chunk of a deleted post, still on its way
+    people.author.delete(&format!("/v1/posts/{}", people.posts[0])).await;
+    assert!(invoke("DeliverFunction", &chunks[..1]).await.is_empty());
+    people.at_rest(&people.posts[1..]).await;
+}
+
+#[tokio::test]
+async fn graph_takes_a_batch_in_any_order_twice_and_returns_what_is_bad() {
+    let people = people().await;
+    let event = |at: u64| {
+        json!({
+            "type": "RelationChanged", "v": 1, "changed_at_ms": at,
+            "follower": people.reader.id, "author": people.author.id,
+        })
+        .to_string()
+    };
+    // whatever the events say, the relation of now counts
+    let events = [event(1), event(2), event(3)];
+    insist("GraphFunction", &events).await;
+    people.at_rest(&people.posts).await;
+    let follow = format!("/v1/users/{}/follow", people.author.id);
+    assert_eq!(people.reader.delete(&follow).await.status, 204);
+    people.at_rest(&[]).await;
+    insist("GraphFunction", &events).await;
+    people.at_rest(&[]).await;
+}
+
+#[tokio::test]
+async fn the_sweep_says_what_it_did() {
+    let swept = call("SweepFunction", &json!({"any": "event"})).await;
+    assert!(swept["dropped"].is_u64() && swept["remaining"] == 0, "{swept}");
+}
+
+/// Through the real queues: the bad message alone ends in the dead-letter queue.
+#[tokio::test]
+async fn poison_on_a_queue_ends_in_its_dead_letter_queue_alone() {
+    let people = people().await;
+    let good = json!({"type": "PostPublished", "v": 1, "post": people.posts[0]}).to_string();
+    for (queue, dead) in [
+        ("PostEventsQueueUrl", "PostEventsDeadQueueUrl"),
+        ("ChunksQueueUrl", "ChunksDeadQueueUrl"),
+        ("GraphEventsQueueUrl", "GraphEventsDeadQueueUrl"),
+    ] {
+        send(queue, &good_of(queue, &people, &good)).await;
+        send(queue, &format!("poison for {queue}")).await;
+        send(queue, &good_of(queue, &people, &good)).await;
+        let what = format!("the poison in {dead}");
+        let body = eventually(&what, async || {
+            let answer = sqs("ReceiveMessage", json!({"QueueUrl": output(dead)})).await;
+            answer["Messages"][0]["Body"].as_str().map(str::to_owned)
+        });
+        assert_eq!(body.await, format!("poison for {queue}"));
+        let left = json!({"QueueUrl": output(dead), "AttributeNames": ["All"]});
+        let left = sqs("GetQueueAttributes", left).await;
+        let count = |name: &str| left["Attributes"][name].as_str().map(str::to_owned);
+        assert_eq!(count("ApproximateNumberOfMessages").as_deref(), Some("0"), "{left}");
+    }
+    people.at_rest(&people.posts).await;
+    // methods other than the API's own have no way in here
+    assert_eq!(people.reader.send(Method::POST, "/v1/timeline", &[], None).await.status, 405);
+}
+
+fn good_of(queue: &str, people: &People, event: &str) -> String {
+    match queue {
+        "PostEventsQueueUrl" => event.to_owned(),
+        "ChunksQueueUrl" => json!({
+            "type": "DeliverChunk", "v": 1, "post": people.posts[0],
+            "cut_at_ms": fanfold_store::clock::now_ms(), "followers": "",
+        })
+        .to_string(),
+        _ => json!({
+            "type": "RelationChanged", "v": 1, "changed_at_ms": 1,
+            "follower": people.reader.id, "author": people.author.id,
+        })
+        .to_string(),
+    }
+}
+
+async fn send(queue: &str, body: &str) {
+    sqs("SendMessage", json!({"QueueUrl": output(queue), "MessageBody": body})).await;
+}
+
+async fn sqs(operation: &str, body: Value) -> Value {
+    let call = reqwest::Client::new()
+        .post(setting("AWS_ENDPOINT_URL"))
+        .header("X-Amz-Target", format!("AmazonSQS.{operation}"))
+        .header("Content-Type", "application/x-amz-json-1.0")
+        .body(body.to_string());
+    let answer = call.send().await.expect("SQS answers");
+    assert!(answer.status().is_success(), "{operation}: {answer:?}");
+    answer.json().await.unwrap_or_default()
+}

@@ -7,9 +7,6 @@ use crate::failure::{Done, failure};
 use crate::tools::Tools;
 use crate::{place, process};
 
-pub const FUNCTIONS: [&str; 7] =
-    ["posts", "users", "timeline", "dispatch", "deliver", "graph", "sweep"];
-
 /// cargo-lambda with the system's own compiler: these binaries run here, and its linker makes
 /// sure that they would run on Amazon Linux 2023 too.
 pub fn cargo_lambda(tools: &Tools, arguments: &[&str]) -> Command {

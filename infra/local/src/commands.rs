@@ -8,15 +8,17 @@ use crate::cognito::UserPool;
 use crate::failure::{Doing as _, Done, failure};
 use crate::progress::step;
 use crate::system::{Start, System};
-use crate::{demo, place, process};
+use crate::{Up, demo, place, process};
 
 /// Runs the system until Ctrl-C.
-pub fn up(port: Option<u16>, valkey_port: Option<u16>) -> Done<ExitCode> {
+pub fn up(options: Up) -> Done<ExitCode> {
     std::fs::create_dir_all(place::local()).doing(place::local().display())?;
-    let mut system = System::start(Start { port, valkey_port, ..Start::default() })?;
+    let Up { port, valkey_port, containers } = options;
+    let mut system = System::start(Start { port, valkey_port, containers, ..Start::default() })?;
     step(false, "making demo users, follows and posts", || demo::fill(&system))?;
     system.announce()?;
     let env_file = system.write_env_file(&place::env_file())?;
+    system.write_sam_file(&place::sam_file())?;
     welcome(&system, &env_file.display().to_string())?;
     while !process::interrupted() {
         if let Some(what) = system.ended() {

@@ -13,7 +13,9 @@ mod cloud;
 mod cognito;
 mod commands;
 mod demo;
+mod engine;
 mod failure;
+mod forward;
 mod http;
 mod place;
 mod ports;
@@ -24,6 +26,7 @@ mod test;
 mod tools;
 mod valkey;
 
+use std::net::IpAddr;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
@@ -46,6 +49,9 @@ struct Up {
     /// Port of Valkey (default: a free one)
     #[arg(long)]
     valkey_port: Option<u16>,
+    /// Let containers in at this address of the engine's bridge, often 172.17.0.1 (for `sam local`)
+    #[arg(long, value_name = "ADDRESS")]
+    containers: Option<IpAddr>,
 }
 
 #[derive(Subcommand)]
@@ -67,7 +73,7 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let interrupted = process::watch_signals();
     let done = match options.command {
-        None => commands::up(options.up.port, options.up.valkey_port),
+        None => commands::up(options.up),
         Some(Command::Exec { command }) => commands::exec(&command),
         Some(Command::Token { name }) => commands::token(&name),
         Some(Command::Openapi) => commands::openapi(),

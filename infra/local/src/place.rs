@@ -31,3 +31,8 @@ pub fn env_file() -> PathBuf {
 pub fn script(name: &str) -> PathBuf {
     root().join("infra/local/cloud").join(name)
 }
+
+/// The same for `sam local --env-vars`.
+pub fn sam_file() -> PathBuf {
+    local().join("sam-env.json")
+}

@@ -33,6 +33,10 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
+pub fn is_running(pid: i32) -> bool {
+    pid > 0 && nix::sys::signal::kill(Pid::from_raw(pid), None).is_ok()
+}
+
 /// A pause that Ctrl-C ends.
 pub fn pause() -> Done<()> {
     std::thread::sleep(POLL);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -9,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::cognito::UserPool;
 use crate::failure::{Doing as _, Done, failure};
-use crate::process::Running;
+use crate::process::{self, Running};
 use crate::progress::step;
 use crate::tools::Tools;
-use crate::{build, cloud, place, ports, valkey};
+use crate::{build, cloud, forward, place, ports, valkey};
 
 pub struct System {
     pub endpoint: String,
@@ -21,8 +22,9 @@ pub struct System {
     pub tools: Tools,
     valkey: Running,
     cloud: Running,
-    valkey_port: u16,
     folder: PathBuf,
+    containers: Option<IpAddr>,
+    binaries: PathBuf,
 }
 
 /// How the system is started.
@@ -30,6 +32,8 @@ pub struct System {
 pub struct Start {
     pub port: Option<u16>,
     pub valkey_port: Option<u16>,
+    /// Where containers find this machine, if they are let in.
+    pub containers: Option<IpAddr>,
     pub quiet: bool,
     pub parameters: Vec<(&'static str, String)>,
 }
@@ -41,6 +45,7 @@ impl System {
         let valkey_port = ports::choose(start.valkey_port, "--valkey-port")?;
         // several may run at once: each has a folder for its logs and settings
         let folder = place::local().join(format!("run-{}", std::process::id()));
+        forget_ended_runs();
         std::fs::create_dir_all(&folder).doing(folder.display())?;
         let tools = Tools::cloud(quiet)?;
         let binaries = step(quiet, "building the functions", || build::functions(&tools, quiet))?;
@@ -50,6 +55,11 @@ impl System {
         let cloud = step(quiet, &format!("starting the local cloud on port {cloud_port}"), || {
             cloud::start(&tools, cloud_port, &folder.join("cloud.log"))
         })?;
+        for port in [valkey_port, cloud_port] {
+            if let Some(address) = start.containers {
+                forward::start(address, port)?;
+            }
+        }
         let endpoint = format!("http://127.0.0.1:{cloud_port}");
         let redis_url = format!("redis://127.0.0.1:{valkey_port}");
         let mut parameters = start.parameters;
@@ -58,7 +68,17 @@ impl System {
         let outputs = step(quiet, "deploying infra/template.yaml", || {
             cloud::deploy(&tools, &endpoint, &binaries, &parameters)
         })?;
-        Ok(Self { endpoint, redis_url, outputs, tools, valkey, cloud, valkey_port, folder })
+        Ok(Self {
+            endpoint,
+            redis_url,
+            outputs,
+            tools,
+            valkey,
+            cloud,
+            folder,
+            containers: start.containers,
+            binaries,
+        })
     }
 
     /// Where the API answers.
@@ -104,7 +124,25 @@ impl System {
         command.env("FANFOLD_URL", self.url()?);
         command.env("FANFOLD_STACK", json!(self.outputs).to_string());
         command.env("FANFOLD_ENV_FILE", self.write_env_file(&self.folder.join("functions.env"))?);
+        command
+            .env("FANFOLD_SAM_ENV_FILE", self.write_sam_file(&self.folder.join("sam-env.json"))?);
+        command.env("FANFOLD_BINARIES", &self.binaries);
         Ok(())
+    }
+
+    /// Writes the functions' settings for `sam local --env-vars`, as containers see them.
+    pub fn write_sam_file(&self, file: &std::path::Path) -> Done<PathBuf> {
+        let seen = |value: String| match self.containers {
+            Some(address) => value.replace("127.0.0.1", &address.to_string()),
+            None => value,
+        };
+        let settings: BTreeMap<&str, String> = self
+            .function_settings()?
+            .into_iter()
+            .map(|(name, value)| (name, seen(value)))
+            .collect();
+        std::fs::write(file, json!({"Parameters": settings}).to_string()).doing(file.display())?;
+        Ok(file.to_owned())
     }
 
     /// Writes the functions' settings for `cargo lambda watch --env-file`.
@@ -141,10 +179,6 @@ impl System {
         }
         None
     }
-
-    pub fn valkey_port(&self) -> u16 {
-        self.valkey_port
-    }
 }
 
 /// This machine's, by the name that Lambda has for it.
@@ -153,5 +187,17 @@ fn architecture() -> Done<&'static str> {
         "x86_64" => Ok("x86_64"),
         "aarch64" => Ok("arm64"),
         other => Err(failure(format!("there are no Lambda functions for {other}"))),
+    }
+}
+
+/// Folders of systems that run no more. Their logs were of use until now.
+fn forget_ended_runs() {
+    for entry in std::fs::read_dir(place::local()).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let pid = name.strip_prefix("run-").and_then(|pid| pid.parse().ok());
+        if pid.is_some_and(|pid| !process::is_running(pid)) {
+            // one that cannot be removed is in nobody's way
+            let _kept = std::fs::remove_dir_all(entry.path());
+        }
     }
 }

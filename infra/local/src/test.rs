@@ -1,6 +1,21 @@
-//! stub
-use crate::failure::Done;
+//! `cargo local test`: every test, from the form of the source to the tools around the stack.
+
+mod report;
+mod steps;
+
 use std::process::ExitCode;
+
+use crate::failure::{Doing as _, Done};
+use crate::place;
+use report::Report;
+
+/// Runs all of it. What fails does not keep the rest from running.
 pub fn run() -> Done<ExitCode> {
-    Ok(ExitCode::SUCCESS)
+    std::fs::create_dir_all(place::local()).doing(place::local().display())?;
+    let mut report = Report::default();
+    steps::source(&mut report)?;
+    steps::units(&mut report)?;
+    steps::template(&mut report)?;
+    steps::system(&mut report)?;
+    Ok(report.close())
 }

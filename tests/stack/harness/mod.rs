@@ -1,5 +1,6 @@
 //! What the tests share. A missing server is a failure, never a pass.
 
+pub mod client;
 pub mod dice;
 pub mod world;
 

@@ -3,9 +3,11 @@
 use axum::Router;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{PartialSchema as _, ToSchema as _};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::fallback::fallback;
+use super::problem::GatewayMessage;
 
 /// The routes with their state, and an answer for everything else.
 pub fn serve<S: Clone + Send + Sync + 'static>(routes: OpenApiRouter<S>, state: S) -> Router {
@@ -25,6 +27,8 @@ pub fn specification(parts: impl IntoIterator<Item = OpenApi>) -> OpenApi {
         Some("Home timelines: what the people you follow post, newest first.".into());
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
     let components = api.components.get_or_insert_default();
+    // the derive of `Common` refers to it, but leaves it to others to list it
+    components.schemas.insert(GatewayMessage::name().into_owned(), GatewayMessage::schema());
     components.add_security_scheme("jwt", SecurityScheme::Http(bearer));
     api
 }

@@ -1,0 +1,218 @@
+//! A client of the deployed API that holds every answer against the specification.
+
+use std::sync::LazyLock;
+
+use fanfold_store::http::OPENAPI_JSON;
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde_json::{Value, json};
+
+use super::{dice, output, setting};
+
+static SPECIFICATION: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(OPENAPI_JSON).expect("the specification is JSON"));
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+impl Answer {
+    pub fn problem(&self) -> (u16, &str) {
+        (self.status, self.body["type"].as_str().unwrap_or("no problem"))
+    }
+
+    pub fn text(&self, pointer: &str) -> String {
+        let text = self.body.pointer(pointer).and_then(Value::as_str);
+        text.unwrap_or_else(|| panic!("no text at {pointer} of {}", self.body)).to_owned()
+    }
+
+    /// The ids of a list's items.
+    pub fn ids(&self) -> Vec<String> {
+        let items = self.body["items"].as_array().unwrap_or_else(|| panic!("{self:?}"));
+        items.iter().map(|item| item["id"].as_str().expect("an id").to_owned()).collect()
+    }
+}
+
+/// A user of the deployed stack, signed in.
+pub struct Client {
+    http: reqwest::Client,
+    pub token: Option<String>,
+    pub handle: String,
+    pub id: String,
+}
+
+impl Client {
+    pub fn nobody() -> Self {
+        let (token, handle, id) = (None, String::new(), String::new());
+        Self { http: reqwest::Client::new(), token, handle, id }
+    }
+
+    /// A new user without a profile.
+    pub async fn signed_in() -> Self {
+        let mut client = Self::nobody();
+        client.handle = format!("u{:x}", dice::fresh());
+        client.token = Some(client.sign_in().await);
+        client
+    }
+
+    /// A new user with a profile.
+    pub async fn new() -> Self {
+        let mut client = Self::signed_in().await;
+        let profile = json!({"handle": client.handle, "name": "Somebody"});
+        let made = client.send(Method::PUT, "/v1/me", &[], Some(profile)).await;
+        assert_eq!(made.status, 201, "{made:?}");
+        client.id = made.text("/id");
+        client
+    }
+
+    async fn sign_in(&self) -> String {
+        let (client, password) = (output("UserPoolClientId"), "Fanfold-test-1");
+        let user = json!({"ClientId": client, "Username": self.handle, "Password": password});
+        self.cognito("SignUp", user).await;
+        let pool = output("UserPoolId");
+        self.cognito("AdminConfirmSignUp", json!({"UserPoolId": pool, "Username": self.handle}))
+            .await;
+        let signed_in = self.cognito(
+            "InitiateAuth",
+            json!({
+                "AuthFlow": "USER_PASSWORD_AUTH",
+                "ClientId": client,
+                "AuthParameters": {"USERNAME": self.handle, "PASSWORD": password},
+            }),
+        );
+        let token = signed_in.await["AuthenticationResult"]["AccessToken"].clone();
+        token.as_str().expect("a token").to_owned()
+    }
+
+    async fn cognito(&self, operation: &str, body: Value) -> Value {
+        let call = self
+            .http
+            .post(setting("AWS_ENDPOINT_URL"))
+            .header("X-Amz-Target", format!("AWSCognitoIdentityProviderService.{operation}"))
+            .header("Content-Type", "application/x-amz-json-1.1")
+            .body(body.to_string());
+        let answer = call.send().await.expect("the user pool");
+        assert!(answer.status().is_success(), "{operation}: {answer:?}");
+        answer.json().await.unwrap_or_default()
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, &[], None).await
+    }
+
+    pub async fn put(&self, path: &str) -> Answer {
+        self.send(Method::PUT, path, &[], None).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(Method::DELETE, path, &[], None).await
+    }
+
+    pub async fn post(&self, text: &str) -> Answer {
+        self.send(Method::POST, "/v1/posts", &[], Some(json!({"text": text}))).await
+    }
+
+    /// Publishes, and gives the post's id.
+    pub async fn publish(&self, text: &str) -> String {
+        let answer = self.post(text).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.text("/id")
+    }
+
+    /// All pages of a list, one id after the other.
+    pub async fn walk(&self, path: &str, limit: usize) -> Vec<String> {
+        let (mut walked, mut cursor) = (Vec::new(), String::new());
+        for _ in 0..200 {
+            let answer = self.get(&format!("{path}?limit={limit}{cursor}")).await;
+            assert_eq!(answer.status, 200, "{answer:?}");
+            let ids = answer.ids();
+            let next = answer.body["next_cursor"].as_str();
+            assert!(ids.len() == limit || next.is_none(), "a page is full or the last");
+            walked.extend(ids);
+            match next {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return walked,
+            }
+        }
+        panic!("a walk without an end");
+    }
+
+    pub async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<Value>,
+    ) -> Answer {
+        let body = body.map(|body| body.to_string().into_bytes());
+        let json = [("Content-Type", "application/json")];
+        let headers = [if body.is_some() { &json[..] } else { &[] }, headers].concat();
+        self.raw(method, path, &headers, body).await
+    }
+
+    /// Sends just this, and holds the answer against the specification.
+    pub async fn raw(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<Vec<u8>>,
+    ) -> Answer {
+        let url = format!("{}{path}", setting("FANFOLD_URL"));
+        let mut request = self.http.request(method.clone(), url);
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        let answer = request.send().await.expect("the API answers");
+        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+        let bytes = answer.bytes().await.expect("a body");
+        let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+        assert_eq!(bytes.is_empty(), body.is_null(), "{path} answers JSON or nothing");
+        let answer = Answer { status, headers, body };
+        hold_against_specification(&method, path, &answer);
+        answer
+    }
+}
+
+/// Panics where the answer is none that the specification knows of.
+fn hold_against_specification(method: &Method, path: &str, answer: &Answer) {
+    assert!(answer.status < 500, "{method} {path}: {answer:?}");
+    let path = path.split('?').next().unwrap_or_default();
+    let segments: Vec<&str> = path.split('/').collect();
+    let known = SPECIFICATION["paths"].as_object().expect("paths").iter().find(|(template, _)| {
+        let template: Vec<&str> = template.split('/').collect();
+        template.len() == segments.len()
+            && template.iter().zip(&segments).all(|(t, s)| t.starts_with('{') || t == s)
+    });
+    let operation =
+        known.and_then(|(_, methods)| methods.get(method.as_str().to_lowercase().as_str()));
+    let Some(operation) = operation else {
+        assert!([404, 405].contains(&answer.status), "{method} {path} is not known: {answer:?}");
+        return;
+    };
+    let response = &operation["responses"][answer.status.to_string()];
+    assert!(response.is_object(), "{method} {path} may not answer {answer:?}");
+    let Some(contents) = response["content"].as_object() else {
+        assert!(answer.body.is_null(), "{method} {path} has no body: {answer:?}");
+        return;
+    };
+    let media_type = answer.headers["content-type"].to_str().expect("a text");
+    let content = contents.get(media_type);
+    let content = content.unwrap_or_else(|| panic!("{method} {path} as {media_type}: {answer:?}"));
+    let Some(schema) = content.get("schema") else { return };
+    let mut schema = schema.clone();
+    schema["components"] = SPECIFICATION["components"].clone();
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<String> =
+        validator.iter_errors(&answer.body).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{method} {path}: {errors:?} in {answer:?}");
+}

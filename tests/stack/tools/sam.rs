@@ -1,0 +1,126 @@
+//! The SAM CLI: build, deploy and local invoke of the template.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::program::{command, event, root, run, succeed};
+use crate::harness::{output, setting};
+
+const ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
+const IMAGE: &str = "fanfold-lambda-standin:al2023";
+
+fn sam(arguments: &[&str]) -> Command {
+    command(&setting("FANFOLD_SAM"), arguments)
+}
+
+/// Builds the template's functions, as a deploy begins.
+fn build() {
+    let architecture = format!("Architecture={ARCHITECTURE}");
+    succeed(sam(&["build", "--parameter-overrides", &architecture]));
+}
+
+#[tokio::test]
+async fn sam_build_and_sam_deploy_bring_up_a_stack_that_answers() {
+    build();
+    let redis_url = format!("ValkeyUrl={}/3", setting("REDIS_URL"));
+    let architecture = format!("Architecture={ARCHITECTURE}");
+    let deploy = ["deploy", "--stack-name", "fanfold-sam", "--no-confirm-changeset"];
+    let parameters = ["--parameter-overrides", &redis_url, &architecture];
+    succeed(sam(&[&deploy[..], &parameters].concat()));
+    // what the local cloud leaves out of a stack (not AWS)
+    let mut gaps = command("python", &["infra/local/cloud/gaps.py", "fanfold-sam"]);
+    gaps.stderr(Stdio::inherit());
+    succeed(gaps);
+    let endpoint = setting("AWS_ENDPOINT_URL");
+    let stacks = reqwest::Client::new()
+        .post(&endpoint)
+        .header("Content-Type", "application/x-www-form-urlencoded")
+        .header(
+            "Authorization",
+            "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/cloudformation/aws4_request",
+        )
+        .body("Action=DescribeStacks&Version=2010-05-15&StackName=fanfold-sam");
+    let stacks = stacks.send().await.expect("stacks").text().await.expect("XML");
+    let api = stacks.split("<OutputKey>ApiId</OutputKey>").nth(1).expect("an output");
+    let api = api.split("<OutputValue>").nth(1).and_then(|rest| rest.split('<').next());
+    let api = api.expect("its value");
+    assert_ne!(api, output("ApiId"), "a stack of its own");
+    let url = format!("{endpoint}/_aws/execute-api/{api}/$default");
+    let served = reqwest::get(format!("{url}/openapi.json")).await.expect("an answer");
+    assert_eq!(served.status(), 200);
+    let nobody = reqwest::get(format!("{url}/v1/timeline")).await.expect("an answer");
+    assert_eq!(nobody.status(), 401);
+}
+
+/// Stands in for the image that Lambda's base image would be pulled as: a shell for the line that
+/// the SAM CLI adds to it, and this machine's C library.
+fn make_image() {
+    let folder = PathBuf::from(setting("FANFOLD_ENV_FILE")).with_file_name("image");
+    let script = r#"
+        set -e; B="$1"; rm -rf "$B"
+        mkdir -p "$B"/bin "$B"/tmp "$B"/etc/ssl/certs "$B"/lib64 "$B"/var/task "$B"/var/runtime "$B"/opt
+        cp -L "$(command -v busybox)" "$B/bin/busybox"
+        for name in sh mv chmod; do ln -s busybox "$B/bin/$name"; done
+        echo 'root:x:0:0:root:/:/bin/sh' > "$B/etc/passwd"
+        loader=$(ls /lib64/ld-linux-*.so.* /lib/ld-linux-*.so.* 2>/dev/null | head -n 1)
+        mkdir -p "$B$(dirname "$loader")"; cp -L "$loader" "$B$loader"
+        for library in libc.so.6 libm.so.6 libpthread.so.0 libdl.so.2 librt.so.1 libgcc_s.so.1 libresolv.so.2 libnss_files.so.2 libnss_dns.so.2; do
+            found=$(ls /lib/*-linux-gnu/$library); mkdir -p "$B$(dirname "$found")"; cp -L "$found" "$B$found"
+        done
+        cp -L /etc/ssl/certs/ca-certificates.crt "$B/etc/ssl/certs/" 2>/dev/null || true
+        tar -C "$B" -c . | docker import -c 'WORKDIR /var/task' - "$2"
+    "#;
+    let mut make = command("bash", &["-c", script, "make-image"]);
+    make.arg(folder).arg(IMAGE);
+    succeed(make);
+}
+
+/// Runs one function in a container and gives its answer.
+fn invoke(logical_id: &str, event_name: &str) -> Value {
+    let mut invoke = sam(&["local", "invoke", logical_id, "--invoke-image", IMAGE]);
+    invoke.args(["--skip-pull-image", "--env-vars", &setting("FANFOLD_SAM_ENV_FILE")]);
+    // a variable reaches a function only where the template declares it
+    let endpoint = format!("AwsEndpointUrl={}", setting("AWS_ENDPOINT_URL"));
+    invoke.args(["--parameter-overrides", &endpoint, "ValkeyUrl=redis://in-the-env-file"]);
+    invoke.arg("--event").arg(event(event_name)).env_remove("AWS_ENDPOINT_URL");
+    let ended = run(invoke);
+    let said = format!("{logical_id}: {}\n{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.code, Some(0), "{said}");
+    // it ends well after a function's error too
+    assert!(!ended.stdout.contains("errorType"), "{said}");
+    let answer = ended.stdout.lines().rev().find_map(|line| serde_json::from_str(line).ok());
+    answer.unwrap_or_else(|| panic!("{said}"))
+}
+
+fn body(answer: &Value) -> Value {
+    serde_json::from_str(answer["body"].as_str().expect("a body")).expect("JSON")
+}
+
+#[test]
+fn sam_local_invoke_runs_every_function_on_its_event() {
+    if !root().join(".aws-sam/build/template.yaml").exists() {
+        build();
+    }
+    make_image();
+    let me = invoke("Users", "users");
+    assert!([200, 201].map(Value::from).contains(&me["statusCode"]), "{me}");
+    assert_eq!(body(&me)["handle"], "ash");
+    let post = invoke("Posts", "posts");
+    assert_eq!(post["statusCode"], 201, "{post}");
+    assert_eq!(body(&post)["text"], "Hello from an event");
+    let again = invoke("Posts", "posts");
+    assert_eq!(body(&again), body(&post), "the event has an idempotency key");
+    let feed = invoke("Timeline", "timeline");
+    assert_eq!(feed["statusCode"], 200, "{feed}");
+    assert_eq!(body(&feed)["items"], json!([body(&post)]));
+    for (logical_id, event_name) in
+        [("Dispatch", "dispatch"), ("Deliver", "deliver"), ("Graph", "graph")]
+    {
+        let bad_alone = json!({"batchItemFailures": [{"itemIdentifier": "bad"}]});
+        assert_eq!(invoke(logical_id, event_name), bad_alone, "{logical_id}");
+    }
+    let swept = invoke("Sweep", "sweep");
+    assert!(swept["dropped"].is_u64() && swept["remaining"].is_u64(), "{swept}");
+}
