@@ -13,6 +13,14 @@
 //! | [`binaries`] | the release binaries: size, start, what they hold |
 //! | [`tools`] | `cargo local`, `cargo lambda watch`, `sam local invoke`, `sam build` and `sam deploy` |
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "all of this is tests: a panic is how they fail"
+)]
+
 mod api;
 mod binaries;
 mod harness;

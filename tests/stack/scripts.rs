@@ -186,11 +186,13 @@ fn begin(model: &mut Model, key: Feed2, token: u64, now: u64) -> Begun {
     if model.locks.contains_key(&key) {
         return Begun::Busy;
     }
-    if !model.live.contains_key(&key) {
+    let is_live = model.live.contains_key(&key);
+    if is_live && model.feeds.entry(key).or_default().built {
+        return Begun::Built;
+    }
+    if !is_live {
         model.live.insert(key, now);
         model.feeds.insert(key, FeedModel::default());
-    } else if model.feeds.entry(key).or_default().built {
-        return Begun::Built;
     }
     model.locks.insert(key, token);
     Begun::Begun

@@ -11,7 +11,7 @@ async fn the_writer_sees_a_post_with_the_next_request() {
     let author = Client::new().await;
     for n in 0..5 {
         let id = author.publish(&format!("post {n}")).await;
-        assert_eq!(author.get("/v1/timeline?limit=1").await.ids(), [id.clone()]);
+        assert_eq!(author.get("/v1/timeline?limit=1").await.ids()[..], [id.as_str()]);
         let feed = author.get(&format!("/v1/users/{}/posts?limit=1", author.id)).await;
         assert_eq!(feed.ids(), [id]);
     }

@@ -55,11 +55,11 @@ async fn following_is_idempotent_and_counted() {
     assert_eq!(profile.body["followers"], Value::from(1));
     assert_eq!(
         reader.walk(&format!("/v1/users/{}/followers", author.id), 5).await,
-        [reader.id.clone()]
+        [reader.id.as_str()]
     );
     assert_eq!(
         reader.walk(&format!("/v1/users/{}/following", reader.id), 5).await,
-        [author.id.clone()]
+        [author.id.as_str()]
     );
     for _ in 0..2 {
         assert_eq!(reader.delete(&follow).await.status, 204);

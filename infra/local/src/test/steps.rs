@@ -66,7 +66,7 @@ pub fn system(report: &mut Report) -> Done<()> {
     let tools = ["tools::", "--skip", "sam_local", "--test-threads=1"];
     report.tests("the tools", stack(&tools)?)?;
     match &engine {
-        Ok(_) => report.tests("sam local", stack(&["tools::sam_local", "--test-threads=1"])?),
+        Ok(_) => report.tests("sam local", stack(&["sam_local", "--test-threads=1"])?),
         Err(why) => {
             report.skip("sam local", why);
             Ok(())
