@@ -159,14 +159,17 @@ async fn the_sweep_says_what_it_did() {
 async fn poison_on_a_queue_ends_in_its_dead_letter_queue_alone() {
     let people = people().await;
     let good = json!({"type": "PostPublished", "v": 1, "post": people.posts[0]}).to_string();
-    for (queue, dead) in [
+    let queues = [
         ("PostEventsQueueUrl", "PostEventsDeadQueueUrl"),
         ("ChunksQueueUrl", "ChunksDeadQueueUrl"),
         ("GraphEventsQueueUrl", "GraphEventsDeadQueueUrl"),
-    ] {
+    ];
+    for (queue, _) in queues {
         send(queue, &good_of(queue, &people, &good)).await;
         send(queue, &format!("poison for {queue}")).await;
         send(queue, &good_of(queue, &people, &good)).await;
+    }
+    for (queue, dead) in queues {
         let what = format!("the poison in {dead}");
         let body = eventually(&what, async || {
             let answer = sqs("ReceiveMessage", json!({"QueueUrl": output(dead)})).await;

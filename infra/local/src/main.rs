@@ -64,7 +64,10 @@ enum Command {
     /// Print a token for a demo user of the running system
     Token { name: String },
     /// Run every test
-    Test,
+    Test {
+        /// Only those tests of the running stack whose name holds this
+        filter: Option<String>,
+    },
     /// Write shared/store/openapi.json anew from the handlers
     Openapi,
 }
@@ -77,7 +80,7 @@ fn main() -> ExitCode {
         Some(Command::Exec { command }) => commands::exec(&command),
         Some(Command::Token { name }) => commands::token(&name),
         Some(Command::Openapi) => commands::openapi(),
-        Some(Command::Test) => test::run(),
+        Some(Command::Test { filter }) => test::run(filter.as_deref()),
     };
     match done {
         Ok(code) => code,

@@ -9,13 +9,15 @@ use crate::failure::{Doing as _, Done};
 use crate::place;
 use report::Report;
 
-/// Runs all of it. What fails does not keep the rest from running.
-pub fn run() -> Done<ExitCode> {
+/// Runs all of it, or what the filter leaves. What fails does not keep the rest from running.
+pub fn run(filter: Option<&str>) -> Done<ExitCode> {
     std::fs::create_dir_all(place::local()).doing(place::local().display())?;
     let mut report = Report::default();
-    steps::source(&mut report)?;
-    steps::units(&mut report)?;
-    steps::template(&mut report)?;
-    steps::system(&mut report)?;
+    if filter.is_none() {
+        steps::source(&mut report)?;
+        steps::units(&mut report)?;
+        steps::template(&mut report)?;
+    }
+    steps::system(&mut report, filter)?;
     Ok(report.close())
 }

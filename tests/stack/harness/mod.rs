@@ -20,14 +20,15 @@ pub fn output(name: &str) -> String {
     value.unwrap_or_else(|| panic!("the stack has no output {name}")).to_owned()
 }
 
-/// Waits until something holds; says what it was if it does not within 60 s.
+/// Waits until something holds; says what it was if it does not within two minutes: three tries of a queue
+/// take one.
 pub async fn eventually<T>(what: &str, check: impl AsyncFn() -> Option<T>) -> T {
     let start = std::time::Instant::now();
     loop {
         if let Some(found) = check().await {
             return found;
         }
-        assert!(start.elapsed().as_secs() < 60, "in vain: {what}");
+        assert!(start.elapsed().as_secs() < 120, "in vain: {what}");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
 }

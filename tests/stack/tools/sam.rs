@@ -83,7 +83,9 @@ fn invoke(logical_id: &str, event_name: &str) -> Value {
     invoke.args(["--skip-pull-image", "--env-vars", &setting("FANFOLD_SAM_ENV_FILE")]);
     // a variable reaches a function only where the template declares it
     let endpoint = format!("AwsEndpointUrl={}", setting("AWS_ENDPOINT_URL"));
-    invoke.args(["--parameter-overrides", &endpoint, "ValkeyUrl=redis://in-the-env-file"]);
+    let architecture = format!("Architecture={ARCHITECTURE}");
+    let url = "ValkeyUrl=redis://in-the-env-file";
+    invoke.args(["--parameter-overrides", &architecture, &endpoint, url]);
     invoke.arg("--event").arg(event(event_name)).env_remove("AWS_ENDPOINT_URL");
     let ended = run(invoke);
     let said = format!("{logical_id}: {}\n{}", ended.stdout, ended.stderr);

@@ -37,7 +37,7 @@ pub fn template(report: &mut Report) -> Done<()> {
 }
 
 /// What needs the whole system.
-pub fn system(report: &mut Report) -> Done<()> {
+pub fn system(report: &mut Report, filter: Option<&str>) -> Done<()> {
     let engine = engine::find(&place::local())?;
     let start = Start {
         quiet: false,
@@ -59,6 +59,9 @@ pub fn system(report: &mut Report) -> Done<()> {
         }
         Ok(test)
     };
+    if let Some(filter) = filter {
+        return report.tests("the stack, in part", stack(&[filter, "--test-threads=1"])?);
+    }
     let apart = ["--skip", "serial::", "--skip", "tools::", "--skip", "binaries::"];
     report.tests("the stack", stack(&apart)?)?;
     report.tests("the stack, one by one", stack(&["serial::", "--test-threads=1"])?)?;
