@@ -17,6 +17,11 @@ if kept then
 end
 redis.call('ZADD', KEYS[3], ARGV[3], ARGV[2])
 redis.call('PEXPIRE', KEYS[3], ARGV[4])
+-- a key that is kept alive by ever new changes forgets the old ones all the same
+local old = math.abs(at) - tonumber(ARGV[4])
+if old > 0 then
+  redis.call('ZREMRANGEBYSCORE', KEYS[3], string.format('%d', -old), string.format('%d', old))
+end
 if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then
   return {'absent', 0}
 end

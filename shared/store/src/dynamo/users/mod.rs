@@ -1,21 +1,20 @@
 //! Profiles, handles and counters.
 
+mod put;
+
 use std::collections::HashMap;
 
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::Update;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
-use aws_sdk_dynamodb::types::{Delete, Put, Update};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use fanfold_core::UserId;
 use fanfold_core::id::Identity;
-use fanfold_core::limits::TRIES_MAX;
 use serde::{Deserialize, Serialize};
 
-use super::retry::pause;
-use super::transact::{Outcome, delete_item, put_item, transact, update_item};
-use super::{Item, batch, number, read, text, write};
+use super::{Item, batch, number, read, text};
 use crate::config::{Config, ConfigError};
 use crate::error::StoreError;
 use crate::http::UserRef;
@@ -134,100 +133,6 @@ impl UserStore {
             profiles.insert(item.user, item.into());
         }
         Ok(profiles)
-    }
-
-    /// Makes or changes the caller's profile; profile and handle change together.
-    pub async fn put_profile(
-        &self,
-        identity: &Identity,
-        handle: &str,
-        name: &str,
-    ) -> Result<ProfilePut, StoreError> {
-        let doing = "storing a profile";
-        for tried in 0..TRIES_MAX {
-            let old = self.profile(identity.user()).await?;
-            if old.as_ref().is_some_and(|old| !old.is_of(identity)) {
-                return Ok(ProfilePut::IdentityClash);
-            }
-            let items = self.profile_items(doing, old.as_ref(), identity, handle, name)?;
-            match transact(&self.client, doing, items).await? {
-                Outcome::Done => {}
-                outcome if outcome.refused(1) => return Ok(ProfilePut::HandleTaken),
-                // the profile changed since it was read
-                Outcome::Refused(_) => {
-                    pause(tried).await;
-                    continue;
-                }
-            }
-            let Some(profile) = self.profile(identity.user()).await? else { continue };
-            let put = if old.is_some() { ProfilePut::Changed } else { ProfilePut::Created };
-            return Ok(put(profile));
-        }
-        Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
-    }
-
-    fn profile_items(
-        &self,
-        doing: &'static str,
-        old: Option<&Profile>,
-        identity: &Identity,
-        handle: &str,
-        name: &str,
-    ) -> Result<Vec<aws_sdk_dynamodb::types::TransactWriteItem>, StoreError> {
-        let user = identity.user();
-        let profile = match old {
-            Some(old) => {
-                let update = Update::builder()
-                    .table_name(&self.table)
-                    .set_key(Some(pk(profile_pk(user))))
-                    .update_expression("SET handle = :handle, #name = :name")
-                    .condition_expression("handle = :old AND #identity = :identity")
-                    .expression_attribute_names("#name", "name")
-                    .expression_attribute_names("#identity", "identity")
-                    .expression_attribute_values(":handle", text(handle))
-                    .expression_attribute_values(":name", text(name))
-                    .expression_attribute_values(":old", text(&old.handle))
-                    .expression_attribute_values(":identity", text(identity_text(identity)));
-                update_item(doing, update)?
-            }
-            None => {
-                let item = ProfileItem {
-                    pk: profile_pk(user),
-                    v: 1,
-                    user,
-                    identity: identity_text(identity),
-                    handle: handle.to_owned(),
-                    name: name.to_owned(),
-                    posts: 0,
-                    followers: 0,
-                    following: 0,
-                    follower_shards: 1,
-                };
-                let put = Put::builder()
-                    .table_name(&self.table)
-                    .set_item(Some(write(doing, &item)?))
-                    .condition_expression("attribute_not_exists(pk)");
-                put_item(doing, put)?
-            }
-        };
-        let claim = HandleItem { pk: handle_pk(handle), v: 1, user };
-        let claim = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(write(doing, &claim)?))
-            .condition_expression("attribute_not_exists(pk) OR #user = :user")
-            .expression_attribute_names("#user", "user")
-            .expression_attribute_values(":user", text(user));
-        let mut items = vec![profile, put_item(doing, claim)?];
-        if let Some(old) = old.filter(|old| old.handle != handle) {
-            let release = Delete::builder()
-                .table_name(&self.table)
-                .set_key(Some(pk(handle_pk(&old.handle))))
-                .condition_expression("#user = :user")
-                .expression_attribute_names("#user", "user")
-                .expression_attribute_values(":user", text(user));
-            items.push(delete_item(doing, release)?);
-        }
-        Ok(items)
     }
 
     async fn get(&self, doing: &'static str, key: String) -> Result<Option<Item>, StoreError> {

@@ -1,0 +1,117 @@
+//! Changing a relation.
+
+use aws_sdk_dynamodb::types::{Delete, Put, TransactWriteItem};
+use fanfold_core::id::Identity;
+use fanfold_core::limits::{RELATION_TOMBSTONE_KEPT_S, TRIES_MAX, follower_shard, follower_shards};
+use fanfold_core::message::RelationChanged;
+use fanfold_core::{Change, Relation, UserId};
+use serde::Serialize;
+
+use super::super::retry::pause;
+use super::super::transact::{Outcome, delete_item, put_item, transact, update_item};
+use super::super::users::{Profile, UserStore, counter};
+use super::super::{key, number, write};
+use super::{FollowingItem, GraphStore, Related, followers_pk, following_pk};
+use crate::error::StoreError;
+use crate::sqs::Queue;
+
+#[derive(Serialize)]
+struct FollowerItem {
+    pk: String,
+    sk: String,
+    v: u32,
+}
+
+impl GraphStore {
+    /// Changes a relation: both directions and both counters, or nothing. The event is
+    /// sent before the commit, with the time that the change is going to have.
+    pub async fn relate(
+        &self,
+        users: &UserStore,
+        follower: &Identity,
+        author: UserId,
+        relation: Relation,
+        now_ms: u64,
+        events: &Queue<RelationChanged>,
+    ) -> Result<Related, StoreError> {
+        let doing = "changing a relation";
+        for tried in 0..TRIES_MAX {
+            let Some(profile) = users.profile(author).await? else {
+                return Ok(Related::NoProfile);
+            };
+            let old = self.following_item(follower.user(), author).await?;
+            let was = old.as_ref().map_or(Relation::NotFollowing, |old| old.relation);
+            if was == relation {
+                return Ok(Related::Unchanged);
+            }
+            let last = old.as_ref().map(|o| Change { relation: was, at_ms: o.changed_at_ms });
+            let change = Change { relation, at_ms: Change::next_at(last, now_ms) };
+            let event = RelationChanged::new(follower.user(), author, change.at_ms);
+            events.send(&event).await?;
+            let items =
+                self.relate_items(doing, users, follower, &profile, old.as_ref(), change)?;
+            match transact(&self.client, doing, items).await? {
+                Outcome::Done => return Ok(Related::Changed),
+                outcome if outcome.refused(2) => return Ok(Related::NoProfile),
+                // the relation, or the author's partitions, changed since they were read
+                Outcome::Refused(_) => pause(tried).await,
+            }
+        }
+        Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
+    }
+
+    fn relate_items(
+        &self,
+        doing: &'static str,
+        users: &UserStore,
+        identity: &Identity,
+        author: &Profile,
+        old: Option<&FollowingItem>,
+        change: Change,
+    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+        let (follower, follows) = (identity.user(), change.relation == Relation::Following);
+        let shards = follower_shards(author.followers).max(author.follower_shards);
+        let shard = match old {
+            Some(old) if !follows => old.shard,
+            _ => follower_shard(follower, shards),
+        };
+        let expires_at = (!follows).then_some(change.at_ms / 1000 + RELATION_TOMBSTONE_KEPT_S);
+        let following = FollowingItem {
+            pk: following_pk(follower),
+            sk: author.id,
+            v: 1,
+            relation: change.relation,
+            changed_at_ms: change.at_ms,
+            shard,
+            expires_at,
+        };
+        let mut state =
+            Put::builder().table_name(&self.table).set_item(Some(write(doing, &following)?));
+        state = match old {
+            None => state.condition_expression("attribute_not_exists(pk)"),
+            Some(old) => state
+                .condition_expression("changed_at_ms = :old")
+                .expression_attribute_values(":old", number(old.changed_at_ms)),
+        };
+        let (pk, sk) = (followers_pk(author.id, shard), self.follower_sk(follower));
+        let other = if follows {
+            let item = write(doing, &FollowerItem { pk, sk, v: 1 })?;
+            put_item(doing, Put::builder().table_name(&self.table).set_item(Some(item)))?
+        } else {
+            let gone = Delete::builder().table_name(&self.table).set_key(Some(key(pk, sk)));
+            delete_item(doing, gone)?
+        };
+        let by = if follows { 1 } else { -1 };
+        let mine = counter(users.table(), follower, "following", by, Some(identity));
+        let mut theirs = counter(users.table(), author.id, "followers", by, None);
+        if follows && shards > author.follower_shards {
+            // of two writers the one with more partitions wins: a reader looks at all of them
+            theirs = theirs
+                .update_expression("ADD #counter :by SET follower_shards = :shards")
+                .condition_expression("attribute_exists(pk) AND follower_shards <= :shards")
+                .expression_attribute_values(":shards", number(shards));
+        }
+        let state = put_item(doing, state)?;
+        Ok(vec![state, other, update_item(doing, mine)?, update_item(doing, theirs)?])
+    }
+}

@@ -1,0 +1,55 @@
+//! Rule 1: delivered only after the commit.
+
+use fanfold_core::limits::COMMIT_GRACE_MS;
+use fanfold_core::message::PostPublished;
+use fanfold_core::{PostId, Slice};
+use fanfold_dispatch::handler::{Dispatched, dispatch};
+use fanfold_store::StoreError;
+use fanfold_store::dynamo::posts::Post;
+use fanfold_store::valkey::{Feed, Read};
+
+use crate::harness::world::World;
+
+#[tokio::test]
+async fn an_event_without_its_post_goes_back_until_it_never_will_come() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let post = PostId::new(world.now(), 1, world.id("ash"));
+    let event = PostPublished::new(post);
+    let early = dispatch(&world.dispatch, &event, world.now()).await;
+    assert!(matches!(early, Err(StoreError::NotCommittedYet { .. })), "{early:?}");
+    let late = dispatch(&world.dispatch, &event, world.now() + COMMIT_GRACE_MS + 1).await;
+    assert_eq!(late.unwrap(), Dispatched::NothingToDo);
+}
+
+#[tokio::test]
+async fn an_event_ahead_of_its_commit_waits_a_moment_for_it() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let id = PostId::new(world.now(), 1, world.id("ash"));
+    let event = PostPublished::new(id);
+    let commit = async {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        let (identity, table) = (world.identity("ash"), world.posts.users.table());
+        let post = Post { id, text: "text".to_owned() };
+        world.posts.posts.create(table, &identity, &post, None, world.now()).await.unwrap();
+    };
+    let (dispatched, ()) = futures::join!(dispatch(&world.dispatch, &event, world.now()), commit);
+    assert_eq!(dispatched.unwrap(), Dispatched::Pushed { delivered: 0 });
+}
+
+#[tokio::test]
+async fn a_post_deleted_before_its_dispatch_is_pushed_to_nobody() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    world.follow("birch", "ash").await;
+    world.drain().await;
+    let feed = Feed::home(world.id("birch"));
+    world.home("birch").await;
+    let post = world.publish("ash", "gone soon").await;
+    world.delete("ash", post).await;
+    let dispatched = dispatch(&world.dispatch, &PostPublished::new(post), world.now()).await;
+    assert_eq!(dispatched.unwrap(), Dispatched::NothingToDo);
+    let read = world.timeline.feeds.valkey.read(feed, PostId::MAX, 9, world.now()).await;
+    assert_eq!(read.unwrap(), Read::Known(Slice::EMPTY));
+}

@@ -1,0 +1,68 @@
+//! Rule 4: the floor.
+
+use fanfold_core::message::PostPublished;
+use fanfold_dispatch::handler::dispatch;
+use fanfold_store::feeds::{Source, Span};
+use fanfold_store::valkey::Feed;
+
+use super::{members, only_stored_at};
+use crate::harness::world::World;
+
+#[tokio::test]
+async fn pages_go_on_below_the_floor_to_the_very_first_post() {
+    let world = World::with(&[("FEED_CAP", "10")]).await;
+    world.people(&["ash", "birch"]).await;
+    world.follow("birch", "ash").await;
+    world.drain().await;
+    let mut posts = Vec::new();
+    world.home("birch").await;
+    for _ in 0..35 {
+        world.advance(1);
+        posts.insert(0, world.publish("ash", "text").await);
+        world.drain().await;
+    }
+    assert_eq!(world.home("birch").await, posts);
+    let members = members(&world, "birch").await;
+    assert!(members <= 10, "{members} members after trims");
+    // a late push below the floor does no harm
+    let late = only_stored_at(&world, "ash", posts[30].time_ms()).await;
+    posts.insert(if late > posts[30] { 30 } else { 31 }, late);
+    dispatch(&world.dispatch, &PostPublished::new(late), world.now()).await.unwrap();
+    assert_eq!(world.home("birch").await, posts);
+}
+
+#[tokio::test]
+async fn following_somebody_with_many_posts_leaves_no_hole() {
+    let world = World::with(&[("FEED_CAP", "10")]).await;
+    world.people(&["ash", "birch"]).await;
+    let mut posts = Vec::new();
+    for n in 0..30 {
+        world.advance(1);
+        posts.insert(0, world.publish(if n % 3 == 0 { "birch" } else { "ash" }, "text").await);
+    }
+    world.drain().await;
+    world.home("birch").await;
+    world.follow("birch", "ash").await;
+    world.drain().await;
+    let page = world.page(Feed::home(world.id("birch")), Span::ALL, 5).await;
+    assert_eq!(page.source, Source::Cache);
+    assert_eq!(world.home("birch").await, posts);
+}
+
+#[tokio::test]
+async fn many_posts_of_one_millisecond_neither_repeat_nor_are_left_out() {
+    let world = World::with(&[("FEED_CAP", "10")]).await;
+    world.people(&["ash", "birch"]).await;
+    world.follow("birch", "ash").await;
+    world.drain().await;
+    world.home("birch").await;
+    let mut posts = Vec::new();
+    for n in 0..30 {
+        posts.push(world.publish(if n % 2 == 0 { "birch" } else { "ash" }, "text").await);
+    }
+    world.drain().await;
+    posts.sort_unstable_by(|a, b| b.cmp(a));
+    for limit in [1, 3, 8, 100] {
+        assert_eq!(world.walk(Feed::home(world.id("birch")), limit).await, posts);
+    }
+}
