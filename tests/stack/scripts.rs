@@ -77,6 +77,34 @@ async fn the_scripts_do_what_the_model_does() {
     }
 }
 
+/// Between the look for due feeds and the script, a reader may have come back.
+#[tokio::test]
+async fn a_feed_that_was_read_since_the_sweep_looked_stays() {
+    let client = redis::Client::open(settings().redis_url).expect("a client");
+    let mut connection = client.get_multiplexed_async_connection().await.expect("Valkey");
+    let (live, feed) = (format!("live:{{t{:x}}}", fresh()), format!("home:{{t{:x}}}:x", fresh()));
+    let mut set = redis::pipe();
+    set.cmd("ZADD").arg(&live).arg(500).arg("hback").arg(100).arg("hgone");
+    set.cmd("ZADD").arg(&feed).arg(0).arg("F");
+    let () = set.ignore().query_async(&mut connection).await.expect("set");
+    let expire = include_str!("../../shared/store/src/valkey/lua/expire.lua");
+    let dropped: u64 = redis::Script::new(expire)
+        .key(&live)
+        .key(&feed)
+        .key(format!("{feed}2"))
+        .arg(400)
+        .arg("hback")
+        .arg("hgone")
+        .invoke_async(&mut connection)
+        .await
+        .expect("the script");
+    let left = redis::cmd("ZRANGE").arg(&live).arg(0).arg(-1).to_owned();
+    let left: Vec<String> = left.query_async(&mut connection).await.expect("read");
+    let kept = redis::cmd("EXISTS").arg(&feed).to_owned();
+    let kept: bool = kept.query_async(&mut connection).await.expect("read");
+    assert_eq!((dropped, left, kept), (1, vec!["hback".to_owned()], true));
+}
+
 async fn one_history(seed: u64) {
     let (valkey, mut dice, mut model) =
         (Valkey::new(&settings()).expect("Valkey"), Dice(seed), Model::default());

@@ -1,6 +1,6 @@
 //! Rule 8: Valkey is a cache.
 
-use fanfold_core::message::PostPublished;
+use fanfold_core::message::{DeliverChunk, PostPublished};
 use fanfold_dispatch::handler::dispatch;
 use fanfold_store::Config;
 use fanfold_store::feeds::{Source, Span};
@@ -29,6 +29,10 @@ async fn without_valkey_reads_are_pulled_posts_are_taken_and_pushes_wait() {
     let dispatch_app = fanfold_dispatch::App::new(&world.sdk, &config).unwrap();
     let waits = dispatch(&dispatch_app, &PostPublished::new(post.id), now).await;
     assert!(waits.is_err_and(|error| error.is_valkey()), "the event must go back to its queue");
+    let deliver = fanfold_deliver::App::new(&world.sdk, &config).unwrap();
+    let chunk = DeliverChunk::new(post.id, now, vec![world.id("birch")]);
+    let waits = fanfold_deliver::handler::deliver(&deliver, &chunk, now).await;
+    assert!(waits.is_err_and(|error| error.is_valkey()), "so must the chunk");
     // back again: the message that waited is handled
     world.home("birch").await;
     world.drain().await;

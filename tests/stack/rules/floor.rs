@@ -57,12 +57,15 @@ async fn many_posts_of_one_millisecond_neither_repeat_nor_are_left_out() {
     world.drain().await;
     world.home("birch").await;
     let mut posts = Vec::new();
-    for n in 0..30 {
-        posts.push(world.publish(if n % 2 == 0 { "birch" } else { "ash" }, "text").await);
-    }
-    world.drain().await;
-    posts.sort_unstable_by(|a, b| b.cmp(a));
-    for limit in [1, 3, 8, 100] {
-        assert_eq!(world.walk(Feed::home(world.id("birch")), limit).await, posts);
+    // as many as the cache holds, and then many more
+    for count in [7, 23] {
+        for n in 0..count {
+            posts.push(world.publish(if n % 2 == 0 { "birch" } else { "ash" }, "text").await);
+        }
+        world.drain().await;
+        posts.sort_unstable_by(|a, b| b.cmp(a));
+        for limit in [1, 3, 8, 100] {
+            assert_eq!(world.walk(Feed::home(world.id("birch")), limit).await, posts);
+        }
     }
 }
