@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use fanfold_store::clock;
-use fanfold_store::http::problem::{Common, ProblemBody};
+use fanfold_store::http::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody};
 use fanfold_store::http::view::PostView;
 use fanfold_store::http::{Caller, JsonBody, PostRef, Problem};
 use serde::Deserialize;
@@ -35,15 +35,13 @@ struct NewPost {
     request_body = NewPost,
     responses(
         (status = 201, body = PostView, headers(("Location" = String))),
-        (status = 400, body = ProblemBody, content_type = "application/problem+json"),
         (status = 409, description = "The caller has no profile.",
             body = ProblemBody, content_type = "application/problem+json"),
         (status = 410, description = "The post that this key made was deleted.",
             body = ProblemBody, content_type = "application/problem+json"),
-        (status = 413, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 415, body = ProblemBody, content_type = "application/problem+json"),
         (status = 422, description = "The text cannot be taken, or the key was used with another body.",
             body = ProblemBody, content_type = "application/problem+json"),
+        BadBody,
         Common,
     ),
 )]
@@ -67,8 +65,8 @@ async fn publish(
     params(("id" = String, Path)),
     responses(
         (status = 200, body = PostView),
-        (status = 400, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+        BadRequest,
+        NotFound,
         Common,
     ),
 )]
@@ -87,9 +85,9 @@ async fn read(
     params(("id" = String, Path)),
     responses(
         (status = 204, description = "It is deleted, now or before."),
-        (status = 400, body = ProblemBody, content_type = "application/problem+json"),
         (status = 403, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+        BadRequest,
+        NotFound,
         Common,
     ),
 )]

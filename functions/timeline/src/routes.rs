@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use fanfold_store::clock;
 use fanfold_store::http::extract::FeedQuery;
-use fanfold_store::http::problem::{Common, ProblemBody};
+use fanfold_store::http::problem::{BadRequest, Common, NotFound};
 use fanfold_store::http::view::FeedView;
 use fanfold_store::http::{Caller, Problem, Query, UserRef};
 use utoipa_axum::router::OpenApiRouter;
@@ -21,7 +21,7 @@ pub fn routes() -> OpenApiRouter<App> {
     get, path = "/v1/timeline", tag = "feeds", security(("jwt" = [])), params(FeedQuery),
     responses(
         (status = 200, body = FeedView),
-        (status = 400, body = ProblemBody, content_type = "application/problem+json"),
+        BadRequest,
         Common,
     ),
 )]
@@ -39,8 +39,8 @@ async fn timeline(
     params(("user" = String, Path, description = "An id, or @ and a handle."), FeedQuery),
     responses(
         (status = 200, body = FeedView),
-        (status = 400, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+        BadRequest,
+        NotFound,
         Common,
     ),
 )]

@@ -7,7 +7,7 @@ use axum::response::IntoResponse;
 use fanfold_core::Relation;
 use fanfold_store::clock;
 use fanfold_store::http::extract::ListQuery;
-use fanfold_store::http::problem::{Common, ProblemBody};
+use fanfold_store::http::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody};
 use fanfold_store::http::view::{UserList, UserView};
 use fanfold_store::http::{Caller, JsonBody, OPENAPI_JSON, Problem, Query, UserRef};
 use serde::Deserialize;
@@ -43,12 +43,10 @@ struct NewProfile {
     responses(
         (status = 200, description = "Changed.", body = UserView),
         (status = 201, description = "Made.", body = UserView),
-        (status = 400, body = ProblemBody, content_type = "application/problem+json"),
         (status = 409, description = "The handle, or the caller's id, is somebody else's.",
             body = ProblemBody, content_type = "application/problem+json"),
-        (status = 413, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 415, body = ProblemBody, content_type = "application/problem+json"),
         (status = 422, body = ProblemBody, content_type = "application/problem+json"),
+        BadBody,
         Common,
     ),
 )]
@@ -69,8 +67,8 @@ async fn put_me(
     params(("user" = String, Path, description = "An id, or @ and a handle.")),
     responses(
         (status = 200, body = UserView),
-        (status = 400, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+        BadRequest,
+        NotFound,
         Common,
     ),
 )]
@@ -88,12 +86,12 @@ async fn get_user(
     params(("user" = String, Path, description = "An id, or @ and a handle.")),
     responses(
         (status = 204, description = "The caller follows the user, now or before."),
-        (status = 400, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
         (status = 409, description = "The caller has no profile.",
             body = ProblemBody, content_type = "application/problem+json"),
         (status = 422, description = "It is the caller, or the caller follows too many.",
             body = ProblemBody, content_type = "application/problem+json"),
+        BadRequest,
+        NotFound,
         Common,
     ),
 )]
@@ -113,12 +111,12 @@ async fn follow(
     params(("user" = String, Path, description = "An id, or @ and a handle.")),
     responses(
         (status = 204, description = "The caller does not follow the user, now or before."),
-        (status = 400, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
         (status = 409, description = "The caller has no profile.",
             body = ProblemBody, content_type = "application/problem+json"),
         (status = 422, description = "It is the caller.",
             body = ProblemBody, content_type = "application/problem+json"),
+        BadRequest,
+        NotFound,
         Common,
     ),
 )]
@@ -138,8 +136,8 @@ async fn unfollow(
     params(("user" = String, Path, description = "An id, or @ and a handle."), ListQuery),
     responses(
         (status = 200, body = UserList),
-        (status = 400, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+        BadRequest,
+        NotFound,
         Common,
     ),
 )]
@@ -158,8 +156,8 @@ async fn followers(
     params(("user" = String, Path, description = "An id, or @ and a handle."), ListQuery),
     responses(
         (status = 200, body = UserList),
-        (status = 400, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+        BadRequest,
+        NotFound,
         Common,
     ),
 )]

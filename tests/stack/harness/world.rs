@@ -28,6 +28,7 @@ pub struct World {
     pub sweep: fanfold_sweep::App,
     pub config: Config,
     pub sdk: SdkConfig,
+    pairs: Vec<(String, String)>,
     sqs: aws_sdk_sqs::Client,
     queues: [String; 3],
     /// The handlers' clock.
@@ -70,7 +71,7 @@ impl World {
             queues.push(url);
         }
         pairs.extend(settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
-        let config = Config::from_pairs(pairs);
+        let config = Config::from_pairs(pairs.clone());
         Self {
             posts: fanfold_posts::App::new(&sdk, &config).expect("posts"),
             users: fanfold_users::App::new(&sdk, &config).expect("users"),
@@ -81,11 +82,18 @@ impl World {
             sweep: fanfold_sweep::App::new(&config).expect("sweep"),
             config,
             sdk,
+            pairs,
             sqs,
             queues: queues.try_into().expect("three queues"),
             now_ms: Mutex::new(fanfold_store::clock::now_ms()),
             name,
         }
+    }
+
+    /// The world's settings but for one: something that is away.
+    pub fn config_but(&self, name: &str, value: &str) -> Config {
+        let pairs = self.pairs.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+        Config::from_pairs(pairs.chain([(name, value)]))
     }
 
     pub fn now(&self) -> u64 {

@@ -2,7 +2,6 @@
 
 use fanfold_core::message::{DeliverChunk, PostPublished};
 use fanfold_dispatch::handler::dispatch;
-use fanfold_store::Config;
 use fanfold_store::feeds::{Source, Span};
 use fanfold_store::valkey::Feed;
 
@@ -13,11 +12,7 @@ async fn without_valkey_reads_are_pulled_posts_are_taken_and_pushes_wait() {
     let world = World::new().await;
     world.people(&["ash", "birch"]).await;
     world.follow("birch", "ash").await;
-    let pairs =
-        ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "POST_EVENTS_QUEUE_URL", "CHUNKS_QUEUE_URL"];
-    let pairs = pairs.map(|name| (name, world.config.text(name).unwrap()));
-    let away = ("REDIS_URL", "redis://127.0.0.1:1".to_owned());
-    let config = Config::from_pairs(pairs.into_iter().chain([away]));
+    let config = world.config_but("REDIS_URL", "redis://127.0.0.1:1");
     let posts = fanfold_posts::App::new(&world.sdk, &config).unwrap();
     let (ash, now) = (world.identity("ash"), world.now());
     let published = fanfold_posts::handler::publish(&posts, &ash, "text", None, now).await;

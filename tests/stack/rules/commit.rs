@@ -2,10 +2,11 @@
 
 use fanfold_core::limits::COMMIT_GRACE_MS;
 use fanfold_core::message::PostPublished;
-use fanfold_core::{PostId, Slice};
+use fanfold_core::{PostId, Relation, Slice};
 use fanfold_dispatch::handler::{Dispatched, dispatch};
 use fanfold_store::StoreError;
 use fanfold_store::dynamo::posts::Post;
+use fanfold_store::http::{Kind, UserRef};
 use fanfold_store::valkey::{Feed, Read};
 
 use crate::harness::world::World;
@@ -52,4 +53,24 @@ async fn a_post_deleted_before_its_dispatch_is_pushed_to_nobody() {
     assert_eq!(dispatched.unwrap(), Dispatched::NothingToDo);
     let read = world.timeline.feeds.valkey.read(feed, PostId::MAX, 9, world.now()).await;
     assert_eq!(read.unwrap(), Read::Known(Slice::EMPTY));
+}
+
+#[tokio::test]
+async fn nothing_is_stored_whose_event_cannot_be_sent() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let (identity, now) = (world.identity("ash"), world.now());
+    let config = world.config_but("POST_EVENTS_QUEUE_URL", "http://127.0.0.1:1/no-such-queue");
+    let posts = fanfold_posts::App::new(&world.sdk, &config).unwrap();
+    let refused = fanfold_posts::handler::publish(&posts, &identity, "text", None, now).await;
+    assert_eq!(refused.unwrap_err().kind, Kind::Unavailable);
+    let stored = posts.posts.by_author(world.id("ash"), PostId::MAX, 5).await.unwrap();
+    assert_eq!(stored, Slice::EMPTY);
+    let config = world.config_but("GRAPH_EVENTS_QUEUE_URL", "http://127.0.0.1:1/no-such-queue");
+    let users = fanfold_users::App::new(&world.sdk, &config).unwrap();
+    let (birch, follow) = (UserRef::Id(world.id("birch")), Relation::Following);
+    let refused = fanfold_users::handler::relate(&users, &identity, &birch, follow, now).await;
+    assert_eq!(refused.unwrap_err().kind, Kind::Unavailable);
+    let relation = users.graph.relation(world.id("ash"), world.id("birch")).await.unwrap();
+    assert_eq!(relation, None);
 }

@@ -86,6 +86,39 @@ pub struct GatewayMessage {
     pub message: String,
 }
 
+/// What a route with ids or parameters may answer.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "read by the derive alone")]
+pub enum BadRequest {
+    /// An id, a parameter, a cursor or the body is not what this route takes.
+    #[response(status = 400, content_type = "application/problem+json")]
+    Invalid(ProblemBody),
+}
+
+/// What a route with a body may answer.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "read by the derive alone")]
+pub enum BadBody {
+    /// The body, or a parameter, is not what this route takes.
+    #[response(status = 400, content_type = "application/problem+json")]
+    Invalid(ProblemBody),
+    /// The body is too large.
+    #[response(status = 413, content_type = "application/problem+json")]
+    TooLarge(ProblemBody),
+    /// The body is not JSON.
+    #[response(status = 415, content_type = "application/problem+json")]
+    NotJson(ProblemBody),
+}
+
+/// What a route about one user or post may answer.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "read by the derive alone")]
+pub enum NotFound {
+    /// There is no such user or post.
+    #[response(status = 404, content_type = "application/problem+json")]
+    Missing(ProblemBody),
+}
+
 /// What every route with a caller may answer.
 #[derive(IntoResponses)]
 #[allow(dead_code, reason = "read by the derive alone")]
