@@ -1,6 +1,6 @@
 //! Each Lua script against a plain model of what it should do, over random sequences.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use fanfold_core::limits::trim_to;
 use fanfold_core::{Change, PostId, Relation, Slice, UserId};
@@ -15,13 +15,11 @@ const CAP: usize = 10;
 /// What Valkey should hold.
 #[derive(Default)]
 struct Model {
-    live: BTreeMap<Feed2, u64>,
-    feeds: BTreeMap<Feed2, FeedModel>,
-    locks: BTreeMap<Feed2, u64>,
+    live: HashMap<Feed, u64>,
+    feeds: HashMap<Feed, FeedModel>,
+    locks: HashMap<Feed, u64>,
     relations: BTreeMap<(UserId, UserId), Change>,
 }
-
-type Feed2 = (bool, UserId);
 
 /// The model never trims: what a feed shows must be all of `posts` above the floor it names.
 #[derive(Default, Clone)]
@@ -43,14 +41,10 @@ fn settings() -> FeedSettings {
     }
 }
 
-fn feed(key: Feed2) -> Feed {
-    if key.0 { Feed::home(key.1) } else { Feed::author(key.1) }
-}
-
 /// A feed shows everything that belongs in it, down to its floor, and nothing else; and the floor
 /// is no higher than it was told, unless a trim left a full block above it.
-async fn check(valkey: &Valkey, model: &Model, key: Feed2, now: u64, history: &[String]) {
-    let read = valkey.read(feed(key), PostId::MAX, 1_000, now).await.expect("read");
+async fn check(valkey: &Valkey, model: &Model, key: Feed, now: u64, history: &[String]) {
+    let read = valkey.read(key, PostId::MAX, 1_000, now).await.expect("read");
     let known = model.live.get(&key).and_then(|_| model.feeds.get(&key)).filter(|f| f.built);
     match (read, known) {
         (Read::Unknown, None) => {}
@@ -111,12 +105,12 @@ async fn one_history(seed: u64) {
     // users that no other run has
     let base = fresh() & !0xff;
     let users: Vec<UserId> = (0..3).map(|n| UserId(base + n)).collect();
-    let keys: Vec<Feed2> = users.iter().map(|user| (true, *user)).collect();
-    let (mut now, mut tokens, mut history) = (1_000u64, BTreeMap::new(), Vec::new());
+    let keys: Vec<Feed> = users.iter().map(|user| Feed::home(*user)).collect();
+    let (mut now, mut tokens, mut history) = (1_000u64, HashMap::new(), Vec::new());
     for _ in 0..120 {
         now += dice.below(3);
         let (user, author) = (*dice.pick(&users), *dice.pick(&users));
-        let key = (true, user);
+        let key = Feed::home(user);
         match dice.below(10) {
             0..4 => {
                 let time = now - dice.below(40).min(now);
@@ -128,7 +122,7 @@ async fn one_history(seed: u64) {
             }
             4..6 => {
                 let token = dice.next();
-                let begun = valkey.begin(feed(key), token, now).await.expect("begin");
+                let begun = valkey.begin(key, token, now).await.expect("begin");
                 history.push(format!("begin {user}: {begun:?}"));
                 assert_eq!(begun, begin(&mut model, key, token, now), "{history:#?}");
                 if begun == Begun::Begun {
@@ -141,7 +135,7 @@ async fn one_history(seed: u64) {
                     0 => dice.next(), // a lease that was lost
                     _ => tokens.get(&key).copied().unwrap_or(7),
                 };
-                let done = valkey.commit(feed(key), token, &slice).await.expect("commit");
+                let done = valkey.commit(key, token, &slice).await.expect("commit");
                 history.push(format!("commit {user} {slice:?}: {done}"));
                 assert_eq!(done, commit(&mut model, key, token, &slice), "{history:#?}");
             }
@@ -166,7 +160,7 @@ async fn one_history(seed: u64) {
                 history.push(format!("expire until {until}"));
                 // other runs share the bucket's `live`, but not these times
                 valkey.expire(0, until, 200).await.expect("expire");
-                let gone: Vec<Feed2> =
+                let gone: Vec<Feed> =
                     model.live.iter().filter(|(_, at)| **at <= until).map(|(k, _)| *k).collect();
                 for key in gone {
                     model.live.remove(&key);
@@ -196,12 +190,12 @@ fn push(model: &mut Model, post: PostId, users: &[UserId]) -> Pushed {
     let mut pushed = Pushed::default();
     for user in users {
         let change = model.relations.get(&(*user, post.author()));
-        if !model.live.contains_key(&(true, *user)) {
+        if !model.live.contains_key(&Feed::home(*user)) {
             pushed.not_live += 1;
         } else if change.is_some_and(|change| change.relation == Relation::NotFollowing) {
             pushed.unfollowed += 1;
         } else {
-            let feed = model.feeds.entry((true, *user)).or_default();
+            let feed = model.feeds.entry(Feed::home(*user)).or_default();
             feed.posts.insert(post);
             feed.ever.insert(post);
             pushed.delivered += 1;
@@ -210,7 +204,7 @@ fn push(model: &mut Model, post: PostId, users: &[UserId]) -> Pushed {
     pushed
 }
 
-fn begin(model: &mut Model, key: Feed2, token: u64, now: u64) -> Begun {
+fn begin(model: &mut Model, key: Feed, token: u64, now: u64) -> Begun {
     if model.locks.contains_key(&key) {
         return Begun::Busy;
     }
@@ -226,7 +220,7 @@ fn begin(model: &mut Model, key: Feed2, token: u64, now: u64) -> Begun {
     Begun::Begun
 }
 
-fn commit(model: &mut Model, key: Feed2, token: u64, slice: &Slice) -> bool {
+fn commit(model: &mut Model, key: Feed, token: u64, slice: &Slice) -> bool {
     if model.locks.get(&key) != Some(&token) {
         return false;
     }
@@ -236,7 +230,7 @@ fn commit(model: &mut Model, key: Feed2, token: u64, slice: &Slice) -> bool {
     }
     let feed = model.feeds.entry(key).or_default();
     for post in &slice.posts {
-        let change = model.relations.get(&(key.1, post.author()));
+        let change = model.relations.get(&(key.user, post.author()));
         if change.is_none_or(|change| change.relation == Relation::Following) {
             feed.posts.insert(*post);
             feed.ever.insert(*post);
@@ -249,16 +243,16 @@ fn commit(model: &mut Model, key: Feed2, token: u64, slice: &Slice) -> bool {
 
 fn relate(
     model: &mut Model,
-    key: Feed2,
+    key: Feed,
     author: UserId,
     change: Change,
     backfill: &Slice,
 ) -> Related {
-    let known = model.relations.get(&(key.1, author)).copied();
+    let known = model.relations.get(&(key.user, author)).copied();
     if known.is_some_and(|known| known != change && !change.wins_over(known)) {
         return Related::Stale;
     }
-    model.relations.insert((key.1, author), change);
+    model.relations.insert((key.user, author), change);
     if !model.live.contains_key(&key) {
         return Related::NotLive;
     }
