@@ -30,7 +30,7 @@ async fn an_event_ahead_of_its_commit_waits_a_moment_for_it() {
     let id = PostId::new(world.now(), 1, world.id("ash"));
     let event = PostPublished::new(id);
     let commit = async {
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
         let (identity, table) = (world.identity("ash"), world.posts.users.table());
         let post = Post { id, text: "text".to_owned() };
         world.posts.posts.create(table, &identity, &post, None, world.now()).await.unwrap();
