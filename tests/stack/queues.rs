@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::client::Client;
 use crate::harness::dice::Dice;
-use crate::harness::{eventually, output, setting};
+use crate::harness::{aws, eventually, output, setting};
 
 /// Calls a function with a batch of bodies, and gives the ids of the records that it returned.
 async fn invoke(function: &str, bodies: &[String]) -> Vec<String> {
@@ -207,12 +207,5 @@ async fn send(queue: &str, body: &str) {
 }
 
 async fn sqs(operation: &str, body: Value) -> Value {
-    let call = reqwest::Client::new()
-        .post(setting("AWS_ENDPOINT_URL"))
-        .header("X-Amz-Target", format!("AmazonSQS.{operation}"))
-        .header("Content-Type", "application/x-amz-json-1.0")
-        .body(body.to_string());
-    let answer = call.send().await.expect("SQS answers");
-    assert!(answer.status().is_success(), "{operation}: {answer:?}");
-    answer.json().await.unwrap_or_default()
+    aws(&format!("AmazonSQS.{operation}"), "1.0", &body).await
 }

@@ -59,7 +59,7 @@ pub async fn dispatch(
     }
     // Before the followers are read: who follows after that reading is backfilled from the
     // author feed, and finds the post there.
-    app.valkey.push(post, &[Feed::author(post.author()), Feed::home(post.author())]).await?;
+    app.valkey.push(post, &Feed::own(post.author())).await?;
     let dispatched = to_followers(app, post, now_ms).await?;
     tracing::info!(%post, ?dispatched, lag_ms = now_ms.saturating_sub(post.time_ms()), "dispatched");
     Ok(dispatched)

@@ -103,8 +103,7 @@ async fn made_earlier(app: &App, key: &RequestKey, now_ms: u64) -> Result<Option
 /// The writer sees the post with the very next request. Dispatch does the same again later, so a
 /// failure is no more than a delay.
 async fn show_the_author(app: &App, id: PostId) {
-    let own = [Feed::author(id.author()), Feed::home(id.author())];
-    if let Err(error) = app.valkey.push(id, &own).await {
+    if let Err(error) = app.valkey.push(id, &Feed::own(id.author())).await {
         tracing::warn!(post = %id, error = %Chain(&error), "the author sees the post later");
     }
 }
@@ -126,7 +125,7 @@ pub async fn delete(app: &App, caller: &Identity, id: PostId, now_ms: u64) -> Re
         Deleted::Missing => return Err(Problem::no_such_post(id)),
         Deleted::Deleted | Deleted::Already => {}
     }
-    for feed in [Feed::author(id.author()), Feed::home(id.author())] {
+    for feed in Feed::own(id.author()) {
         if let Err(error) = app.valkey.remove(feed, &[id]).await {
             tracing::warn!(post = %id, error = %Chain(&error), "an entry goes when it is read");
         }

@@ -64,13 +64,13 @@ pub async fn relate(
     relation: Relation,
     now_ms: u64,
 ) -> Result<(), Problem> {
-    let (me, author) = (caller.user(), find(app, user).await?.id);
-    if author == me {
+    let (me, author) = (caller.user(), find(app, user).await?);
+    if author.id == me {
         return Err(Problem::new(Kind::FollowSelf, "your own posts are in your feed anyway"));
     }
     let mine = app.users.profile(me).await?.ok_or_else(Problem::profile_missing)?;
     if relation == Relation::Following && mine.following >= FOLLOWING_MAX {
-        let known = app.graph.relation(me, author).await?;
+        let known = app.graph.relation(me, author.id).await?;
         if known.is_none_or(|change| change.relation != Relation::Following) {
             let detail = format!("{FOLLOWING_MAX} users can be followed");
             return Err(Problem::new(Kind::FollowingLimit, detail));

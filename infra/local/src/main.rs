@@ -74,7 +74,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let interrupted = process::watch_signals();
+    process::watch_signals();
     let done = match options.command {
         None => commands::up(options.up),
         Some(Command::Exec { command }) => commands::exec(&command),
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(code) => code,
-        Err(_) if interrupted() => {
+        Err(_) if process::interrupted() => {
             eprintln!("cargo local: stopped");
             ExitCode::from(130)
         }

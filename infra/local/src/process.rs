@@ -19,14 +19,13 @@ static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 const POLL: Duration = Duration::from_millis(20);
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
-/// From now on Ctrl-C and its like set a flag; the answer reads it.
-pub fn watch_signals() -> impl Fn() -> bool {
+/// From now on Ctrl-C and its like set a flag; [`interrupted`] reads it.
+pub fn watch_signals() {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         if let Err(error) = signal_hook::flag::register(signal, INTERRUPTED.clone()) {
             eprintln!("cargo local: signal {signal} is not watched: {error}");
         }
     }
-    interrupted
 }
 
 pub fn interrupted() -> bool {

@@ -24,8 +24,9 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub fn dynamo(doing: &'static str) -> impl Fn(Cause) -> Self {
-        move |source| Self::DynamoDb { doing, source }
+    /// For `map_err`: what DynamoDB answered while we were doing this.
+    pub fn dynamo<E: Into<Cause>>(doing: &'static str) -> impl FnOnce(E) -> Self {
+        move |source| Self::DynamoDb { doing, source: source.into() }
     }
 
     pub fn is_valkey(&self) -> bool {

@@ -7,7 +7,7 @@ use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
-use super::{dice, output, setting};
+use super::{aws, dice, output, setting};
 
 static SPECIFICATION: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(OPENAPI_JSON).expect("the specification is JSON"));
@@ -71,11 +71,10 @@ impl Client {
     async fn sign_in(&self) -> String {
         let (client, password) = (output("UserPoolClientId"), "Fanfold-test-1");
         let user = json!({"ClientId": client, "Username": self.handle, "Password": password});
-        self.cognito("SignUp", user).await;
+        cognito("SignUp", user).await;
         let pool = output("UserPoolId");
-        self.cognito("AdminConfirmSignUp", json!({"UserPoolId": pool, "Username": self.handle}))
-            .await;
-        let signed_in = self.cognito(
+        cognito("AdminConfirmSignUp", json!({"UserPoolId": pool, "Username": self.handle})).await;
+        let signed_in = cognito(
             "InitiateAuth",
             json!({
                 "AuthFlow": "USER_PASSWORD_AUTH",
@@ -85,18 +84,6 @@ impl Client {
         );
         let token = signed_in.await["AuthenticationResult"]["AccessToken"].clone();
         token.as_str().expect("a token").to_owned()
-    }
-
-    async fn cognito(&self, operation: &str, body: Value) -> Value {
-        let call = self
-            .http
-            .post(setting("AWS_ENDPOINT_URL"))
-            .header("X-Amz-Target", format!("AWSCognitoIdentityProviderService.{operation}"))
-            .header("Content-Type", "application/x-amz-json-1.1")
-            .body(body.to_string());
-        let answer = call.send().await.expect("the user pool");
-        assert!(answer.status().is_success(), "{operation}: {answer:?}");
-        answer.json().await.unwrap_or_default()
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -215,4 +202,8 @@ fn hold_against_specification(method: &Method, path: &str, answer: &Answer) {
     let errors: Vec<String> =
         validator.iter_errors(&answer.body).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{method} {path}: {errors:?} in {answer:?}");
+}
+
+async fn cognito(operation: &str, body: Value) -> Value {
+    aws(&format!("AWSCognitoIdentityProviderService.{operation}"), "1.1", &body).await
 }

@@ -20,6 +20,18 @@ pub fn output(name: &str) -> String {
     value.unwrap_or_else(|| panic!("the stack has no output {name}")).to_owned()
 }
 
+/// Calls an AWS service that takes JSON, such as `("AmazonSQS.SendMessage", "1.0", …)`.
+pub async fn aws(target: &str, json_version: &str, body: &Value) -> Value {
+    let call = reqwest::Client::new()
+        .post(setting("AWS_ENDPOINT_URL"))
+        .header("X-Amz-Target", target)
+        .header("Content-Type", format!("application/x-amz-json-{json_version}"))
+        .body(body.to_string());
+    let answer = call.send().await.expect("the service answers");
+    assert!(answer.status().is_success(), "{target}: {answer:?}");
+    answer.json().await.unwrap_or_default()
+}
+
 /// Waits until something holds; says what it was if it does not within two minutes: three tries of a queue
 /// take one.
 pub async fn eventually<T>(what: &str, check: impl AsyncFn() -> Option<T>) -> T {

@@ -241,7 +241,7 @@ impl World {
         let keys = self.timeline.feeds.valkey.keys();
         let mut connection = self.redis().await;
         for user in names.iter().map(|name| self.id(name)) {
-            for feed in [Feed::home(user), Feed::author(user)] {
+            for feed in Feed::own(user) {
                 let mut gone = redis::pipe();
                 gone.cmd("DEL").arg(keys.feed(feed)).arg(keys.lock(feed));
                 gone.cmd("ZREM").arg(keys.live(keys.bucket(user))).arg(feed.member());

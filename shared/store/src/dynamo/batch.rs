@@ -1,4 +1,4 @@
-//! Reading many items at once.
+//! Reading items by their keys, always with strong consistency.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::KeysAndAttributes;
@@ -9,7 +9,18 @@ use super::Item;
 use super::retry::pause;
 use crate::error::StoreError;
 
-/// Reads the items that exist under these keys, which must differ, with strong consistency.
+/// Reads one item, if it exists.
+pub async fn get_one(
+    client: &Client,
+    table: &str,
+    doing: &'static str,
+    key: Item,
+) -> Result<Option<Item>, StoreError> {
+    let call = client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
+    Ok(call.send().await.map_err(StoreError::dynamo(doing))?.item)
+}
+
+/// Reads the items that exist under these keys, which must differ.
 pub async fn get_all(
     client: &Client,
     table: &str,
@@ -35,9 +46,9 @@ async fn get_batch(
             .set_keys(Some(keys))
             .consistent_read(true)
             .build()
-            .map_err(|error| StoreError::dynamo(doing)(error.into()))?;
+            .map_err(StoreError::dynamo(doing))?;
         let answer = client.batch_get_item().request_items(table, wanted).send().await;
-        let answer = answer.map_err(|error| StoreError::dynamo(doing)(error.into()))?;
+        let answer = answer.map_err(StoreError::dynamo(doing))?;
         found.extend(answer.responses.unwrap_or_default().remove(table).unwrap_or_default());
         let left = answer.unprocessed_keys.unwrap_or_default().remove(table);
         keys = left.map(|left| left.keys).unwrap_or_default();

@@ -39,7 +39,7 @@ pub async fn transact(
                 return Ok(Outcome::Refused(failed.collect()));
             }
             Some(_) => pause(tried).await,
-            None => return Err(StoreError::dynamo(doing)(error.into())),
+            None => return Err(StoreError::dynamo(doing)(error)),
         }
     }
     Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
@@ -58,7 +58,7 @@ fn reasons(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<String>> {
 }
 
 pub fn put_item(doing: &'static str, put: PutBuilder) -> Result<TransactWriteItem, StoreError> {
-    let put = put.build().map_err(|error| StoreError::dynamo(doing)(error.into()))?;
+    let put = put.build().map_err(StoreError::dynamo(doing))?;
     Ok(TransactWriteItem::builder().put(put).build())
 }
 
@@ -66,7 +66,7 @@ pub fn update_item(
     doing: &'static str,
     update: UpdateBuilder,
 ) -> Result<TransactWriteItem, StoreError> {
-    let update = update.build().map_err(|error| StoreError::dynamo(doing)(error.into()))?;
+    let update = update.build().map_err(StoreError::dynamo(doing))?;
     Ok(TransactWriteItem::builder().update(update).build())
 }
 
@@ -74,6 +74,6 @@ pub fn delete_item(
     doing: &'static str,
     delete: DeleteBuilder,
 ) -> Result<TransactWriteItem, StoreError> {
-    let delete = delete.build().map_err(|error| StoreError::dynamo(doing)(error.into()))?;
+    let delete = delete.build().map_err(StoreError::dynamo(doing))?;
     Ok(TransactWriteItem::builder().delete(delete).build())
 }

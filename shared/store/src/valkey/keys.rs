@@ -26,6 +26,11 @@ impl Feed {
         Self { kind: FeedKind::Author, user }
     }
 
+    /// The two feeds in which an author's own posts stand.
+    pub fn own(author: UserId) -> [Self; 2] {
+        [Self::author(author), Self::home(author)]
+    }
+
     /// The feed's member in `live`: a letter and the user, 17 bytes.
     pub fn member(self) -> String {
         match self.kind {

@@ -88,16 +88,9 @@ impl GraphStore {
         author: UserId,
     ) -> Result<Option<FollowingItem>, StoreError> {
         let doing = "reading a relation";
-        let answer = self
-            .client
-            .get_item()
-            .table_name(&self.table)
-            .set_key(Some(key(following_pk(follower), author)))
-            .consistent_read(true)
-            .send()
-            .await
-            .map_err(|error| StoreError::dynamo(doing)(error.into()))?;
-        answer.item.map(|item| read(doing, item)).transpose()
+        let key = key(following_pk(follower), author);
+        let item = batch::get_one(&self.client, &self.table, doing, key).await?;
+        item.map(|item| read(doing, item)).transpose()
     }
 
     /// The bucket goes first, so that a query gives followers grouped by bucket.

@@ -61,7 +61,7 @@ impl GraphStore {
             .set_exclusive_start_key(after.map(|after| key(following_pk(user), after)))
             .send()
             .await
-            .map_err(|error| StoreError::dynamo(doing)(error.into()))?;
+            .map_err(StoreError::dynamo(doing))?;
         let users: Result<Vec<UserId>, StoreError> = page
             .items
             .unwrap_or_default()
@@ -95,7 +95,7 @@ impl GraphStore {
             .set_exclusive_start_key(start)
             .send()
             .await
-            .map_err(|error| StoreError::dynamo(doing)(error.into()))?;
+            .map_err(StoreError::dynamo(doing))?;
         let user = |item| follower_of(doing, &read::<FollowerKey>(doing, item)?.sk);
         let followers: Result<_, _> =
             page.items.unwrap_or_default().into_iter().map(user).collect();

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::{Delete, Put, TransactWriteItem};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{RELATION_TOMBSTONE_KEPT_S, TRIES_MAX, follower_shard, follower_shards};
 use fanfold_core::message::RelationChanged;
-use fanfold_core::{Change, Relation, UserId};
+use fanfold_core::{Change, Relation};
 use serde::Serialize;
 
 use super::super::retry::pause;
@@ -29,32 +29,32 @@ impl GraphStore {
         &self,
         users: &UserStore,
         follower: &Identity,
-        author: UserId,
+        mut author: Profile,
         relation: Relation,
         now_ms: u64,
         events: &Queue<RelationChanged>,
     ) -> Result<Related, StoreError> {
         let doing = "changing a relation";
         for tried in 0..TRIES_MAX {
-            let Some(profile) = users.profile(author).await? else {
-                return Ok(Related::NoProfile);
-            };
-            let old = self.following_item(follower.user(), author).await?;
+            let old = self.following_item(follower.user(), author.id).await?;
             let was = old.as_ref().map_or(Relation::NotFollowing, |old| old.relation);
             if was == relation {
                 return Ok(Related::Unchanged);
             }
             let last = old.as_ref().map(|o| Change { relation: was, at_ms: o.changed_at_ms });
             let change = Change { relation, at_ms: Change::next_at(last, now_ms) };
-            let event = RelationChanged::new(follower.user(), author, change.at_ms);
+            let event = RelationChanged::new(follower.user(), author.id, change.at_ms);
             events.send(&event).await?;
-            let items =
-                self.relate_items(doing, users, follower, &profile, old.as_ref(), change)?;
+            let items = self.relate_items(doing, users, follower, &author, old.as_ref(), change)?;
             match transact(&self.client, doing, items).await? {
                 Outcome::Done => return Ok(Related::Changed),
                 outcome if outcome.refused(2) => return Ok(Related::NoProfile),
                 // the relation, or the author's partitions, changed since they were read
                 Outcome::Refused(_) => pause(tried).await,
+            }
+            match users.profile(author.id).await? {
+                Some(profile) => author = profile,
+                None => return Ok(Related::NoProfile),
             }
         }
         Err(StoreError::GaveUp { doing, tries: TRIES_MAX })

@@ -111,7 +111,7 @@ impl PostStore {
                 .set_exclusive_start_key(start)
                 .send()
                 .await
-                .map_err(|error| StoreError::dynamo(doing)(error.into()))?;
+                .map_err(StoreError::dynamo(doing))?;
             for item in page.items.unwrap_or_default() {
                 posts.push(read::<IdItem>(doing, item)?.sk);
             }
@@ -129,9 +129,7 @@ impl PostStore {
     }
 
     async fn get(&self, doing: &'static str, key: Item) -> Result<Option<Item>, StoreError> {
-        let call = self.client.get_item().table_name(&self.table).set_key(Some(key));
-        let answer = call.consistent_read(true).send().await;
-        Ok(answer.map_err(|error| StoreError::dynamo(doing)(error.into()))?.item)
+        batch::get_one(&self.client, &self.table, doing, key).await
     }
 }
 

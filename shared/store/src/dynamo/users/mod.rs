@@ -136,9 +136,7 @@ impl UserStore {
     }
 
     async fn get(&self, doing: &'static str, key: String) -> Result<Option<Item>, StoreError> {
-        let call = self.client.get_item().table_name(&self.table).set_key(Some(pk(key)));
-        let answer = call.consistent_read(true).send().await;
-        Ok(answer.map_err(|error| StoreError::dynamo(doing)(error.into()))?.item)
+        batch::get_one(&self.client, &self.table, doing, pk(key)).await
     }
 }
 
