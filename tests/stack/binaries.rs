@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::harness::setting;
 
-const FUNCTIONS: [&str; 7] =
-    ["posts", "users", "timeline", "dispatch", "deliver", "graph", "sweep"];
+const FUNCTIONS: [&str; 9] =
+    ["posts", "users", "timeline", "dispatch", "deliver", "graph", "rebuild", "audit", "sweep"];
 
 fn bootstrap(function: &str) -> PathBuf {
     PathBuf::from(setting("FANFOLD_BINARIES")).join(function).join("bootstrap")

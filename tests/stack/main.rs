@@ -6,7 +6,8 @@
 //! | [`scripts`] | each Lua script against a plain model |
 //! | [`rules`] | the rules that keep a feed right, one by one, through the real handlers |
 //! | [`queues`] | each queue function: batches twice, reordered, late, with one bad record |
-//! | [`histories`] | random histories against an oracle |
+//! | [`histories`] | random histories against an oracle, on the local cloud |
+//! | [`simulation`] | thousands of histories in which every single call may be the next |
 //! | [`api`] | the deployed stack over HTTP, each answer held against the specification |
 //! | [`serial`] | the deployed stack, where a test disturbs what others rely on |
 //! | [`openapi`] | the specification is the handlers' |
@@ -30,4 +31,5 @@ mod queues;
 mod rules;
 mod scripts;
 mod serial;
+mod simulation;
 mod tools;

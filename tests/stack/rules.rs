@@ -30,7 +30,7 @@ async fn only_stored_at(world: &World, author: &str, time_ms: u64) -> PostId {
     id
 }
 
-/// How many members a home feed has in Valkey, its floor included.
+/// How many members a home feed has in Valkey, its floor and its memory included.
 async fn members(world: &World, name: &str) -> u64 {
     let key = world.timeline.feeds.valkey.keys().feed(Feed::home(world.id(name)));
     redis::cmd("ZCARD").arg(key).query_async(&mut world.redis().await).await.unwrap()

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use fanfold_core::limits::trim_to;
 use fanfold_core::{Change, PostId, Relation, Slice, UserId};
 use fanfold_store::config::FeedSettings;
-use fanfold_store::valkey::{Begun, Feed, Pushed, Read, Related, Valkey};
+use fanfold_store::valkey::{Address, Begun, Chosen, Feed, Looked, Pushed, Read, Related, Valkey};
 
 use crate::harness::dice::{Dice, fresh};
 use crate::harness::setting;
@@ -19,6 +19,8 @@ struct Model {
     feeds: HashMap<Feed, FeedModel>,
     locks: HashMap<Feed, u64>,
     relations: BTreeMap<(UserId, UserId), Change>,
+    /// Since when the server remembers, if it does.
+    memory: Option<u64>,
 }
 
 /// The model never trims: what a feed shows must be all of `posts` above the floor it names.
@@ -30,22 +32,33 @@ struct FeedModel {
     /// The highest floor that a rebuild or backfill named.
     told_ms: u64,
     built: bool,
+    /// The memory in which it was begun.
+    memory: u64,
 }
 
 fn settings() -> FeedSettings {
     FeedSettings {
-        redis_url: format!("{}/2", setting("REDIS_URL")),
+        redis: Address::parse(&format!("{}/2", setting("REDIS_URL"))).expect("a url"),
         buckets: 1,
         cap: CAP,
         inactive_after_s: 100,
     }
 }
 
+async fn redis() -> redis::aio::MultiplexedConnection {
+    let client = redis::Client::open(format!("{}/2", setting("REDIS_URL"))).expect("a client");
+    client.get_multiplexed_async_connection().await.expect("Valkey")
+}
+
 /// A feed shows everything that belongs in it, down to its floor, and nothing else; and the floor
 /// is no higher than it was told, unless a trim left a full block above it.
 async fn check(valkey: &Valkey, model: &Model, key: Feed, now: u64, history: &[String]) {
     let read = valkey.read(key, PostId::MAX, 1_000, now).await.expect("read");
-    let known = model.live.get(&key).and_then(|_| model.feeds.get(&key)).filter(|f| f.built);
+    let known = model
+        .live
+        .get(&key)
+        .and_then(|_| model.feeds.get(&key))
+        .filter(|f| f.built && Some(f.memory) == model.memory);
     match (read, known) {
         (Read::Unknown, None) => {}
         (Read::Known(slice), Some(known)) => {
@@ -74,8 +87,7 @@ async fn the_scripts_do_what_the_model_does() {
 /// Between the look for due feeds and the script, a reader may have come back.
 #[tokio::test]
 async fn a_feed_that_was_read_since_the_sweep_looked_stays() {
-    let client = redis::Client::open(settings().redis_url).expect("a client");
-    let mut connection = client.get_multiplexed_async_connection().await.expect("Valkey");
+    let mut connection = redis().await;
     let (live, feed) = (format!("live:{{t{:x}}}", fresh()), format!("home:{{t{:x}}}:x", fresh()));
     let mut set = redis::pipe();
     set.cmd("ZADD").arg(&live).arg(500).arg("hback").arg(100).arg("hgone");
@@ -107,49 +119,73 @@ async fn one_history(seed: u64) {
     let users: Vec<UserId> = (0..3).map(|n| UserId(base + n)).collect();
     let keys: Vec<Feed> = users.iter().map(|user| Feed::home(*user)).collect();
     let (mut now, mut tokens, mut history) = (1_000u64, HashMap::new(), Vec::new());
+    let mut connection = redis().await;
+    forget(&mut connection, &valkey).await;
     for _ in 0..120 {
         now += dice.below(3);
         let (user, author) = (*dice.pick(&users), *dice.pick(&users));
         let key = Feed::home(user);
-        match dice.below(10) {
-            0..4 => {
+        match dice.below(41) {
+            40 => {
+                now += 1;
+                forget(&mut connection, &valkey).await;
+                history.push("the server lost its memory".to_owned());
+                model.memory = None;
+            }
+            0..16 => {
                 let time = now - dice.below(40).min(now);
                 let post = PostId::new(time, dice.below(3) as u16, author);
                 history.push(format!("push {post} of {author} at {time}"));
                 let feeds: Vec<Feed> = users.iter().copied().map(Feed::home).collect();
-                let pushed = valkey.push(post, &feeds).await.expect("push");
+                // the followers may have been read before the server's memory begins
+                let chosen = *dice.pick(&[0, now + 1_000_000, now + 1_000_000]);
+                let pushed = valkey.push(post, &feeds, &Chosen::AtMs(chosen)).await.expect("push");
+                let pushed = match (pushed.forgotten.first(), model.memory) {
+                    (Some(forgotten), Some(memory)) => {
+                        assert_eq!((chosen, &forgotten.feeds), (0, &feeds));
+                        assert!(forgotten.memory.ends_with(&format!(":{memory}")));
+                        let since = Chosen::Since(forgotten.memory.clone());
+                        valkey.push(post, &feeds, &since).await.expect("push")
+                    }
+                    (None, memory) if chosen > 0 || memory.is_none() => pushed,
+                    _ => panic!("{pushed:?} after {history:#?}"),
+                };
                 assert_eq!(pushed, push(&mut model, post, &users), "{history:#?}");
             }
-            4..6 => {
+            16..24 => {
                 let token = dice.next();
-                let begun = valkey.begin(key, token, now).await.expect("begin");
+                let begun = valkey.begin(key, &token.to_string(), now).await.expect("begin");
                 history.push(format!("begin {user}: {begun:?}"));
                 assert_eq!(begun, begin(&mut model, key, token, now), "{history:#?}");
                 if begun == Begun::Begun {
                     tokens.insert(key, token);
                 }
             }
-            6 => {
+            24..28 => {
                 let slice = some_slice(&mut dice, &users, now);
                 let token = match dice.below(4) {
                     0 => dice.next(), // a lease that was lost
                     _ => tokens.get(&key).copied().unwrap_or(7),
                 };
-                let done = valkey.commit(key, token, &slice).await.expect("commit");
+                let done = valkey.commit(key, &token.to_string(), &slice).await.expect("commit");
                 history.push(format!("commit {user} {slice:?}: {done}"));
                 assert_eq!(done, commit(&mut model, key, token, &slice), "{history:#?}");
             }
-            7 | 8 => {
+            28..36 => {
                 let relation = *dice.pick(&[Relation::Following, Relation::NotFollowing]);
                 let change = Change { relation, at_ms: now - dice.below(4) };
-                let mut backfill = some_slice(&mut dice, &[author], now);
-                if relation == Relation::NotFollowing {
-                    backfill = Slice::EMPTY;
+                let backfill = (relation == Relation::Following && !dice.one_in(6))
+                    .then(|| some_slice(&mut dice, &[author], now));
+                let mut looked = valkey.look(key).await.expect("look");
+                assert_eq!(looked.live, model.live.contains_key(&key), "{history:#?}");
+                if dice.one_in(6) {
+                    looked = Looked { memory: "another".to_owned(), ..looked };
                 }
-                let related = valkey.relate(user, author, change, &backfill).await;
+                let related = valkey.relate(user, author, change, backfill.clone(), &looked).await;
                 let related = related.expect("relate");
                 history.push(format!("{user} {change:?} {author} {backfill:?}: {related:?}"));
-                let expected = relate(&mut model, key, author, change, &backfill);
+                let same = looked.memory != "another";
+                let expected = relate(&mut model, key, author, change, backfill.as_ref(), same);
                 match (related, expected) {
                     (Related::Done(_), Related::Done(_)) => {}
                     (related, expected) => assert_eq!(related, expected, "{history:#?}"),
@@ -175,6 +211,15 @@ async fn one_history(seed: u64) {
     valkey.expire(0, u64::MAX >> 12, 200).await.expect("cleared");
 }
 
+/// As when the key is evicted, or when a replica is promoted.
+async fn forget(connection: &mut redis::aio::MultiplexedConnection, valkey: &Valkey) {
+    let () = redis::cmd("DEL")
+        .arg(valkey.keys().memory(0))
+        .query_async(connection)
+        .await
+        .expect("forgotten");
+}
+
 fn some_slice(dice: &mut Dice, authors: &[UserId], now: u64) -> Slice {
     let mut posts: Vec<PostId> = (0..dice.below(9))
         .map(|_| PostId::new(now - dice.below(40), dice.below(3) as u16, *dice.pick(authors)))
@@ -188,6 +233,9 @@ fn some_slice(dice: &mut Dice, authors: &[UserId], now: u64) -> Slice {
 
 fn push(model: &mut Model, post: PostId, users: &[UserId]) -> Pushed {
     let mut pushed = Pushed::default();
+    if model.memory.is_none() {
+        return Pushed { not_live: users.len() as u64, ..pushed };
+    }
     for user in users {
         let change = model.relations.get(&(*user, post.author()));
         if !model.live.contains_key(&Feed::home(*user)) {
@@ -208,13 +256,15 @@ fn begin(model: &mut Model, key: Feed, token: u64, now: u64) -> Begun {
     if model.locks.contains_key(&key) {
         return Begun::Busy;
     }
+    let memory = *model.memory.get_or_insert(now);
     let is_live = model.live.contains_key(&key);
-    if is_live && model.feeds.entry(key).or_default().built {
+    let begun = is_live && model.feeds.get(&key).is_some_and(|feed| feed.memory == memory);
+    if begun && model.feeds.get(&key).is_some_and(|feed| feed.built) {
         return Begun::Built;
     }
-    if !is_live {
-        model.live.insert(key, now);
-        model.feeds.insert(key, FeedModel::default());
+    if !begun {
+        model.live.entry(key).or_insert(now);
+        model.feeds.insert(key, FeedModel { memory, ..FeedModel::default() });
     }
     model.locks.insert(key, token);
     Begun::Begun
@@ -229,6 +279,9 @@ fn commit(model: &mut Model, key: Feed, token: u64, slice: &Slice) -> bool {
         return false;
     }
     let feed = model.feeds.entry(key).or_default();
+    if Some(feed.memory) != model.memory {
+        return false;
+    }
     for post in &slice.posts {
         let change = model.relations.get(&(key.user, post.author()));
         if change.is_none_or(|change| change.relation == Relation::Following) {
@@ -246,14 +299,25 @@ fn relate(
     key: Feed,
     author: UserId,
     change: Change,
-    backfill: &Slice,
+    backfill: Option<&Slice>,
+    same_memory: bool,
 ) -> Related {
+    if !same_memory {
+        return Related::Again;
+    }
+    if model.memory.is_none() {
+        return Related::NotLive;
+    }
+    let is_live = model.live.contains_key(&key);
+    if is_live && change.relation == Relation::Following && backfill.is_none() {
+        return Related::Again;
+    }
     let known = model.relations.get(&(key.user, author)).copied();
     if known.is_some_and(|known| known != change && !change.wins_over(known)) {
         return Related::Stale;
     }
     model.relations.insert((key.user, author), change);
-    if !model.live.contains_key(&key) {
+    if !is_live {
         return Related::NotLive;
     }
     let feed = model.feeds.entry(key).or_default();
@@ -261,8 +325,10 @@ fn relate(
         feed.posts.retain(|post| post.author() != author);
         return Related::Done(0);
     }
-    feed.posts.extend(&backfill.posts);
-    feed.ever.extend(&backfill.posts);
-    feed.told_ms = feed.told_ms.max(backfill.floor_ms());
+    if let Some(backfill) = backfill {
+        feed.posts.extend(&backfill.posts);
+        feed.ever.extend(&backfill.posts);
+        feed.told_ms = feed.told_ms.max(backfill.floor_ms());
+    }
     Related::Done(0)
 }

@@ -2,14 +2,18 @@
 
 use std::error::Error;
 
-use fanfold_core::limits::{COMMIT_GRACE_MS, FOLLOWERS_PER_QUERY, SEND_BATCH_MAX};
-use fanfold_core::message::{DeliverChunk, PostPublished};
+use fanfold_core::limits::{
+    COMMIT_GRACE_MS, DISPATCH_TIME_LEFT_MIN_MS, FOLLOWERS_PER_QUERY, SEND_BATCH_MAX,
+};
+use fanfold_core::message::{DeliverChunk, FollowersFrom, PostPublished};
 use fanfold_core::{PostId, UserId};
 use fanfold_store::aws::SdkConfig;
+use fanfold_store::clock::Deadline;
 use fanfold_store::dynamo::posts::{PostState, PostStore};
 use fanfold_store::dynamo::{GraphStore, UserStore, look_again};
+use fanfold_store::feeds::push_to_followers;
 use fanfold_store::sqs::Queue;
-use fanfold_store::valkey::{Feed, Valkey};
+use fanfold_store::valkey::{Chosen, Feed, Valkey};
 use fanfold_store::{Config, StoreError};
 
 #[derive(Clone)]
@@ -19,6 +23,8 @@ pub struct App {
     pub graph: GraphStore,
     pub valkey: Valkey,
     pub chunks: Queue<DeliverChunk>,
+    /// Where a dispatch that runs out of time sends its rest: its own queue.
+    pub events: Queue<PostPublished>,
     /// Followers in a chunk; an audience up to this size is pushed here and now.
     pub chunk_followers: usize,
 }
@@ -32,6 +38,8 @@ pub enum Dispatched {
     Pushed { delivered: u64 },
     /// Handed on in chunks.
     Cut { chunks: usize },
+    /// Handed on in chunks as far as time allowed, and the rest as an event.
+    Continued { chunks: usize, from: FollowersFrom },
 }
 
 impl App {
@@ -42,6 +50,7 @@ impl App {
             graph: GraphStore::new(sdk, config)?,
             valkey: Valkey::new(&config.feeds()?)?,
             chunks: Queue::new(sdk, config, "CHUNKS_QUEUE_URL")?,
+            events: Queue::new(sdk, config, "POST_EVENTS_QUEUE_URL")?,
             chunk_followers: config.chunk_followers()?,
         })
     }
@@ -52,6 +61,7 @@ pub async fn dispatch(
     app: &App,
     event: &PostPublished,
     now_ms: u64,
+    deadline: Deadline,
 ) -> Result<Dispatched, StoreError> {
     let post = event.post;
     if !is_published(app, post, now_ms).await? {
@@ -59,8 +69,8 @@ pub async fn dispatch(
     }
     // Before the followers are read: who follows after that reading is backfilled from the
     // author feed, and finds the post there.
-    app.valkey.push(post, &Feed::own(post.author())).await?;
-    let dispatched = to_followers(app, post, now_ms).await?;
+    app.valkey.push(post, &Feed::own(post.author()), &Chosen::Own).await?;
+    let dispatched = to_followers(app, event, now_ms, deadline).await?;
     tracing::info!(%post, ?dispatched, lag_ms = now_ms.saturating_sub(post.time_ms()), "dispatched");
     Ok(dispatched)
 }
@@ -79,13 +89,20 @@ async fn is_published(app: &App, post: PostId, now_ms: u64) -> Result<bool, Stor
     }
 }
 
-async fn to_followers(app: &App, post: PostId, now_ms: u64) -> Result<Dispatched, StoreError> {
+async fn to_followers(
+    app: &App,
+    event: &PostPublished,
+    now_ms: u64,
+    deadline: Deadline,
+) -> Result<Dispatched, StoreError> {
+    let post = event.post;
     let Some(author) = app.users.profile(post.author()).await? else {
         return Ok(Dispatched::NothingToDo);
     };
+    let start = event.from.unwrap_or(FollowersFrom { shard: 0, after: None });
     let (mut waiting, mut chunks): (Vec<UserId>, usize) = (Vec::new(), 0);
-    for shard in 0..author.follower_shards {
-        let mut after = None;
+    for shard in start.shard..author.follower_shards {
+        let mut after = start.after.filter(|_| shard == start.shard);
         loop {
             let page = app.graph.followers_page(author.id, shard, after, FOLLOWERS_PER_QUERY);
             let page = page.await?;
@@ -97,14 +114,25 @@ async fn to_followers(app: &App, post: PostId, now_ms: u64) -> Result<Dispatched
                 waiting = rest;
             }
             after = page.next;
+            let from = match after {
+                Some(_) => FollowersFrom { shard, after },
+                None => FollowersFrom { shard: shard + 1, after },
+            };
+            // after a page, so that each part of a dispatch gets somewhere
+            let more = from.shard < author.follower_shards;
+            if more && deadline.is_within_ms(DISPATCH_TIME_LEFT_MIN_MS) {
+                chunks += cut(app, post, &waiting, now_ms).await?;
+                app.events.send(&PostPublished::continued(post, from)).await?;
+                return Ok(Dispatched::Continued { chunks, from });
+            }
             if after.is_none() {
                 break;
             }
         }
     }
     if chunks == 0 && waiting.len() <= app.chunk_followers {
-        let feeds: Vec<Feed> = waiting.into_iter().map(Feed::home).collect();
-        let pushed = app.valkey.push(post, &feeds).await?;
+        let (valkey, graph) = (&app.valkey, &app.graph);
+        let pushed = push_to_followers(valkey, graph, post, &waiting, now_ms, now_ms).await?;
         return Ok(Dispatched::Pushed { delivered: pushed.delivered });
     }
     chunks += cut(app, post, &waiting, now_ms).await?;

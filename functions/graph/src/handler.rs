@@ -2,12 +2,12 @@
 
 use std::error::Error;
 
-use fanfold_core::limits::COMMIT_GRACE_MS;
+use fanfold_core::limits::{COMMIT_GRACE_MS, LOOKS_MAX};
 use fanfold_core::message::RelationChanged;
-use fanfold_core::{Change, PostId, Relation, Slice};
+use fanfold_core::{Change, PostId, Relation};
 use fanfold_store::aws::SdkConfig;
 use fanfold_store::dynamo::{GraphStore, PostStore, look_again};
-use fanfold_store::feeds::Feeds;
+use fanfold_store::feeds::{Feeds, Reading};
 use fanfold_store::valkey::{Feed, Related, Valkey};
 use fanfold_store::{Config, StoreError};
 
@@ -25,20 +25,33 @@ impl App {
 }
 
 /// Applies the relation as it is now, whatever the event says it became.
+///
+/// Valkey is looked at first: if it loses its data after that, it may have forgotten a later
+/// change than the one that is read here, and says so.
 pub async fn bring_in_line(
     app: &App,
     event: &RelationChanged,
     now_ms: u64,
 ) -> Result<Related, StoreError> {
     let (follower, author) = (event.follower, event.author);
-    let change = change_of_now(app, event, now_ms).await?;
-    let backfill = match change.relation {
-        Relation::NotFollowing => Slice::EMPTY,
-        Relation::Following => backfill(app, event, now_ms).await?,
-    };
-    let related = app.feeds.valkey.relate(follower, author, change, &backfill).await?;
-    tracing::info!(%follower, %author, ?change, ?related, "relation applied");
-    Ok(related)
+    for _ in 0..LOOKS_MAX {
+        let looked = app.feeds.valkey.look(Feed::home(follower)).await?;
+        let change = change_of_now(app, event, now_ms).await?;
+        let backfill = match change.relation {
+            // a feed that is not live needs none; the script sees whether it still is not
+            Relation::Following if looked.live => {
+                let (keep, reading) = (app.feeds.valkey.keep(), Reading::new(now_ms));
+                Some(app.feeds.author_slice(author, PostId::MAX, keep, &reading).await?)
+            }
+            _ => None,
+        };
+        let related = app.feeds.valkey.relate(follower, author, change, backfill, &looked).await?;
+        if related != Related::Again {
+            tracing::info!(%follower, %author, ?change, ?related, "relation applied");
+            return Ok(related);
+        }
+    }
+    Err(StoreError::Unsettled { what: "what Valkey remembers" })
 }
 
 /// The event goes out before the commit: what is older than it is looked at again, until it is
@@ -59,14 +72,4 @@ async fn change_of_now(
         }
         look_again("the relation", &mut looked).await?;
     }
-}
-
-/// The author's newest posts. A feed that is not live needs none: whoever rebuilds it from now
-/// on reads the relation, which is committed.
-async fn backfill(app: &App, event: &RelationChanged, now_ms: u64) -> Result<Slice, StoreError> {
-    if app.feeds.valkey.last_read_ms(Feed::home(event.follower)).await?.is_none() {
-        return Ok(Slice::EMPTY);
-    }
-    let keep = app.feeds.valkey.keep();
-    app.feeds.author_slice(event.author, PostId::MAX, keep, now_ms, true).await
 }

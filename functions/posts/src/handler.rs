@@ -13,7 +13,7 @@ use fanfold_store::dynamo::users::{Profile, UserStore};
 use fanfold_store::http::{Kind, Problem};
 use fanfold_store::log::Chain;
 use fanfold_store::sqs::Queue;
-use fanfold_store::valkey::{Feed, Valkey};
+use fanfold_store::valkey::{Chosen, Feed, Valkey};
 use fanfold_store::{Config, StoreError, clock};
 
 #[derive(Clone)]
@@ -103,7 +103,7 @@ async fn made_earlier(app: &App, key: &RequestKey, now_ms: u64) -> Result<Option
 /// The writer sees the post with the very next request. Dispatch does the same again later, so a
 /// failure is no more than a delay.
 async fn show_the_author(app: &App, id: PostId) {
-    if let Err(error) = app.valkey.push(id, &Feed::own(id.author())).await {
+    if let Err(error) = app.valkey.push(id, &Feed::own(id.author()), &Chosen::Own).await {
         tracing::warn!(post = %id, error = %Chain(&error), "the author sees the post later");
     }
 }

@@ -10,6 +10,7 @@ use fanfold_store::feeds::{Feeds, Span};
 use fanfold_store::http::extract::FeedQuery;
 use fanfold_store::http::view::FeedView;
 use fanfold_store::http::{Kind, Problem, UserRef};
+use fanfold_store::sqs::Queue;
 use fanfold_store::valkey::{Feed, FeedKind, Valkey};
 
 #[derive(Clone)]
@@ -22,7 +23,9 @@ impl App {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let valkey = Valkey::new(&config.feeds()?)?;
         let (posts, graph) = (PostStore::new(sdk, config)?, GraphStore::new(sdk, config)?);
-        Ok(Self { users: UserStore::new(sdk, config)?, feeds: Feeds::new(valkey, posts, graph) })
+        let mut feeds = Feeds::new(valkey, posts, graph);
+        feeds.rebuilds = Some(Queue::new(sdk, config, "REBUILDS_QUEUE_URL")?);
+        Ok(Self { users: UserStore::new(sdk, config)?, feeds })
     }
 }
 

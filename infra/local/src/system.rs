@@ -110,6 +110,11 @@ impl System {
             ("POST_EVENTS_QUEUE_URL", "PostEventsQueueUrl"),
             ("CHUNKS_QUEUE_URL", "ChunksQueueUrl"),
             ("GRAPH_EVENTS_QUEUE_URL", "GraphEventsQueueUrl"),
+            ("REBUILDS_QUEUE_URL", "RebuildsQueueUrl"),
+            ("POST_EVENTS_DEAD_QUEUE_URL", "PostEventsDeadQueueUrl"),
+            ("CHUNKS_DEAD_QUEUE_URL", "ChunksDeadQueueUrl"),
+            ("GRAPH_EVENTS_DEAD_QUEUE_URL", "GraphEventsDeadQueueUrl"),
+            ("REBUILDS_DEAD_QUEUE_URL", "RebuildsDeadQueueUrl"),
         ] {
             settings.push((setting, self.output(output)?.to_owned()));
         }

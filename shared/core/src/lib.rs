@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | [`id`] | who and what: [`UserId`], [`PostId`], buckets |
 //! | [`order`] | the one order of every feed, as Valkey scores and members |
-//! | [`slice`] | a piece of a feed and how far down it is complete; the merge of many |
+//! | [`slice`] | a piece of a feed and how far down it is complete |
+//! | [`merge`] | the lazy merge of many feeds |
 //! | [`cursor`] | the opaque tokens that page a list |
 //! | [`message`] | the bodies on the queues |
 //! | [`relation`] | follow and unfollow as changes with a time |
@@ -14,6 +15,7 @@
 pub mod cursor;
 pub mod id;
 pub mod limits;
+pub mod merge;
 pub mod message;
 pub mod order;
 pub mod relation;
@@ -22,5 +24,6 @@ pub mod text;
 
 pub use cursor::{Cursor, CursorError, ListKind};
 pub use id::{IdError, PostId, UserId};
+pub use merge::Merge;
 pub use relation::{Change, Relation};
 pub use slice::Slice;

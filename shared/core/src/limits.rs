@@ -45,6 +45,14 @@ pub const CHUNK_FOLLOWERS_MAX: usize = 10_000;
 /// What SQS takes in one call.
 pub const SEND_BATCH_MAX: usize = 10;
 pub const SEND_BATCH_BYTES_MAX: usize = 250 * 1024;
+/// Tries after which SQS gives a message up (setting `QUEUE_TRIES`, SQS takes no more).
+pub const QUEUE_TRIES_MAX: u64 = 1_000;
+/// A message that came that often because a store was away starts anew, so many times, after so
+/// long at the most: with the template's settings for weeks.
+pub const ANEW_MAX: u64 = 2_000;
+pub const ANEW_DELAY_S_MAX: u64 = 60;
+/// Of the reason that goes with a dead letter.
+pub const REASON_CHARS_MAX: usize = 500;
 /// What DynamoDB takes in one BatchGetItem.
 pub const BATCH_GET_MAX: usize = 100;
 /// Posts that a query of an author's posts looks at, at the least: deleted ones may be among them.
@@ -72,12 +80,35 @@ pub const LOOKS_MAX: u32 = 5;
 
 /// A rebuild may work this long before another may take over.
 pub const REBUILD_LEASE_MS: u64 = 10_000;
+/// Followed authors up to whom a feed is rebuilt within the request. With more, the page is merged
+/// from as little as it takes, and the feed is rebuilt by way of a queue.
+pub const REBUILD_INLINE_AUTHORS: usize = 64;
+/// Looks at a feed that somebody else is rebuilding, 5 to 80 ms apart, before it is pulled.
+pub const REBUILD_LOOKS_MAX: u32 = 5;
+/// By how much the clocks of two functions may differ.
+pub const CLOCKS_DIFFER_MS: u64 = 2_000;
+/// A dispatch with less time left than this hands on the rest.
+pub const DISPATCH_TIME_LEFT_MIN_MS: u64 = 5_000;
+
+/// Rounds of a lazy merge. After that the reader goes on from where it got to.
+pub const MERGE_ROUNDS_MAX: usize = 200;
+
+/// Live feeds that one run of the audit compares with a pull (setting `AUDIT_FEEDS`).
+pub const AUDIT_FEEDS_DEFAULT: usize = 50;
+pub const AUDIT_FEEDS_MAX: usize = 1_000;
+/// A run ends before this much of its time is left.
+pub const AUDIT_TIME_LEFT_MIN_MS: u64 = 5_000;
+/// A feed that differs is compared again this many times, this far apart: what is on its way
+/// arrives meanwhile.
+pub const AUDIT_LOOKS_MAX: u32 = 4;
+pub const AUDIT_LOOK_EVERY_MS: u64 = 500;
 /// Feeds that one run of the sweep drops.
 pub const SWEEP_FEEDS_MAX: usize = 50_000;
 pub const SWEEP_BATCH: usize = 200;
 
-// A feed with its floor, its pending floor and the entry that sets off a trim stays a compact list.
-const _: () = assert!(FEED_CAP_DEFAULT + 3 <= 128 && trim_to(FEED_CAP_MIN) > 0);
+// A feed with its memory, its floor, its pending floor and the entry that sets off a trim stays a
+// compact list.
+const _: () = assert!(FEED_CAP_DEFAULT + 4 <= 128 && trim_to(FEED_CAP_MIN) > 0);
 // The largest chunk, base64, fits a message.
 const _: () = assert!(CHUNK_FOLLOWERS_MAX * 8 * 4 / 3 + 300 < SEND_BATCH_BYTES_MAX);
 

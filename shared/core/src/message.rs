@@ -15,6 +15,18 @@ pub struct PostPublished {
     pub kind: PostPublishedKind,
     pub v: Version<1>,
     pub post: PostId,
+    /// Where a dispatch goes on that ran out of time. None: from the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<FollowersFrom>,
+}
+
+/// A place among an author's followers: a partition, and the last follower who was read there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FollowersFrom {
+    pub shard: u16,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<UserId>,
 }
 
 /// On `chunks`: push this post to these followers.
@@ -45,9 +57,26 @@ pub struct RelationChanged {
     pub changed_at_ms: u64,
 }
 
+/// On `rebuilds`: rebuild a user's home feed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RebuildFeed {
+    #[serde(rename = "type")]
+    pub kind: RebuildFeedKind,
+    pub v: Version<1>,
+    pub user: UserId,
+    /// The lease that the sender took and hands on.
+    pub lease: String,
+}
+
 impl PostPublished {
     pub fn new(post: PostId) -> Self {
-        Self { kind: PostPublishedKind::PostPublished, v: Version, post }
+        Self { kind: PostPublishedKind::PostPublished, v: Version, post, from: None }
+    }
+
+    /// The rest of a dispatch.
+    pub fn continued(post: PostId, from: FollowersFrom) -> Self {
+        Self { from: Some(from), ..Self::new(post) }
     }
 }
 
@@ -69,6 +98,12 @@ impl RelationChanged {
     }
 }
 
+impl RebuildFeed {
+    pub fn new(user: UserId, lease: String) -> Self {
+        Self { kind: RebuildFeedKind::RebuildFeed, v: Version, user, lease }
+    }
+}
+
 /// A text that must be the message's own name.
 macro_rules! kinds {
     ($($kind:ident $name:ident),*) => {$(
@@ -79,7 +114,12 @@ macro_rules! kinds {
     )*};
 }
 
-kinds!(PostPublishedKind PostPublished, DeliverChunkKind DeliverChunk, RelationChangedKind RelationChanged);
+kinds!(
+    PostPublishedKind PostPublished,
+    DeliverChunkKind DeliverChunk,
+    RelationChangedKind RelationChanged,
+    RebuildFeedKind RebuildFeed
+);
 
 /// A number that must be `N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +171,14 @@ mod tests {
         let change = RelationChanged::new(UserId(1), UserId(2), 9);
         let text = r#"{"type":"RelationChanged","v":1,"follower":"0000000000000001","author":"0000000000000002","changed_at_ms":9}"#;
         assert_eq!(serde_json::to_string(&change).unwrap(), text);
+        let from = FollowersFrom { shard: 3, after: Some(UserId(7)) };
+        let rest = PostPublished::continued(post, from);
+        let text = r#"{"type":"PostPublished","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","from":{"shard":3,"after":"0000000000000007"}}"#;
+        assert_eq!(serde_json::to_string(&rest).unwrap(), text);
+        assert_eq!(serde_json::from_str::<PostPublished>(text).unwrap(), rest);
+        let rebuild = RebuildFeed::new(UserId(1), "a lease".to_owned());
+        let text = r#"{"type":"RebuildFeed","v":1,"user":"0000000000000001","lease":"a lease"}"#;
+        assert_eq!(serde_json::to_string(&rebuild).unwrap(), text);
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use fanfold_core::limits;
 
+use crate::valkey::Address;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     #[error("the setting {0} is missing")]
@@ -18,9 +20,9 @@ pub enum ConfigError {
 pub struct Config(HashMap<String, String>);
 
 /// How feeds are kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct FeedSettings {
-    pub redis_url: String,
+    pub redis: Address,
     pub buckets: u16,
     pub cap: usize,
     pub inactive_after_s: u64,
@@ -64,7 +66,7 @@ impl Config {
         let cap = (limits::FEED_CAP_MIN as u64)..=(limits::FEED_CAP_MAX as u64);
         let buckets = self.number("BUCKETS", limits::BUCKETS_DEFAULT.into(), 1..=16_384)?;
         Ok(FeedSettings {
-            redis_url: self.text("REDIS_URL")?,
+            redis: Address::parse(&self.text("REDIS_URL")?)?,
             buckets: buckets as u16,
             cap: self.number("FEED_CAP", limits::FEED_CAP_DEFAULT as u64, cap)? as usize,
             inactive_after_s: self.number(
@@ -88,11 +90,11 @@ mod tests {
 
     #[test]
     fn an_error_names_the_setting_and_what_it_takes() {
-        let missing = Config::default().feeds().unwrap_err();
+        let missing = Config::default().feeds().err().unwrap();
         assert_eq!(missing.to_string(), "the setting REDIS_URL is missing");
         for (name, value) in [("FEED_CAP", "5"), ("BUCKETS", "0"), ("INACTIVE_AFTER", "7 days")] {
             let config = Config::from_pairs([("REDIS_URL", "redis://x"), (name, value)]);
-            let error = config.feeds().unwrap_err().to_string();
+            let error = config.feeds().err().unwrap().to_string();
             assert!(error.contains(name) && error.contains("whole number"), "{error}");
         }
     }

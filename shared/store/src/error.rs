@@ -21,12 +21,19 @@ pub enum StoreError {
     SqsPartial { doing: &'static str, left: usize, all: usize, reason: String },
     #[error("{what} is not committed yet")]
     NotCommittedYet { what: &'static str },
+    #[error("{what} changes faster than it can be read")]
+    Unsettled { what: &'static str },
 }
 
 impl StoreError {
     /// For `map_err`: what DynamoDB answered while we were doing this.
     pub fn dynamo<E: Into<Cause>>(doing: &'static str) -> impl FnOnce(E) -> Self {
         move |source| Self::DynamoDb { doing, source: source.into() }
+    }
+
+    /// Whether it would go wrong again, however long one waits.
+    pub fn is_lasting(&self) -> bool {
+        matches!(self, Self::Item { .. })
     }
 
     pub fn is_valkey(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Repeatable chance: the same seed, the same history (splitmix64).
 
+#[derive(Clone, Default)]
 pub struct Dice(pub u64);
 
 impl Dice {

@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod dice;
+pub mod servers;
 pub mod world;
 
 use serde_json::Value;

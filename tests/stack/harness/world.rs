@@ -8,9 +8,10 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
 use fanfold_core::id::Identity;
-use fanfold_core::message::{DeliverChunk, PostPublished, RelationChanged};
+use fanfold_core::message::{DeliverChunk, PostPublished, RebuildFeed, RelationChanged};
 use fanfold_core::{PostId, Relation, UserId};
 use fanfold_store::aws::SdkConfig;
+use fanfold_store::clock::Deadline;
 use fanfold_store::feeds::{Page, Span};
 use fanfold_store::http::{Problem, UserRef};
 use fanfold_store::valkey::Feed;
@@ -25,23 +26,29 @@ pub struct World {
     pub dispatch: fanfold_dispatch::App,
     pub deliver: fanfold_deliver::App,
     pub graph: fanfold_graph::App,
+    pub rebuild: fanfold_rebuild::App,
     pub sweep: fanfold_sweep::App,
+    pub audit: fanfold_audit::App,
     pub config: Config,
     pub sdk: SdkConfig,
     pairs: Vec<(String, String)>,
     sqs: aws_sdk_sqs::Client,
-    queues: [String; 3],
+    queues: Vec<String>,
     /// The handlers' clock.
     now_ms: Mutex<u64>,
     /// Makes the users of this world different from those of any other.
     name: u64,
 }
 
+const QUEUES: [&str; 4] =
+    ["POST_EVENTS_QUEUE_URL", "CHUNKS_QUEUE_URL", "GRAPH_EVENTS_QUEUE_URL", "REBUILDS_QUEUE_URL"];
+
 #[derive(Debug, Clone)]
 pub enum Message {
     Post(PostPublished),
     Chunk(DeliverChunk),
     Relation(RelationChanged),
+    Rebuild(RebuildFeed),
 }
 
 impl World {
@@ -64,7 +71,7 @@ impl World {
             pairs.push((table.to_owned(), called));
         }
         let mut queues = Vec::new();
-        for queue in ["POST_EVENTS_QUEUE_URL", "CHUNKS_QUEUE_URL", "GRAPH_EVENTS_QUEUE_URL"] {
+        for queue in QUEUES {
             let made = sqs.create_queue().queue_name(format!("{queue}-{name:x}")).send().await;
             let url = made.expect("a queue").queue_url.expect("its url");
             pairs.push((queue.to_owned(), url.clone()));
@@ -79,12 +86,14 @@ impl World {
             dispatch: fanfold_dispatch::App::new(&sdk, &config).expect("dispatch"),
             deliver: fanfold_deliver::App::new(&sdk, &config).expect("deliver"),
             graph: fanfold_graph::App::new(&sdk, &config).expect("graph"),
+            rebuild: fanfold_rebuild::App::new(&sdk, &config).expect("rebuild"),
             sweep: fanfold_sweep::App::new(&config).expect("sweep"),
+            audit: fanfold_audit::App::new(&sdk, &config).expect("audit"),
             config,
             sdk,
             pairs,
             sqs,
-            queues: queues.try_into().expect("three queues"),
+            queues,
             now_ms: Mutex::new(fanfold_store::clock::now_ms()),
             name,
         }
@@ -190,7 +199,8 @@ impl World {
                     taken.push(match index {
                         0 => Message::Post(serde_json::from_str(&body).expect("an event")),
                         1 => Message::Chunk(serde_json::from_str(&body).expect("a chunk")),
-                        _ => Message::Relation(serde_json::from_str(&body).expect("an event")),
+                        2 => Message::Relation(serde_json::from_str(&body).expect("an event")),
+                        _ => Message::Rebuild(serde_json::from_str(&body).expect("an order")),
                     });
                     let handle = message.receipt_handle.expect("a handle");
                     let gone = self.sqs.delete_message().queue_url(url).receipt_handle(handle);
@@ -206,13 +216,18 @@ impl World {
         let now = self.now();
         match message {
             Message::Post(event) => {
-                fanfold_dispatch::handler::dispatch(&self.dispatch, event, now).await.map(drop)
+                fanfold_dispatch::handler::dispatch(&self.dispatch, event, now, Deadline::NONE)
+                    .await
+                    .map(drop)
             }
             Message::Chunk(chunk) => {
                 fanfold_deliver::handler::deliver(&self.deliver, chunk, now).await.map(drop)
             }
             Message::Relation(event) => {
                 fanfold_graph::handler::bring_in_line(&self.graph, event, now).await.map(drop)
+            }
+            Message::Rebuild(order) => {
+                fanfold_rebuild::handler::rebuild(&self.rebuild, order, now).await.map(drop)
             }
         }
     }

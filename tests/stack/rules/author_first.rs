@@ -2,6 +2,7 @@
 
 use fanfold_core::message::PostPublished;
 use fanfold_dispatch::handler::{Dispatched, dispatch};
+use fanfold_store::clock::Deadline;
 use fanfold_store::valkey::Feed;
 
 use super::only_stored;
@@ -18,7 +19,8 @@ async fn who_follows_while_chunks_wait_finds_the_post_in_the_author_feed() {
     world.walk(Feed::author(world.id("ash")), 5).await;
     world.home("dogwood").await;
     let post = only_stored(&world, "ash").await;
-    let dispatched = dispatch(&world.dispatch, &PostPublished::new(post), world.now()).await;
+    let dispatched =
+        dispatch(&world.dispatch, &PostPublished::new(post), world.now(), Deadline::NONE).await;
     assert_eq!(dispatched.unwrap(), Dispatched::Cut { chunks: 2 });
     world.follow("dogwood", "ash").await;
     for message in world.take().await {

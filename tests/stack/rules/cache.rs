@@ -2,6 +2,7 @@
 
 use fanfold_core::message::{DeliverChunk, PostPublished};
 use fanfold_dispatch::handler::dispatch;
+use fanfold_store::clock::Deadline;
 use fanfold_store::feeds::{Source, Span};
 use fanfold_store::valkey::Feed;
 
@@ -22,7 +23,7 @@ async fn without_valkey_reads_are_pulled_posts_are_taken_and_pushes_wait() {
     let page = timeline.feeds.page(feed, Span::ALL, 5, now).await.unwrap();
     assert_eq!((page.source, page.posts[0].id), (Source::Pull, post.id));
     let dispatch_app = fanfold_dispatch::App::new(&world.sdk, &config).unwrap();
-    let waits = dispatch(&dispatch_app, &PostPublished::new(post.id), now).await;
+    let waits = dispatch(&dispatch_app, &PostPublished::new(post.id), now, Deadline::NONE).await;
     assert!(waits.is_err_and(|error| error.is_valkey()), "the event must go back to its queue");
     let deliver = fanfold_deliver::App::new(&world.sdk, &config).unwrap();
     let chunk = DeliverChunk::new(post.id, now, vec![world.id("birch")]);

@@ -5,6 +5,7 @@ use fanfold_core::message::PostPublished;
 use fanfold_core::{PostId, Relation, Slice};
 use fanfold_dispatch::handler::{Dispatched, dispatch};
 use fanfold_store::StoreError;
+use fanfold_store::clock::Deadline;
 use fanfold_store::dynamo::posts::Post;
 use fanfold_store::http::{Kind, UserRef};
 use fanfold_store::valkey::{Feed, Read};
@@ -17,9 +18,10 @@ async fn an_event_without_its_post_goes_back_until_it_never_will_come() {
     world.people(&["ash"]).await;
     let post = PostId::new(world.now(), 1, world.id("ash"));
     let event = PostPublished::new(post);
-    let early = dispatch(&world.dispatch, &event, world.now()).await;
+    let early = dispatch(&world.dispatch, &event, world.now(), Deadline::NONE).await;
     assert!(matches!(early, Err(StoreError::NotCommittedYet { .. })), "{early:?}");
-    let late = dispatch(&world.dispatch, &event, world.now() + COMMIT_GRACE_MS + 1).await;
+    let late =
+        dispatch(&world.dispatch, &event, world.now() + COMMIT_GRACE_MS + 1, Deadline::NONE).await;
     assert_eq!(late.unwrap(), Dispatched::NothingToDo);
 }
 
@@ -35,7 +37,8 @@ async fn an_event_ahead_of_its_commit_waits_a_moment_for_it() {
         let post = Post { id, text: "text".to_owned() };
         world.posts.posts.create(table, &identity, &post, None, world.now()).await.unwrap();
     };
-    let (dispatched, ()) = futures::join!(dispatch(&world.dispatch, &event, world.now()), commit);
+    let (dispatched, ()) =
+        futures::join!(dispatch(&world.dispatch, &event, world.now(), Deadline::NONE), commit);
     assert_eq!(dispatched.unwrap(), Dispatched::Pushed { delivered: 0 });
 }
 
@@ -49,7 +52,8 @@ async fn a_post_deleted_before_its_dispatch_is_pushed_to_nobody() {
     world.home("birch").await;
     let post = world.publish("ash", "gone soon").await;
     world.delete("ash", post).await;
-    let dispatched = dispatch(&world.dispatch, &PostPublished::new(post), world.now()).await;
+    let dispatched =
+        dispatch(&world.dispatch, &PostPublished::new(post), world.now(), Deadline::NONE).await;
     assert_eq!(dispatched.unwrap(), Dispatched::NothingToDo);
     let read = world.timeline.feeds.valkey.read(feed, PostId::MAX, 9, world.now()).await;
     assert_eq!(read.unwrap(), Read::Known(Slice::EMPTY));

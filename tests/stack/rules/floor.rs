@@ -2,6 +2,7 @@
 
 use fanfold_core::message::PostPublished;
 use fanfold_dispatch::handler::dispatch;
+use fanfold_store::clock::Deadline;
 use fanfold_store::feeds::{Source, Span};
 use fanfold_store::valkey::Feed;
 
@@ -27,7 +28,9 @@ async fn pages_go_on_below_the_floor_to_the_very_first_post() {
     // a late push below the floor does no harm
     let late = only_stored_at(&world, "ash", posts[30].time_ms()).await;
     posts.insert(if late > posts[30] { 30 } else { 31 }, late);
-    dispatch(&world.dispatch, &PostPublished::new(late), world.now()).await.unwrap();
+    dispatch(&world.dispatch, &PostPublished::new(late), world.now(), Deadline::NONE)
+        .await
+        .unwrap();
     assert_eq!(world.home("birch").await, posts);
 }
 

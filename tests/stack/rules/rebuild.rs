@@ -14,8 +14,8 @@ async fn a_feed_that_is_being_rebuilt_keeps_what_is_pushed_and_is_not_shown() {
     let old = world.publish("ash", "old").await;
     world.forget(&["ash"]).await;
     let (feed, valkey) = (Feed::home(world.id("ash")), &world.timeline.feeds.valkey);
-    assert_eq!(valkey.begin(feed, 1, world.now()).await.unwrap(), Begun::Begun);
-    assert_eq!(valkey.begin(feed, 2, world.now()).await.unwrap(), Begun::Busy);
+    assert_eq!(valkey.begin(feed, "1", world.now()).await.unwrap(), Begun::Begun);
+    assert_eq!(valkey.begin(feed, "2", world.now()).await.unwrap(), Begun::Busy);
     world.advance(1);
     let new = world.publish("ash", "new").await;
     assert_eq!(valkey.read(feed, PostId::MAX, 9, world.now()).await.unwrap(), Read::Unknown);
@@ -24,8 +24,8 @@ async fn a_feed_that_is_being_rebuilt_keeps_what_is_pushed_and_is_not_shown() {
     assert_eq!((page.source, page.posts.len()), (Source::Pull, 2));
     // the rebuild had read before the new post
     let slice = Slice { posts: vec![old], bound: PostId::MIN };
-    assert!(!valkey.commit(feed, 2, &slice).await.unwrap(), "a token without the lease");
-    assert!(valkey.commit(feed, 1, &slice).await.unwrap());
+    assert!(!valkey.commit(feed, "2", &slice).await.unwrap(), "a token without the lease");
+    assert!(valkey.commit(feed, "1", &slice).await.unwrap());
     let page = world.page(feed, Span::ALL, 9).await;
     let posts: Vec<PostId> = page.posts.iter().map(|post| post.id).collect();
     assert_eq!((page.source, posts), (Source::Cache, vec![new, old]));
@@ -38,7 +38,7 @@ async fn a_rebuild_that_died_is_taken_over_when_its_lease_ends() {
     let post = world.publish("ash", "text").await;
     world.forget(&["ash"]).await;
     let (feed, valkey) = (Feed::home(world.id("ash")), &world.timeline.feeds.valkey);
-    assert_eq!(valkey.begin(feed, 1, world.now()).await.unwrap(), Begun::Begun);
+    assert_eq!(valkey.begin(feed, "1", world.now()).await.unwrap(), Begun::Begun);
     // the lease is the server's clock's: let it end at once
     let lock = valkey.keys().lock(feed);
     let mut connection = world.redis().await;
@@ -47,6 +47,6 @@ async fn a_rebuild_that_died_is_taken_over_when_its_lease_ends() {
     let () = redis::cmd("DEL").arg(&lock).query_async(&mut connection).await.unwrap();
     let page = world.page(feed, Span::ALL, 9).await;
     assert_eq!((page.source, page.posts[0].id), (Source::Rebuild, post));
-    assert!(!valkey.commit(feed, 1, &Slice::EMPTY).await.unwrap(), "its work is discarded");
+    assert!(!valkey.commit(feed, "1", &Slice::EMPTY).await.unwrap(), "its work is discarded");
     assert_eq!(world.home("ash").await, [post]);
 }

@@ -4,6 +4,7 @@ use fanfold_core::limits::{COMMIT_GRACE_MS, REL_KEPT_MS};
 use fanfold_core::message::{DeliverChunk, RelationChanged};
 use fanfold_core::{PostId, Relation, Slice};
 use fanfold_store::StoreError;
+use fanfold_store::feeds::Reading;
 use fanfold_store::valkey::{Begun, Feed, Read};
 
 use super::only_stored;
@@ -52,15 +53,16 @@ async fn what_is_on_its_way_after_an_unfollow_does_no_harm() {
     // a rebuild on its way
     let valkey = &world.timeline.feeds.valkey;
     world.forget(&["birch"]).await;
-    assert_eq!(valkey.begin(feed, 1, world.now()).await.unwrap(), Begun::Begun);
-    let slice = world.timeline.feeds.pull(feed, PostId::MAX, 9, world.now(), true).await.unwrap();
+    assert_eq!(valkey.begin(feed, "1", world.now()).await.unwrap(), Begun::Begun);
+    let slice =
+        world.timeline.feeds.pull(feed, PostId::MAX, 9, &Reading::new(world.now())).await.unwrap();
     assert_eq!(slice.posts.len(), 1);
     world.unfollow("birch", "ash").await;
     world.drain().await;
     for chunk in &chunks {
         world.handle(chunk).await.unwrap();
     }
-    assert!(valkey.commit(feed, 1, &slice).await.unwrap());
+    assert!(valkey.commit(feed, "1", &slice).await.unwrap());
     let read = valkey.read(feed, PostId::MAX, 9, world.now()).await.unwrap();
     assert_eq!(read, Read::Known(Slice::EMPTY), "nothing of ash may be left");
 }
@@ -120,6 +122,7 @@ async fn an_event_whose_change_was_never_committed_changes_nothing() {
 async fn valkey_forgets_old_changes_though_new_ones_keep_coming() {
     let world = World::with(&[("BUCKETS", "1")]).await;
     world.people(&["ash", "birch", "cedar"]).await;
+    world.home("birch").await;
     world.follow("birch", "ash").await;
     world.drain().await;
     world.advance(REL_KEPT_MS + 1_000);

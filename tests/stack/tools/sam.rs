@@ -127,12 +127,17 @@ fn invoke_http() {
 }
 
 fn invoke_queues_and_schedule() {
-    for (logical_id, event_name) in
-        [("Dispatch", "dispatch"), ("Deliver", "deliver"), ("Graph", "graph")]
-    {
+    for (logical_id, event_name) in [
+        ("Dispatch", "dispatch"),
+        ("Deliver", "deliver"),
+        ("Graph", "graph"),
+        ("Rebuild", "rebuild"),
+    ] {
         let bad_alone = json!({"batchItemFailures": [{"itemIdentifier": "bad"}]});
         assert_eq!(invoke(logical_id, event_name), bad_alone, "{logical_id}");
     }
+    let audited = invoke("Audit", "audit");
+    assert!(audited["checked"].is_u64() && audited["differed"] == 0, "{audited}");
     let swept = invoke("Sweep", "sweep");
     assert!(swept["dropped"].is_u64() && swept["remaining"].is_u64(), "{swept}");
 }

@@ -82,10 +82,12 @@ async fn watch_serves_the_http_functions_and_takes_events_for_the_others() {
     let (status, feed) = watch.call("GET", &path, caller, None).await;
     assert_eq!((status, &feed["items"]), (200, &json!([post])));
 
-    for function in ["dispatch", "deliver", "graph"] {
+    for function in ["dispatch", "deliver", "graph", "rebuild"] {
         let bad_alone = json!({"batchItemFailures": [{"itemIdentifier": "bad"}]});
         assert_eq!(watch.invoke(function), bad_alone, "{function}");
     }
+    let audited = watch.invoke("audit");
+    assert!(audited["checked"].is_u64() && audited["differed"] == 0, "{audited}");
     let swept = watch.invoke("sweep");
     assert!(swept["dropped"].is_u64() && swept["remaining"].is_u64(), "{swept}");
 }

@@ -1,7 +1,5 @@
 //! Waiting between tries.
 
-use std::time::Duration;
-
 use fanfold_core::limits::LOOKS_MAX;
 
 use crate::clock;
@@ -11,7 +9,7 @@ use crate::error::StoreError;
 /// not meet again.
 pub async fn pause(tried: u32) {
     let bound_ms = 10u64.saturating_mul(1 << tried.min(6));
-    tokio::time::sleep(Duration::from_millis(clock::random() % bound_ms + 1)).await;
+    clock::sleep(clock::random() % bound_ms + 1).await;
 }
 
 /// Waits before looking once more for what an event announced; after a few times gives up, and
@@ -21,6 +19,6 @@ pub async fn look_again(what: &'static str, looked: &mut u32) -> Result<(), Stor
     if *looked > LOOKS_MAX {
         return Err(StoreError::NotCommittedYet { what });
     }
-    tokio::time::sleep(Duration::from_millis(10 << *looked)).await;
+    clock::sleep(10 << *looked).await;
     Ok(())
 }

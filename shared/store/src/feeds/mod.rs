@@ -1,18 +1,25 @@
 //! Feeds: from Valkey where it holds them, from DynamoDB where it does not.
 
+mod followers;
 mod page;
 mod pull;
+mod reading;
 mod rebuild;
 
+use fanfold_core::limits::{REBUILD_INLINE_AUTHORS, REBUILD_LOOKS_MAX};
+use fanfold_core::message::RebuildFeed;
 use fanfold_core::{PostId, Slice};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::dynamo::{GraphStore, PostStore};
 use crate::error::StoreError;
-use crate::log::Chain;
-use crate::valkey::{Feed, Read, Valkey};
+use crate::sqs::Queue;
+use crate::valkey::{Feed, Valkey};
+pub use followers::push_to_followers;
 pub use page::{Page, Span};
+pub use reading::Reading;
+pub use rebuild::Rebuilt;
 
 /// Where a page comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -22,7 +29,7 @@ pub enum Source {
     Cache,
     /// The feed was rebuilt for this request.
     Rebuild,
-    /// Merged for this request, below the floor of the feed or beside it.
+    /// Merged for this request: below the floor of the feed, or while it is being rebuilt.
     Pull,
 }
 
@@ -31,11 +38,15 @@ pub struct Feeds {
     pub valkey: Valkey,
     pub posts: PostStore,
     pub graph: GraphStore,
+    /// Where home feeds of many authors are rebuilt; without it, here and now.
+    pub rebuilds: Option<Queue<RebuildFeed>>,
+    /// Up to this many authors.
+    pub inline_authors: usize,
 }
 
 impl Feeds {
     pub fn new(valkey: Valkey, posts: PostStore, graph: GraphStore) -> Self {
-        Self { valkey, posts, graph }
+        Self { valkey, posts, graph, rebuilds: None, inline_authors: REBUILD_INLINE_AUTHORS }
     }
 
     /// The next posts of a feed that are older than `before`.
@@ -44,46 +55,57 @@ impl Feeds {
         feed: Feed,
         before: PostId,
         count: usize,
-        now_ms: u64,
+        reading: &Reading,
     ) -> Result<(Slice, Source), StoreError> {
-        let (known, valkey_answers) = match self.read_or_rebuild(feed, before, count, now_ms).await
-        {
-            Ok(known) => (known, true),
-            // Valkey is a cache: without it, reads go on
-            Err(error) if error.is_valkey() => {
-                tracing::warn!(error = %Chain(&error), "pulling a feed without Valkey");
-                (None, false)
+        let known = reading.ask(self.read_or_rebuild(feed, before, count, reading)).await?;
+        let authors = match known {
+            Some(Known::Is(slice, source)) if !slice.posts.is_empty() || slice.is_end() => {
+                return Ok((slice, source));
             }
-            Err(error) => return Err(error),
+            Some(Known::Authors(authors)) => authors,
+            _ => None,
         };
-        match known {
-            Some((slice, source)) if !slice.posts.is_empty() || slice.is_end() => {
-                Ok((slice, source))
-            }
-            _ => {
-                let slice = self.pull(feed, before, count, now_ms, valkey_answers).await?;
-                Ok((slice, Source::Pull))
-            }
-        }
+        let slice = match authors {
+            Some(authors) => self.merge(authors, before, count, reading).await?,
+            None => self.pull(feed, before, count, reading).await?,
+        };
+        Ok((slice, Source::Pull))
     }
 
-    /// Reads a feed that is live; one that is not is rebuilt first, unless somebody else is at it.
+    /// Reads a feed that is live; one that is not is rebuilt first, or will be.
     async fn read_or_rebuild(
         &self,
         feed: Feed,
         before: PostId,
         count: usize,
-        now_ms: u64,
-    ) -> Result<Option<(Slice, Source)>, StoreError> {
-        if let Read::Known(slice) = self.valkey.read(feed, before, count, now_ms).await? {
-            return Ok(Some((slice, Source::Cache)));
+        reading: &Reading,
+    ) -> Result<Known, StoreError> {
+        if let Some(slice) = self.read(feed, before, count, reading).await? {
+            return Ok(Known::Is(slice, Source::Cache));
         }
-        if !Box::pin(self.rebuild(feed, now_ms)).await? {
-            return Ok(None);
-        }
-        match self.valkey.read(feed, before, count, now_ms).await? {
-            Read::Known(slice) => Ok(Some((slice, Source::Rebuild))),
-            Read::Unknown => Ok(None),
+        match self.rebuild(feed, None, reading).await? {
+            Rebuilt::Queued(authors) => Ok(Known::Authors(Some(authors))),
+            Rebuilt::Done => Ok(match self.read(feed, before, count, reading).await? {
+                Some(slice) => Known::Is(slice, Source::Rebuild),
+                None => Known::Authors(None),
+            }),
+            // many may come back at once, and one of them is enough
+            Rebuilt::Elsewhere => {
+                for looked in 0..REBUILD_LOOKS_MAX {
+                    crate::clock::sleep(5 << looked).await;
+                    if let Some(slice) = self.read(feed, before, count, reading).await? {
+                        return Ok(Known::Is(slice, Source::Cache));
+                    }
+                }
+                Ok(Known::Authors(None))
+            }
         }
     }
+}
+
+/// What reading or rebuilding a feed led to.
+enum Known {
+    Is(Slice, Source),
+    /// Nothing may be shown yet; these are the authors to ask, if that is known.
+    Authors(Option<Vec<fanfold_core::UserId>>),
 }

@@ -1,10 +1,9 @@
 use fanfold_core::PostId;
 use fanfold_core::limits::PAGE_ROUNDS_MAX;
 
-use super::{Feeds, Source};
+use super::{Feeds, Reading, Source};
 use crate::dynamo::posts::Post;
 use crate::error::StoreError;
-use crate::log::Chain;
 use crate::valkey::Feed;
 
 /// The part of a feed that a page is cut from, both ends exclusive.
@@ -37,15 +36,16 @@ impl Feeds {
         limit: usize,
         now_ms: u64,
     ) -> Result<Page, StoreError> {
+        let reading = Reading::new(now_ms);
         let (mut found, mut source, mut before) = (Vec::new(), None, span.before);
         let mut end = false;
         for _ in 0..PAGE_ROUNDS_MAX {
             // one more than asked tells whether there is a next page
             let wanted = limit + 1 - found.len();
-            let (mut slice, from) = self.slice(feed, before, wanted, now_ms).await?;
+            let (mut slice, from) = self.slice(feed, before, wanted, &reading).await?;
             source.get_or_insert(from);
             slice.posts.retain(|post| *post > span.after);
-            found.extend(self.published(feed, &slice.posts).await?);
+            found.extend(self.published(feed, &slice.posts, &reading).await?);
             end = slice.bound <= span.after;
             if end || found.len() > limit {
                 break;
@@ -62,15 +62,19 @@ impl Feeds {
         Ok(Page { posts: found, next_before, source: source.unwrap_or(Source::Pull) })
     }
 
-    async fn published(&self, feed: Feed, ids: &[PostId]) -> Result<Vec<Post>, StoreError> {
+    async fn published(
+        &self,
+        feed: Feed,
+        ids: &[PostId],
+        reading: &Reading,
+    ) -> Result<Vec<Post>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let mut posts = self.posts.published(ids).await?;
         let gone: Vec<PostId> = ids.iter().copied().filter(|id| !posts.contains_key(id)).collect();
-        if let Err(error) = self.valkey.remove(feed, &gone).await {
-            tracing::warn!(error = %Chain(&error), "entries of deleted posts stay for now");
-        }
+        // where Valkey does not answer, they stay for the next reader to pass over
+        reading.ask(self.valkey.remove(feed, &gone)).await?;
         Ok(ids.iter().filter_map(|id| posts.remove(id)).collect())
     }
 }

@@ -1,37 +1,73 @@
-use fanfold_core::limits::CONCURRENCY;
-use fanfold_core::{PostId, Slice, UserId};
+use fanfold_core::limits::{CONCURRENCY, MERGE_ROUNDS_MAX};
+use fanfold_core::merge::Wanted;
+use fanfold_core::{Merge, PostId, Slice, UserId};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use super::Feeds;
+use super::{Feeds, Known, Reading};
 use crate::error::StoreError;
-use crate::valkey::{Feed, FeedKind, Read};
+use crate::valkey::{Feed, FeedKind};
 
 impl Feeds {
-    /// Computes posts of a feed from DynamoDB and, if `cached`, from those author feeds that
-    /// Valkey holds.
+    /// Computes posts of a feed from DynamoDB, and from those author feeds that Valkey holds.
     pub async fn pull(
         &self,
         feed: Feed,
         before: PostId,
         count: usize,
-        now_ms: u64,
-        cached: bool,
+        reading: &Reading,
     ) -> Result<Slice, StoreError> {
         match feed.kind {
             FeedKind::Author => self.posts.by_author(feed.user, before, count).await,
             FeedKind::Home => {
-                // read after the feed became live: whoever is followed later is backfilled
-                let mut authors = self.graph.following(feed.user).await?;
-                authors.push(feed.user);
-                let slices: Vec<_> = authors
-                    .into_iter()
-                    .map(|author| self.author_slice(author, before, count, now_ms, cached))
-                    .collect();
-                let slices: Vec<Slice> =
-                    stream::iter(slices).buffer_unordered(CONCURRENCY).try_collect().await?;
-                Ok(Slice::merge(slices, count))
+                self.merge(self.authors(feed.user).await?, before, count, reading).await
             }
         }
+    }
+
+    /// Whose posts belong in a user's home feed.
+    pub(super) async fn authors(&self, user: UserId) -> Result<Vec<UserId>, StoreError> {
+        let mut authors = self.graph.following(user).await?;
+        authors.push(user);
+        Ok(authors)
+    }
+
+    /// The next posts of several authors. An author is asked for more only when the merge needs it.
+    pub(super) async fn merge(
+        &self,
+        authors: Vec<UserId>,
+        before: PostId,
+        count: usize,
+        reading: &Reading,
+    ) -> Result<Slice, StoreError> {
+        let mut merge = Merge::new(authors.len(), before, count);
+        for _ in 0..MERGE_ROUNDS_MAX {
+            let wanted = merge.wanted();
+            if wanted.is_empty() {
+                break;
+            }
+            let asked: Vec<_> = wanted
+                .into_iter()
+                .filter_map(|wanted| Some((*authors.get(wanted.part)?, wanted)))
+                .map(|(author, wanted)| self.part(author, wanted, reading))
+                .collect();
+            let parts: Vec<(usize, Slice)> =
+                stream::iter(asked).buffer_unordered(CONCURRENCY).try_collect().await?;
+            for (part, slice) in parts {
+                merge.give(part, slice);
+            }
+            merge.advance();
+        }
+        Ok(merge.finish())
+    }
+
+    async fn part(
+        &self,
+        author: UserId,
+        wanted: Wanted,
+        reading: &Reading,
+    ) -> Result<(usize, Slice), StoreError> {
+        let slice = self.author_slice(author, wanted.before, wanted.count, reading).await?;
+        Ok((wanted.part, slice))
     }
 
     /// One author's part of a home feed.
@@ -40,26 +76,33 @@ impl Feeds {
         author: UserId,
         before: PostId,
         count: usize,
-        now_ms: u64,
-        cached: bool,
+        reading: &Reading,
     ) -> Result<Slice, StoreError> {
         let feed = Feed::author(author);
-        let known = match cached {
-            false => Ok(None),
+        let known = match before {
             // the newest posts of an author are wanted often, older ones are not
-            true if before == PostId::MAX => {
-                let known = self.read_or_rebuild(feed, before, count, now_ms).await;
-                known.map(|known| known.map(|(slice, _)| slice))
+            PostId::MAX => {
+                match reading.ask(self.read_or_rebuild(feed, before, count, reading)).await? {
+                    Some(Known::Is(slice, _)) => Some(slice),
+                    _ => None,
+                }
             }
-            true => self.valkey.read(feed, before, count, now_ms).await.map(|read| match read {
-                Read::Known(slice) => Some(slice),
-                Read::Unknown => None,
-            }),
+            _ => reading.ask(self.read(feed, before, count, reading)).await?.flatten(),
         };
         match known {
-            Ok(Some(slice)) if !slice.posts.is_empty() || slice.is_end() => Ok(slice),
-            Err(error) if !error.is_valkey() => Err(error),
+            Some(slice) if !slice.posts.is_empty() || slice.is_end() => Ok(slice),
             _ => self.posts.by_author(author, before, count).await,
         }
+    }
+
+    /// What a feed shows, if it is live.
+    pub(super) async fn read(
+        &self,
+        feed: Feed,
+        before: PostId,
+        count: usize,
+        reading: &Reading,
+    ) -> Result<Option<Slice>, StoreError> {
+        Ok(self.valkey.read(feed, before, count, reading.now_ms).await?.known())
     }
 }

@@ -1,22 +1,61 @@
-use fanfold_core::PostId;
+use fanfold_core::message::RebuildFeed;
+use fanfold_core::{PostId, UserId};
+use futures::future::BoxFuture;
 
-use super::Feeds;
+use super::{Feeds, Reading};
 use crate::clock;
 use crate::error::StoreError;
-use crate::valkey::{Begun, Feed};
+use crate::log::Chain;
+use crate::valkey::{Begun, Feed, FeedKind};
+
+/// How far a rebuild got.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Rebuilt {
+    /// The feed is there.
+    Done,
+    /// Somebody else is at it, or took over.
+    Elsewhere,
+    /// It has these authors, too many to wait for: the lease was handed on.
+    Queued(Vec<UserId>),
+}
 
 impl Feeds {
-    /// Makes a feed live, reads, and commits. False: somebody else is at it, or took over.
-    pub async fn rebuild(&self, feed: Feed, now_ms: u64) -> Result<bool, StoreError> {
-        let token = clock::random();
-        match self.valkey.begin(feed, token, now_ms).await? {
-            Begun::Busy => return Ok(false),
-            Begun::Built => return Ok(true),
+    /// Makes a feed live, reads, and commits. A lease that was handed on is taken up. (Boxed: the
+    /// rebuild of a home feed leads to those of author feeds.)
+    pub fn rebuild<'a>(
+        &'a self,
+        feed: Feed,
+        lease: Option<&'a str>,
+        reading: &'a Reading,
+    ) -> BoxFuture<'a, Result<Rebuilt, StoreError>> {
+        Box::pin(self.begin_read_commit(feed, lease, reading))
+    }
+
+    async fn begin_read_commit(
+        &self,
+        feed: Feed,
+        lease: Option<&str>,
+        reading: &Reading,
+    ) -> Result<Rebuilt, StoreError> {
+        let token = lease.map_or_else(|| format!("{:016x}", clock::random()), str::to_owned);
+        match self.valkey.begin(feed, &token, reading.now_ms).await? {
+            Begun::Busy => return Ok(Rebuilt::Elsewhere),
+            Begun::Built => return Ok(Rebuilt::Done),
             Begun::Begun => {}
         }
         let keep = self.valkey.keep();
-        let slice = self.pull(feed, PostId::MAX, keep, now_ms, true).await?;
-        let committed = self.valkey.commit(feed, token, &slice).await?;
+        let slice = match feed.kind {
+            FeedKind::Author => self.posts.by_author(feed.user, PostId::MAX, keep).await?,
+            FeedKind::Home => {
+                // read after the feed became live: whoever is followed later is backfilled
+                let authors = self.authors(feed.user).await?;
+                if authors.len() > self.inline_authors && self.hand_on(feed, &token).await {
+                    return Ok(Rebuilt::Queued(authors));
+                }
+                self.merge(authors, PostId::MAX, keep, reading).await?
+            }
+        };
+        let committed = self.valkey.commit(feed, &token, &slice).await?;
         tracing::info!(
             feed = feed.member(),
             posts = slice.posts.len(),
@@ -24,6 +63,16 @@ impl Feeds {
             committed,
             "rebuilt a feed"
         );
-        Ok(committed)
+        Ok(if committed { Rebuilt::Done } else { Rebuilt::Elsewhere })
+    }
+
+    async fn hand_on(&self, feed: Feed, token: &str) -> bool {
+        let Some(rebuilds) = &self.rebuilds else { return false };
+        let sent = rebuilds.send(&RebuildFeed::new(feed.user, token.to_owned())).await;
+        // the page is answered all the same; when the lease ends, the next reader sends another
+        if let Err(error) = sent {
+            tracing::warn!(error = %Chain(&error), "a rebuild was not queued");
+        }
+        true
     }
 }

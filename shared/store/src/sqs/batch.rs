@@ -1,22 +1,28 @@
-//! Runs a handler over the records of a batch. Each record succeeds or fails alone: what fails
-//! is returned to its queue, and after a number of tries goes to the dead-letter queue.
+//! Runs a handler over the records of a batch. Each record succeeds or fails alone: what fails is
+//! returned to its queue and comes again.
+//!
+//! SQS counts how often a message came. Before it would give a message up, the runner does what
+//! SQS cannot: a body that cannot be read goes to the dead-letter queue with its reason, and a
+//! message that failed because a store was away starts anew at the end of its queue. So an outage
+//! of hours leaves no dead letters, and heals by itself.
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::stream::{self, StreamExt as _};
 use serde::de::DeserializeOwned;
 
+use super::letters::{Fate, Letters};
 use crate::error::StoreError;
 use crate::log::Chain;
 
 const RECORDS_AT_ONCE: usize = 10;
 
-pub async fn run<M, H>(event: SqsEvent, handle: H) -> SqsBatchResponse
+pub async fn run<M, H>(event: SqsEvent, letters: &Letters, handle: H) -> SqsBatchResponse
 where
     M: DeserializeOwned,
     H: AsyncFn(M) -> Result<(), StoreError>,
 {
     let failed: Vec<Option<String>> = stream::iter(event.records)
-        .map(|record| run_one(record, &handle))
+        .map(|record| run_one(record, letters, &handle))
         .buffer_unordered(RECORDS_AT_ONCE)
         .collect()
         .await;
@@ -34,28 +40,36 @@ where
 }
 
 /// The id of the message, if it failed.
-async fn run_one<M, H>(record: SqsMessage, handle: &H) -> Option<String>
+async fn run_one<M, H>(record: SqsMessage, letters: &Letters, handle: &H) -> Option<String>
 where
     M: DeserializeOwned,
     H: AsyncFn(M) -> Result<(), StoreError>,
 {
-    let id = record.message_id.unwrap_or_default();
-    let body = record.body.unwrap_or_default();
-    let message = match serde_json::from_str(&body) {
-        Ok(message) => message,
+    let id = record.message_id.clone().unwrap_or_default();
+    let message = serde_json::from_str(record.body.as_deref().unwrap_or_default());
+    let (fate, reason) = match message {
         Err(error) => {
             tracing::error!(message_id = id, reason = %error, "poison: the body cannot be read");
-            return Some(id);
+            (Fate::Dead, error.to_string())
         }
+        Ok(message) => match handle(message).await {
+            Ok(()) => return None,
+            Err(error @ StoreError::NotCommittedYet { .. }) => {
+                tracing::info!(message_id = id, reason = %error, "returned to the queue");
+                (Fate::Anew, error.to_string())
+            }
+            Err(error) => {
+                let reason = Chain(&error).to_string();
+                tracing::warn!(message_id = id, error = reason, "returned to the queue");
+                (if error.is_lasting() { Fate::Dead } else { Fate::Anew }, reason)
+            }
+        },
     };
-    match handle(message).await {
-        Ok(()) => None,
-        Err(error @ StoreError::NotCommittedYet { .. }) => {
-            tracing::info!(message_id = id, reason = %error, "returned to the queue");
-            Some(id)
-        }
+    match letters.settle(&record, fate, &reason).await {
+        Ok(true) => None,
+        Ok(false) => Some(id),
         Err(error) => {
-            tracing::warn!(message_id = id, error = %Chain(&error), "returned to the queue");
+            tracing::warn!(message_id = id, error = %Chain(&error), "left to SQS");
             Some(id)
         }
     }
@@ -81,7 +95,8 @@ mod tests {
 
     #[tokio::test]
     async fn only_what_failed_is_returned() {
-        let response = run(event(&["1", "poison", "2", "3"]), async |number: u32| match number {
+        let (event, letters) = (event(&["1", "poison", "2", "3"]), Letters::none());
+        let response = run(event, &letters, async |number: u32| match number {
             2 => Err(StoreError::GaveUp { doing: "this", tries: 1 }),
             _ => Ok(()),
         });
@@ -93,7 +108,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_empty_batch_is_done() {
-        let response = run(event(&[]), async |_: u32| Ok(())).await;
+        let response = run(event(&[]), &Letters::none(), async |_: u32| Ok(())).await;
         assert!(response.batch_item_failures.is_empty());
     }
 }

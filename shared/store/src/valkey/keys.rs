@@ -79,6 +79,11 @@ impl Keys {
         format!("live:{{{bucket}}}")
     }
 
+    /// Since when the server remembers a bucket.
+    pub fn memory(self, bucket: u16) -> String {
+        format!("memory:{{{bucket}}}")
+    }
+
     /// Changes of relations between users of a bucket and an author, who may be of any other.
     pub fn rel(self, bucket: u16, author: UserId) -> String {
         format!("rel:{{{bucket}}}:{author}")

@@ -1,54 +1,55 @@
 //! Valkey: feeds as sorted sets. All writes go through the scripts in `lua/`, one function each.
 
+mod address;
 pub mod keys;
+mod link;
 mod read;
 mod rebuild;
+mod relate;
 mod scripts;
 mod sweep;
 mod write;
 
-use std::time::Duration;
-
 use fanfold_core::limits::TOUCH_EVERY_MS;
-use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, RedisError};
+use redis::RedisError;
 
-use crate::config::FeedSettings;
+use crate::config::{ConfigError, FeedSettings};
 use crate::error::StoreError;
+pub use address::Address;
 pub use keys::{Feed, FeedKind, Keys};
-pub use read::Read;
+pub use link::{Answers, Link};
+pub use read::{Looked, Read};
 pub use rebuild::Begun;
-pub use write::{Backfill, Pushed, Related};
+pub use relate::{Backfill, Related};
+pub use write::{Chosen, Forgotten, Pushed};
 
 /// The feeds of a deployment.
 #[derive(Clone)]
 pub struct Valkey {
-    connection: ConnectionManager,
+    link: Link,
     keys: Keys,
     cap: usize,
     touch_every_ms: u64,
 }
 
 impl Valkey {
-    /// Connects when the first command needs it: a function starts, and reads are answered from
-    /// DynamoDB, while Valkey is away.
-    pub fn new(settings: &FeedSettings) -> Result<Self, StoreError> {
-        let error = |source| StoreError::Valkey { doing: "reading REDIS_URL", source };
-        let client = Client::open(settings.redis_url.as_str()).map_err(error)?;
-        let config = ConnectionManagerConfig::new()
-            .set_number_of_retries(1)
-            .set_min_delay(Duration::from_millis(20))
-            .set_max_delay(Duration::from_millis(100))
-            .set_connection_timeout(Some(Duration::from_millis(700)))
-            .set_response_timeout(Some(Duration::from_millis(1_500)));
-        let connection = ConnectionManager::new_lazy_with_config(client, config).map_err(error)?;
-        Ok(Self {
-            connection,
+    pub fn new(settings: &FeedSettings) -> Result<Self, ConfigError> {
+        let link = Link::to(settings.redis.clone()).map_err(|error| ConfigError::Bad {
+            name: "REDIS_URL",
+            value: error.to_string(),
+            takes: "the address of a Valkey server".to_owned(),
+        })?;
+        Ok(Self::over(link, settings))
+    }
+
+    pub fn over(link: Link, settings: &FeedSettings) -> Self {
+        Self {
+            link,
             keys: Keys::new(settings.buckets),
             cap: settings.cap,
             // a feed that is being read must never look as if it were not
             touch_every_ms: TOUCH_EVERY_MS.min(settings.inactive_after_s * 100),
-        })
+        }
     }
 
     pub fn keys(&self) -> Keys {

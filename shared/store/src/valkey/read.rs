@@ -13,6 +13,23 @@ pub enum Read {
     Known(Slice),
 }
 
+/// What the server has for a reader: since when it remembers their bucket (nothing if it
+/// does not), and whether their feed is live.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Looked {
+    pub memory: String,
+    pub live: bool,
+}
+
+impl Read {
+    pub fn known(self) -> Option<Slice> {
+        match self {
+            Read::Known(slice) => Some(slice),
+            Read::Unknown => None,
+        }
+    }
+}
+
 impl Valkey {
     /// Reads up to `count` posts older than `before`, and notes that the feed was read.
     pub async fn read(
@@ -22,19 +39,37 @@ impl Valkey {
         count: usize,
         now_ms: u64,
     ) -> Result<Read, StoreError> {
+        let touch_every_ms = self.touch_every_ms as i64;
+        self.read_noting(feed, before, count, now_ms, touch_every_ms).await
+    }
+
+    /// The same for somebody who is not its reader: no note is left.
+    pub async fn peek(&self, feed: Feed, count: usize) -> Result<Read, StoreError> {
+        self.read_noting(feed, PostId::MAX, count, 0, -1).await
+    }
+
+    async fn read_noting(
+        &self,
+        feed: Feed,
+        before: PostId,
+        count: usize,
+        now_ms: u64,
+        touch_every_ms: i64,
+    ) -> Result<Read, StoreError> {
         let from = match before {
             PostId::MAX => "-inf".to_owned(),
             before => order::score(before.time_ms()).to_string(),
         };
         let reply: Value = scripts::READ
             .key(self.keys.live(self.keys.bucket(feed.user)))
+            .key(self.keys.memory(self.keys.bucket(feed.user)))
             .key(self.keys.feed(feed))
             .arg(feed.member())
             .arg(now_ms)
-            .arg(self.touch_every_ms)
+            .arg(touch_every_ms)
             .arg(from)
             .arg(count)
-            .invoke_async(&mut self.connection.clone())
+            .invoke_async(&mut self.link.clone())
             .await
             .map_err(failed("reading a feed"))?;
         let (state, floor, members): (u8, Option<i64>, Option<Vec<Vec<u8>>>) =
@@ -47,15 +82,17 @@ impl Valkey {
         Ok(Read::Known(Slice::above_floor(posts, count, floor.unsigned_abs())))
     }
 
-    /// When a feed was last read, if it is live.
-    pub async fn last_read_ms(&self, feed: Feed) -> Result<Option<u64>, StoreError> {
-        let seen: Option<f64> = redis::cmd("ZSCORE")
-            .arg(self.keys.live(self.keys.bucket(feed.user)))
+    /// What there is before a relation is read and applied.
+    pub async fn look(&self, feed: Feed) -> Result<Looked, StoreError> {
+        let bucket = self.keys.bucket(feed.user);
+        let (memory, live) = scripts::LOOK
+            .key(self.keys.live(bucket))
+            .key(self.keys.memory(bucket))
             .arg(feed.member())
-            .query_async(&mut self.connection.clone())
+            .invoke_async(&mut self.link.clone())
             .await
             .map_err(failed("looking whether a feed is live"))?;
-        Ok(seen.map(|ms| ms as u64))
+        Ok(Looked { memory, live })
     }
 }
 

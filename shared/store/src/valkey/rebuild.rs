@@ -16,17 +16,19 @@ pub enum Begun {
 }
 
 impl Valkey {
-    /// Takes the lease and makes the feed live, so that pushes land in it from now on.
-    pub async fn begin(&self, feed: Feed, token: u64, now_ms: u64) -> Result<Begun, StoreError> {
+    /// Takes the lease and makes the feed live, so that pushes land in it from now on. Whoever
+    /// comes with the token of the lease that is held goes on with it.
+    pub async fn begin(&self, feed: Feed, token: &str, now_ms: u64) -> Result<Begun, StoreError> {
         let outcome: String = scripts::BEGIN
             .key(self.keys.live(self.keys.bucket(feed.user)))
+            .key(self.keys.memory(self.keys.bucket(feed.user)))
             .key(self.keys.feed(feed))
             .key(self.keys.lock(feed))
             .arg(feed.member())
             .arg(now_ms)
             .arg(token)
             .arg(REBUILD_LEASE_MS)
-            .invoke_async(&mut self.connection.clone())
+            .invoke_async(&mut self.link.clone())
             .await
             .map_err(failed("beginning a rebuild"))?;
         Ok(match outcome.as_str() {
@@ -37,13 +39,14 @@ impl Valkey {
     }
 
     /// Commits all entries and the floor at once. False: the lease was lost, nothing was done.
-    pub async fn commit(&self, feed: Feed, token: u64, slice: &Slice) -> Result<bool, StoreError> {
+    pub async fn commit(&self, feed: Feed, token: &str, slice: &Slice) -> Result<bool, StoreError> {
         let bucket = self.keys.bucket(feed.user);
         let mut authors: Vec<UserId> = slice.posts.iter().map(|post| post.author()).collect();
         authors.sort_unstable();
         authors.dedup();
         let mut script = scripts::COMMIT.prepare_invoke();
-        script.key(self.keys.live(bucket)).key(self.keys.feed(feed)).key(self.keys.lock(feed));
+        script.key(self.keys.live(bucket)).key(self.keys.memory(bucket));
+        script.key(self.keys.feed(feed)).key(self.keys.lock(feed));
         for author in &authors {
             script.key(self.keys.rel(bucket, *author));
         }
@@ -54,7 +57,7 @@ impl Valkey {
             script.arg(order::score(post.time_ms())).arg(&order::member(*post)[..]).arg(place);
         }
         let outcome: String = script
-            .invoke_async(&mut self.connection.clone())
+            .invoke_async(&mut self.link.clone())
             .await
             .map_err(failed("committing a rebuild"))?;
         Ok(outcome == "done")

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use redis::Script;
 
 macro_rules! script {
-    ($name:ident, writes $file:literal) => {
+    ($name:ident, $file:literal) => {
         pub static $name: LazyLock<Script> = LazyLock::new(|| {
             Script::new(concat!(
                 include_str!("lua/_feed.lua"),
@@ -14,15 +14,16 @@ macro_rules! script {
             ))
         });
     };
-    ($name:ident, $file:literal) => {
+    (plain $name:ident, $file:literal) => {
         pub static $name: LazyLock<Script> =
             LazyLock::new(|| Script::new(include_str!(concat!("lua/", $file))));
     };
 }
 
-script!(PUSH, writes "push.lua");
-script!(COMMIT, writes "commit.lua");
-script!(RELATE, writes "relate.lua");
-script!(READ, "read.lua");
+script!(PUSH, "push.lua");
 script!(BEGIN, "begin.lua");
-script!(EXPIRE, "expire.lua");
+script!(COMMIT, "commit.lua");
+script!(RELATE, "relate.lua");
+script!(READ, "read.lua");
+script!(plain LOOK, "look.lua");
+script!(plain EXPIRE, "expire.lua");

@@ -22,7 +22,7 @@ impl Valkey {
             .arg("LIMIT")
             .arg(0)
             .arg(count)
-            .query_async(&mut self.connection.clone())
+            .query_async(&mut self.link.clone())
             .await
             .map_err(failed("looking for feeds to drop"))?;
         let feeds: Vec<Feed> = due.iter().filter_map(|member| Feed::from_member(member)).collect();
@@ -34,7 +34,7 @@ impl Valkey {
         for feed in feeds {
             script.key(self.keys.feed(feed)).arg(feed.member());
         }
-        script.invoke_async(&mut self.connection.clone()).await.map_err(failed("dropping feeds"))
+        script.invoke_async(&mut self.link.clone()).await.map_err(failed("dropping feeds"))
     }
 
     /// How many feeds of a bucket are due.
@@ -43,8 +43,19 @@ impl Valkey {
             .arg(self.keys.live(bucket))
             .arg("-inf")
             .arg(until_ms)
-            .query_async(&mut self.connection.clone())
+            .query_async(&mut self.link.clone())
             .await
             .map_err(failed("counting the feeds to drop"))
+    }
+
+    /// Some live feeds of a bucket, by chance.
+    pub async fn sample(&self, bucket: u16, count: usize) -> Result<Vec<Feed>, StoreError> {
+        let members: Vec<String> = redis::cmd("ZRANDMEMBER")
+            .arg(self.keys.live(bucket))
+            .arg(count)
+            .query_async(&mut self.link.clone())
+            .await
+            .map_err(failed("looking for live feeds"))?;
+        Ok(members.iter().filter_map(|member| Feed::from_member(member)).collect())
     }
 }

@@ -67,9 +67,11 @@ impl GraphStore {
     pub async fn still_following(
         &self,
         author: UserId,
-        users: &[UserId],
+        mut users: Vec<UserId>,
     ) -> Result<Vec<UserId>, StoreError> {
         let doing = "checking who still follows";
+        users.sort_unstable();
+        users.dedup();
         let keys = users.iter().map(|user| key(following_pk(*user), author)).collect();
         let mut still = Vec::new();
         for item in batch::get_all(&self.client, &self.table, doing, keys).await? {

@@ -1,17 +1,35 @@
 -- Begins a rebuild: takes the lease and makes the feed live, empty and without a floor, so that
 -- what is pushed from now on lands in it.
 --
--- KEYS  1 live, 2 the feed, 3 its lock
+-- KEYS  1 live, 2 memory, 3 the feed, 4 its lock
 -- ARGV  1 its member in `live`, 2 now in ms, 3 token of this rebuild, 4 lease in ms
 -- Returns 'busy' if another rebuild is at work, 'built' if there is nothing to do, else 'begun'
-if not redis.call('SET', KEYS[3], ARGV[3], 'NX', 'PX', ARGV[4]) then
-  return 'busy'
+local gen = generation()
+if not gen then
+  return READ_ONLY
 end
-if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then
-  redis.call('DEL', KEYS[2])
+if not redis.call('SET', KEYS[4], ARGV[3], 'NX', 'PX', ARGV[4]) then
+  if redis.call('GET', KEYS[4]) ~= ARGV[3] then
+    return 'busy'
+  end
+  redis.call('PEXPIRE', KEYS[4], ARGV[4]) -- the lease was handed on
+end
+local memory = memory_of(KEYS[2], gen)
+if not memory then
+  memory = gen .. ':' .. ARGV[2]
+  redis.call('SET', KEYS[2], memory)
+end
+local live = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if live and redis.call('ZSCORE', KEYS[3], 'M' .. memory) then
+  if redis.call('ZSCORE', KEYS[3], 'F') then
+    redis.call('DEL', KEYS[4])
+    return 'built'
+  end
+  return 'begun'
+end
+redis.call('DEL', KEYS[3])
+redis.call('ZADD', KEYS[3], '-inf', 'M' .. memory)
+if not live then
   redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
-elseif redis.call('ZSCORE', KEYS[2], 'F') then
-  redis.call('DEL', KEYS[3])
-  return 'built'
 end
 return 'begun'

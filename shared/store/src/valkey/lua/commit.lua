@@ -1,35 +1,41 @@
 -- Commits a rebuild: all entries and the floor at once, beside what was pushed meanwhile.
 -- Authors whom the reader has unfollowed meanwhile are left out.
 --
--- KEYS  1 live, 2 the feed, 3 its lock, 4.. rel of each author that has entries
+-- KEYS  1 live, 2 memory, 3 the feed, 4 its lock, 5.. rel of each author that has entries
 -- ARGV  1 the feed's member in `live`, 2 the user, 3 token, 4 score of the floor, 5 cap, 6 keep,
 --       7.. for each entry: score, member, place of its author among the rel keys (from 1)
--- Returns 'done', or 'lost' if the lease has ended or the feed is no longer live
-if redis.call('GET', KEYS[3]) ~= ARGV[3] then
+-- Returns 'done', or 'lost' if the lease has ended or the feed is no longer the one that was begun
+local gen = generation()
+if not gen then
+  return READ_ONLY
+end
+if redis.call('GET', KEYS[4]) ~= ARGV[3] then
   return 'lost'
 end
-redis.call('DEL', KEYS[3])
-if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then
+redis.call('DEL', KEYS[4])
+local memory = memory_of(KEYS[2], gen)
+if not memory or not redis.call('ZSCORE', KEYS[3], 'M' .. memory)
+  or not redis.call('ZSCORE', KEYS[1], ARGV[1]) then
   return 'lost'
 end
 local left_out = {}
-for i = 4, #KEYS do
+for i = 5, #KEYS do
   local changed = redis.call('ZSCORE', KEYS[i], ARGV[2])
-  left_out[i - 3] = changed and tonumber(changed) < 0
+  left_out[i - 4] = changed and tonumber(changed) < 0
 end
 for i = 7, #ARGV, 3 do
   if not left_out[tonumber(ARGV[i + 2])] then
-    redis.call('ZADD', KEYS[2], ARGV[i], ARGV[i + 1])
+    redis.call('ZADD', KEYS[3], ARGV[i], ARGV[i + 1])
   end
 end
 local floor = ARGV[4]
-local pending = redis.call('ZSCORE', KEYS[2], 'P')
+local pending = redis.call('ZSCORE', KEYS[3], 'P')
 if pending then
   if tonumber(pending) < tonumber(floor) then
     floor = pending
   end
-  redis.call('ZREM', KEYS[2], 'P')
+  redis.call('ZREM', KEYS[3], 'P')
 end
-redis.call('ZADD', KEYS[2], floor, 'F')
-trim(KEYS[2], tonumber(ARGV[5]), tonumber(ARGV[6]))
+redis.call('ZADD', KEYS[3], floor, 'F')
+trim(KEYS[3], tonumber(ARGV[5]), tonumber(ARGV[6]))
 return 'done'

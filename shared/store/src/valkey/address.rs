@@ -1,0 +1,95 @@
+//! `REDIS_URL`: what it may say.
+//!
+//! ```text
+//! redis://[user[:password]@]host[:port][/database]      one node
+//! redis-cluster://[user[:password]@]host[:port][,host[:port]…]   a cluster, by any of its nodes
+//! rediss://…  rediss-cluster://…                        the same over TLS
+//! ```
+
+use redis::{ConnectionInfo, IntoConnectionInfo as _};
+
+use crate::config::ConfigError;
+
+const TAKES: &str = "redis:// or rediss:// with a host, or redis-cluster:// or rediss-cluster:// \
+                     with one or more, each as [user:password@]host[:port]";
+
+/// Where Valkey is. Its text is not for logs: there may be a password in it.
+#[derive(Clone)]
+pub enum Address {
+    Node(ConnectionInfo),
+    Cluster(Vec<ConnectionInfo>),
+}
+
+impl Address {
+    pub fn parse(url: &str) -> Result<Self, ConfigError> {
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| bad(url))?;
+        let cluster = match scheme {
+            "redis" | "rediss" => return Ok(Self::Node(info(url, url)?)),
+            "redis-cluster" => "redis",
+            "rediss-cluster" => "rediss",
+            _ => return Err(bad(url)),
+        };
+        let (user, hosts) = match rest.rsplit_once('@') {
+            Some((user, hosts)) => (format!("{user}@"), hosts),
+            None => (String::new(), rest),
+        };
+        let hosts = hosts.trim_end_matches('/');
+        if hosts.contains('/') {
+            return Err(bad(url)); // a cluster has no numbered databases
+        }
+        let nodes = hosts.split(',').map(|host| info(url, &format!("{cluster}://{user}{host}")));
+        Ok(Self::Cluster(nodes.collect::<Result<_, _>>()?))
+    }
+}
+
+fn info(given: &str, url: &str) -> Result<ConnectionInfo, ConfigError> {
+    url.into_connection_info().map_err(|_| bad(given))
+}
+
+/// What was given, without what may be a password.
+fn bad(url: &str) -> ConfigError {
+    let value = match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),
+        _ => url.to_owned(),
+    };
+    ConfigError::Bad { name: "REDIS_URL", value, takes: TAKES.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes(url: &str) -> Vec<(String, Option<String>, Option<String>)> {
+        let described = |info: &ConnectionInfo| {
+            let login = info.redis_settings();
+            let text = |text: Option<&str>| text.map(str::to_owned);
+            (info.addr().to_string(), text(login.username()), text(login.password()))
+        };
+        match Address::parse(url).unwrap() {
+            Address::Node(node) => vec![described(&node)],
+            Address::Cluster(nodes) => nodes.iter().map(described).collect(),
+        }
+    }
+
+    #[test]
+    fn a_url_names_nodes_user_and_password() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(nodes("redis://cache"), [("cache:6379".to_owned(), None, None)]);
+        let both = nodes("redis-cluster://me:p%40ss@a:1,b:2/");
+        assert_eq!(both[0], ("a:1".to_owned(), some("me"), some("p@ss")));
+        assert_eq!(both[1], ("b:2".to_owned(), some("me"), some("p@ss")));
+        let Address::Cluster(tls) = Address::parse("rediss-cluster://a").unwrap() else { panic!() };
+        assert!(matches!(tls[0].addr(), redis::ConnectionAddr::TcpTls { insecure: false, .. }));
+    }
+
+    #[test]
+    fn a_bad_url_is_named_without_its_password() {
+        for url in
+            ["cache:6379", "http://u:secret@cache", "redis-cluster://u:secret@a/1", "redis://"]
+        {
+            let Err(error) = Address::parse(url) else { panic!("{url} was taken") };
+            let error = error.to_string();
+            assert!(error.contains("REDIS_URL") && !error.contains("secret"), "{error}");
+        }
+    }
+}

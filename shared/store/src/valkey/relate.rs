@@ -1,0 +1,60 @@
+use fanfold_core::limits::REL_KEPT_MS;
+use fanfold_core::{Change, Slice, UserId, order};
+
+use super::{Feed, Looked, Valkey, failed, scripts};
+use crate::error::StoreError;
+
+/// What became of a change of relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Related {
+    /// The server remembers less than when it was looked at, or the feed came to live since: the
+    /// relation must be read again.
+    Again,
+    /// A later change is known already.
+    Stale,
+    /// The feed is not live.
+    NotLive,
+    /// Recorded, and this many entries were removed, or offered to the feed.
+    Done(u64),
+}
+
+/// The posts that a new follower gets, and how far down they are complete.
+pub type Backfill = Slice;
+
+impl Valkey {
+    /// Records a change of `reader`'s relation to `author`, and removes or backfills entries.
+    /// `looked` is what [`Valkey::look`] said before the relation was read.
+    pub async fn relate(
+        &self,
+        reader: UserId,
+        author: UserId,
+        change: Change,
+        backfill: Option<Backfill>,
+        looked: &Looked,
+    ) -> Result<Related, StoreError> {
+        let (bucket, feed) = (self.keys.bucket(reader), Feed::home(reader));
+        let mut script = scripts::RELATE.prepare_invoke();
+        script.key(self.keys.live(bucket)).key(self.keys.memory(bucket));
+        script.key(self.keys.feed(feed)).key(self.keys.rel(bucket, author));
+        script.arg(feed.member()).arg(reader.to_string()).arg(change.score()).arg(REL_KEPT_MS);
+        script.arg(self.cap).arg(self.keep()).arg(&looked.memory);
+        script.arg(&order::author_suffix(author)[..]);
+        match &backfill {
+            Some(backfill) => script.arg(order::score(backfill.floor_ms())),
+            None => script.arg(""),
+        };
+        for post in backfill.iter().flat_map(|backfill| &backfill.posts) {
+            script.arg(order::score(post.time_ms())).arg(&order::member(*post)[..]);
+        }
+        let (outcome, count): (String, u64) = script
+            .invoke_async(&mut self.link.clone())
+            .await
+            .map_err(failed("recording a relation"))?;
+        Ok(match outcome.as_str() {
+            "again" => Related::Again,
+            "stale" => Related::Stale,
+            "absent" => Related::NotLive,
+            _ => Related::Done(count),
+        })
+    }
+}

@@ -1,0 +1,153 @@
+//! DynamoDB's expressions, as far as Fanfold uses them.
+
+use serde_json::{Map, Value, json};
+
+pub type Item = Map<String, Value>;
+
+/// The names and values that a request gives beside its expressions.
+pub struct Given<'a> {
+    names: &'a Value,
+    values: &'a Value,
+}
+
+impl<'a> Given<'a> {
+    pub fn of(request: &'a Value) -> Self {
+        Self {
+            names: &request["ExpressionAttributeNames"],
+            values: &request["ExpressionAttributeValues"],
+        }
+    }
+
+    fn name(&self, text: &str) -> String {
+        match text.strip_prefix('#') {
+            Some(_) => self.names[text].as_str().expect("a name that is given").to_owned(),
+            None => text.to_owned(),
+        }
+    }
+
+    fn value<'b>(&'b self, text: &str, item: &'b Item) -> Option<&'b Value> {
+        match text.starts_with(':') {
+            true => Some(self.values.get(text).unwrap_or_else(|| panic!("{text} is not given"))),
+            false => item.get(&self.name(text)),
+        }
+    }
+}
+
+/// Whether a condition, filter or key condition holds for an item; an absent one is empty.
+pub fn holds(expression: &str, item: &Item, given: &Given) -> bool {
+    let words = words(expression);
+    let mut rest = words.as_slice();
+    let held = any(&mut rest, item, given);
+    assert!(rest.is_empty(), "{expression}: {rest:?} is left");
+    held
+}
+
+fn words(expression: &str) -> Vec<String> {
+    let mut spaced = expression.to_owned();
+    for sign in ["(", ")", ","] {
+        spaced = spaced.replace(sign, &format!(" {sign} "));
+    }
+    spaced.split_whitespace().map(str::to_owned).collect()
+}
+
+fn take<'a>(rest: &mut &'a [String]) -> &'a str {
+    let (first, others) = rest.split_first().expect("an expression goes on");
+    *rest = others;
+    first
+}
+
+fn take_if(rest: &mut &[String], word: &str) -> bool {
+    let is = rest.first().is_some_and(|first| first == word);
+    if is {
+        *rest = &rest[1..];
+    }
+    is
+}
+
+fn any(rest: &mut &[String], item: &Item, given: &Given) -> bool {
+    let mut held = all(rest, item, given);
+    while take_if(rest, "OR") {
+        held |= all(rest, item, given);
+    }
+    held
+}
+
+fn all(rest: &mut &[String], item: &Item, given: &Given) -> bool {
+    let mut held = one(rest, item, given);
+    while take_if(rest, "AND") {
+        held &= one(rest, item, given);
+    }
+    held
+}
+
+fn one(rest: &mut &[String], item: &Item, given: &Given) -> bool {
+    match take(rest) {
+        "(" => {
+            let held = any(rest, item, given);
+            assert!(take_if(rest, ")"));
+            held
+        }
+        exists @ ("attribute_exists" | "attribute_not_exists") => {
+            assert!(take_if(rest, "("));
+            let there = item.contains_key(&given.name(take(rest)));
+            assert!(take_if(rest, ")"));
+            there == (exists == "attribute_exists")
+        }
+        left => {
+            let (sign, right) = (take(rest), take(rest));
+            match (given.value(left, item), given.value(right, item)) {
+                (Some(left), Some(right)) => compare(left, sign, right),
+                _ => false,
+            }
+        }
+    }
+}
+
+/// Numbers by their value, texts by their bytes.
+fn compare(left: &Value, sign: &str, right: &Value) -> bool {
+    let number = |value: &Value| value["N"].as_str().and_then(|text| text.parse::<i128>().ok());
+    let order = match (number(left), number(right)) {
+        (Some(left), Some(right)) => left.cmp(&right),
+        _ => left["S"].as_str().cmp(&right["S"].as_str()),
+    };
+    match sign {
+        "=" => order.is_eq(),
+        "<" => order.is_lt(),
+        "<=" => order.is_le(),
+        ">" => order.is_gt(),
+        ">=" => order.is_ge(),
+        other => panic!("{other} is not known"),
+    }
+}
+
+/// `ADD a :b SET c = :d, e = :f REMOVE g`
+pub fn update(expression: &str, item: &mut Item, given: &Given) {
+    let words = words(expression);
+    let mut rest = words.as_slice();
+    let mut clause = String::new();
+    while !rest.is_empty() {
+        if ["ADD", "SET", "REMOVE"].contains(&rest[0].as_str()) {
+            clause = take(&mut rest).to_owned();
+        }
+        let name = given.name(take(&mut rest));
+        match clause.as_str() {
+            "SET" => {
+                assert!(take_if(&mut rest, "="));
+                let value = given.value(take(&mut rest), item).cloned();
+                item.insert(name, value.expect("a value"));
+            }
+            "ADD" => {
+                let by = given.value(take(&mut rest), item).expect("a value")["N"].clone();
+                let number = |value: &Value| value.as_str().unwrap_or("0").parse::<i128>();
+                let was = item.get(&name).map_or(0, |value| number(&value["N"]).expect("a number"));
+                let is = was + number(&by).expect("a number");
+                item.insert(name, json!({"N": is.to_string()}));
+            }
+            "REMOVE" => {
+                item.remove(&name);
+            }
+            other => panic!("{other} is not known"),
+        }
+        take_if(&mut rest, ",");
+    }
+}

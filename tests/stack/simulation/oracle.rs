@@ -1,0 +1,86 @@
+//! What feeds should hold, in the plainest way: straight from the items of the tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fanfold_core::{PostId, UserId};
+use serde_json::Value;
+
+use super::apps::{GRAPH, POSTS, USERS};
+use super::cloud::Cloud;
+
+/// The tables, read by nobody's code but this.
+#[derive(Default, Clone)]
+pub struct Truth {
+    /// Every post there ever was, and whether it is published now.
+    pub posts: BTreeMap<PostId, bool>,
+    pub follows: BTreeSet<(UserId, UserId)>,
+}
+
+fn text<'a>(value: &'a Value) -> &'a str {
+    value["S"].as_str().unwrap_or_default()
+}
+
+impl Truth {
+    pub fn of(cloud: &Cloud) -> Self {
+        let mut truth = Self::default();
+        for item in cloud.items(POSTS).filter(|item| !text(&item["pk"]).starts_with("key#")) {
+            let post = text(&item["sk"]).parse().expect("a post id");
+            truth.posts.insert(post, !item.contains_key("deleted_at_ms"));
+        }
+        for item in cloud.items(GRAPH) {
+            if let Some(follower) = text(&item["pk"]).strip_prefix("following#")
+                && text(&item["relation"]) == "following"
+            {
+                let author = text(&item["sk"]).parse().expect("an id");
+                truth.follows.insert((follower.parse().expect("an id"), author));
+            }
+        }
+        truth
+    }
+
+    pub fn sees(&self, reader: UserId, author: UserId) -> bool {
+        reader == author || self.follows.contains(&(reader, author))
+    }
+
+    pub fn home(&self, reader: UserId) -> Vec<PostId> {
+        let posts = self.posts.iter().rev();
+        let posts = posts.filter(|(post, there)| **there && self.sees(reader, post.author()));
+        posts.map(|(post, _)| *post).collect()
+    }
+
+    pub fn author(&self, author: UserId) -> Vec<PostId> {
+        let posts = self.posts.iter().rev();
+        let posts = posts.filter(|(post, there)| **there && post.author() == author);
+        posts.map(|(post, _)| *post).collect()
+    }
+}
+
+/// Both directions of the graph and all counters must agree.
+pub fn agreement(cloud: &Cloud) -> Result<(), String> {
+    let truth = Truth::of(cloud);
+    let mut followers = BTreeSet::new();
+    for item in cloud.items(GRAPH) {
+        if let Some(rest) = text(&item["pk"]).strip_prefix("followers#") {
+            let author: UserId = rest.split('#').next().unwrap_or_default().parse().expect("an id");
+            let follower: UserId = text(&item["sk"])[4..].parse().expect("an id");
+            followers.insert((follower, author));
+        }
+    }
+    if followers != truth.follows {
+        return Err(format!("followers {followers:?}, following {:?}", truth.follows));
+    }
+    for item in cloud.items(USERS).filter(|item| text(&item["pk"]).starts_with("user#")) {
+        let user: UserId = text(&item["pk"])[5..].parse().expect("an id");
+        let counts = [
+            ("posts", truth.author(user).len()),
+            ("following", truth.follows.iter().filter(|(follower, _)| *follower == user).count()),
+            ("followers", truth.follows.iter().filter(|(_, author)| *author == user).count()),
+        ];
+        for (name, count) in counts {
+            if item[name]["N"].as_str() != Some(&count.to_string()) {
+                return Err(format!("{user} has {count} {name}, the counter says {}", item[name]));
+            }
+        }
+    }
+    Ok(())
+}

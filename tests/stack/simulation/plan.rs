@@ -1,0 +1,130 @@
+//! What a history does, apart from the order of single calls, which a seed decides. Actions name
+//! things by number, modulo what there is, so a plan from which some are taken still has a meaning.
+
+use std::fmt;
+
+use super::apps::PEOPLE;
+use crate::harness::dice::Dice;
+
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Decides the order of calls, and when faults strike.
+    pub seed: u64,
+    /// One call to DynamoDB or SQS in so many goes wrong; 0: none.
+    pub cloud_fault_in: u64,
+    /// One command to Valkey in so many goes wrong; 0: none.
+    pub valkey_fault_in: u64,
+    pub actions: Vec<Action>,
+}
+
+pub type Who = &'static str;
+
+#[derive(Debug, Clone)]
+pub enum Action {
+    Publish { who: Who, key: Option<u8> },
+    Delete { nth: usize },
+    Follow { who: Who, whom: Who },
+    Unfollow { who: Who, whom: Who },
+    /// Walks down a home feed (or an author feed), page by page.
+    Read { who: Who, author: bool, limit: usize },
+    /// A message arrives; `again`: it will once more, though it is handled.
+    Arrive { nth: usize, again: bool, hurry: bool },
+    /// Somebody dies between two steps.
+    Kill { nth: usize },
+    /// Single calls of whoever is at work, in any order.
+    Steps { count: usize },
+    /// Time passes for those who wait.
+    Wait { ms: u64 },
+    /// So long that nobody who is at work now lives to see it.
+    Hours,
+    Sweep,
+    Audit,
+    /// Valkey loses all of its data.
+    Flush,
+    ForgetScripts,
+    /// The replica gets all there is, and from then on nothing.
+    Replicate,
+    /// It is promoted.
+    FailOver,
+    /// The lease of a rebuild ends.
+    LeaseEnds { who: Who },
+}
+
+impl Plan {
+    pub fn new(seed: u64) -> Self {
+        let mut dice = Dice(seed);
+        let calm = dice.one_in(3);
+        let fault_in = |dice: &mut Dice| if dice.one_in(3) { 15 + dice.below(30) } else { 0 };
+        let (cloud_fault_in, valkey_fault_in) = (fault_in(&mut dice), fault_in(&mut dice));
+        let count = 20 + dice.below(30);
+        let mut actions = Vec::new();
+        for _ in 0..count {
+            actions.push(action(&mut dice, calm));
+            if dice.one_in(2) {
+                actions.push(Action::Steps { count: 1 + dice.below(9) as usize });
+            }
+        }
+        Self { seed, cloud_fault_in, valkey_fault_in, actions }
+    }
+}
+
+fn action(dice: &mut Dice, calm: bool) -> Action {
+    let who = *dice.pick(&PEOPLE);
+    let nth = dice.below(1 << 16) as usize;
+    let mut other = *dice.pick(&PEOPLE);
+    while other == who {
+        other = *dice.pick(&PEOPLE);
+    }
+    match dice.below(100) {
+        0..20 => Action::Publish { who, key: dice.one_in(5).then(|| dice.below(2) as u8) },
+        20..33 => Action::Follow { who, whom: other },
+        33..39 => Action::Unfollow { who, whom: other },
+        39..42 => Action::Delete { nth },
+        42..56 => Action::Read { who, author: dice.one_in(5), limit: 1 + dice.below(4) as usize },
+        56..84 => Action::Arrive { nth, again: dice.one_in(6), hurry: dice.one_in(4) },
+        84..87 => Action::Kill { nth },
+        87..90 => Action::Wait { ms: 1 + dice.below(200) },
+        90 => Action::Sweep,
+        91 => Action::Audit,
+        92 if !calm => Action::Hours,
+        93 | 94 if !calm => Action::Flush,
+        95 if !calm => Action::ForgetScripts,
+        96 if !calm => Action::Replicate,
+        97 if !calm => Action::FailOver,
+        98 => Action::LeaseEnds { who },
+        _ => Action::Steps { count: 5 + dice.below(30) as usize },
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Action::Publish { who, key: None } => write!(f, "{who} publishes"),
+            Action::Publish { who, key: Some(key) } => write!(f, "{who} publishes with key {key}"),
+            Action::Delete { nth } => write!(f, "post {nth} is deleted"),
+            Action::Follow { who, whom } => write!(f, "{who} follows {whom}"),
+            Action::Unfollow { who, whom } => write!(f, "{who} unfollows {whom}"),
+            Action::Read { who, author: false, limit } => {
+                write!(f, "{who} reads their home feed, {limit} a page")
+            }
+            Action::Read { who, author: true, limit } => {
+                write!(f, "somebody reads {who}'s posts, {limit} a page")
+            }
+            Action::Arrive { nth, again, hurry } => {
+                let (again, hurry) = (if *again { ", not for the last time" } else { "" }, *hurry);
+                write!(f, "message {nth} arrives{again}{}", if hurry { ", time is short" } else { "" })
+            }
+            Action::Kill { nth } => write!(f, "worker {nth} dies"),
+            Action::Steps { count } => write!(f, "{count} calls"),
+            Action::Wait { ms } => write!(f, "{ms} ms pass"),
+            Action::Hours => f.write_str("hours pass, and all who are at work die"),
+            Action::Sweep => f.write_str("the sweep drops what nobody read"),
+            Action::Audit => f.write_str("the audit compares feeds"),
+            Action::Flush => f.write_str("Valkey loses all data"),
+            Action::ForgetScripts => f.write_str("Valkey loses its scripts"),
+            Action::Replicate => f.write_str("the replica catches up, and lags from now on"),
+            Action::FailOver => f.write_str("the replica is promoted"),
+            Action::LeaseEnds { who } => write!(f, "the lease of {who}'s rebuild ends"),
+        }
+    }
+}

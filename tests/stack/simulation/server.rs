@@ -1,0 +1,193 @@
+//! A Valkey server of a thread's own, and the handlers' way to it, one step at a time.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fanfold_store::valkey::Answers;
+use redis::{Cmd, Connection, ErrorKind, RedisFuture, RedisResult, Value};
+
+use super::cloud::Faults;
+use super::steps::Steps;
+use crate::harness::servers::valkey_program;
+
+pub struct Server {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Server {
+    pub fn start() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("fanfold-simulation-{}-{number}.sock", std::process::id());
+        let socket = std::env::temp_dir().join(name);
+        let mut server = Command::new(valkey_program("valkey-server"));
+        server.args(["--port", "0", "--save", "", "--appendonly", "no"]);
+        server.args(["--enable-debug-command", "yes", "--unixsocket"]).arg(&socket);
+        let child = server.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("Valkey");
+        Self { child, socket }
+    }
+
+    pub fn connect(&self) -> Connection {
+        let url = format!("redis+unix://{}", self.socket.display());
+        let (client, start) = (redis::Client::open(url).expect("a client"), Instant::now());
+        loop {
+            match client.get_connection() {
+                Ok(connection) => return connection,
+                Err(error) => assert!(start.elapsed().as_secs() < 10, "Valkey: {error}"),
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _gone = self.child.kill();
+        let _status = self.child.wait();
+        let _gone = std::fs::remove_file(&self.socket);
+    }
+}
+
+/// What the handlers' commands go through.
+pub struct Valkey {
+    steps: Steps,
+    state: Mutex<State>,
+}
+
+struct State {
+    connection: Connection,
+    faults: Faults,
+    /// All keys as a replica has them that lags behind.
+    replica: Vec<(Vec<u8>, i64, Vec<u8>)>,
+}
+
+impl Valkey {
+    pub fn new(steps: Steps, connection: Connection) -> Self {
+        let state = State { connection, faults: Faults::default(), replica: Vec::new() };
+        Self { steps, state: Mutex::new(state) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn set_faults(&self, faults: Faults) {
+        self.lock().faults = faults;
+    }
+
+    fn run<T: redis::FromRedisValue>(&self, command: &[&[u8]]) -> T {
+        let mut cmd = Cmd::new();
+        for word in command {
+            cmd.arg(word);
+        }
+        cmd.query(&mut self.lock().connection).expect("Valkey")
+    }
+
+    /// All data is lost.
+    pub fn flush(&self) {
+        self.run::<()>(&[b"FLUSHALL"]);
+        self.lock().replica.clear();
+    }
+
+    pub fn forget_scripts(&self) {
+        self.run::<()>(&[b"SCRIPT", b"FLUSH"]);
+    }
+
+    pub fn delete(&self, pattern: &str) {
+        for key in self.run::<Vec<Vec<u8>>>(&[b"KEYS", pattern.as_bytes()]) {
+            self.run::<()>(&[b"DEL", &key]);
+        }
+    }
+
+    /// The replica catches up, and from now on lags.
+    pub fn replicate(&self) {
+        let mut replica = Vec::new();
+        for key in self.run::<Vec<Vec<u8>>>(&[b"KEYS", b"*"]) {
+            let ttl: i64 = self.run(&[b"PTTL", &key]);
+            let dump: Vec<u8> = self.run(&[b"DUMP", &key]);
+            replica.push((key, ttl.max(0), dump));
+        }
+        self.lock().replica = replica;
+    }
+
+    /// The replica is promoted: what it had not got is lost, though it was acknowledged.
+    pub fn fail_over(&self) {
+        let replica = std::mem::take(&mut self.lock().replica);
+        self.run::<()>(&[b"FLUSHALL"]);
+        for (key, ttl, dump) in replica {
+            self.run::<()>(&[b"RESTORE", &key, ttl.to_string().as_bytes(), &dump]);
+        }
+        self.run::<()>(&[b"DEBUG", b"CHANGE-REPL-ID"]);
+        self.forget_scripts();
+    }
+
+    fn query(&self, command: &Cmd) -> RedisResult<Value> {
+        let mut state = self.lock();
+        let struck = state.faults.strike();
+        let lost = |_| Err((ErrorKind::Io, "the connection is cut").into());
+        match struck.then(|| state.faults.dice.one_in(2)) {
+            Some(true) => lost(Value::Nil),
+            // done, but nobody learns of it
+            Some(false) => command.query(&mut state.connection).and_then(lost),
+            None => command.query(&mut state.connection),
+        }
+    }
+}
+
+impl Answers for Valkey {
+    fn answer<'a>(&'a self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(async move {
+            self.steps.step(describe(command)).await;
+            self.query(command)
+        })
+    }
+}
+
+/// The script's name and its keys and arguments, as far as a person can read them.
+fn describe(command: &Cmd) -> String {
+    thread_local! {
+        static NAMES: HashMap<String, &'static str> = names();
+    }
+    let words: Vec<String> = command
+        .args_iter()
+        .map(|arg| match arg {
+            redis::Arg::Simple(bytes) if bytes.iter().all(u8::is_ascii_graphic) => {
+                String::from_utf8_lossy(bytes).into_owned()
+            }
+            redis::Arg::Simple(bytes) if bytes.len() == 16 => {
+                fanfold_core::order::post(bytes).map_or_else(String::new, |post| post.to_string())
+            }
+            _ => "·".to_owned(),
+        })
+        .collect();
+    match words.first().map(String::as_str) {
+        Some("EVALSHA") => {
+            let name = NAMES.with(|names| names.get(&words[1]).copied().unwrap_or("a script"));
+            format!("valkey {name} {}", words[3..].join(" "))
+        }
+        Some("SCRIPT") => "valkey SCRIPT LOAD".to_owned(),
+        _ => format!("valkey {}", words.join(" ")),
+    }
+}
+
+fn names() -> HashMap<String, &'static str> {
+    macro_rules! hashes {
+        ($($name:literal),*) => {[$((
+            $name,
+            include_str!(concat!("../../../shared/store/src/valkey/lua/", $name, ".lua")),
+        )),*]};
+    }
+    let shared = include_str!("../../../shared/store/src/valkey/lua/_feed.lua");
+    let mut names = HashMap::new();
+    for (name, text) in hashes!("push", "begin", "commit", "relate", "read", "look", "expire") {
+        for text in [format!("{shared}\n{text}"), text.to_owned()] {
+            names.insert(redis::Script::new(&text).get_hash().to_owned(), name);
+        }
+    }
+    names
+}

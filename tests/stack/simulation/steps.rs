@@ -1,0 +1,122 @@
+//! Who may go on. Each call of a handler to a store waits here until the simulation lets it, so
+//! one call at a time is made, in an order that the seed decides.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+#[derive(Clone, Default)]
+pub struct Steps(Arc<Mutex<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    next: u64,
+    /// The task that is being polled.
+    task: usize,
+    waiting: Vec<Waiting>,
+    /// Every call is made at once: before and after the history itself.
+    free: bool,
+    /// What was done, for a person to follow.
+    log: Vec<String>,
+}
+
+struct Waiting {
+    ticket: u64,
+    task: usize,
+    what: String,
+    waker: Waker,
+    granted: bool,
+}
+
+impl Steps {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn set_free(&self, free: bool) {
+        self.lock().free = free;
+    }
+
+    pub fn set_task(&self, task: usize) {
+        self.lock().task = task;
+    }
+
+    pub fn say(&self, what: String) {
+        self.lock().log.push(what);
+    }
+
+    pub fn log(&self) -> Vec<String> {
+        self.lock().log.clone()
+    }
+
+    /// Waits for leave to make a call.
+    pub fn step(&self, what: String) -> Step {
+        Step { steps: self.clone(), what: Some(what), ticket: None }
+    }
+
+    /// How many calls wait for leave.
+    pub fn waiting(&self) -> usize {
+        self.lock().waiting.iter().filter(|waiting| !waiting.granted).count()
+    }
+
+    /// Gives leave to the nth of those that wait.
+    pub fn grant(&self, nth: usize) {
+        let mut inner = self.lock();
+        let waiting = inner.waiting.iter_mut().filter(|waiting| !waiting.granted).nth(nth);
+        if let Some(waiting) = waiting {
+            waiting.granted = true;
+            waiting.waker.wake_by_ref();
+            let said = format!("        #{} {}", waiting.task, waiting.what);
+            inner.log.push(said);
+        }
+    }
+}
+
+pub struct Step {
+    steps: Steps,
+    what: Option<String>,
+    ticket: Option<u64>,
+}
+
+impl Future for Step {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let steps = self.steps.clone();
+        let mut inner = steps.lock();
+        match self.ticket {
+            None if inner.free => Poll::Ready(()),
+            None => {
+                let ticket = inner.next;
+                inner.next += 1;
+                let (task, waker) = (inner.task, context.waker().clone());
+                let what = self.what.take().unwrap_or_default();
+                inner.waiting.push(Waiting { ticket, task, what, waker, granted: false });
+                self.ticket = Some(ticket);
+                Poll::Pending
+            }
+            Some(ticket) => {
+                let place = inner.waiting.iter().position(|waiting| waiting.ticket == ticket);
+                match place {
+                    Some(at) if inner.waiting[at].granted || inner.free => {
+                        inner.waiting.remove(at);
+                        Poll::Ready(())
+                    }
+                    Some(at) => {
+                        inner.waiting[at].waker = context.waker().clone();
+                        Poll::Pending
+                    }
+                    None => Poll::Ready(()),
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Step {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.steps.lock().waiting.retain(|waiting| waiting.ticket != ticket);
+        }
+    }
+}

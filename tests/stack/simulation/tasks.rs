@@ -1,0 +1,47 @@
+//! Those who are at work: clients in the middle of a request, handlers in the middle of a message.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use futures::future::LocalBoxFuture;
+
+use super::steps::Steps;
+
+pub struct Task<T> {
+    pub number: usize,
+    pub name: String,
+    future: LocalBoxFuture<'static, T>,
+    woken: Arc<Woken>,
+}
+
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl<T> Task<T> {
+    pub fn new(number: usize, name: String, future: LocalBoxFuture<'static, T>) -> Self {
+        Self { number, name, future, woken: Arc::new(Woken(AtomicBool::new(true))) }
+    }
+}
+
+/// Lets everyone go on who can, until all wait for leave, for time, or are done. Gives those who
+/// are done.
+pub fn settle<T>(tasks: &mut Vec<Task<T>>, steps: &Steps) -> Vec<(usize, T)> {
+    let mut done = Vec::new();
+    loop {
+        let woken = tasks.iter().position(|task| task.woken.0.swap(false, Ordering::SeqCst));
+        let Some(at) = woken else { return done };
+        let task = &mut tasks[at];
+        steps.set_task(task.number);
+        let waker = Waker::from(task.woken.clone());
+        if let Poll::Ready(result) = task.future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            done.push((task.number, result));
+            tasks.remove(at);
+        }
+    }
+}
