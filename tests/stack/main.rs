@@ -8,6 +8,8 @@
 //! | [`queues`] | each queue function: batches twice, reordered, late, with one bad record |
 //! | [`histories`] | random histories against an oracle, on the local cloud |
 //! | [`simulation`] | thousands of histories in which every single call may be the next |
+//! | [`cluster`] | real Valkey servers and clusters that fail |
+//! | [`faults`] | the deployed stack under load, while its parts are disturbed |
 //! | [`api`] | the deployed stack over HTTP, each answer held against the specification |
 //! | [`serial`] | the deployed stack, where a test disturbs what others rely on |
 //! | [`openapi`] | the specification is the handlers' |
@@ -24,6 +26,8 @@
 
 mod api;
 mod binaries;
+mod cluster;
+mod faults;
 mod harness;
 mod histories;
 mod openapi;

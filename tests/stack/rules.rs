@@ -1,8 +1,10 @@
 //! The rules that keep a feed right, one by one, through the real handlers.
 
+mod audit;
 mod author_first;
 mod cache;
 mod commit;
+mod continuation;
 mod floor;
 mod pages;
 mod rebuild;

@@ -15,16 +15,20 @@
 //! | [`server`] | a Valkey for each thread, with its faults |
 //! | [`apps`] | the handlers over these |
 //! | [`oracle`] | what feeds should hold |
+//! | [`likeness`] | that the simulated DynamoDB answers as the local cloud does |
+//! | [`stampede`] | everyone returns at once |
 //! | [`shrink`] | makes a history that went wrong as short as it can be |
 
 mod apps;
 mod cloud;
 mod expression;
+mod likeness;
 mod oracle;
 mod plan;
 mod play;
 mod server;
 mod shrink;
+mod stampede;
 mod steps;
 mod tasks;
 

@@ -27,6 +27,8 @@ pub struct App {
     pub events: Queue<PostPublished>,
     /// Followers in a chunk; an audience up to this size is pushed here and now.
     pub chunk_followers: usize,
+    /// Followers read at once.
+    pub page_followers: i32,
 }
 
 /// What became of an event.
@@ -52,6 +54,7 @@ impl App {
             chunks: Queue::new(sdk, config, "CHUNKS_QUEUE_URL")?,
             events: Queue::new(sdk, config, "POST_EVENTS_QUEUE_URL")?,
             chunk_followers: config.chunk_followers()?,
+            page_followers: FOLLOWERS_PER_QUERY,
         })
     }
 }
@@ -104,7 +107,7 @@ async fn to_followers(
     for shard in start.shard..author.follower_shards {
         let mut after = start.after.filter(|_| shard == start.shard);
         loop {
-            let page = app.graph.followers_page(author.id, shard, after, FOLLOWERS_PER_QUERY);
+            let page = app.graph.followers_page(author.id, shard, after, app.page_followers);
             let page = page.await?;
             waiting.extend(page.followers);
             // more than a batch of messages never waits: memory stays flat

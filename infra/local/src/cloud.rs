@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::failure::{Doing as _, Done, failure};
 use crate::process::Running;
 use crate::tools::Tools;
@@ -32,6 +34,17 @@ pub fn with_aws(command: &mut Command, endpoint: &str) {
         }
     }
     command.envs(aws_environment(endpoint));
+}
+
+/// Calls an AWS service that takes JSON, such as `AmazonSQS.SendMessage`.
+pub fn call(endpoint: &str, target: &str, json_version: &str, body: &Value) -> Done<Value> {
+    let content = format!("application/x-amz-json-{json_version}");
+    let headers = [("X-Amz-Target", target), ("Content-Type", content.as_str())];
+    let (status, answer) = http::call("POST", endpoint, &headers, Some(body))?;
+    if status == 200 {
+        return Ok(answer);
+    }
+    Err(failure(format!("{target}: {answer}")))
 }
 
 pub fn start(tools: &Tools, port: u16, log: &Path) -> Done<Running> {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::cloud;
 use crate::failure::{Done, failure};
-use crate::http;
 
 /// Every demo user's password: it opens nothing beyond this machine.
 const PASSWORD: &str = "Fanfold-demo-1";
@@ -38,12 +38,6 @@ impl UserPool<'_> {
 
     fn call(&self, operation: &str, body: &Value) -> Done<Value> {
         let target = format!("AWSCognitoIdentityProviderService.{operation}");
-        let headers =
-            [("X-Amz-Target", target.as_str()), ("Content-Type", "application/x-amz-json-1.1")];
-        let (status, answer) = http::call("POST", self.endpoint, &headers, Some(body))?;
-        if status == 200 {
-            return Ok(answer);
-        }
-        Err(failure(format!("{operation} in the user pool: {answer}")))
+        cloud::call(self.endpoint, &target, "1.1", body)
     }
 }

@@ -2,11 +2,9 @@
 
 use std::process::{Command, ExitCode};
 
-use serde_json::Value;
-
-use crate::cognito::UserPool;
 use crate::failure::{Doing as _, Done, failure};
 use crate::progress::step;
+use crate::running::Running;
 use crate::system::{Start, System};
 use crate::{Up, demo, place, process};
 
@@ -83,12 +81,8 @@ pub fn exec(command: &[String]) -> Done<ExitCode> {
 
 /// Prints a token for a user of the running system.
 pub fn token(name: &str) -> Done<ExitCode> {
-    let not_running = || failure("no system is running here: start one with `cargo local`");
-    let state = std::fs::read_to_string(place::state_file()).map_err(|_| not_running())?;
-    let state: Value = serde_json::from_str(&state).map_err(|_| not_running())?;
-    let text = |name: &str| state.get(name).and_then(Value::as_str).ok_or_else(not_running);
-    let pool =
-        UserPool { endpoint: text("endpoint")?, pool: text("pool")?, client: text("client")? };
+    let running = Running::find()?;
+    let pool = running.user_pool()?;
     let token =
         pool.token(name).map_err(|reason| failure(format!("no token for {name}: {reason}")))?;
     println!("{token}");

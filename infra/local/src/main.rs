@@ -21,6 +21,8 @@ mod place;
 mod ports;
 mod process;
 mod progress;
+mod redrive;
+mod running;
 mod system;
 mod test;
 mod tools;
@@ -54,6 +56,18 @@ struct Up {
     containers: Option<IpAddr>,
 }
 
+#[derive(Args)]
+struct Test {
+    /// Only those tests of the running stack whose name holds this
+    filter: Option<String>,
+    /// Only the simulation, with new histories for so long: 90s, 10m, 2h
+    #[arg(long, value_name = "TIME", value_parser = test::seconds, conflicts_with = "filter")]
+    soak: Option<u64>,
+    /// Only the fault run: the deployed stack under load, while its parts are disturbed
+    #[arg(long, conflicts_with_all = ["filter", "soak"])]
+    faults: bool,
+}
+
 #[derive(Subcommand)]
 enum Command {
     /// Run a command with the system up on free ports, and end with its status
@@ -64,10 +78,10 @@ enum Command {
     /// Print a token for a demo user of the running system
     Token { name: String },
     /// Run every test
-    Test {
-        /// Only those tests of the running stack whose name holds this
-        filter: Option<String>,
-    },
+    Test(Test),
+    /// Bring the dead letters of a queue of the running system back: post-events, chunks,
+    /// graph-events or rebuilds
+    Redrive { queue: String },
     /// Write shared/store/openapi.json anew from the handlers
     Openapi,
 }
@@ -80,7 +94,8 @@ fn main() -> ExitCode {
         Some(Command::Exec { command }) => commands::exec(&command),
         Some(Command::Token { name }) => commands::token(&name),
         Some(Command::Openapi) => commands::openapi(),
-        Some(Command::Test { filter }) => test::run(filter.as_deref()),
+        Some(Command::Redrive { queue }) => redrive::redrive(&queue),
+        Some(Command::Test(test)) => test::run(&test),
     };
     match done {
         Ok(code) => code,

@@ -166,9 +166,7 @@ impl System {
         let state: Value = json!({
             "pid": std::process::id(),
             "endpoint": self.endpoint,
-            "url": self.url()?,
-            "pool": self.output("UserPoolId")?,
-            "client": self.output("UserPoolClientId")?,
+            "outputs": self.outputs,
         });
         let file = place::state_file();
         std::fs::write(&file, state.to_string()).doing(file.display())

@@ -211,6 +211,18 @@ impl World {
         taken
     }
 
+    /// Puts a message back on its queue, as when its handler failed.
+    pub async fn send_back(&self, message: &Message) {
+        let (queue, body) = match message {
+            Message::Post(event) => (0, serde_json::to_string(event)),
+            Message::Chunk(chunk) => (1, serde_json::to_string(chunk)),
+            Message::Relation(event) => (2, serde_json::to_string(event)),
+            Message::Rebuild(order) => (3, serde_json::to_string(order)),
+        };
+        let send = self.sqs.send_message().queue_url(&self.queues[queue]);
+        send.message_body(body.expect("JSON")).send().await.expect("sent");
+    }
+
     /// Runs the handler of a message.
     pub async fn handle(&self, message: &Message) -> Result<(), StoreError> {
         let now = self.now();
@@ -269,7 +281,7 @@ impl World {
     }
 }
 
-async fn create_table(dynamo: &aws_sdk_dynamodb::Client, name: &str, sorted: bool) {
+pub async fn create_table(dynamo: &aws_sdk_dynamodb::Client, name: &str, sorted: bool) {
     let mut table = dynamo.create_table().table_name(name).billing_mode(BillingMode::PayPerRequest);
     let keys = [("pk", KeyType::Hash), ("sk", KeyType::Range)];
     for (key, kind) in keys.into_iter().take(if sorted { 2 } else { 1 }) {

@@ -30,7 +30,11 @@ async fn deleted_posts_are_replaced_from_below_and_their_entries_removed() {
     let second = world.page(feed, next, 4).await;
     let ids: Vec<PostId> = second.posts.iter().map(|post| post.id).collect();
     assert_eq!((ids.as_slice(), second.source), (&posts[7..11], Source::Cache));
-    assert_eq!(members(&world, "birch").await, 12 - 3 + 2, "gone but the cursor's; floor and memory");
+    assert_eq!(
+        members(&world, "birch").await,
+        12 - 3 + 2,
+        "gone but the cursor's; floor and memory"
+    );
     let last = Span { before: second.next_before.unwrap(), ..Span::ALL };
     let third = world.page(feed, last, 4).await;
     assert_eq!((third.posts.len(), third.next_before), (1, None));

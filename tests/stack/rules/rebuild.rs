@@ -50,3 +50,39 @@ async fn a_rebuild_that_died_is_taken_over_when_its_lease_ends() {
     assert!(!valkey.commit(feed, "1", &Slice::EMPTY).await.unwrap(), "its work is discarded");
     assert_eq!(world.home("ash").await, [post]);
 }
+
+/// With more authors than a request may wait for: a page at once, and the feed by way of a queue.
+#[tokio::test]
+async fn a_feed_of_many_authors_is_merged_for_the_page_and_rebuilt_by_the_queue() {
+    let mut world = World::new().await;
+    world.timeline.feeds.inline_authors = 3;
+    let authors = ["ash", "birch", "cedar", "dogwood"];
+    world.people(&["elm"]).await;
+    world.people(&authors).await;
+    let mut posts = Vec::new();
+    for (n, author) in authors.iter().cycle().take(20).enumerate() {
+        world.advance(n as u64 % 2);
+        posts.push(world.publish(author, "text").await);
+    }
+    posts.sort_unstable_by(|a, b| b.cmp(a));
+    for author in authors {
+        world.follow("elm", author).await;
+    }
+    world.drain().await;
+    let feed = Feed::home(world.id("elm"));
+    let first = world.page(feed, Span::ALL, 6).await;
+    let shown: Vec<PostId> = first.posts.iter().map(|post| post.id).collect();
+    assert_eq!((shown.as_slice(), first.source), (&posts[..6], Source::Pull));
+    // while it is queued, nobody queues it again, and pages go on
+    let again = world.page(feed, Span::ALL, 6).await;
+    assert_eq!((&again.posts, again.source), (&first.posts, Source::Pull));
+    let orders = world.take().await;
+    assert_eq!(orders.len(), 1, "{orders:?}");
+    world.handle(&orders[0]).await.unwrap();
+    let live = world.page(feed, Span::ALL, 6).await;
+    assert_eq!((live.posts, live.source), (first.posts, Source::Cache));
+    assert_eq!(world.home("elm").await, posts);
+    // it comes once more, late: there is nothing to do
+    world.handle(&orders[0]).await.unwrap();
+    assert_eq!(world.home("elm").await, posts);
+}

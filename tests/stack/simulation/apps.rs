@@ -174,6 +174,7 @@ impl Apps {
         apps.timeline.feeds.valkey = over();
         apps.timeline.feeds.inline_authors = 2;
         apps.dispatch.valkey = over();
+        apps.dispatch.page_followers = 2;
         apps.deliver.valkey = over();
         apps.graph.feeds.valkey = over();
         apps.rebuild.feeds.valkey = over();

@@ -23,6 +23,8 @@ pub struct Cloud {
     pub sent: Vec<(String, String)>,
     pub faults: Faults,
     pub queries: u64,
+    /// Every call and its answer, if they are wanted.
+    pub record: Option<Vec<(String, Value, Answer)>>,
 }
 
 /// One call in so many goes wrong; none, if 0.
@@ -77,7 +79,11 @@ impl Cloud {
                 }
             }
         }
-        self.perform(operation, request)
+        let answer = self.perform(operation, request);
+        if let Some(record) = &mut self.record {
+            record.push((target.to_owned(), request.clone(), answer.clone()));
+        }
+        answer
     }
 
     fn perform(&mut self, operation: &str, request: &Value) -> Answer {
@@ -192,8 +198,10 @@ impl Cloud {
         if self.tokens.contains_key(&token) {
             return (200, json!({}));
         }
-        let writes: Vec<(&String, &Value)> =
-            items.iter().map(|item| item.as_object().expect("a write").iter().next().expect("one")).collect();
+        let writes: Vec<(&String, &Value)> = items
+            .iter()
+            .map(|item| item.as_object().expect("a write").iter().next().expect("one"))
+            .collect();
         let mut codes = Vec::new();
         let conflict = self.faults.strike();
         for (kind, write) in &writes {
@@ -234,9 +242,8 @@ impl Cloud {
                 table.remove(&key);
             }
             "Update" => {
-                let mut item = old.clone().unwrap_or_else(|| {
-                    write["Key"].as_object().expect("a key").clone()
-                });
+                let mut item =
+                    old.clone().unwrap_or_else(|| write["Key"].as_object().expect("a key").clone());
                 let expression = write["UpdateExpression"].as_str().expect("an expression");
                 update(expression, &mut item, &Given::of(write));
                 table.insert(key.clone(), item);

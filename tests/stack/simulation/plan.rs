@@ -21,20 +21,45 @@ pub type Who = &'static str;
 
 #[derive(Debug, Clone)]
 pub enum Action {
-    Publish { who: Who, key: Option<u8> },
-    Delete { nth: usize },
-    Follow { who: Who, whom: Who },
-    Unfollow { who: Who, whom: Who },
+    Publish {
+        who: Who,
+        key: Option<u8>,
+    },
+    Delete {
+        nth: usize,
+    },
+    Follow {
+        who: Who,
+        whom: Who,
+    },
+    Unfollow {
+        who: Who,
+        whom: Who,
+    },
     /// Walks down a home feed (or an author feed), page by page.
-    Read { who: Who, author: bool, limit: usize },
+    Read {
+        who: Who,
+        author: bool,
+        limit: usize,
+    },
     /// A message arrives; `again`: it will once more, though it is handled.
-    Arrive { nth: usize, again: bool, hurry: bool },
+    Arrive {
+        nth: usize,
+        again: bool,
+        hurry: bool,
+    },
     /// Somebody dies between two steps.
-    Kill { nth: usize },
+    Kill {
+        nth: usize,
+    },
     /// Single calls of whoever is at work, in any order.
-    Steps { count: usize },
+    Steps {
+        count: usize,
+    },
     /// Time passes for those who wait.
-    Wait { ms: u64 },
+    Wait {
+        ms: u64,
+    },
     /// So long that nobody who is at work now lives to see it.
     Hours,
     Sweep,
@@ -47,7 +72,9 @@ pub enum Action {
     /// It is promoted.
     FailOver,
     /// The lease of a rebuild ends.
-    LeaseEnds { who: Who },
+    LeaseEnds {
+        who: Who,
+    },
 }
 
 impl Plan {
@@ -112,7 +139,11 @@ impl fmt::Display for Action {
             }
             Action::Arrive { nth, again, hurry } => {
                 let (again, hurry) = (if *again { ", not for the last time" } else { "" }, *hurry);
-                write!(f, "message {nth} arrives{again}{}", if hurry { ", time is short" } else { "" })
+                write!(
+                    f,
+                    "message {nth} arrives{again}{}",
+                    if hurry { ", time is short" } else { "" }
+                )
             }
             Action::Kill { nth } => write!(f, "worker {nth} dies"),
             Action::Steps { count } => write!(f, "{count} calls"),

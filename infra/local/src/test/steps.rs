@@ -36,43 +36,102 @@ pub fn template(report: &mut Report) -> Done<()> {
     report.check("the template (sam validate --lint)", validate)
 }
 
-/// What needs the whole system.
-pub fn system(report: &mut Report, filter: Option<&str>) -> Done<()> {
-    let engine = engine::find(&place::local())?;
-    let start = Start {
-        quiet: false,
-        // messages that fail come back soon, so the tests need not wait for minutes
-        parameters: vec![("QueueVisibility", "20".into()), ("QueueTries", "3".into())],
-        containers: engine.as_ref().ok().map(|engine| engine.bridge),
-        ..Start::default()
-    };
-    let system = System::start(start)?;
-    let sam = Tools::sam(false)?;
-    let stack = |arguments: &[&str]| -> Done<Command> {
-        let mut test = cargo(&["test", "--locked", "-p", "fanfold-tests", "--test", "stack", "--"]);
-        test.args(arguments);
-        system.environment(&mut test)?;
-        test.env("FANFOLD_CLOUD_TOOLS", system.tools.bin(""));
-        test.env("FANFOLD_SAM", sam.bin("sam"));
-        if let Ok(engine::Engine { host: Some(host), .. }) = &engine {
+/// A run of the tests that need servers.
+fn servers(arguments: &[&str], tools: &Tools) -> Command {
+    let mut test = cargo(&["test", "--locked", "-p", "fanfold-tests", "--test", "stack", "--"]);
+    test.args(arguments).env("FANFOLD_CLOUD_TOOLS", tools.bin(""));
+    test
+}
+
+const SIMULATION: [&str; 5] =
+    ["simulation::", "--skip", "likeness::", "--test-threads=1", "--show-output"];
+
+/// Simulated histories, always the same ones.
+pub fn simulation(report: &mut Report) -> Done<()> {
+    report.tests("simulated histories", servers(&SIMULATION, &Tools::cloud(false)?))
+}
+
+/// Simulated histories that nobody has seen yet, for so many seconds.
+pub fn soak(report: &mut Report, seconds: u64) -> Done<()> {
+    let mut soak = servers(&SIMULATION, &Tools::cloud(false)?);
+    soak.env("FANFOLD_SOAK_S", seconds.to_string());
+    report.tests("simulated histories", soak)
+}
+
+/// The deployed stack with all that its tests need.
+struct Deployed {
+    system: System,
+    sam: Tools,
+    engine: Result<engine::Engine, String>,
+}
+
+impl Deployed {
+    fn start() -> Done<Self> {
+        let engine = engine::find(&place::local())?;
+        let start = Start {
+            quiet: false,
+            // messages that fail come back soon, so the tests need not wait for minutes
+            parameters: vec![("QueueVisibility", "20".into()), ("QueueTries", "3".into())],
+            containers: engine.as_ref().ok().map(|engine| engine.bridge),
+            ..Start::default()
+        };
+        Ok(Self { system: System::start(start)?, sam: Tools::sam(false)?, engine })
+    }
+
+    fn test(&self, arguments: &[&str]) -> Done<Command> {
+        let mut test = servers(arguments, &self.system.tools);
+        self.system.environment(&mut test)?;
+        test.env("FANFOLD_SAM", self.sam.bin("sam"));
+        if let Ok(engine::Engine { host: Some(host), .. }) = &self.engine {
             test.env("DOCKER_HOST", host);
         }
         Ok(test)
-    };
-    if let Some(filter) = filter {
-        return report.tests("the stack, in part", stack(&[filter, "--test-threads=1"])?);
     }
-    let apart = ["--skip", "serial::", "--skip", "tools::", "--skip", "binaries::"];
-    report.tests("the stack", stack(&apart)?)?;
-    report.tests("the stack, one by one", stack(&["serial::", "--test-threads=1"])?)?;
-    report.tests("binaries", stack(&["binaries::", "--test-threads=1", "--show-output"])?)?;
+}
+
+/// Those tests whose name holds a text.
+pub fn part(report: &mut Report, filter: &str) -> Done<()> {
+    let deployed = Deployed::start()?;
+    let arguments = [filter, "--test-threads=1", "--show-output"];
+    report.tests("the stack, in part", deployed.test(&arguments)?)
+}
+
+const FAULTS: [&str; 3] = ["faults::", "--test-threads=1", "--show-output"];
+/// How long the load goes on when it is the only test.
+const FAULTS_S: u64 = 180;
+
+/// The deployed stack while its parts are disturbed.
+pub fn faults(report: &mut Report) -> Done<()> {
+    let deployed = Deployed::start()?;
+    let mut faults = deployed.test(&FAULTS)?;
+    faults.env("FANFOLD_FAULTS_S", FAULTS_S.to_string());
+    report.tests("faults", faults)
+}
+
+/// What needs the whole system.
+pub fn system(report: &mut Report) -> Done<()> {
+    let deployed = Deployed::start()?;
+    let apart = [
+        "serial::",
+        "tools::",
+        "binaries::",
+        "faults::",
+        "cluster::",
+        "simulation::every",
+        "simulation::stampede",
+    ];
+    let apart: Vec<&str> = apart.iter().flat_map(|name| ["--skip", name]).collect();
+    report.tests("the stack", deployed.test(&apart)?)?;
+    report.tests("clusters", deployed.test(&["cluster::", "--test-threads=1"])?)?;
+    report.tests("the stack, one by one", deployed.test(&["serial::", "--test-threads=1"])?)?;
+    let binaries = ["binaries::", "--test-threads=1", "--show-output"];
+    report.tests("binaries", deployed.test(&binaries)?)?;
     let tools = ["tools::", "--skip", "sam_local", "--test-threads=1"];
-    report.tests("the tools", stack(&tools)?)?;
-    match &engine {
-        Ok(_) => report.tests("sam local", stack(&["sam_local", "--test-threads=1"])?),
-        Err(why) => {
-            report.skip("sam local", why);
-            Ok(())
-        }
+    report.tests("the tools", deployed.test(&tools)?)?;
+    match &deployed.engine {
+        Ok(_) => report.tests("sam local", deployed.test(&["sam_local", "--test-threads=1"])?)?,
+        Err(why) => report.skip("sam local", why),
     }
+    // last: it ends the system's Valkey
+    report.tests("faults", deployed.test(&FAULTS)?)
 }

@@ -1,0 +1,253 @@
+//! Real Valkey servers that fail: clusters whose slots move and whose primaries die, replicas that
+//! answer, servers that hang, connections that are cut. Each test has servers of its own.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use fanfold_core::PostId;
+use fanfold_store::feeds::{Source, Span};
+use fanfold_store::valkey::Feed;
+
+use crate::harness::valkeys::{Cluster, Node};
+use crate::harness::world::{Message, World};
+
+const PEOPLE: [&str; 6] = ["ash", "birch", "cedar", "dogwood", "elm", "fir"];
+
+/// Everyone follows ash and birch; a few posts, all feeds live.
+async fn people(world: &World) -> Vec<PostId> {
+    world.people(&PEOPLE).await;
+    for reader in PEOPLE {
+        for author in ["ash", "birch"].into_iter().filter(|author| *author != reader) {
+            world.follow(reader, author).await;
+        }
+    }
+    world.drain().await;
+    for reader in PEOPLE {
+        world.home(reader).await;
+    }
+    let mut posts = Vec::new();
+    for n in 0..6 {
+        world.advance(1);
+        posts.insert(0, world.publish(["ash", "birch"][n % 2], "text").await);
+    }
+    world.drain().await;
+    posts
+}
+
+/// Handles what waits; what fails is tried again, as a queue does, for a minute at the most.
+async fn drain(world: &World) {
+    let (start, mut waiting) = (Instant::now(), world.take().await);
+    while !waiting.is_empty() {
+        assert!(start.elapsed().as_secs() < 60, "left: {waiting:?}");
+        let mut failed: Vec<Message> = Vec::new();
+        for message in waiting {
+            if world.handle(&message).await.is_err() {
+                failed.push(message);
+            }
+        }
+        failed.extend(world.take().await);
+        waiting = failed;
+    }
+}
+
+/// Reads must go on: each is right, wherever it comes from.
+async fn read(world: &World, reader: &str) -> (Vec<PostId>, Source) {
+    let page = world.page(Feed::home(world.id(reader)), Span::ALL, 100).await;
+    (page.posts.iter().map(|post| post.id).collect(), page.source)
+}
+
+/// In the end every feed is live again, and right.
+async fn settle(world: &World, posts: &[PostId]) {
+    drain(world).await;
+    let start = Instant::now();
+    for reader in PEOPLE {
+        loop {
+            let (shown, source) = read(world, reader).await;
+            assert_eq!(shown, posts, "{reader}, {source:?}");
+            if source == Source::Cache {
+                break;
+            }
+            assert!(start.elapsed().as_secs() < 60, "{reader}'s feed does not come to live");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+async fn on(cluster: &Cluster) -> World {
+    World::with(&[("REDIS_URL", &cluster.url()), ("CHUNK_FOLLOWERS", "2")]).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_works_on_a_cluster_while_slots_move_and_a_primary_dies() {
+    let mut cluster = Cluster::start();
+    let world = on(&cluster).await;
+    let mut posts = people(&world).await;
+    settle(&world, &posts).await;
+    world.unfollow("fir", "ash").await;
+    drain(&world).await;
+    assert!(read(&world, "fir").await.0.iter().all(|post| post.author() != world.id("ash")));
+    world.follow("fir", "ash").await;
+    settle(&world, &posts).await;
+
+    // a third of the slots moves, with readers and writers at work
+    let (moved, mut under_way) = (AtomicBool::new(false), 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let from = cluster.node(0);
+            let me = from.cli(&["CLUSTER", "MYID"]);
+            let other = cluster.node(1).cli(&["CLUSTER", "MYID"]);
+            let address = format!("127.0.0.1:{}", from.port);
+            let said = from.cli(&[
+                "--cluster",
+                "reshard",
+                &address,
+                "--cluster-from",
+                me.trim(),
+                "--cluster-to",
+                other.trim(),
+                "--cluster-slots",
+                "5461",
+                "--cluster-yes",
+            ]);
+            moved.store(true, Ordering::SeqCst);
+            assert!(said.contains("Moving slot"), "{said}");
+        });
+        let runtime = tokio::runtime::Handle::current();
+        tokio::task::block_in_place(|| {
+            runtime.block_on(async {
+                while !moved.load(Ordering::SeqCst) {
+                    under_way += 1;
+                    world.advance(1);
+                    posts.insert(0, world.publish("ash", "while slots move").await);
+                    for message in world.take().await {
+                        // a queue tries again; here the next drain does
+                        if world.handle(&message).await.is_err() {
+                            world.send_back(&message).await;
+                        }
+                    }
+                    let reader = PEOPLE[under_way % PEOPLE.len()];
+                    let shown = read(&world, reader).await.0;
+                    assert!(shown.len() >= 6, "{reader} is shown {} posts", shown.len());
+                }
+            });
+        });
+    });
+    settle(&world, &posts).await;
+
+    // a primary dies, and its replica takes over
+    let key = world.timeline.feeds.valkey.keys().feed(Feed::home(world.id("cedar")));
+    let (primary, replica) = cluster.of_key(&key);
+    cluster.kill(primary);
+    let start = Instant::now();
+    let mut promoted = false;
+    while !promoted {
+        world.advance(1);
+        posts.insert(0, world.publish("birch", "while a primary is away").await);
+        let shown = read(&world, "cedar").await.0;
+        assert_eq!(shown[0], posts[0], "a pull has the newest post");
+        promoted = cluster.node(replica).cli(&["ROLE"]).starts_with("master");
+        assert!(start.elapsed().as_secs() < 60, "the replica is not promoted");
+    }
+    settle(&world, &posts).await;
+}
+
+/// The replica that takes over had not got the last writes, though they were acknowledged.
+#[tokio::test]
+async fn acknowledged_writes_that_a_fail_over_loses_are_not_missed() {
+    let mut cluster = Cluster::start();
+    let world = on(&cluster).await;
+    let mut posts = people(&world).await;
+    settle(&world, &posts).await;
+    let key = world.timeline.feeds.valkey.keys().feed(Feed::home(world.id("cedar")));
+    let (primary, replica) = cluster.of_key(&key);
+    cluster.node(replica).signal("STOP");
+    world.advance(1);
+    posts.insert(0, world.publish("ash", "acknowledged").await);
+    drain(&world).await;
+    assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Cache));
+    cluster.kill(primary);
+    cluster.node(replica).signal("CONT");
+    cluster.node(replica).wait_for("master", &["ROLE"]);
+    cluster.node(replica).wait_for("cluster_state:ok", &["CLUSTER", "INFO"]);
+    let held = cluster.node(replica).cli(&["ZCARD", &key]);
+    assert_eq!(held.trim(), (posts.len() - 1 + 2).to_string(), "the replica had not got it");
+    settle(&world, &posts).await;
+}
+
+#[tokio::test]
+async fn a_replica_that_answers_is_not_believed() {
+    let primary = Node::start(&[]);
+    let port = primary.port.to_string();
+    let world = World::with(&[("REDIS_URL", &primary.url())]).await;
+    let mut posts = people(&world).await;
+    settle(&world, &posts).await;
+    // behind the same address there is now a replica, of a server that nobody reaches any more
+    let elsewhere = Node::start(&[]);
+    primary.cli(&["REPLICAOF", "127.0.0.1", &elsewhere.port.to_string()]);
+    primary.cli(&["CONFIG", "SET", "replica-serve-stale-data", "yes"]);
+    primary.wait_for("slave", &["ROLE"]);
+    world.advance(1);
+    posts.insert(0, world.publish("ash", "while a replica answers").await);
+    assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Pull));
+    let waiting = world.take().await;
+    for message in &waiting {
+        assert!(world.handle(message).await.is_err_and(|error| error.is_valkey()), "{message:?}");
+        world.send_back(message).await;
+    }
+    primary.cli(&["REPLICAOF", "NO", "ONE"]);
+    primary.wait_for("master", &["ROLE"]);
+    settle(&world, &posts).await;
+    assert_eq!(primary.port.to_string(), port);
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_or_restarts_empty_costs_no_post_and_no_read() {
+    let node = Node::start(&[]);
+    let world = World::with(&[("REDIS_URL", &node.url())]).await;
+    let mut posts = people(&world).await;
+    settle(&world, &posts).await;
+    node.signal("STOP");
+    world.advance(1);
+    posts.insert(0, world.publish("birch", "while it hangs").await);
+    let start = Instant::now();
+    assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Pull));
+    let waited = start.elapsed();
+    assert!(waited < Duration::from_secs(8), "one time-out, not one for each call: {waited:?}");
+    node.signal("CONT");
+    settle(&world, &posts).await;
+    let port = node.port;
+    drop(node);
+    world.advance(1);
+    posts.insert(0, world.publish("birch", "while it is away").await);
+    assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Pull));
+    let _node = Node::start_at(port, &[]);
+    settle(&world, &posts).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_are_cut_mid_call_cost_nothing() {
+    let node = Node::start(&[]);
+    let world = World::with(&[("REDIS_URL", &node.url())]).await;
+    let mut posts = people(&world).await;
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::SeqCst) {
+                node.cli(&["CLIENT", "KILL", "TYPE", "normal"]);
+            }
+        });
+        let runtime = tokio::runtime::Handle::current();
+        tokio::task::block_in_place(|| {
+            runtime.block_on(async {
+                for n in 0..40 {
+                    world.advance(1);
+                    posts.insert(0, world.publish("ash", "text").await);
+                    drain(&world).await;
+                    assert_eq!(read(&world, PEOPLE[n % PEOPLE.len()]).await.0, posts);
+                }
+                done.store(true, Ordering::SeqCst);
+            });
+        });
+    });
+    settle(&world, &posts).await;
+}
