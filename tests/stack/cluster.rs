@@ -62,9 +62,11 @@ async fn settle(world: &World, posts: &[PostId]) {
     let start = Instant::now();
     for reader in PEOPLE {
         loop {
-            let (shown, source) = read(world, reader).await;
-            assert_eq!(shown, posts, "{reader}, {source:?}");
-            if source == Source::Cache {
+            let shown = world.walk(Feed::home(world.id(reader)), 100).await;
+            let differs = shown.iter().zip(posts).position(|(shown, post)| shown != post);
+            let counts = (shown.len(), posts.len());
+            assert_eq!((differs, counts.0), (None, counts.1), "{reader} of {counts:?}");
+            if read(world, reader).await.1 == Source::Cache {
                 break;
             }
             assert!(start.elapsed().as_secs() < 60, "{reader}'s feed does not come to live");
@@ -89,7 +91,7 @@ async fn everything_works_on_a_cluster_while_slots_move_and_a_primary_dies() {
     world.follow("fir", "ash").await;
     settle(&world, &posts).await;
 
-    // a third of the slots moves, with readers and writers at work
+    // a third of a primary's slots moves, with readers and writers at work
     let (moved, mut under_way) = (AtomicBool::new(false), 0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -106,7 +108,7 @@ async fn everything_works_on_a_cluster_while_slots_move_and_a_primary_dies() {
                 "--cluster-to",
                 other.trim(),
                 "--cluster-slots",
-                "5461",
+                "1800",
                 "--cluster-yes",
             ]);
             moved.store(true, Ordering::SeqCst);
@@ -161,6 +163,7 @@ async fn acknowledged_writes_that_a_fail_over_loses_are_not_missed() {
     let key = world.timeline.feeds.valkey.keys().feed(Feed::home(world.id("cedar")));
     let (primary, replica) = cluster.of_key(&key);
     cluster.node(replica).signal("STOP");
+    cluster.node(primary).cli(&["CLIENT", "KILL", "TYPE", "replica"]);
     world.advance(1);
     posts.insert(0, world.publish("ash", "acknowledged").await);
     drain(&world).await;

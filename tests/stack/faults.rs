@@ -187,7 +187,8 @@ impl Disturbed {
                     return;
                 }
                 for _ in 0..5 {
-                    again(self.dice.pick(&known)).await;
+                    let post: &String = self.dice.pick(&known);
+                    again(post).await;
                 }
                 "events doubled"
             }

@@ -8,6 +8,7 @@ use fanfold_store::feeds::Span;
 use fanfold_store::valkey::Feed;
 
 use crate::harness::dice::Dice;
+use crate::harness::valkeys::Node;
 use crate::harness::world::{Message, World};
 
 const PEOPLE: [&str; 4] = ["ash", "birch", "cedar", "dogwood"];
@@ -36,7 +37,11 @@ impl Oracle {
 #[tokio::test]
 async fn at_rest_every_feed_is_the_merge_of_what_its_reader_follows() {
     // small feeds and chunks: trims, floors and chunks come up in short histories
-    let world = World::with(&[("FEED_CAP", "10"), ("CHUNK_FOLLOWERS", "1")]).await;
+    // and a server of its own: its sweeps drop everyone's feeds
+    let node = Node::start(&[]);
+    let url = node.url();
+    let settings = [("FEED_CAP", "10"), ("CHUNK_FOLLOWERS", "1"), ("REDIS_URL", url.as_str())];
+    let world = World::with(&settings).await;
     world.people(&PEOPLE).await;
     let (mut oracle, mut waiting) = (Oracle::default(), Vec::new());
     for seed in 0..24 {

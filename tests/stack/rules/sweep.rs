@@ -3,11 +3,16 @@
 use fanfold_store::feeds::{Source, Span};
 use fanfold_store::valkey::Feed;
 
+use crate::harness::valkeys::Node;
 use crate::harness::world::World;
 
 #[tokio::test]
 async fn the_sweep_drops_what_nobody_reads_and_says_what_is_left() {
-    let world = World::with(&[("INACTIVE_AFTER", "100"), ("BUCKETS", "3")]).await;
+    // a server of its own: the sweep drops everyone's feeds
+    let node = Node::start(&[]);
+    let url = node.url();
+    let settings = [("INACTIVE_AFTER", "100"), ("BUCKETS", "3"), ("REDIS_URL", url.as_str())];
+    let world = World::with(&settings).await;
     let names = ["ash", "birch", "cedar", "dogwood"];
     world.people(&names).await;
     for name in names {
@@ -16,7 +21,6 @@ async fn the_sweep_drops_what_nobody_reads_and_says_what_is_left() {
     world.advance(60_000);
     world.home("ash").await;
     world.advance(50_000);
-    // other worlds have feeds in these buckets too, but nobody reads as far in the past
     let mut sweep = world.sweep.clone();
     sweep.feeds_max = 1;
     let first = fanfold_sweep::handler::sweep(&sweep, world.now()).await.unwrap();
