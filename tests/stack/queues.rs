@@ -149,6 +149,21 @@ async fn graph_takes_a_batch_in_any_order_twice_and_returns_what_is_bad() {
 }
 
 #[tokio::test]
+async fn rebuild_takes_a_batch_in_any_order_twice_and_returns_what_is_bad() {
+    let people = people().await;
+    insist("RebuildFunction", &[rebuild_of(&people), rebuild_of(&people)]).await;
+    people.at_rest(&people.posts).await;
+}
+
+#[tokio::test]
+async fn the_audit_says_what_it_found() {
+    let _people = people().await;
+    let audited = call("AuditFunction", &json!({"any": "event"})).await;
+    let numbers = ["checked", "differed", "repaired"].map(|name| audited[name].is_u64());
+    assert!(numbers == [true; 3] && audited["checked"] != 0, "{audited}");
+}
+
+#[tokio::test]
 async fn the_sweep_says_what_it_did() {
     let swept = call("SweepFunction", &json!({"any": "event"})).await;
     assert!(swept["dropped"].is_u64() && swept["remaining"] == 0, "{swept}");
@@ -163,6 +178,7 @@ async fn poison_on_a_queue_ends_in_its_dead_letter_queue_alone() {
         ("PostEventsQueueUrl", "PostEventsDeadQueueUrl"),
         ("ChunksQueueUrl", "ChunksDeadQueueUrl"),
         ("GraphEventsQueueUrl", "GraphEventsDeadQueueUrl"),
+        ("RebuildsQueueUrl", "RebuildsDeadQueueUrl"),
     ];
     for (queue, _) in queues {
         send(queue, &good_of(queue, &people, &good)).await;
@@ -171,11 +187,15 @@ async fn poison_on_a_queue_ends_in_its_dead_letter_queue_alone() {
     }
     for (queue, dead) in queues {
         let what = format!("the poison in {dead}");
-        let body = eventually(&what, async || {
-            let answer = sqs("ReceiveMessage", json!({"QueueUrl": output(dead)})).await;
-            answer["Messages"][0]["Body"].as_str().map(str::to_owned)
+        let letter = eventually(&what, async || {
+            let all = json!({"QueueUrl": output(dead), "MessageAttributeNames": ["All"]});
+            let answer = sqs("ReceiveMessage", all).await;
+            answer["Messages"].get(0).cloned()
         });
-        assert_eq!(body.await, format!("poison for {queue}"));
+        let letter = letter.await;
+        assert_eq!(letter["Body"], format!("poison for {queue}"));
+        let reason = &letter["MessageAttributes"]["reason"]["StringValue"];
+        assert!(reason.as_str().is_some_and(|r| r.contains("expected value")), "{letter}");
         let left = json!({"QueueUrl": output(dead), "AttributeNames": ["All"]});
         let left = sqs("GetQueueAttributes", left).await;
         let count = |name: &str| left["Attributes"][name].as_str().map(str::to_owned);
@@ -194,12 +214,17 @@ fn good_of(queue: &str, people: &People, event: &str) -> String {
             "cut_at_ms": fanfold_store::clock::now_ms(), "followers": "",
         })
         .to_string(),
+        "RebuildsQueueUrl" => rebuild_of(people),
         _ => json!({
             "type": "RelationChanged", "v": 1, "changed_at_ms": 1,
             "follower": people.reader.id, "author": people.author.id,
         })
         .to_string(),
     }
+}
+
+fn rebuild_of(people: &People) -> String {
+    json!({"type": "RebuildFeed", "v": 1, "user": people.reader.id, "lease": "a lease"}).to_string()
 }
 
 async fn send(queue: &str, body: &str) {

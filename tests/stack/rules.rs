@@ -6,6 +6,7 @@ mod cache;
 mod commit;
 mod continuation;
 mod floor;
+mod letters;
 mod pages;
 mod rebuild;
 mod relations;

@@ -19,8 +19,6 @@ pub struct Theatre {
     start: Cloud,
 }
 
-const SHRINK_FOR: Duration = Duration::from_secs(40);
-
 impl Theatre {
     pub fn new() -> Self {
         let server = Server::start();
@@ -62,6 +60,7 @@ impl Theatre {
 /// Takes away what it goes wrong without, and tells the rest.
 pub fn shortest(theatre: &Theatre, mut plan: Plan, mut wrong: Wrong) -> String {
     let (start, seed, whole) = (Instant::now(), plan.seed, plan.actions.len());
+    let time = Duration::from_secs(super::number("FANFOLD_SHRINK_S", 40));
     let still = |plan: &Plan| theatre.play(plan).err();
     for faultless in [(0, 0), (0, plan.valkey_fault_in), (plan.cloud_fault_in, 0)] {
         let (cloud_fault_in, valkey_fault_in) = faultless;
@@ -72,9 +71,9 @@ pub fn shortest(theatre: &Theatre, mut plan: Plan, mut wrong: Wrong) -> String {
         }
     }
     let mut size = plan.actions.len() / 2;
-    while size > 0 && start.elapsed() < SHRINK_FOR {
+    while size > 0 && start.elapsed() < time {
         let mut at = 0;
-        while at < plan.actions.len() && start.elapsed() < SHRINK_FOR {
+        while at < plan.actions.len() && start.elapsed() < time {
             let mut shorter = plan.clone();
             let end = (at + size).min(shorter.actions.len());
             shorter.actions.drain(at..end);

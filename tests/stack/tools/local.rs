@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::program::{Background, command, run};
+use super::program::{Background, command, root, run, succeed};
 
 fn cargo_local(arguments: &[&str]) -> Command {
     command("cargo", &[&["local"], arguments].concat())
@@ -84,9 +84,49 @@ fn the_lines_that_it_prints_work_when_pasted_and_ctrl_c_stops_all() {
     assert_eq!(answers[0]["items"].as_array().map(Vec::len), Some(5), "{answers:#?}");
     assert_eq!(answers[1]["text"], "Hello!");
     assert!(answers[2]["items"].as_array().is_some_and(|items| items.len() == 3));
+    redrive_brings_dead_letters_back(answers[1]["id"].as_str().expect("an id"));
     up.signal("-INT");
     assert_eq!(up.end_within(Duration::from_secs(20)), Some(0));
     assert!(servers.iter().all(|url| !listens(url)), "servers are left running");
-    let said = complaint(&["token", "ash"]);
-    assert!(said.contains("no system is running"), "{said}");
+    for arguments in [["token", "ash"], ["redrive", "chunks"]] {
+        let said = complaint(&arguments);
+        assert!(said.contains("no system is running"), "{said}");
+    }
+}
+
+/// A chunk that lay among the dead letters is delivered, late, and does no harm.
+fn redrive_brings_dead_letters_back(post: &str) {
+    let state = std::fs::read_to_string(root().join("target/local/running.json"));
+    let state: Value = serde_json::from_str(&state.expect("the running system")).expect("JSON");
+    let sqs = |operation: &str, queue: &str, body: Value| -> Value {
+        let mut body = body;
+        body["QueueUrl"] = state["outputs"][queue].clone();
+        let endpoint = state["endpoint"].as_str().expect("an endpoint");
+        let target = format!("X-Amz-Target: AmazonSQS.{operation}");
+        let json = "Content-Type: application/x-amz-json-1.0";
+        let call = ["-sf", endpoint, "-H", &target, "-H", json, "-d", &body.to_string()];
+        serde_json::from_str(&succeed(command("curl", &call))).expect("JSON")
+    };
+    let chunk = serde_json::json!({
+        "type": "DeliverChunk", "v": 1, "post": post, "cut_at_ms": 1, "followers": "AAAAAAAAAAE",
+    });
+    let letter = serde_json::json!({"MessageBody": chunk.to_string()});
+    sqs("SendMessage", "ChunksDeadQueueUrl", letter);
+    let said = succeed(cargo_local(&["redrive", "chunks"]));
+    assert!(said.ends_with("1 of 1 moved to chunks\n"), "{said}");
+    let length = |queue: &str| {
+        let all = sqs("GetQueueAttributes", queue, serde_json::json!({"AttributeNames": ["All"]}));
+        let count = |name: &str| all["Attributes"][name].as_str()?.parse::<u64>().ok();
+        let states = ["", "NotVisible", "Delayed"];
+        let names = states.map(|state| format!("ApproximateNumberOfMessages{state}"));
+        names.iter().filter_map(|name| count(name)).sum::<u64>()
+    };
+    let start = std::time::Instant::now();
+    while length("ChunksQueueUrl") > 0 {
+        assert!(start.elapsed().as_secs() < 20, "the chunk is not handled");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(length("ChunksDeadQueueUrl"), 0);
+    let said = complaint(&["redrive", "no-such-queue"]);
+    assert!(said.contains("no-such-queue") && said.contains("graph-events"), "{said}");
 }
