@@ -146,6 +146,12 @@ def fill_gaps(name: str) -> None:
         properties = resource.get("Properties", {})
         if resource["Type"] == "AWS::ApiGatewayV2::Api":
             make_routes(stack.refs[logical], stack.value(properties["Body"]))
+        if resource["Type"] == "AWS::Lambda::EventSourceMapping" and "ScalingConfig" in properties:
+            # a number that is a parameter arrives as a text, and stops all deliveries
+            most = int(stack.value(properties["ScalingConfig"])["MaximumConcurrency"])
+            boto3.client("lambda").update_event_source_mapping(
+                UUID=stack.refs[logical], ScalingConfig={"MaximumConcurrency": most}
+            )
         if resource["Type"] == "AWS::DynamoDB::Table" and "TimeToLiveSpecification" in properties:
             boto3.client("dynamodb").update_time_to_live(
                 TableName=stack.refs[logical],

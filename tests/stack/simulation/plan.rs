@@ -14,7 +14,19 @@ pub struct Plan {
     pub cloud_fault_in: u64,
     /// One command to Valkey in so many goes wrong; 0: none.
     pub valkey_fault_in: u64,
+    pub order: Order,
     pub actions: Vec<Action>,
+}
+
+/// How the next call is chosen among those that wait.
+#[derive(Debug, Clone, Copy)]
+pub enum Order {
+    /// Any of them.
+    Chance,
+    /// Mostly the same worker's as before.
+    Bursts,
+    /// That of whoever ranks highest; now and then somebody falls to the end.
+    Ranks,
 }
 
 pub type Who = &'static str;
@@ -83,26 +95,40 @@ impl Plan {
         let calm = dice.one_in(3);
         let fault_in = |dice: &mut Dice| if dice.one_in(3) { 15 + dice.below(30) } else { 0 };
         let (cloud_fault_in, valkey_fault_in) = (fault_in(&mut dice), fault_in(&mut dice));
-        let count = 20 + dice.below(30);
+        let order = *dice.pick(&[Order::Chance, Order::Bursts, Order::Ranks, Order::Ranks]);
+        // few people meet more often
+        let people = &PEOPLE[..2 + dice.below(3) as usize];
+        let (count, pace) = (20 + dice.below(30), 2 + dice.below(20));
+        // each history leaves some kinds of action out, so that others come close together
+        let left_out: Vec<u64> = (0..dice.below(5)).map(|_| dice.below(100)).collect();
         let mut actions = Vec::new();
         for _ in 0..count {
-            actions.push(action(&mut dice, calm));
+            let mut throw = dice.below(100);
+            while left_out.iter().any(|left_out| kind(*left_out) == kind(throw)) {
+                throw = dice.below(100);
+            }
+            actions.push(action(&mut dice, people, throw, calm));
             if dice.one_in(2) {
-                actions.push(Action::Steps { count: 1 + dice.below(9) as usize });
+                actions.push(Action::Steps { count: 1 + dice.below(pace) as usize });
             }
         }
-        Self { seed, cloud_fault_in, valkey_fault_in, actions }
+        Self { seed, cloud_fault_in, valkey_fault_in, order, actions }
     }
 }
 
-fn action(dice: &mut Dice, calm: bool) -> Action {
-    let who = *dice.pick(&PEOPLE);
+/// Throws of the same kind lead to actions of the same kind, more or less.
+fn kind(throw: u64) -> u64 {
+    throw / 7
+}
+
+fn action(dice: &mut Dice, people: &[Who], throw: u64, calm: bool) -> Action {
+    let who = *dice.pick(people);
     let nth = dice.below(1 << 16) as usize;
-    let mut other = *dice.pick(&PEOPLE);
+    let mut other = *dice.pick(people);
     while other == who {
-        other = *dice.pick(&PEOPLE);
+        other = *dice.pick(people);
     }
-    match dice.below(100) {
+    match throw {
         0..20 => Action::Publish { who, key: dice.one_in(5).then(|| dice.below(2) as u8) },
         20..33 => Action::Follow { who, whom: other },
         33..39 => Action::Unfollow { who, whom: other },

@@ -18,7 +18,7 @@ use futures::future::LocalBoxFuture;
 use super::apps::{Apps, PEOPLE, id, identity, name};
 use super::cloud::Faults;
 use super::oracle::{self, Truth};
-use super::plan::{Action, Plan, Who};
+use super::plan::{Action, Order, Plan, Who};
 use super::tasks::{Task, settle};
 use crate::harness::dice::Dice;
 
@@ -92,6 +92,10 @@ pub struct Play {
     /// The last change of a pair that was answered with success, unless others were under way.
     related: BTreeMap<(UserId, UserId), Option<Relation>>,
     counts: Counts,
+    /// Who made the last call.
+    last: usize,
+    /// Who goes first, where ranks decide.
+    ranks: HashMap<usize, u64>,
 }
 
 type Checked = Result<(), String>;
@@ -114,6 +118,8 @@ impl Play {
             deleted: BTreeSet::new(),
             related: BTreeMap::new(),
             counts: Counts::default(),
+            last: 0,
+            ranks: HashMap::new(),
         }
     }
 
@@ -313,11 +319,39 @@ impl Play {
     /// One call is made, of whoever's turn it is.
     fn one_call(&mut self) -> Checked {
         let waiting = self.apps.steps.waiting();
-        if waiting > 0 {
-            self.apps.steps.grant(self.dice.below(waiting as u64) as usize);
+        if !waiting.is_empty() {
+            let nth = self.choose(&waiting);
+            self.apps.steps.grant(nth);
             self.counts.calls += 1;
         }
         self.settle()
+    }
+
+    /// Which of the calls is made next. Chance alone hardly ever lets one worker do all of its work
+    /// between two calls of another, so there are other ways to choose.
+    fn choose(&mut self, waiting: &[usize]) -> usize {
+        let any = self.dice.below(waiting.len() as u64) as usize;
+        match self.plan.order {
+            Order::Chance => any,
+            Order::Bursts => {
+                let same = waiting.iter().position(|task| *task == self.last);
+                let nth = same.filter(|_| !self.dice.one_in(8)).unwrap_or(any);
+                self.last = waiting[nth];
+                nth
+            }
+            Order::Ranks => {
+                for task in waiting {
+                    let rank = self.dice.next();
+                    self.ranks.entry(*task).or_insert(rank);
+                }
+                let first = (0..waiting.len()).max_by_key(|nth| self.ranks[&waiting[*nth]]);
+                let nth = first.unwrap_or(any);
+                if self.dice.one_in(12) {
+                    self.ranks.insert(waiting[nth], 0);
+                }
+                nth
+            }
+        }
     }
 
     /// Everyone goes on who can; what they did is taken note of.
@@ -464,7 +498,7 @@ impl Play {
                 let nth = self.dice.below(free as u64) as usize;
                 self.arrive(nth, false, false);
                 self.settle()?;
-            } else if self.apps.steps.waiting() > 0 {
+            } else if !self.apps.steps.waiting().is_empty() {
                 self.one_call()?;
             } else {
                 self.wait(50).await?;

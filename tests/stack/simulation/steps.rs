@@ -54,9 +54,11 @@ impl Steps {
         Step { steps: self.clone(), what: Some(what), ticket: None }
     }
 
-    /// How many calls wait for leave.
-    pub fn waiting(&self) -> usize {
-        self.lock().waiting.iter().filter(|waiting| !waiting.granted).count()
+    /// Whose calls wait for leave.
+    pub fn waiting(&self) -> Vec<usize> {
+        let inner = self.lock();
+        let waiting = inner.waiting.iter().filter(|waiting| !waiting.granted);
+        waiting.map(|waiting| waiting.task).collect()
     }
 
     /// Gives leave to the nth of those that wait.
