@@ -8,6 +8,7 @@ use fanfold_core::PostId;
 use fanfold_store::feeds::{Source, Span};
 use fanfold_store::valkey::Feed;
 
+use crate::harness::dice::fresh;
 use crate::harness::valkeys::{Cluster, Node};
 use crate::harness::world::{Message, World};
 
@@ -137,7 +138,7 @@ async fn everything_works_on_a_cluster_while_slots_move_and_a_primary_dies() {
     settle(&world, &posts).await;
 
     // a primary dies, and its replica takes over
-    let key = world.timeline.feeds.valkey.keys().feed(Feed::home(world.id("cedar")));
+    let key = world.timeline.feeds.valkey.keys().feed(cedar(&world));
     let (primary, replica) = cluster.of_key(&key);
     cluster.kill(primary);
     let start = Instant::now();
@@ -160,7 +161,7 @@ async fn acknowledged_writes_that_a_fail_over_loses_are_not_missed() {
     let world = on(&cluster).await;
     let mut posts = people(&world).await;
     settle(&world, &posts).await;
-    let key = world.timeline.feeds.valkey.keys().feed(Feed::home(world.id("cedar")));
+    let key = world.timeline.feeds.valkey.keys().feed(cedar(&world));
     let (primary, replica) = cluster.of_key(&key);
     cluster.node(replica).signal("STOP");
     cluster.node(primary).cli(&["CLIENT", "KILL", "TYPE", "replica"]);
@@ -253,4 +254,34 @@ async fn connections_that_are_cut_mid_call_cost_nothing() {
         });
     });
     settle(&world, &posts).await;
+}
+
+/// What it loads is from before the last posts, and looks as live as ever.
+#[tokio::test]
+async fn a_server_that_restarts_from_an_old_snapshot_is_not_believed() {
+    let folder = std::env::temp_dir().join(format!("fanfold-snapshot-{:x}", fresh()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let options = ["--dir", folder.to_str().expect("a path")];
+    let node = Node::start(&options);
+    let world = World::with(&[("REDIS_URL", &node.url())]).await;
+    let mut posts = people(&world).await;
+    settle(&world, &posts).await;
+    assert_eq!(node.cli(&["SAVE"]).trim(), "OK");
+    world.advance(1);
+    posts.insert(0, world.publish("ash", "after the snapshot").await);
+    drain(&world).await;
+    assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Cache));
+    let (port, key) = (node.port, world.timeline.feeds.valkey.keys().feed(cedar(&world)));
+    drop(node);
+    let node = Node::start_at(port, &options);
+    let held = node.cli(&["ZCARD", &key]);
+    assert_eq!(held.trim(), (posts.len() - 1 + 2).to_string(), "the snapshot is loaded");
+    assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Rebuild));
+    settle(&world, &posts).await;
+    drop(node);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+fn cedar(world: &World) -> Feed {
+    Feed::home(world.id("cedar"))
 }

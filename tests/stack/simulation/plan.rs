@@ -64,6 +64,13 @@ pub enum Action {
     Kill {
         nth: usize,
     },
+    /// A worker makes so many calls, alone, and then stands still until the end.
+    Pause {
+        nth: usize,
+        calls: usize,
+    },
+    /// Everyone else gets done with what there is.
+    Rush,
     /// Single calls of whoever is at work, in any order.
     Steps {
         count: usize,
@@ -134,7 +141,9 @@ fn action(dice: &mut Dice, people: &[Who], throw: u64, calm: bool) -> Action {
         33..39 => Action::Unfollow { who, whom: other },
         39..42 => Action::Delete { nth },
         42..56 => Action::Read { who, author: dice.one_in(5), limit: 1 + dice.below(4) as usize },
-        56..84 => Action::Arrive { nth, again: dice.one_in(6), hurry: dice.one_in(4) },
+        56..75 => Action::Arrive { nth, again: dice.one_in(6), hurry: dice.one_in(4) },
+        75..81 => Action::Pause { nth, calls: dice.below(7) as usize },
+        81..84 => Action::Rush,
         84..87 => Action::Kill { nth },
         87..90 => Action::Wait { ms: 1 + dice.below(200) },
         90 => Action::Sweep,
@@ -172,6 +181,10 @@ impl fmt::Display for Action {
                 )
             }
             Action::Kill { nth } => write!(f, "worker {nth} dies"),
+            Action::Pause { nth, calls } => {
+                write!(f, "worker {nth} makes {calls} calls and stands still")
+            }
+            Action::Rush => f.write_str("everyone else gets done"),
             Action::Steps { count } => write!(f, "{count} calls"),
             Action::Wait { ms } => write!(f, "{ms} ms pass"),
             Action::Hours => f.write_str("hours pass, and all who are at work die"),

@@ -96,6 +96,8 @@ pub struct Play {
     last: usize,
     /// Who goes first, where ranks decide.
     ranks: HashMap<usize, u64>,
+    /// Who stands still.
+    paused: BTreeSet<usize>,
 }
 
 type Checked = Result<(), String>;
@@ -120,6 +122,7 @@ impl Play {
             counts: Counts::default(),
             last: 0,
             ranks: HashMap::new(),
+            paused: BTreeSet::new(),
         }
     }
 
@@ -142,7 +145,8 @@ impl Play {
             self.act(action).await?;
             self.settle()?;
         }
-        self.apps.steps.say("no more faults; all comes to rest".to_owned());
+        self.apps.steps.say("no more faults, nobody stands still; all comes to rest".to_owned());
+        self.paused.clear();
         self.apps.cloud.lock().faults = Faults::default();
         self.apps.valkey.set_faults(Faults::default());
         self.rest().await?;
@@ -159,6 +163,8 @@ impl Play {
             Action::Read { who, author, limit } => self.walk(who, author, limit),
             Action::Arrive { nth, again, hurry } => self.arrive(nth, again, hurry),
             Action::Kill { nth } => self.kill(nth),
+            Action::Pause { nth, calls } => self.pause(nth, calls)?,
+            Action::Rush => self.rush()?,
             Action::Steps { count } => {
                 for _ in 0..count {
                     self.one_call()?;
@@ -319,12 +325,49 @@ impl Play {
     /// One call is made, of whoever's turn it is.
     fn one_call(&mut self) -> Checked {
         let waiting = self.apps.steps.waiting();
-        if !waiting.is_empty() {
-            let nth = self.choose(&waiting);
+        let places: Vec<usize> =
+            (0..waiting.len()).filter(|at| !self.paused.contains(&waiting[*at])).collect();
+        if !places.is_empty() {
+            let tasks: Vec<usize> = places.iter().map(|at| waiting[*at]).collect();
+            let nth = places[self.choose(&tasks)];
             self.apps.steps.grant(nth);
             self.counts.calls += 1;
         }
         self.settle()
+    }
+
+    fn pause(&mut self, nth: usize, calls: usize) -> Checked {
+        if self.tasks.is_empty() {
+            return Ok(());
+        }
+        let number = self.tasks[nth % self.tasks.len()].number;
+        for _ in 0..calls {
+            let waiting = self.apps.steps.waiting();
+            let Some(at) = waiting.iter().position(|task| *task == number) else { break };
+            self.apps.steps.grant(at);
+            self.counts.calls += 1;
+            self.settle()?;
+        }
+        self.paused.insert(number);
+        Ok(())
+    }
+
+    /// Those who do not stand still get done, and so does what they send.
+    fn rush(&mut self) -> Checked {
+        for _ in 0..300 {
+            let waiting = self.apps.steps.waiting();
+            let free = self.mail.iter().filter(|mail| mail.handler.is_none()).count();
+            if waiting.iter().any(|task| !self.paused.contains(task)) {
+                self.one_call()?;
+            } else if free > 0 {
+                let nth = self.dice.below(free as u64) as usize;
+                self.arrive(nth, false, false);
+                self.settle()?;
+            } else {
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     /// Which of the calls is made next. Chance alone hardly ever lets one worker do all of its work
