@@ -9,7 +9,7 @@ use fanfold_store::feeds::{Source, Span};
 use fanfold_store::valkey::Feed;
 
 use crate::harness::dice::fresh;
-use crate::harness::valkeys::{Cluster, Node};
+use crate::harness::valkeys::{Cluster, Node, free_port};
 use crate::harness::world::{Message, World};
 
 const PEOPLE: [&str; 6] = ["ash", "birch", "cedar", "dogwood", "elm", "fir"];
@@ -254,6 +254,29 @@ async fn connections_that_are_cut_mid_call_cost_nothing() {
         });
     });
     settle(&world, &posts).await;
+}
+
+#[tokio::test]
+async fn the_url_chooses_node_or_cluster_user_and_password() {
+    let bus = free_port().to_string();
+    let cluster = ["--cluster-enabled", "yes", "--cluster-port", bus.as_str()];
+    for (scheme, options) in [("redis", &[][..]), ("redis-cluster", &cluster[..])] {
+        let node = Node::start(options);
+        if scheme == "redis-cluster" {
+            node.cli(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+            node.wait_for("cluster_state:ok", &["CLUSTER", "INFO"]);
+        }
+        node.cli(&["ACL", "SETUSER", "feeds", "on", ">p@ss", "~*", "&*", "+@all"]);
+        node.cli(&["CONFIG", "SET", "requirepass", "another"]);
+        let url = |login: &str| format!("{scheme}://{login}@127.0.0.1:{}", node.port);
+        let world = World::with(&[("REDIS_URL", &url("feeds:p%40ss"))]).await;
+        let posts = people(&world).await;
+        settle(&world, &posts).await;
+        let config = world.config_but("REDIS_URL", &url("feeds:wrong"));
+        let stranger = fanfold_timeline::App::new(&world.sdk, &config).expect("an app");
+        let page = stranger.feeds.page(cedar(&world), Span::ALL, 9, world.now()).await;
+        assert_eq!(page.expect("a page").source, Source::Pull, "{scheme} with a wrong password");
+    }
 }
 
 /// What it loads is from before the last posts, and looks as live as ever.

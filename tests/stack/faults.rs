@@ -169,20 +169,20 @@ struct Disturbed {
 
 impl Disturbed {
     async fn once(&mut self, posts: &Mutex<BTreeMap<String, bool>>) {
-        let fault = match self.dice.below(9) {
-            0 | 1 => {
+        let fault = match self.dice.below(16) {
+            0 => {
                 kill_functions();
                 "functions killed"
             }
-            2 => valkey(&["FLUSHALL"], "all data lost").await,
-            3 => valkey(&["SCRIPT", "FLUSH"], "scripts lost").await,
-            4 => valkey(&["CLIENT", "KILL", "TYPE", "normal"], "connections cut").await,
-            5 => valkey(&["CLIENT", "PAUSE", "1500", "ALL"], "Valkey hangs").await,
-            6 => {
+            1 | 2 => valkey(&["FLUSHALL"], "all data lost").await,
+            3 | 4 => valkey(&["SCRIPT", "FLUSH"], "scripts lost").await,
+            5 | 6 => valkey(&["CLIENT", "KILL", "TYPE", "normal"], "connections cut").await,
+            7 => valkey(&["CLIENT", "PAUSE", "1500", "ALL"], "Valkey hangs").await,
+            8 | 9 => {
                 self.restart_valkey().await;
                 "Valkey restarted"
             }
-            7 => {
+            10 | 11 => {
                 deliveries(false).await;
                 tokio::time::sleep(Duration::from_millis(1_500)).await;
                 deliveries(true).await;

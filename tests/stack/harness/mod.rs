@@ -34,15 +34,15 @@ pub async fn aws(target: &str, json_version: &str, body: &Value) -> Value {
     answer.json().await.unwrap_or_default()
 }
 
-/// Waits until something holds; says what it was if it does not within two minutes: three tries of a queue
-/// take one.
+/// Waits until something holds; says what it was if it does not within three minutes: half of a queue's tries
+/// take more than one.
 pub async fn eventually<T>(what: &str, check: impl AsyncFn() -> Option<T>) -> T {
     let start = std::time::Instant::now();
     loop {
         if let Some(found) = check().await {
             return found;
         }
-        assert!(start.elapsed().as_secs() < 120, "in vain: {what}");
+        assert!(start.elapsed().as_secs() < 180, "in vain: {what}");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
 }

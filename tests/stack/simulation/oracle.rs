@@ -16,7 +16,7 @@ pub struct Truth {
     pub follows: BTreeSet<(UserId, UserId)>,
 }
 
-fn text<'a>(value: &'a Value) -> &'a str {
+fn text(value: &Value) -> &str {
     value["S"].as_str().unwrap_or_default()
 }
 

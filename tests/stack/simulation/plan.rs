@@ -29,6 +29,9 @@ pub enum Order {
     Ranks,
 }
 
+/// Whoever began last.
+pub const NEWEST: usize = usize::MAX;
+
 pub type Who = &'static str;
 
 #[derive(Debug, Clone)]
@@ -114,7 +117,17 @@ impl Plan {
             while left_out.iter().any(|left_out| kind(*left_out) == kind(throw)) {
                 throw = dice.below(100);
             }
-            actions.push(action(&mut dice, people, throw, calm));
+            let action = action(&mut dice, people, throw, calm);
+            // who just began may stop in the middle of it
+            let begun = match action {
+                Action::Publish { .. } | Action::Arrive { .. } => dice.one_in(4),
+                Action::Read { .. } | Action::Follow { .. } => dice.one_in(5),
+                _ => false,
+            };
+            actions.push(action);
+            if begun {
+                actions.push(Action::Pause { nth: NEWEST, calls: 1 + dice.below(5) as usize });
+            }
             if dice.one_in(2) {
                 actions.push(Action::Steps { count: 1 + dice.below(pace) as usize });
             }
@@ -141,10 +154,10 @@ fn action(dice: &mut Dice, people: &[Who], throw: u64, calm: bool) -> Action {
         33..39 => Action::Unfollow { who, whom: other },
         39..42 => Action::Delete { nth },
         42..56 => Action::Read { who, author: dice.one_in(5), limit: 1 + dice.below(4) as usize },
-        56..75 => Action::Arrive { nth, again: dice.one_in(6), hurry: dice.one_in(4) },
-        75..81 => Action::Pause { nth, calls: dice.below(7) as usize },
-        81..84 => Action::Rush,
-        84..87 => Action::Kill { nth },
+        56..73 => Action::Arrive { nth, again: dice.one_in(6), hurry: dice.one_in(4) },
+        73..78 => Action::Pause { nth, calls: dice.below(7) as usize },
+        78..85 => Action::Rush,
+        85..87 => Action::Kill { nth },
         87..90 => Action::Wait { ms: 1 + dice.below(200) },
         90 => Action::Sweep,
         91 => Action::Audit,
@@ -181,6 +194,9 @@ impl fmt::Display for Action {
                 )
             }
             Action::Kill { nth } => write!(f, "worker {nth} dies"),
+            Action::Pause { nth: NEWEST, calls } => {
+                write!(f, "it makes {calls} calls and stands still")
+            }
             Action::Pause { nth, calls } => {
                 write!(f, "worker {nth} makes {calls} calls and stands still")
             }

@@ -18,7 +18,7 @@ use futures::future::LocalBoxFuture;
 use super::apps::{Apps, PEOPLE, id, identity, name};
 use super::cloud::Faults;
 use super::oracle::{self, Truth};
-use super::plan::{Action, Order, Plan, Who};
+use super::plan::{Action, NEWEST, Order, Plan, Who};
 use super::tasks::{Task, settle};
 use crate::harness::dice::Dice;
 
@@ -337,10 +337,9 @@ impl Play {
     }
 
     fn pause(&mut self, nth: usize, calls: usize) -> Checked {
-        if self.tasks.is_empty() {
-            return Ok(());
-        }
-        let number = self.tasks[nth % self.tasks.len()].number;
+        let Some(newest) = self.tasks.len().checked_sub(1) else { return Ok(()) };
+        let nth = if nth == NEWEST { newest } else { nth % self.tasks.len() };
+        let number = self.tasks[nth].number;
         for _ in 0..calls {
             let waiting = self.apps.steps.waiting();
             let Some(at) = waiting.iter().position(|task| *task == number) else { break };

@@ -70,8 +70,9 @@ impl Deployed {
         let engine = engine::find(&place::local())?;
         let start = Start {
             quiet: false,
-            // messages that fail come back soon, so the tests need not wait for minutes
-            parameters: vec![("QueueVisibility", "20".into()), ("QueueTries", "3".into())],
+            // messages that fail come back soon, so the tests need not wait for minutes; the fault
+            // run kills functions more often than anybody else does
+            parameters: vec![("QueueVisibility", "20".into()), ("QueueTries", "6".into())],
             containers: engine.as_ref().ok().map(|engine| engine.bridge),
             ..Start::default()
         };

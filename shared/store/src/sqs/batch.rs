@@ -1,8 +1,8 @@
 //! Runs a handler over the records of a batch. Each record succeeds or fails alone: what fails is
 //! returned to its queue and comes again.
 //!
-//! SQS counts how often a message came. Before it would give a message up, the runner does what
-//! SQS cannot: a body that cannot be read goes to the dead-letter queue with its reason, and a
+//! SQS counts how often a message came. Well before it would give a message up, after half of its
+//! tries, the runner does what SQS cannot: a body that cannot be read goes to the dead-letter queue with its reason, and a
 //! message that failed because a store was away starts anew at the end of its queue. So an outage
 //! of hours leaves no dead letters, and heals by itself.
 

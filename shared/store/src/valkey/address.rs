@@ -16,7 +16,7 @@ const TAKES: &str = "redis:// or rediss:// with a host, or redis-cluster:// or r
 /// Where Valkey is. Its text is not for logs: there may be a password in it.
 #[derive(Clone)]
 pub enum Address {
-    Node(ConnectionInfo),
+    Node(Box<ConnectionInfo>),
     Cluster(Vec<ConnectionInfo>),
 }
 
@@ -24,7 +24,7 @@ impl Address {
     pub fn parse(url: &str) -> Result<Self, ConfigError> {
         let (scheme, rest) = url.split_once("://").ok_or_else(|| bad(url))?;
         let cluster = match scheme {
-            "redis" | "rediss" => return Ok(Self::Node(info(url, url)?)),
+            "redis" | "rediss" => return Ok(Self::Node(Box::new(info(url, url)?))),
             "redis-cluster" => "redis",
             "rediss-cluster" => "rediss",
             _ => return Err(bad(url)),

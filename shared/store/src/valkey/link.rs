@@ -28,8 +28,8 @@ pub trait Answers: Send + Sync {
 pub struct Link(Arc<Way>);
 
 enum Way {
-    Node(Client, Mutex<Option<ConnectionManager>>),
-    Cluster(ClusterClient, Mutex<Option<ClusterConnection>>),
+    Node(Box<Client>, Mutex<Option<ConnectionManager>>),
+    Cluster(Box<ClusterClient>, Mutex<Option<ClusterConnection>>),
     Given(Arc<dyn Answers>),
 }
 
@@ -38,7 +38,7 @@ impl Link {
     /// DynamoDB, while Valkey is away.
     pub fn to(address: Address) -> RedisResult<Self> {
         Ok(Self(Arc::new(match address {
-            Address::Node(node) => Way::Node(Client::open(node)?, Mutex::default()),
+            Address::Node(node) => Way::Node(Box::new(Client::open(*node)?), Mutex::default()),
             Address::Cluster(nodes) => {
                 let client = ClusterClient::builder(nodes)
                     .connection_timeout(CONNECT_WITHIN)
@@ -48,7 +48,7 @@ impl Link {
                     .min_retry_wait(20)
                     .max_retry_wait(500)
                     .build()?;
-                Way::Cluster(client, Mutex::default())
+                Way::Cluster(Box::new(client), Mutex::default())
             }
         })))
     }
