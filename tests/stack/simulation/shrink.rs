@@ -10,6 +10,7 @@ use super::cloud::Cloud;
 use super::plan::Plan;
 use super::play::{Counts, Play, Wrong};
 use super::server::Server;
+use super::tasks;
 
 /// What a thread plays histories with.
 pub struct Theatre {
@@ -22,11 +23,7 @@ pub struct Theatre {
 impl Theatre {
     pub fn new() -> Self {
         let server = Server::start();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .expect("a runtime");
+        let runtime = tasks::runtime();
         let apps = Apps::new(&server);
         apps.steps.set_free(true);
         runtime.block_on(async {

@@ -1,18 +1,18 @@
 //! Everyone returns at once, to a Valkey that has lost everything.
 
+use std::rc::Rc;
+use std::time::Duration;
+
+use fanfold_core::Relation;
 use fanfold_core::limits::CONCURRENCY;
 use fanfold_store::dynamo::users::ProfilePut;
 use fanfold_store::feeds::Span;
 use fanfold_store::http::UserRef;
 use fanfold_store::valkey::Feed;
-use std::rc::Rc;
-use std::time::Duration;
-
-use fanfold_core::Relation;
 
 use super::apps::{Apps, id, identity};
 use super::server::Server;
-use super::tasks::{Task, settle};
+use super::tasks::{Task, runtime, settle};
 use crate::harness::dice::Dice;
 
 const READERS: usize = 60;
@@ -23,12 +23,7 @@ const AUTHORS: usize = 20;
 #[test]
 fn a_stampede_asks_for_each_authors_posts_a_few_times() {
     let server = Server::start();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime");
-    runtime.block_on(async {
+    runtime().block_on(async {
         let apps = Rc::new(Apps::new(&server));
         let (readers, authors) = (names("reader", READERS), names("author", AUTHORS));
         fill(&apps, &readers, &authors).await;

@@ -29,6 +29,12 @@ impl<T> Task<T> {
     }
 }
 
+/// A runtime whose time stands still until the simulation moves it.
+pub fn runtime() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_time().start_paused(true).build().expect("a runtime")
+}
+
 /// Lets everyone go on who can, until all wait for leave, for time, or are done. Gives those who
 /// are done.
 pub fn settle<T>(tasks: &mut Vec<Task<T>>, steps: &Steps) -> Vec<(usize, T)> {
