@@ -112,6 +112,9 @@ impl Plan {
         // each history leaves some kinds of action out, so that others come close together
         let left_out: Vec<u64> = (0..dice.below(5)).map(|_| dice.below(100)).collect();
         let mut actions = Vec::new();
+        if !dice.one_in(3) {
+            actions.extend(ordinary_day(&mut dice, people));
+        }
         for _ in 0..count {
             let mut throw = dice.below(100);
             while left_out.iter().any(|left_out| kind(*left_out) == kind(throw)) {
@@ -136,6 +139,24 @@ impl Plan {
     }
 }
 
+/// Most follow most, feeds are live, and Valkey has been up for a while.
+fn ordinary_day(dice: &mut Dice, people: &[Who]) -> Vec<Action> {
+    let mut actions = Vec::new();
+    for who in people {
+        for whom in people.iter().filter(|whom| *whom != who) {
+            if !dice.one_in(3) {
+                actions.push(Action::Follow { who, whom });
+            }
+        }
+    }
+    actions.push(Action::Rush);
+    for who in people {
+        actions.extend([true, false].map(|author| Action::Read { who, author, limit: 3 }));
+    }
+    actions.extend([Action::Rush, Action::Wait { ms: 5_000 }]);
+    actions
+}
+
 /// Throws of the same kind lead to actions of the same kind, more or less.
 fn kind(throw: u64) -> u64 {
     throw / 7
@@ -158,7 +179,7 @@ fn action(dice: &mut Dice, people: &[Who], throw: u64, calm: bool) -> Action {
         73..78 => Action::Pause { nth, calls: dice.below(7) as usize },
         78..85 => Action::Rush,
         85..87 => Action::Kill { nth },
-        87..90 => Action::Wait { ms: 1 + dice.below(200) },
+        87..90 => Action::Wait { ms: 1 + dice.below(*dice.clone().pick(&[3, 200, 3_000])) },
         90 => Action::Sweep,
         91 => Action::Audit,
         92 if !calm => Action::Hours,

@@ -22,6 +22,9 @@ use super::plan::{Action, NEWEST, Order, Plan, Who};
 use super::tasks::{Task, settle};
 use crate::harness::dice::Dice;
 
+/// A function is ended after this long.
+const FUNCTION_LIVES_MS: u64 = 10_000;
+
 /// A history that went wrong: how, and what happened.
 #[derive(Debug)]
 pub struct Wrong {
@@ -98,6 +101,8 @@ pub struct Play {
     ranks: HashMap<usize, u64>,
     /// Who stands still.
     paused: BTreeSet<usize>,
+    /// When they began.
+    born: HashMap<usize, u64>,
 }
 
 type Checked = Result<(), String>;
@@ -123,6 +128,7 @@ impl Play {
             last: 0,
             ranks: HashMap::new(),
             paused: BTreeSet::new(),
+            born: HashMap::new(),
         }
     }
 
@@ -197,6 +203,7 @@ impl Play {
         self.next += 1;
         self.apps.steps.say(format!("    #{number} {said}"));
         self.subjects.insert(number, subject);
+        self.born.insert(number, self.now_ms);
         self.tasks.push(Task::new(number, said.to_owned(), future));
         number
     }
@@ -308,6 +315,15 @@ impl Play {
 
     async fn wait(&mut self, ms: u64) -> Checked {
         self.now_ms += ms;
+        let now_ms = self.now_ms;
+        let old = |born: &u64| now_ms > born + FUNCTION_LIVES_MS;
+        while let Some(at) =
+            self.tasks.iter().position(|task| self.born.get(&task.number).is_some_and(old))
+        {
+            let task = self.tasks.remove(at);
+            self.apps.steps.say(format!("    #{} has no time left", task.number));
+            self.gone(task.number);
+        }
         tokio::time::advance(Duration::from_millis(ms)).await;
         self.settle()
     }
