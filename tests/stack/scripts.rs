@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use fanfold_core::limits::trim_to;
 use fanfold_core::{Change, PostId, Relation, Slice, UserId};
 use fanfold_store::config::FeedSettings;
-use fanfold_store::valkey::{Address, Begun, Chosen, Feed, Looked, Pushed, Read, Related, Valkey};
+use fanfold_store::valkey::{Address, Begun, Chosen, Feed, Pushed, Read, Related, Valkey};
 
 use crate::harness::dice::{Dice, fresh};
 use crate::harness::setting;
@@ -176,15 +176,15 @@ async fn one_history(seed: u64) {
                 let change = Change { relation, at_ms: now - dice.below(4) };
                 let backfill = (relation == Relation::Following && !dice.one_in(6))
                     .then(|| some_slice(&mut dice, &[author], now));
-                let mut looked = valkey.look(key).await.expect("look");
-                assert_eq!(looked.live, model.live.contains_key(&key), "{history:#?}");
+                let mut memory = valkey.memory(user).await.expect("a memory");
+                assert_eq!(memory.is_empty(), model.memory.is_none(), "{history:#?}");
                 if dice.one_in(6) {
-                    looked = Looked { memory: "another".to_owned(), ..looked };
+                    memory = "another".to_owned();
                 }
-                let related = valkey.relate(user, author, change, backfill.clone(), &looked).await;
+                let related = valkey.relate(user, author, change, backfill.clone(), &memory).await;
                 let related = related.expect("relate");
                 history.push(format!("{user} {change:?} {author} {backfill:?}: {related:?}"));
-                let same = looked.memory != "another";
+                let same = memory != "another";
                 let expected = relate(&mut model, key, author, change, backfill.as_ref(), same);
                 match (related, expected) {
                     (Related::Done(_), Related::Done(_)) => {}
@@ -309,9 +309,6 @@ fn relate(
         return Related::NotLive;
     }
     let is_live = model.live.contains_key(&key);
-    if is_live && change.relation == Relation::Following && backfill.is_none() {
-        return Related::Again;
-    }
     let known = model.relations.get(&(key.user, author)).copied();
     if known.is_some_and(|known| known != change && !change.wins_over(known)) {
         return Related::Stale;
@@ -325,10 +322,9 @@ fn relate(
         feed.posts.retain(|post| post.author() != author);
         return Related::Done(0);
     }
-    if let Some(backfill) = backfill {
-        feed.posts.extend(&backfill.posts);
-        feed.ever.extend(&backfill.posts);
-        feed.told_ms = feed.told_ms.max(backfill.floor_ms());
-    }
+    let Some(backfill) = backfill else { return Related::Recorded };
+    feed.posts.extend(&backfill.posts);
+    feed.ever.extend(&backfill.posts);
+    feed.told_ms = feed.told_ms.max(backfill.floor_ms());
     Related::Done(0)
 }

@@ -8,7 +8,7 @@ use fanfold_core::{Change, PostId, Relation};
 use fanfold_store::aws::SdkConfig;
 use fanfold_store::dynamo::{GraphStore, PostStore, look_again};
 use fanfold_store::feeds::{Feeds, Reading};
-use fanfold_store::valkey::{Feed, Related, Valkey};
+use fanfold_store::valkey::{Related, Valkey};
 use fanfold_store::{Config, StoreError};
 
 #[derive(Clone)]
@@ -26,26 +26,25 @@ impl App {
 
 /// Applies the relation as it is now, whatever the event says it became.
 ///
-/// Valkey is looked at first: if it loses its data after that, it may have forgotten a later
-/// change than the one that is read here, and says so.
+/// Valkey names its memory first: if it loses its data after that, it may have forgotten a later
+/// change than the one that is read here, and says so. And a follow is recorded before the author's
+/// posts are read: whatever is pushed later lands, whatever was pushed earlier is among them.
 pub async fn bring_in_line(
     app: &App,
     event: &RelationChanged,
     now_ms: u64,
 ) -> Result<Related, StoreError> {
-    let (follower, author) = (event.follower, event.author);
+    let (follower, author, valkey) = (event.follower, event.author, &app.feeds.valkey);
     for _ in 0..LOOKS_MAX {
-        let looked = app.feeds.valkey.look(Feed::home(follower)).await?;
+        let memory = valkey.memory(follower).await?;
         let change = change_of_now(app, event, now_ms).await?;
-        let backfill = match change.relation {
-            // a feed that is not live needs none; the script sees whether it still is not
-            Relation::Following if looked.live => {
-                let (keep, reading) = (app.feeds.valkey.keep(), Reading::new(now_ms));
-                Some(app.feeds.author_slice(author, PostId::MAX, keep, &reading).await?)
-            }
-            _ => None,
-        };
-        let related = app.feeds.valkey.relate(follower, author, change, backfill, &looked).await?;
+        let mut related = valkey.relate(follower, author, change, None, &memory).await?;
+        if related == Related::Recorded {
+            let reading = Reading::new(now_ms);
+            let posts =
+                app.feeds.author_slice(author, PostId::MAX, valkey.keep(), &reading).await?;
+            related = valkey.relate(follower, author, change, Some(posts), &memory).await?;
+        }
         if related != Related::Again {
             tracing::info!(%follower, %author, ?change, ?related, "relation applied");
             return Ok(related);

@@ -72,8 +72,8 @@ pub const RELATION_TOMBSTONE_KEPT_S: u64 = 2 * 24 * 3600;
 pub const POST_TOMBSTONE_KEPT_S: u64 = 30 * 24 * 3600;
 pub const IDEMPOTENCY_KEPT_S: u64 = 24 * 3600;
 /// An event goes out before its commit. What is not committed after this long never will be: a
-/// writer lives 10 s at the most. The queues' tries must go on for longer than this (`QueueTries`
-/// and `QueueVisibility` of the template), or the event of a lost race ends as a dead letter.
+/// writer lives 10 s at the most. Until then the event goes back to its queue, and starts anew there
+/// when its tries are used up.
 pub const COMMIT_GRACE_MS: u64 = 30_000;
 /// Looks at a commit that is on its way, 20 to 320 ms apart, before the event goes back.
 pub const LOOKS_MAX: u32 = 5;

@@ -112,6 +112,9 @@ impl Plan {
         // each history leaves some kinds of action out, so that others come close together
         let left_out: Vec<u64> = (0..dice.below(5)).map(|_| dice.below(100)).collect();
         let mut actions = Vec::new();
+        if dice.one_in(2) {
+            actions.extend(a_past(&mut dice, people));
+        }
         if !dice.one_in(3) {
             actions.extend(ordinary_day(&mut dice, people));
         }
@@ -137,6 +140,14 @@ impl Plan {
         }
         Self { seed, cloud_fault_in, valkey_fault_in, order, actions }
     }
+}
+
+/// Somebody has more posts than a feed holds.
+fn a_past(dice: &mut Dice, people: &[Who]) -> Vec<Action> {
+    let who = *dice.pick(people);
+    let post = [Action::Publish { who, key: None }, Action::Wait { ms: dice.below(3) }];
+    let posts = (0..6 + dice.below(4)).flat_map(|_| post.clone());
+    posts.chain([Action::Rush]).collect()
 }
 
 /// Most follow most, feeds are live, and Valkey has been up for a while.

@@ -184,7 +184,7 @@ fn names() -> HashMap<String, &'static str> {
     }
     let shared = include_str!("../../../shared/store/src/valkey/lua/_feed.lua");
     let mut names = HashMap::new();
-    for (name, text) in hashes!("push", "begin", "commit", "relate", "read", "look", "expire") {
+    for (name, text) in hashes!("push", "begin", "commit", "relate", "read", "expire") {
         for text in [format!("{shared}\n{text}"), text.to_owned()] {
             names.insert(redis::Script::new(&text).get_hash().to_owned(), name);
         }

@@ -18,7 +18,7 @@ use crate::error::StoreError;
 pub use address::Address;
 pub use keys::{Feed, FeedKind, Keys};
 pub use link::{Answers, Link};
-pub use read::{Looked, Read};
+pub use read::Read;
 pub use rebuild::Begun;
 pub use relate::{Backfill, Related};
 pub use write::{Chosen, Forgotten, Pushed};

@@ -1,4 +1,4 @@
-use fanfold_core::{PostId, Slice, order};
+use fanfold_core::{PostId, Slice, UserId, order};
 use redis::{FromRedisValue, Value};
 
 use super::{Feed, Valkey, failed, scripts};
@@ -11,14 +11,6 @@ pub enum Read {
     Unknown,
     /// Complete down to the slice's bound.
     Known(Slice),
-}
-
-/// What the server has for a reader: since when it remembers their bucket (nothing if it
-/// does not), and whether their feed is live.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Looked {
-    pub memory: String,
-    pub live: bool,
 }
 
 impl Read {
@@ -82,17 +74,14 @@ impl Valkey {
         Ok(Read::Known(Slice::above_floor(posts, count, floor.unsigned_abs())))
     }
 
-    /// What there is before a relation is read and applied.
-    pub async fn look(&self, feed: Feed) -> Result<Looked, StoreError> {
-        let bucket = self.keys.bucket(feed.user);
-        let (memory, live) = scripts::LOOK
-            .key(self.keys.live(bucket))
-            .key(self.keys.memory(bucket))
-            .arg(feed.member())
-            .invoke_async(&mut self.link.clone())
+    /// Since when the server remembers a user's bucket; nothing, if it does not.
+    pub async fn memory(&self, user: UserId) -> Result<String, StoreError> {
+        let memory: Option<String> = redis::cmd("GET")
+            .arg(self.keys.memory(self.keys.bucket(user)))
+            .query_async(&mut self.link.clone())
             .await
-            .map_err(failed("looking whether a feed is live"))?;
-        Ok(Looked { memory, live })
+            .map_err(failed("asking what Valkey remembers"))?;
+        Ok(memory.unwrap_or_default())
     }
 }
 

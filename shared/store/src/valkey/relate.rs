@@ -1,19 +1,20 @@
 use fanfold_core::limits::REL_KEPT_MS;
 use fanfold_core::{Change, Slice, UserId, order};
 
-use super::{Feed, Looked, Valkey, failed, scripts};
+use super::{Feed, Valkey, failed, scripts};
 use crate::error::StoreError;
 
 /// What became of a change of relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Related {
-    /// The server remembers less than when it was looked at, or the feed came to live since: the
-    /// relation must be read again.
+    /// The server remembers less than before the relation was read: it must be read again.
     Again,
     /// A later change is known already.
     Stale,
     /// The feed is not live.
     NotLive,
+    /// Pushes land from now on; a backfill that is read from now on is wanted.
+    Recorded,
     /// Recorded, and this many entries were removed, or offered to the feed.
     Done(u64),
 }
@@ -23,21 +24,22 @@ pub type Backfill = Slice;
 
 impl Valkey {
     /// Records a change of `reader`'s relation to `author`, and removes or backfills entries.
-    /// `looked` is what [`Valkey::look`] said before the relation was read.
+    /// `memory` is what [`Valkey::memory`] said before the relation was read. A follow is recorded
+    /// first, without a backfill, and called for again with one.
     pub async fn relate(
         &self,
         reader: UserId,
         author: UserId,
         change: Change,
         backfill: Option<Backfill>,
-        looked: &Looked,
+        memory: &str,
     ) -> Result<Related, StoreError> {
         let (bucket, feed) = (self.keys.bucket(reader), Feed::home(reader));
         let mut script = scripts::RELATE.prepare_invoke();
         script.key(self.keys.live(bucket)).key(self.keys.memory(bucket));
         script.key(self.keys.feed(feed)).key(self.keys.rel(bucket, author));
         script.arg(feed.member()).arg(reader.to_string()).arg(change.score()).arg(REL_KEPT_MS);
-        script.arg(self.cap).arg(self.keep()).arg(&looked.memory);
+        script.arg(self.cap).arg(self.keep()).arg(memory);
         script.arg(&order::author_suffix(author)[..]);
         match &backfill {
             Some(backfill) => script.arg(order::score(backfill.floor_ms())),
@@ -54,6 +56,7 @@ impl Valkey {
             "again" => Related::Again,
             "stale" => Related::Stale,
             "absent" => Related::NotLive,
+            "recorded" => Related::Recorded,
             _ => Related::Done(count),
         })
     }

@@ -25,5 +25,4 @@ script!(BEGIN, "begin.lua");
 script!(COMMIT, "commit.lua");
 script!(RELATE, "relate.lua");
 script!(READ, "read.lua");
-script!(plain LOOK, "look.lua");
 script!(plain EXPIRE, "expire.lua");

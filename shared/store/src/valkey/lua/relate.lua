@@ -1,14 +1,19 @@
 -- Records a change of a reader's relation to an author and brings the reader's feed in line,
 -- unless a later change is recorded already (on a tie the unfollow wins).
 --
+-- A follow takes two calls: one without a backfill, which records it, so that pushes land from then
+-- on, and one with what was read after that. Read before, it could miss a post whose push was still
+-- left out.
+--
 -- KEYS  1 live, 2 memory, 3 the reader's feed, 4 rel of the author
 -- ARGV  1 the feed's member in `live`, 2 the user, 3 time of the change in ms, negative for an
 --       unfollow, 4 how long rel is kept in ms, 5 cap, 6 keep, 7 the memory that the server had
 --       before the relation was read (or ''), 8 how members of this author end, 9 score down to
 --       which the backfill is complete ('': there is none), 10.. for each backfilled entry: score,
 --       member
--- Returns {'again' | 'stale' | 'absent' | 'done', entries removed or offered}; again: the server
---       remembers less than it did, or the feed came to live since, so all must be read again
+-- Returns {'again' | 'stale' | 'absent' | 'recorded' | 'done', entries removed or offered}; again:
+--       the server remembers less than it did, so the relation must be read again; recorded: the
+--       backfill is wanted
 local memory = redis.call('GET', KEYS[2]) or ''
 if memory ~= ARGV[7] then
   return { 'again', 0 }
@@ -17,10 +22,6 @@ if memory == '' then
   return { 'absent', 0 } -- all was lost: nothing is shown before it is rebuilt
 end
 local at = tonumber(ARGV[3])
-local live = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if live and at > 0 and ARGV[9] == '' then
-  return { 'again', 0 }
-end
 local kept = redis.call('ZSCORE', KEYS[4], ARGV[2])
 if kept then
   local known = tonumber(kept)
@@ -35,7 +36,7 @@ local old = math.abs(at) - tonumber(ARGV[4])
 if old > 0 then
   redis.call('ZREMRANGEBYSCORE', KEYS[4], string.format('%d', -old), string.format('%d', old))
 end
-if not live then
+if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then
   return { 'absent', 0 }
 end
 local count = 0
@@ -46,6 +47,9 @@ if at < 0 then
     end
   end
   return { 'done', count }
+end
+if ARGV[9] == '' then
+  return { 'recorded', 0 }
 end
 local floor = redis.call('ZSCORE', KEYS[3], 'F')
 for i = 10, #ARGV, 2 do
