@@ -94,6 +94,14 @@ impl Valkey {
         self.lock().replica.clear();
     }
 
+    /// What an earlier history left must not make a difference.
+    pub fn start_anew(&self) {
+        self.flush();
+        for text in texts() {
+            self.run::<()>(&[b"SCRIPT", b"LOAD", text.1.as_bytes()]);
+        }
+    }
+
     pub fn forget_scripts(&self) {
         self.run::<()>(&[b"SCRIPT", b"FLUSH"]);
     }
@@ -128,6 +136,16 @@ impl Valkey {
 
     fn query(&self, command: &Cmd) -> RedisResult<Value> {
         let mut state = self.lock();
+        let mut words = command.args_iter();
+        if matches!(words.next(), Some(redis::Arg::Simple(b"ZRANDMEMBER")))
+            && let Some(redis::Arg::Simple(key)) = words.next()
+        {
+            // the server's own dice have no seed
+            let mut all = redis::cmd("ZRANGE");
+            let all: Vec<Vec<u8>> = all.arg(key).arg(0).arg(-1).query(&mut state.connection)?;
+            let one = (!all.is_empty()).then(|| state.faults.dice.pick(&all).clone());
+            return Ok(Value::Array(one.into_iter().map(Value::BulkString).collect()));
+        }
         let struck = state.faults.strike();
         let lost = |_| Err((ErrorKind::Io, "the connection is cut").into());
         match struck.then(|| state.faults.dice.one_in(2)) {
@@ -176,6 +194,12 @@ fn describe(command: &Cmd) -> String {
 }
 
 fn names() -> HashMap<String, &'static str> {
+    let named = texts().into_iter();
+    named.map(|(name, text)| (redis::Script::new(&text).get_hash().to_owned(), name)).collect()
+}
+
+/// The scripts as they are sent, with what is put in front of most of them and without.
+fn texts() -> Vec<(&'static str, String)> {
     macro_rules! hashes {
         ($($name:literal),*) => {[$((
             $name,
@@ -183,11 +207,11 @@ fn names() -> HashMap<String, &'static str> {
         )),*]};
     }
     let shared = include_str!("../../../shared/store/src/valkey/lua/_feed.lua");
-    let mut names = HashMap::new();
+    let mut texts = Vec::new();
     for (name, text) in hashes!("push", "begin", "commit", "relate", "read", "expire") {
         for text in [format!("{shared}\n{text}"), text.to_owned()] {
-            names.insert(redis::Script::new(&text).get_hash().to_owned(), name);
+            texts.push((name, text));
         }
     }
-    names
+    texts
 }

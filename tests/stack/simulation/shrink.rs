@@ -40,7 +40,7 @@ impl Theatre {
     pub fn play(&self, plan: &Plan) -> Result<Counts, Wrong> {
         let apps = Rc::new(Apps::new(&self.server));
         *apps.cloud.lock() = self.start.clone();
-        apps.valkey.flush();
+        apps.valkey.start_anew();
         let steps = apps.steps.clone();
         let played = catch_unwind(AssertUnwindSafe(|| {
             self.runtime.block_on(Play::new(apps, plan.clone()).run())
