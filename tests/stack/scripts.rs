@@ -131,6 +131,7 @@ async fn one_history(seed: u64) {
                 forget(&mut connection, &valkey).await;
                 history.push("the server lost its memory".to_owned());
                 model.memory = None;
+                model.relations.clear();
             }
             0..16 => {
                 let time = now - dice.below(40).min(now);

@@ -6,11 +6,13 @@
 --   'P'        the pending floor of a feed that is being rebuilt
 --   'M<memory>' at -inf, so always first: the memory in which the feed was begun
 --
+-- A rel key has the memory in which it was written as a member, too ('M<memory>', at +inf).
+--
 -- memory:{b} says since when this server remembers bucket b without a gap: '<generation>:<ms>'.
 -- The generation is the start of the server's replication id, which changes when a replica is
 -- promoted, when a snapshot is loaded and when the bucket moves to another node: in each case
 -- writes that were acknowledged may be missing. Then, or when all is lost, the next rebuild begins
--- a new memory, and feeds of an older one are not shown any more.
+-- a new memory, and feeds and relations of an older one are not believed any more.
 
 -- This server's generation; false on a replica, which takes no writes and may be behind.
 local function generation()

@@ -20,8 +20,8 @@ if not memory or not redis.call('ZSCORE', KEYS[3], 'M' .. memory)
 end
 local left_out = {}
 for i = 5, #KEYS do
-  local changed = redis.call('ZSCORE', KEYS[i], ARGV[2])
-  left_out[i - 4] = changed and tonumber(changed) < 0
+  local rel = redis.call('ZMSCORE', KEYS[i], ARGV[2], 'M' .. memory)
+  left_out[i - 4] = rel[2] and rel[1] and tonumber(rel[1]) < 0
 end
 for i = 7, #ARGV, 3 do
   if not left_out[tonumber(ARGV[i + 2])] then

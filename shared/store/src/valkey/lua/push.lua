@@ -29,7 +29,9 @@ if redis.call('EXISTS', KEYS[3]) == 1 then
   for i = 1, feeds do
     users[i] = string.sub(ARGV[5 + i], 2)
   end
+  users[feeds + 1] = 'M' .. memory
   rel = redis.call('ZMSCORE', KEYS[3], unpack(users))
+  rel = rel[feeds + 1] and rel
 end
 local delivered, absent, unfollowed = 0, 0, 0
 for i = 1, feeds do

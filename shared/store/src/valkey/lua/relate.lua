@@ -22,6 +22,10 @@ if memory == '' then
   return { 'absent', 0 } -- all was lost: nothing is shown before it is rebuilt
 end
 local at = tonumber(ARGV[3])
+if not redis.call('ZSCORE', KEYS[4], 'M' .. memory) then
+  redis.call('DEL', KEYS[4]) -- of an older memory: a later change may be missing
+  redis.call('ZADD', KEYS[4], '+inf', 'M' .. memory)
+end
 local kept = redis.call('ZSCORE', KEYS[4], ARGV[2])
 if kept then
   local known = tonumber(kept)
