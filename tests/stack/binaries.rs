@@ -11,6 +11,8 @@ use crate::harness::setting;
 const FUNCTIONS: [&str; 9] =
     ["posts", "users", "timeline", "dispatch", "deliver", "graph", "rebuild", "audit", "sweep"];
 
+const QUEUES: [&str; 4] = ["POST_EVENTS", "CHUNKS", "GRAPH_EVENTS", "REBUILDS"];
+
 fn bootstrap(function: &str) -> PathBuf {
     PathBuf::from(setting("FANFOLD_BINARIES")).join(function).join("bootstrap")
 }
@@ -86,16 +88,26 @@ fn start(function: &str) -> Duration {
             ("USERS_TABLE", "users"),
             ("POSTS_TABLE", "posts"),
             ("GRAPH_TABLE", "graph"),
-            ("POST_EVENTS_QUEUE_URL", "http://127.0.0.1:1/events"),
-            ("CHUNKS_QUEUE_URL", "http://127.0.0.1:1/chunks"),
-            ("GRAPH_EVENTS_QUEUE_URL", "http://127.0.0.1:1/graph"),
         ])
+        .envs(QUEUES.iter().flat_map(|queue| {
+            ["QUEUE_URL", "DEAD_QUEUE_URL"]
+                .map(|kind| (format!("{queue}_{kind}"), "http://127.0.0.1:1/queue"))
+        }))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .expect("started");
-    let (mut stream, _) = runtime.accept().expect("a connection");
+    runtime.set_nonblocking(true).expect("a listener that can be asked");
+    let mut stream = loop {
+        match runtime.accept() {
+            Ok((stream, _)) => break stream,
+            Err(_) => assert!(start.elapsed().as_secs() < 20, "{function} never asks for work"),
+        }
+        assert!(child.try_wait().expect("a process").is_none(), "{function} ended at once");
+        std::hint::spin_loop();
+    };
+    stream.set_nonblocking(false).expect("a stream that waits");
     let mut request = [0; 1024];
     let read = stream.read(&mut request).expect("a request");
     let took = start.elapsed();
