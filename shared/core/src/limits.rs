@@ -46,6 +46,7 @@ pub const CHUNK_FOLLOWERS_MAX: usize = 10_000;
 pub const SEND_BATCH_MAX: usize = 10;
 pub const SEND_BATCH_BYTES_MAX: usize = 250 * 1024;
 /// Tries after which SQS gives a message up (setting `QUEUE_TRIES`, SQS takes no more).
+pub const QUEUE_TRIES_DEFAULT: u64 = 5;
 pub const QUEUE_TRIES_MAX: u64 = 1_000;
 /// A message that came that often because a store was away starts anew, so many times, after so
 /// long at the most: with the template's settings for weeks.

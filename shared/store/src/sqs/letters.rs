@@ -2,7 +2,9 @@ use aws_config::SdkConfig;
 use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::MessageAttributeValue;
-use fanfold_core::limits::{ANEW_DELAY_S_MAX, ANEW_MAX, QUEUE_TRIES_MAX, REASON_CHARS_MAX};
+use fanfold_core::limits::{
+    ANEW_DELAY_S_MAX, ANEW_MAX, QUEUE_TRIES_DEFAULT, QUEUE_TRIES_MAX, REASON_CHARS_MAX,
+};
 
 use crate::clock;
 use crate::config::{Config, ConfigError};
@@ -46,7 +48,7 @@ impl Letters {
             client: Client::new(sdk),
             queue: config.text(queue)?,
             dead: config.text(dead)?,
-            tries: config.number("QUEUE_TRIES", 1, 1..=QUEUE_TRIES_MAX)?,
+            tries: config.number("QUEUE_TRIES", QUEUE_TRIES_DEFAULT, 1..=QUEUE_TRIES_MAX)?,
         })))
     }
 
