@@ -10,9 +10,8 @@ use fanfold_core::limits::{
 use fanfold_core::{PostId, Slice};
 use fanfold_store::aws::SdkConfig;
 use fanfold_store::clock::{self, Deadline};
-use fanfold_store::dynamo::{GraphStore, PostStore};
 use fanfold_store::feeds::{Feeds, Reading};
-use fanfold_store::valkey::{Feed, Read, Valkey};
+use fanfold_store::valkey::{Feed, Read};
 use fanfold_store::{Config, StoreError};
 use serde::Serialize;
 
@@ -35,11 +34,9 @@ pub struct Audited {
 
 impl App {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, Box<dyn Error + Send + Sync>> {
-        let valkey = Valkey::new(&config.feeds()?)?;
-        let (posts, graph) = (PostStore::new(sdk, config)?, GraphStore::new(sdk, config)?);
         let (default, most) = (AUDIT_FEEDS_DEFAULT as u64, AUDIT_FEEDS_MAX as u64);
         let sample = config.number("AUDIT_FEEDS", default, 1..=most)? as usize;
-        Ok(Self { feeds: Feeds::new(valkey, posts, graph), sample })
+        Ok(Self { feeds: Feeds::new(sdk, config)?, sample })
     }
 }
 

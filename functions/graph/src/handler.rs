@@ -6,9 +6,9 @@ use fanfold_core::limits::{COMMIT_GRACE_MS, LOOKS_MAX};
 use fanfold_core::message::RelationChanged;
 use fanfold_core::{Change, PostId, Relation};
 use fanfold_store::aws::SdkConfig;
-use fanfold_store::dynamo::{GraphStore, PostStore, look_again};
+use fanfold_store::dynamo::look_again;
 use fanfold_store::feeds::{Feeds, Reading};
-use fanfold_store::valkey::{Related, Valkey};
+use fanfold_store::valkey::Related;
 use fanfold_store::{Config, StoreError};
 
 #[derive(Clone)]
@@ -18,9 +18,7 @@ pub struct App {
 
 impl App {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, Box<dyn Error + Send + Sync>> {
-        let valkey = Valkey::new(&config.feeds()?)?;
-        let (posts, graph) = (PostStore::new(sdk, config)?, GraphStore::new(sdk, config)?);
-        Ok(Self { feeds: Feeds::new(valkey, posts, graph) })
+        Ok(Self { feeds: Feeds::new(sdk, config)? })
     }
 }
 

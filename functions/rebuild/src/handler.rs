@@ -4,9 +4,8 @@ use std::error::Error;
 
 use fanfold_core::message::RebuildFeed;
 use fanfold_store::aws::SdkConfig;
-use fanfold_store::dynamo::{GraphStore, PostStore};
 use fanfold_store::feeds::{Feeds, Reading, Rebuilt};
-use fanfold_store::valkey::{Feed, Valkey};
+use fanfold_store::valkey::Feed;
 use fanfold_store::{Config, StoreError};
 
 #[derive(Clone)]
@@ -16,9 +15,7 @@ pub struct App {
 
 impl App {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, Box<dyn Error + Send + Sync>> {
-        let valkey = Valkey::new(&config.feeds()?)?;
-        let (posts, graph) = (PostStore::new(sdk, config)?, GraphStore::new(sdk, config)?);
-        Ok(Self { feeds: Feeds::new(valkey, posts, graph) })
+        Ok(Self { feeds: Feeds::new(sdk, config)? })
     }
 }
 

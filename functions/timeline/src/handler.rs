@@ -5,13 +5,13 @@ use std::error::Error;
 use fanfold_core::{Cursor, CursorError, ListKind, PostId, UserId};
 use fanfold_store::Config;
 use fanfold_store::aws::SdkConfig;
-use fanfold_store::dynamo::{GraphStore, PostStore, UserStore};
+use fanfold_store::dynamo::UserStore;
 use fanfold_store::feeds::{Feeds, Span};
 use fanfold_store::http::extract::FeedQuery;
 use fanfold_store::http::view::FeedView;
 use fanfold_store::http::{Kind, Problem, UserRef};
 use fanfold_store::sqs::Queue;
-use fanfold_store::valkey::{Feed, FeedKind, Valkey};
+use fanfold_store::valkey::{Feed, FeedKind};
 
 #[derive(Clone)]
 pub struct App {
@@ -21,9 +21,7 @@ pub struct App {
 
 impl App {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, Box<dyn Error + Send + Sync>> {
-        let valkey = Valkey::new(&config.feeds()?)?;
-        let (posts, graph) = (PostStore::new(sdk, config)?, GraphStore::new(sdk, config)?);
-        let mut feeds = Feeds::new(valkey, posts, graph);
+        let mut feeds = Feeds::new(sdk, config)?;
         feeds.rebuilds = Some(Queue::new(sdk, config, "REBUILDS_QUEUE_URL")?);
         Ok(Self { users: UserStore::new(sdk, config)?, feeds })
     }

@@ -6,12 +6,14 @@ mod pull;
 mod reading;
 mod rebuild;
 
+use aws_config::SdkConfig;
 use fanfold_core::limits::{REBUILD_INLINE_AUTHORS, REBUILD_LOOKS_MAX};
 use fanfold_core::message::RebuildFeed;
 use fanfold_core::{PostId, Slice};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::config::{Config, ConfigError};
 use crate::dynamo::{GraphStore, PostStore};
 use crate::error::StoreError;
 use crate::sqs::Queue;
@@ -45,8 +47,14 @@ pub struct Feeds {
 }
 
 impl Feeds {
-    pub fn new(valkey: Valkey, posts: PostStore, graph: GraphStore) -> Self {
-        Self { valkey, posts, graph, rebuilds: None, inline_authors: REBUILD_INLINE_AUTHORS }
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
+        Ok(Self {
+            valkey: Valkey::new(&config.feeds()?)?,
+            posts: PostStore::new(sdk, config)?,
+            graph: GraphStore::new(sdk, config)?,
+            rebuilds: None,
+            inline_authors: REBUILD_INLINE_AUTHORS,
+        })
     }
 
     /// The next posts of a feed that are older than `before`.
