@@ -71,7 +71,7 @@ async fn the_schedule_drops_a_feed_that_nobody_reads() {
     // as if it had last been read 8 days ago
     let long_ago = fanfold_store::clock::now_ms() - 8 * 24 * 3_600_000;
     let mut age = redis::cmd("ZADD");
-    age.arg(&live).arg("XX").arg(long_ago).arg(feed.member());
+    age.arg(&live).arg("XX").arg(long_ago).arg(keys.feed(feed));
     let () = age.query_async(&mut connection).await.expect("aged");
     let mut left = true;
     for _ in 0..240 {

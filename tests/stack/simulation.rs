@@ -55,6 +55,7 @@ fn every_history_leaves_every_feed_right() {
     let count = number("FANFOLD_HISTORIES", if soak > 0 { u64::MAX } else { 2_000 });
     let (start, next) = (Instant::now(), AtomicU64::new(0));
     let (done, calls, reads) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let pulled = AtomicU64::new(0);
     let wrong = Mutex::new(None);
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     std::thread::scope(|scope| {
@@ -73,6 +74,7 @@ fn every_history_leaves_every_feed_right() {
                             done.fetch_add(1, Ordering::Relaxed);
                             calls.fetch_add(counts.calls, Ordering::Relaxed);
                             reads.fetch_add(counts.reads, Ordering::Relaxed);
+                            pulled.fetch_add(counts.pulled, Ordering::Relaxed);
                         }
                         Err(_) if is_some(&wrong) => return,
                         Err(found) => {
@@ -86,15 +88,19 @@ fn every_history_leaves_every_feed_right() {
     });
     let wrong = wrong.into_inner().unwrap_or_else(PoisonError::into_inner);
     println!(
-        "{} histories from seed {first}, {} calls in an order of their own, {} reads, {} s",
+        "{} histories from seed {first}, {} calls in an order of their own, {} reads, {} posts of \
+         authors who are pulled, {} s",
         done.load(Ordering::Relaxed),
         calls.load(Ordering::Relaxed),
         reads.load(Ordering::Relaxed),
+        pulled.load(Ordering::Relaxed),
         start.elapsed().as_secs()
     );
     if let Some(text) = wrong {
         panic!("{text}");
     }
+    let enough = done.load(Ordering::Relaxed) < 500 || pulled.load(Ordering::Relaxed) > 100;
+    assert!(enough, "hardly an author is ever pulled");
 }
 
 fn is_some(wrong: &Mutex<Option<String>>) -> bool {

@@ -11,7 +11,7 @@ use fanfold_core::{PostId, Slice};
 use fanfold_store::aws::SdkConfig;
 use fanfold_store::clock::{self, Deadline};
 use fanfold_store::feeds::{Feeds, Reading};
-use fanfold_store::valkey::{Feed, Read};
+use fanfold_store::valkey::{Feed, Held, Read};
 use fanfold_store::{Config, StoreError};
 use serde::Serialize;
 
@@ -103,7 +103,7 @@ async fn is_right(app: &App, feed: Feed, now_ms: u64) -> Result<Option<bool>, St
     }
     let missing_or_extra: Vec<PostId> = last.into_iter().flatten().collect();
     tracing::error!(
-        feed = feed.member(),
+        %feed,
         ?missing_or_extra,
         "a live feed is not what a pull gives"
     );
@@ -117,14 +117,18 @@ async fn differences(
     feed: Feed,
     now_ms: u64,
 ) -> Result<Option<HashSet<PostId>>, StoreError> {
-    let Read::Known(live) = app.feeds.valkey.peek(feed, FEED_CAP_MAX).await? else {
+    let Read::Known(Held { slice: live, pulled: pointed_at }) =
+        app.feeds.valkey.peek(feed, FEED_CAP_MAX).await?
+    else {
         return Ok(None);
     };
     let pulled = pulled(app, feed, live.bound, now_ms).await?;
     let held: HashSet<PostId> = live.posts.iter().copied().collect();
     let extra: Vec<PostId> = held.difference(&pulled).copied().collect();
     let extra = app.feeds.posts.published(&extra).await?.into_keys();
-    Ok(Some(pulled.difference(&held).copied().chain(extra).collect()))
+    // the posts of those it points to are merged in by whoever reads
+    let missing = pulled.difference(&held).filter(|post| !pointed_at.contains(&post.author()));
+    Ok(Some(missing.copied().chain(extra).collect()))
 }
 
 /// All posts of a feed above a bound, from DynamoDB alone.

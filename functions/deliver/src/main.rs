@@ -1,13 +1,20 @@
 //! Wires the function `deliver`.
 
+use fanfold_core::message::DeliverChunk;
 use fanfold_deliver::{App, handler};
-use fanfold_store::sqs::{Moment, consume};
+use fanfold_store::clock;
+use fanfold_store::sqs::{Source, consume_batches};
 use lambda_runtime::Error;
+
+const SOURCES: [Source; 2] = [
+    Source { queue: "CHUNKS_QUEUE_URL", dead: "CHUNKS_DEAD_QUEUE_URL" },
+    Source { queue: "BULK_CHUNKS_QUEUE_URL", dead: "BULK_CHUNKS_DEAD_QUEUE_URL" },
+];
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let handle = async |app: &App, message, at: Moment| {
-        handler::deliver(app, &message, at.now_ms).await.map(drop)
-    };
-    consume("CHUNKS_QUEUE_URL", "CHUNKS_DEAD_QUEUE_URL", App::new, handle).await
+    consume_batches(&SOURCES, App::new, async |app: &App, chunks: Vec<DeliverChunk>, _| {
+        handler::deliver(app, &chunks, clock::now_ms()).await
+    })
+    .await
 }

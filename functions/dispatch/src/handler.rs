@@ -2,64 +2,88 @@
 
 use std::error::Error;
 
-use fanfold_core::limits::{
-    COMMIT_GRACE_MS, DISPATCH_TIME_LEFT_MIN_MS, FOLLOWERS_PER_QUERY, SEND_BATCH_MAX,
-};
-use fanfold_core::message::{DeliverChunk, FollowersFrom, PostPublished};
-use fanfold_core::{PostId, UserId};
+use fanfold_core::PostId;
+use fanfold_core::fanout::Part;
+use fanfold_core::limits::{COMMIT_GRACE_MS, FOLLOWERS_PER_QUERY, PULL_RELEASE_PERCENT};
+use fanfold_core::message::{DeliverChunk, PostPublished};
 use fanfold_store::aws::SdkConfig;
 use fanfold_store::clock::Deadline;
+use fanfold_store::config::FanOutSettings;
 use fanfold_store::dynamo::posts::{PostState, PostStore};
-use fanfold_store::dynamo::{GraphStore, UserStore, look_again};
-use fanfold_store::feeds::push_to_followers;
+use fanfold_store::dynamo::pulled::Standing;
+use fanfold_store::dynamo::receipts::Plan;
+use fanfold_store::dynamo::users::Profile;
+use fanfold_store::dynamo::{GraphStore, PulledStore, ReceiptStore, UserStore, look_again};
+use fanfold_store::feeds::Reached;
 use fanfold_store::sqs::Queue;
-use fanfold_store::valkey::{Chosen, Feed, Valkey};
-use fanfold_store::{Config, StoreError};
+use fanfold_store::valkey::Valkey;
+use fanfold_store::{Config, StoreError, measure};
 
 #[derive(Clone)]
 pub struct App {
     pub posts: PostStore,
     pub users: UserStore,
     pub graph: GraphStore,
+    pub receipts: ReceiptStore,
+    pub pulled: PulledStore,
     pub valkey: Valkey,
-    pub chunks: Queue<DeliverChunk>,
-    /// Where a dispatch that runs out of time sends its rest: its own queue.
-    pub events: Queue<PostPublished>,
-    /// Followers in a chunk; an audience up to this size is pushed here and now.
-    pub chunk_followers: usize,
+    /// Chunks, and where a dispatch that runs out of time sends its rest: its own queue.
+    pub lane: Lane,
+    /// The same for large audiences, so that nobody else waits for them.
+    pub bulk: Lane,
+    pub fanout: FanOutSettings,
     /// Followers read at once.
     pub page_followers: i32,
 }
 
+/// The queues that a fan-out goes through.
+#[derive(Clone)]
+pub struct Lane {
+    pub chunks: Queue<DeliverChunk>,
+    pub events: Queue<PostPublished>,
+}
+
 /// What became of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dispatched {
     /// The post is deleted, or was never committed.
     NothingToDo,
-    /// Pushed to this many feeds of followers.
-    Pushed { delivered: u64 },
+    /// The author is pulled: readers find the post in the author feed.
+    Pulled,
+    /// Pushed to the followers at once.
+    Pushed(Reached),
+    /// Divided among so many dispatches.
+    Divided { parts: usize },
     /// Handed on in chunks.
     Cut { chunks: usize },
-    /// Handed on in chunks as far as time allowed, and the rest as an event.
-    Continued { chunks: usize, from: FollowersFrom },
+    /// Handed on in chunks as far as time allowed, and the rest as events.
+    Continued { chunks: usize, rest: Vec<Part> },
 }
 
 impl App {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let lane = |chunks, events| {
+            Ok::<_, Box<dyn Error + Send + Sync>>(Lane {
+                chunks: Queue::new(sdk, config, chunks)?,
+                events: Queue::new(sdk, config, events)?,
+            })
+        };
         Ok(Self {
             posts: PostStore::new(sdk, config)?,
             users: UserStore::new(sdk, config)?,
             graph: GraphStore::new(sdk, config)?,
+            receipts: ReceiptStore::new(sdk, config)?,
+            pulled: PulledStore::new(sdk, config)?,
             valkey: Valkey::new(&config.feeds()?)?,
-            chunks: Queue::new(sdk, config, "CHUNKS_QUEUE_URL")?,
-            events: Queue::new(sdk, config, "POST_EVENTS_QUEUE_URL")?,
-            chunk_followers: config.chunk_followers()?,
+            lane: lane("CHUNKS_QUEUE_URL", "POST_EVENTS_QUEUE_URL")?,
+            bulk: lane("BULK_CHUNKS_QUEUE_URL", "BULK_EVENTS_QUEUE_URL")?,
+            fanout: config.fanout()?,
             page_followers: FOLLOWERS_PER_QUERY,
         })
     }
 }
 
-/// Brings one post to its author's own feeds and to the followers.
+/// Brings one post to its author's own feeds and to the followers, or does its part of that.
 pub async fn dispatch(
     app: &App,
     event: &PostPublished,
@@ -70,11 +94,12 @@ pub async fn dispatch(
     if !is_published(app, post, now_ms).await? {
         return Ok(Dispatched::NothingToDo);
     }
-    // Before the followers are read: who follows after that reading is backfilled from the
-    // author feed, and finds the post there.
-    app.valkey.push(post, &Feed::own(post.author()), &Chosen::Own).await?;
-    let dispatched = to_followers(app, event, now_ms, deadline).await?;
-    tracing::info!(%post, ?dispatched, lag_ms = now_ms.saturating_sub(post.time_ms()), "dispatched");
+    let dispatched = match event.part {
+        Some(part) => app.cut_part(event, part, now_ms, deadline).await?,
+        None => whole(app, post, now_ms, deadline).await?,
+    };
+    let lag_ms = now_ms.saturating_sub(post.time_ms());
+    tracing::info!(%post, ?dispatched, lag_ms, "dispatched");
     Ok(dispatched)
 }
 
@@ -92,66 +117,66 @@ async fn is_published(app: &App, post: PostId, now_ms: u64) -> Result<bool, Stor
     }
 }
 
-async fn to_followers(
+async fn whole(
     app: &App,
-    event: &PostPublished,
+    post: PostId,
     now_ms: u64,
     deadline: Deadline,
 ) -> Result<Dispatched, StoreError> {
-    let post = event.post;
+    // Before anything of the followers is read: who follows after that, or rebuilds a feed, finds
+    // the post in the author feed.
+    app.valkey.push_own(post).await?;
     let Some(author) = app.users.profile(post.author()).await? else {
         return Ok(Dispatched::NothingToDo);
     };
-    let start = event.from.unwrap_or(FollowersFrom { shard: 0, after: None });
-    let (mut waiting, mut chunks): (Vec<UserId>, usize) = (Vec::new(), 0);
-    for shard in start.shard..author.follower_shards {
-        let mut after = start.after.filter(|_| shard == start.shard);
-        loop {
-            let page = app.graph.followers_page(author.id, shard, after, app.page_followers);
-            let page = page.await?;
-            waiting.extend(page.followers);
-            // more than a batch of messages never waits: memory stays flat
-            while waiting.len() > app.chunk_followers * SEND_BATCH_MAX {
-                let rest = waiting.split_off(app.chunk_followers * SEND_BATCH_MAX);
-                chunks += cut(app, post, &waiting, now_ms).await?;
-                waiting = rest;
-            }
-            after = page.next;
-            let from = match after {
-                Some(_) => FollowersFrom { shard, after },
-                None => FollowersFrom { shard: shard + 1, after },
-            };
-            // after a page, so that each part of a dispatch gets somewhere
-            let more = from.shard < author.follower_shards;
-            if more && deadline.is_within_ms(DISPATCH_TIME_LEFT_MIN_MS) {
-                chunks += cut(app, post, &waiting, now_ms).await?;
-                app.events.send(&PostPublished::continued(post, from)).await?;
-                return Ok(Dispatched::Continued { chunks, from });
-            }
-            if after.is_none() {
-                break;
-            }
+    let way = way(app, post, &author).await?;
+    let lag_ms = now_ms.saturating_sub(post.time_ms());
+    let mark = match way {
+        Way::Pull => {
+            app.receipts.done_at_once(post, author.followers, None, now_ms).await?;
+            return Ok(Dispatched::Pulled);
         }
+        Way::Push { mark } => mark,
+    };
+    if author.followers <= app.fanout.small {
+        let reached = app.push_all(post, &author, mark.is_some(), now_ms).await?;
+        app.receipts.done_at_once(post, author.followers, Some(reached), now_ms).await?;
+        if let Some(mark) = mark {
+            app.pulled.promote(author.id, mark).await?;
+        }
+        measure::deliveries(reached, lag_ms);
+        measure::complete(lag_ms);
+        return Ok(Dispatched::Pushed(reached));
     }
-    if chunks == 0 && waiting.len() <= app.chunk_followers {
-        let (valkey, graph) = (&app.valkey, &app.graph);
-        let pushed = push_to_followers(valkey, graph, post, &waiting, now_ms, now_ms).await?;
-        return Ok(Dispatched::Pushed { delivered: pushed.delivered });
-    }
-    chunks += cut(app, post, &waiting, now_ms).await?;
-    Ok(Dispatched::Cut { chunks })
+    let plan = Plan { shards: author.follower_shards, followers: author.followers, mark };
+    let plan = app.receipts.plan(post, plan, now_ms).await?;
+    app.cut_whole(post, plan, now_ms, deadline).await
 }
 
-async fn cut(
-    app: &App,
-    post: PostId,
-    followers: &[UserId],
-    now_ms: u64,
-) -> Result<usize, StoreError> {
-    let chunks: Vec<DeliverChunk> = followers
-        .chunks(app.chunk_followers.max(1))
-        .map(|chunk| DeliverChunk::new(post, now_ms, chunk.to_vec()))
-        .collect();
-    app.chunks.send_all(&chunks).await?;
-    Ok(chunks.len())
+/// Whether a post is pushed, and with pointers that name their post.
+enum Way {
+    Push { mark: Option<PostId> },
+    Pull,
+}
+
+/// An author who has grown large is pulled, once every follower has a pointer; one who has shrunk is
+/// pushed again.
+async fn way(app: &App, post: PostId, author: &Profile) -> Result<Way, StoreError> {
+    let limit = app.fanout.pull;
+    if limit == 0 {
+        return Ok(Way::Push { mark: None });
+    }
+    let all = app.pulled.all().await?;
+    let small = author.followers * 100 < limit * PULL_RELEASE_PERCENT;
+    let mark = match all.get(&author.id) {
+        Some(_) if small => {
+            app.pulled.release(author.id).await?;
+            None
+        }
+        Some(Standing::Pulled) => return Ok(Way::Pull),
+        Some(Standing::Marking(since)) => Some(*since),
+        None if author.followers >= limit => app.pulled.mark(author.id, post, &all).await?,
+        None => None,
+    };
+    Ok(Way::Push { mark })
 }

@@ -4,11 +4,11 @@ use std::error::Error;
 
 use fanfold_core::limits::{COMMIT_GRACE_MS, LOOKS_MAX};
 use fanfold_core::message::RelationChanged;
-use fanfold_core::{Change, PostId, Relation};
+use fanfold_core::{Change, PostId, Relation, UserId};
 use fanfold_store::aws::SdkConfig;
 use fanfold_store::dynamo::look_again;
 use fanfold_store::feeds::{Feeds, Reading};
-use fanfold_store::valkey::Related;
+use fanfold_store::valkey::{Backfill, Related};
 use fanfold_store::{Config, StoreError};
 
 #[derive(Clone)]
@@ -38,10 +38,8 @@ pub async fn bring_in_line(
         let change = change_of_now(app, event, now_ms).await?;
         let mut related = valkey.relate(follower, author, change, None, &memory).await?;
         if related == Related::Recorded {
-            let reading = Reading::new(now_ms);
-            let posts =
-                app.feeds.author_slice(author, PostId::MAX, valkey.keep(), &reading).await?;
-            related = valkey.relate(follower, author, change, Some(posts), &memory).await?;
+            let backfill = backfill(app, author, now_ms).await?;
+            related = valkey.relate(follower, author, change, Some(backfill), &memory).await?;
         }
         if related != Related::Again {
             tracing::info!(%follower, %author, ?change, ?related, "relation applied");
@@ -49,6 +47,14 @@ pub async fn bring_in_line(
         }
     }
     Err(StoreError::Unsettled { what: "what Valkey remembers" })
+}
+
+async fn backfill(app: &App, author: UserId, now_ms: u64) -> Result<Backfill, StoreError> {
+    // before the posts: one that is left out of fan-out after this is preceded by a pointer
+    let pulled = app.feeds.pulled.all().await?.contains_key(&author);
+    let (reading, keep) = (Reading::new(now_ms), app.feeds.valkey.keep());
+    let slice = app.feeds.author_slice(author, PostId::MAX, keep, &reading).await?;
+    Ok(Backfill { slice, pulled })
 }
 
 /// The event goes out before the commit: what is older than it is looked at again, until it is

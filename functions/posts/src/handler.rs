@@ -8,12 +8,14 @@ use fanfold_core::limits::{IDEMPOTENCY_KEY_CHARS_MAX, TRIES_MAX};
 use fanfold_core::message::PostPublished;
 use fanfold_core::{PostId, UserId, text};
 use fanfold_store::aws::SdkConfig;
+use fanfold_store::dynamo::ReceiptStore;
 use fanfold_store::dynamo::posts::{Created, Deleted, Post, PostState, PostStore, RequestKey};
+use fanfold_store::dynamo::receipts::Receipt;
 use fanfold_store::dynamo::users::{Profile, UserStore};
 use fanfold_store::http::{Kind, Problem};
 use fanfold_store::log::Chain;
 use fanfold_store::sqs::Queue;
-use fanfold_store::valkey::{Chosen, Feed, Valkey};
+use fanfold_store::valkey::{Feed, Valkey};
 use fanfold_store::{Config, StoreError, clock};
 
 #[derive(Clone)]
@@ -21,6 +23,7 @@ pub struct App {
     pub posts: PostStore,
     pub users: UserStore,
     pub valkey: Valkey,
+    pub receipts: ReceiptStore,
     pub events: Queue<PostPublished>,
 }
 
@@ -30,6 +33,7 @@ impl App {
             posts: PostStore::new(sdk, config)?,
             users: UserStore::new(sdk, config)?,
             valkey: Valkey::new(&config.feeds()?)?,
+            receipts: ReceiptStore::new(sdk, config)?,
             events: Queue::new(sdk, config, "POST_EVENTS_QUEUE_URL")?,
         })
     }
@@ -103,7 +107,7 @@ async fn made_earlier(app: &App, key: &RequestKey, now_ms: u64) -> Result<Option
 /// The writer sees the post with the very next request. Dispatch does the same again later, so a
 /// failure is no more than a delay.
 async fn show_the_author(app: &App, id: PostId) {
-    if let Err(error) = app.valkey.push(id, &Feed::own(id.author()), &Chosen::Own).await {
+    if let Err(error) = app.valkey.push_own(id).await {
         tracing::warn!(post = %id, error = %Chain(&error), "the author sees the post later");
     }
 }
@@ -114,6 +118,18 @@ pub async fn read(app: &App, id: PostId) -> Result<(Post, Profile), Problem> {
     };
     let profile = app.users.profile(id.author()).await?;
     Ok((post, profile.ok_or_else(|| Problem::no_such_post(id))?))
+}
+
+/// How far a post's fan-out got, for its author alone.
+pub async fn delivery(app: &App, caller: &Identity, id: PostId) -> Result<Receipt, Problem> {
+    if id.author() != caller.user() {
+        return Err(Problem::new(Kind::NotYours, "only its author asks where a post is"));
+    }
+    let (_, author) = read(app, id).await?;
+    if !author.is_of(caller) {
+        return Err(Problem::new(Kind::IdentityClash, "this id's profile is somebody else's"));
+    }
+    Ok(app.receipts.receipt(id).await?)
 }
 
 /// Deletes a post, for its author alone. Again is fine.

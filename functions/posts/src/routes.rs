@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use fanfold_store::clock;
 use fanfold_store::http::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody};
-use fanfold_store::http::view::PostView;
+use fanfold_store::http::view::{DeliveryView, PostView};
 use fanfold_store::http::{Caller, JsonBody, PostRef, Problem};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -16,7 +16,10 @@ use utoipa_axum::routes;
 use crate::handler::{self, App};
 
 pub fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(publish)).routes(routes!(read, delete))
+    OpenApiRouter::new()
+        .routes(routes!(publish))
+        .routes(routes!(read, delete))
+        .routes(routes!(delivery))
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -77,6 +80,27 @@ async fn read(
 ) -> Result<Json<PostView>, Problem> {
     let (post, author) = handler::read(&app, id).await?;
     Ok(Json(PostView::new(post, &author)))
+}
+
+/// How far the fan-out of a post of one's own got
+#[utoipa::path(
+    get, path = "/v1/posts/{id}/delivery", tag = "posts", security(("jwt" = [])),
+    params(("id" = String, Path)),
+    responses(
+        (status = 200, body = DeliveryView),
+        (status = 403, body = ProblemBody, content_type = "application/problem+json"),
+        BadRequest,
+        NotFound,
+        Common,
+    ),
+)]
+async fn delivery(
+    State(app): State<App>,
+    caller: Caller,
+    PostRef(id): PostRef,
+) -> Result<Json<DeliveryView>, Problem> {
+    let receipt = handler::delivery(&app, &caller.identity, id).await?;
+    Ok(Json(DeliveryView::new(id, &receipt)))
 }
 
 /// Delete a post of one's own

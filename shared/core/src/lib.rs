@@ -7,12 +7,14 @@
 //! | [`slice`] | a piece of a feed and how far down it is complete |
 //! | [`merge`] | the lazy merge of many feeds |
 //! | [`cursor`] | the opaque tokens that page a list |
+//! | [`fanout`] | partitions, ranges and chunks of followers |
 //! | [`message`] | the bodies on the queues |
 //! | [`relation`] | follow and unfollow as changes with a time |
 //! | [`text`] | what a person may write |
 //! | [`limits`] | every bound of the system |
 
 pub mod cursor;
+pub mod fanout;
 pub mod id;
 pub mod limits;
 pub mod merge;

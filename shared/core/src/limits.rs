@@ -18,11 +18,13 @@ pub const PAGE_ITEMS_MAX: usize = 100;
 /// entries at most and a pull leaves deleted posts out, so this is never met in practice.
 pub const PAGE_ROUNDS_MAX: usize = 64;
 
-/// Members of a feed before it is trimmed (setting `FEED_CAP`). With the floor it stays below the
-/// 128 entries up to which a server with default settings keeps a compact list.
+/// Members that a feed may have (setting `FEED_CAP`); see [`trim_above`]. With the floor it stays
+/// below the 128 entries up to which a server with default settings keeps a compact list.
 pub const FEED_CAP_DEFAULT: usize = 120;
 pub const FEED_CAP_MIN: usize = 10;
 pub const FEED_CAP_MAX: usize = 2_000;
+/// One post in so many has the feeds that it is pushed to trimmed, if they are too long.
+pub const TRIM_POST_IN: u16 = 4;
 /// Buckets of a deployment (setting `BUCKETS`, fixed for its life).
 pub const BUCKETS_DEFAULT: u16 = 256;
 /// After this a feed that nobody reads is dropped (setting `INACTIVE_AFTER`, seconds).
@@ -38,10 +40,25 @@ pub const FOLLOWER_SHARDS_MAX: u16 = 1024;
 /// Follower rows read at once.
 pub const FOLLOWERS_PER_QUERY: i32 = 5_000;
 
-/// Followers in one chunk; an audience up to this size is pushed by dispatch itself.
-pub const CHUNK_FOLLOWERS_DEFAULT: usize = 1_000;
+/// Followers in one message (setting `CHUNK_FOLLOWERS`): ten messages fit one call to SQS.
+pub const CHUNK_FOLLOWERS_DEFAULT: usize = 2_000;
 /// 8 bytes a follower, base64: 107 KiB, well below the 256 KiB of an SQS message.
 pub const CHUNK_FOLLOWERS_MAX: usize = 10_000;
+/// An audience up to this size is pushed by dispatch itself (setting `SMALL_FOLLOWERS`).
+pub const SMALL_FOLLOWERS_DEFAULT: usize = 2_000;
+pub const SMALL_FOLLOWERS_MAX: usize = 10_000;
+/// An audience above this size goes through queues of its own (setting `BULK_FOLLOWERS`).
+pub const BULK_FOLLOWERS_DEFAULT: u64 = 50_000;
+pub const BULK_FOLLOWERS_MAX: u64 = 1_000_000_000;
+/// An author with so many followers is pulled, not pushed (setting `PULL_FOLLOWERS`; 0: none is).
+pub const PULL_FOLLOWERS_DEFAULT: u64 = 0;
+/// One who has fewer than this share of that is pushed again: some come and go.
+pub const PULL_RELEASE_PERCENT: u64 = 80;
+/// Authors who are pulled at the same time: a feed has a pointer to each that its reader follows.
+pub const PULLED_AUTHORS_MAX: usize = 32;
+/// Partitions of a large audience that one dispatch reads, and those that it reads at once.
+pub const SHARDS_PER_PART: u16 = 8;
+pub const SHARDS_AT_ONCE: usize = 4;
 /// What SQS takes in one call.
 pub const SEND_BATCH_MAX: usize = 10;
 pub const SEND_BATCH_BYTES_MAX: usize = 250 * 1024;
@@ -71,6 +88,8 @@ pub const REL_KEPT_MS: u64 = 3_600_000;
 pub const RELATION_TOMBSTONE_KEPT_S: u64 = 2 * 24 * 3600;
 /// How long a deleted post's tombstone stays: longer than any message lives (14 days).
 pub const POST_TOMBSTONE_KEPT_S: u64 = 30 * 24 * 3600;
+/// How long a delivery receipt stays.
+pub const RECEIPT_KEPT_S: u64 = 30 * 24 * 3600;
 pub const IDEMPOTENCY_KEPT_S: u64 = 24 * 3600;
 /// An event goes out before its commit. What is not committed after this long never will be: a
 /// writer lives 10 s at the most. Until then the event goes back to its queue, and starts anew there
@@ -113,30 +132,13 @@ const _: () = assert!(FEED_CAP_DEFAULT + 4 <= 128 && trim_to(FEED_CAP_MIN) > 0);
 // The largest chunk, base64, fits a message.
 const _: () = assert!(CHUNK_FOLLOWERS_MAX * 8 * 4 / 3 + 300 < SEND_BATCH_BYTES_MAX);
 
+/// The length above which a feed is trimmed. Lower than what it may have, because pushes look at
+/// it only now and then.
+pub const fn trim_above(cap: usize) -> usize {
+    cap - cap / 8
+}
+
 /// Where a trim cuts back to: a block, so that it is paid once in many pushes.
 pub const fn trim_to(cap: usize) -> usize {
-    cap * 4 / 5
-}
-
-/// The partitions that an author with this many followers should be spread over.
-pub fn follower_shards(followers: u64) -> u16 {
-    let shards = (followers / FOLLOWERS_PER_SHARD + 1).next_power_of_two();
-    shards.min(u64::from(FOLLOWER_SHARDS_MAX)) as u16
-}
-
-/// The partition of a new follower. Other bits of the hash than the bucket's, so each partition
-/// has followers of every bucket.
-pub fn follower_shard(follower: crate::UserId, shards: u16) -> u16 {
-    ((follower.0 >> 32) % u64::from(shards.max(1))) as u16
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shards_grow_with_the_audience_and_never_shrink() {
-        assert_eq!([0, 24_999, 25_000, 50_000, 1_000_000].map(follower_shards), [1, 1, 2, 4, 64]);
-        assert_eq!(follower_shards(u64::MAX / 2), FOLLOWER_SHARDS_MAX);
-    }
+    cap * 2 / 3
 }

@@ -85,7 +85,10 @@ impl Merge {
             && bound.is_none_or(|bound| post > bound)
         {
             self.heads.pop();
-            self.merged.push(post);
+            // two parts may hold the same post
+            if self.merged.last() != Some(&post) {
+                self.merged.push(post);
+            }
             let Some(part) = self.parts.get_mut(index) else { continue };
             part.ahead.pop_front();
             match part.ahead.front() {

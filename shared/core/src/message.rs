@@ -5,9 +5,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::fanout::{Part, Share};
 use crate::{PostId, UserId};
 
-/// On `post-events`. Sent before the post is committed; whoever takes it looks for the post.
+/// On `post-events` and `bulk-events`. Sent before the post is committed; whoever takes it looks for the post.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PostPublished {
@@ -15,21 +16,18 @@ pub struct PostPublished {
     pub kind: PostPublishedKind,
     pub v: Version<1>,
     pub post: PostId,
-    /// Where a dispatch goes on that ran out of time. None: from the beginning.
+    /// Part of a fan-out: to these followers. None: all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<FollowersFrom>,
+    pub part: Option<Part>,
+    /// Whether that part goes through the queues for large audiences.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bulk: bool,
+    /// Whether pointers to the author go out with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pointer: bool,
 }
 
-/// A place among an author's followers: a partition, and the last follower who was read there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FollowersFrom {
-    pub shard: u16,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<UserId>,
-}
-
-/// On `chunks`: push this post to these followers.
+/// On `chunks` and `bulk-chunks`: push this post to these followers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeliverChunk {
@@ -42,6 +40,12 @@ pub struct DeliverChunk {
     /// In bucket order, 8 bytes each, base64.
     #[serde(serialize_with = "pack", deserialize_with = "unpack")]
     pub followers: Vec<UserId>,
+    /// Which share of the fan-out this is, for the delivery receipt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
+    /// Whether the followers are told that this author's posts will not be pushed any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pointer: bool,
 }
 
 /// On `graph-events`. Sent before the change is committed; whoever takes it reads the relation
@@ -71,18 +75,20 @@ pub struct RebuildFeed {
 
 impl PostPublished {
     pub fn new(post: PostId) -> Self {
-        Self { kind: PostPublishedKind::PostPublished, v: Version, post, from: None }
+        let kind = PostPublishedKind::PostPublished;
+        Self { kind, v: Version, post, part: None, bulk: false, pointer: false }
     }
 
-    /// The rest of a dispatch.
-    pub fn continued(post: PostId, from: FollowersFrom) -> Self {
-        Self { from: Some(from), ..Self::new(post) }
+    /// Part of a fan-out, or what a dispatch left of it.
+    pub fn part(post: PostId, part: Part) -> Self {
+        Self { part: Some(part), ..Self::new(post) }
     }
 }
 
 impl DeliverChunk {
     pub fn new(post: PostId, cut_at_ms: u64, followers: Vec<UserId>) -> Self {
-        Self { kind: DeliverChunkKind::DeliverChunk, v: Version, post, cut_at_ms, followers }
+        let kind = DeliverChunkKind::DeliverChunk;
+        Self { kind, v: Version, post, cut_at_ms, followers, share: None, pointer: false }
     }
 }
 
@@ -171,9 +177,13 @@ mod tests {
         let change = RelationChanged::new(UserId(1), UserId(2), 9);
         let text = r#"{"type":"RelationChanged","v":1,"follower":"0000000000000001","author":"0000000000000002","changed_at_ms":9}"#;
         assert_eq!(serde_json::to_string(&change).unwrap(), text);
-        let from = FollowersFrom { shard: 3, after: Some(UserId(7)) };
-        let rest = PostPublished::continued(post, from);
-        let text = r#"{"type":"PostPublished","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","from":{"shard":3,"after":"0000000000000007"}}"#;
+        let share = Some(Share { shard: 3, from: 8, to: 13 });
+        let chunk = DeliverChunk { share, pointer: true, ..chunk };
+        let text = r#"{"type":"DeliverChunk","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","cut_at_ms":5,"followers":"AAAAAAAAAAEAAAAAAAAAAg","share":{"shard":3,"from":8,"to":13},"pointer":true}"#;
+        assert_eq!(serde_json::to_string(&chunk).unwrap(), text);
+        assert_eq!(serde_json::from_str::<DeliverChunk>(text).unwrap(), chunk);
+        let rest = PostPublished::part(post, Part { first: 3, end: 8, range: 7 });
+        let text = r#"{"type":"PostPublished","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","part":{"first":3,"end":8,"range":7}}"#;
         assert_eq!(serde_json::to_string(&rest).unwrap(), text);
         assert_eq!(serde_json::from_str::<PostPublished>(text).unwrap(), rest);
         let rebuild = RebuildFeed::new(UserId(1), "a lease".to_owned());

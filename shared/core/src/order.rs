@@ -25,6 +25,22 @@ pub fn post(member: &[u8]) -> Option<PostId> {
     Some(PostId(!u128::from_be_bytes(bytes)))
 }
 
+/// The member that a feed with pointers has.
+pub const POINTERS: &[u8] = b"L";
+
+/// The member that points to an author whose posts are not pushed.
+pub fn pointer(author: UserId) -> [u8; 9] {
+    let mut member = [b'L'; 9];
+    member[1..].copy_from_slice(&author.0.to_be_bytes());
+    member
+}
+
+/// The author that a pointer names.
+pub fn pointed_at(member: &[u8]) -> Option<UserId> {
+    let (b'L', author) = member.split_first()? else { return None };
+    Some(UserId(u64::from_be_bytes(author.try_into().ok()?)))
+}
+
 /// How the members of all posts by this author end.
 pub fn author_suffix(author: UserId) -> [u8; 8] {
     (!author.0).to_be_bytes()

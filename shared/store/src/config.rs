@@ -28,6 +28,19 @@ pub struct FeedSettings {
     pub inactive_after_s: u64,
 }
 
+/// How posts are brought to followers. All are numbers of followers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FanOutSettings {
+    /// In one message.
+    pub chunk: usize,
+    /// Up to so many are pushed to by dispatch itself.
+    pub small: u64,
+    /// More than so many go through queues of their own.
+    pub bulk: u64,
+    /// From so many on an author is pulled; 0: nobody is.
+    pub pull: u64,
+}
+
 impl Config {
     pub fn from_env() -> Self {
         Self(std::env::vars().collect())
@@ -77,10 +90,22 @@ impl Config {
         })
     }
 
-    pub fn chunk_followers(&self) -> Result<usize, ConfigError> {
+    fn chunk_followers(&self) -> Result<usize, ConfigError> {
         let allowed = 1..=(limits::CHUNK_FOLLOWERS_MAX as u64);
         let default = limits::CHUNK_FOLLOWERS_DEFAULT as u64;
         Ok(self.number("CHUNK_FOLLOWERS", default, allowed)? as usize)
+    }
+
+    pub fn fanout(&self) -> Result<FanOutSettings, ConfigError> {
+        let number = |name, default, max| self.number(name, default, 0..=max);
+        let (small, small_max) = (limits::SMALL_FOLLOWERS_DEFAULT, limits::SMALL_FOLLOWERS_MAX);
+        let (bulk, bulk_max) = (limits::BULK_FOLLOWERS_DEFAULT, limits::BULK_FOLLOWERS_MAX);
+        Ok(FanOutSettings {
+            chunk: self.chunk_followers()?,
+            small: number("SMALL_FOLLOWERS", small as u64, small_max as u64)?,
+            bulk: number("BULK_FOLLOWERS", bulk, bulk_max)?,
+            pull: number("PULL_FOLLOWERS", limits::PULL_FOLLOWERS_DEFAULT, bulk_max)?,
+        })
     }
 }
 

@@ -8,6 +8,7 @@
 //! | [`valkey`] | Valkey: the scripts of `valkey/lua`, one function each |
 //! | [`feeds`] | both: pages, rebuilds and pulls of feeds |
 //! | [`sqs`] | SQS: typed queues, and the runner of a batch |
+//! | [`measure`] | CloudWatch, by way of the log |
 //! | [`http`] | the HTTP API's side: problems, callers, bodies, views |
 
 pub mod aws;
@@ -18,6 +19,7 @@ pub mod error;
 pub mod feeds;
 pub mod http;
 pub mod log;
+pub mod measure;
 pub mod sqs;
 pub mod valkey;
 

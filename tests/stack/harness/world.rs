@@ -40,8 +40,14 @@ pub struct World {
     name: u64,
 }
 
-const QUEUES: [&str; 4] =
-    ["POST_EVENTS_QUEUE_URL", "CHUNKS_QUEUE_URL", "GRAPH_EVENTS_QUEUE_URL", "REBUILDS_QUEUE_URL"];
+const QUEUES: [&str; 6] = [
+    "POST_EVENTS_QUEUE_URL",
+    "BULK_EVENTS_QUEUE_URL",
+    "CHUNKS_QUEUE_URL",
+    "BULK_CHUNKS_QUEUE_URL",
+    "GRAPH_EVENTS_QUEUE_URL",
+    "REBUILDS_QUEUE_URL",
+];
 
 #[derive(Debug, Clone)]
 pub enum Message {
@@ -197,9 +203,9 @@ impl World {
                 for message in messages {
                     let body = message.body.expect("a body");
                     taken.push(match index {
-                        0 => Message::Post(serde_json::from_str(&body).expect("an event")),
-                        1 => Message::Chunk(serde_json::from_str(&body).expect("a chunk")),
-                        2 => Message::Relation(serde_json::from_str(&body).expect("an event")),
+                        0 | 1 => Message::Post(serde_json::from_str(&body).expect("an event")),
+                        2 | 3 => Message::Chunk(serde_json::from_str(&body).expect("a chunk")),
+                        4 => Message::Relation(serde_json::from_str(&body).expect("an event")),
                         _ => Message::Rebuild(serde_json::from_str(&body).expect("an order")),
                     });
                     let handle = message.receipt_handle.expect("a handle");
@@ -211,13 +217,23 @@ impl World {
         taken
     }
 
+    /// How many messages a queue has that nobody took.
+    pub async fn length(&self, queue: &str) -> u64 {
+        use aws_sdk_sqs::types::QueueAttributeName::ApproximateNumberOfMessages;
+        let at = QUEUES.iter().position(|name| *name == queue).expect("a queue");
+        let call = self.sqs.get_queue_attributes().queue_url(&self.queues[at]);
+        let all = call.attribute_names(ApproximateNumberOfMessages).send().await.expect("asked");
+        let all = all.attributes.expect("attributes");
+        all[&ApproximateNumberOfMessages].parse().expect("a number")
+    }
+
     /// Puts a message back on its queue, as when its handler failed.
     pub async fn send_back(&self, message: &Message) {
         let (queue, body) = match message {
             Message::Post(event) => (0, serde_json::to_string(event)),
-            Message::Chunk(chunk) => (1, serde_json::to_string(chunk)),
-            Message::Relation(event) => (2, serde_json::to_string(event)),
-            Message::Rebuild(order) => (3, serde_json::to_string(order)),
+            Message::Chunk(chunk) => (2, serde_json::to_string(chunk)),
+            Message::Relation(event) => (4, serde_json::to_string(event)),
+            Message::Rebuild(order) => (5, serde_json::to_string(order)),
         };
         let send = self.sqs.send_message().queue_url(&self.queues[queue]);
         send.message_body(body.expect("JSON")).send().await.expect("sent");
@@ -233,7 +249,9 @@ impl World {
                     .map(drop)
             }
             Message::Chunk(chunk) => {
-                fanfold_deliver::handler::deliver(&self.deliver, chunk, now).await.map(drop)
+                let deliver = fanfold_deliver::handler::deliver;
+                let chunks = std::slice::from_ref(chunk);
+                deliver(&self.deliver, chunks, now).await.pop().expect("an answer for the chunk")
             }
             Message::Relation(event) => {
                 fanfold_graph::handler::bring_in_line(&self.graph, event, now).await.map(drop)
@@ -271,7 +289,7 @@ impl World {
             for feed in Feed::own(user) {
                 let mut gone = redis::pipe();
                 gone.cmd("DEL").arg(keys.feed(feed)).arg(keys.lock(feed));
-                gone.cmd("ZREM").arg(keys.live(keys.bucket(user))).arg(feed.member());
+                gone.cmd("ZREM").arg(keys.live(keys.bucket(user))).arg(keys.feed(feed));
                 for author in names {
                     gone.cmd("DEL").arg(keys.rel(keys.bucket(user), self.id(author)));
                 }

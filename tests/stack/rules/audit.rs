@@ -90,7 +90,7 @@ async fn a_run_is_bounded_and_leaves_no_note_that_a_feed_was_read() {
     let seen = async |user: UserId| {
         let keys = world.timeline.feeds.valkey.keys();
         let mut score = redis::cmd("ZSCORE");
-        score.arg(keys.live(keys.bucket(user))).arg(Feed::home(user).member());
+        score.arg(keys.live(keys.bucket(user))).arg(keys.feed(Feed::home(user)));
         score.query_async::<u64>(&mut world.redis().await).await.unwrap()
     };
     let before = seen(world.id("reader0")).await;

@@ -27,7 +27,8 @@ async fn without_valkey_reads_are_pulled_posts_are_taken_and_pushes_wait() {
     assert!(waits.is_err_and(|error| error.is_valkey()), "the event must go back to its queue");
     let deliver = fanfold_deliver::App::new(&world.sdk, &config).unwrap();
     let chunk = DeliverChunk::new(post.id, now, vec![world.id("birch")]);
-    let waits = fanfold_deliver::handler::deliver(&deliver, &chunk, now).await;
+    let waits = fanfold_deliver::handler::deliver(&deliver, &[chunk], now).await.pop();
+    let waits = waits.expect("an answer");
     assert!(waits.is_err_and(|error| error.is_valkey()), "so must the chunk");
     // back again: the message that waited is handled
     world.home("birch").await;

@@ -7,8 +7,9 @@ use fanfold_dispatch::handler::{Dispatched, dispatch};
 use fanfold_store::StoreError;
 use fanfold_store::clock::Deadline;
 use fanfold_store::dynamo::posts::Post;
+use fanfold_store::feeds::Reached;
 use fanfold_store::http::{Kind, UserRef};
-use fanfold_store::valkey::{Feed, Read};
+use fanfold_store::valkey::{Feed, Held, Read};
 
 use crate::harness::world::World;
 
@@ -39,7 +40,7 @@ async fn an_event_ahead_of_its_commit_waits_a_moment_for_it() {
     };
     let (dispatched, ()) =
         futures::join!(dispatch(&world.dispatch, &event, world.now(), Deadline::NONE), commit);
-    assert_eq!(dispatched.unwrap(), Dispatched::Pushed { delivered: 0 });
+    assert_eq!(dispatched.unwrap(), Dispatched::Pushed(Reached::default()));
 }
 
 #[tokio::test]
@@ -56,7 +57,7 @@ async fn a_post_deleted_before_its_dispatch_is_pushed_to_nobody() {
         dispatch(&world.dispatch, &PostPublished::new(post), world.now(), Deadline::NONE).await;
     assert_eq!(dispatched.unwrap(), Dispatched::NothingToDo);
     let read = world.timeline.feeds.valkey.read(feed, PostId::MAX, 9, world.now()).await;
-    assert_eq!(read.unwrap(), Read::Known(Slice::EMPTY));
+    assert_eq!(read.unwrap(), Read::Known(Held { slice: Slice::EMPTY, pulled: Vec::new() }));
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
 use fanfold_core::limits::ANEW_MAX;
 use fanfold_store::StoreError;
-use fanfold_store::sqs::{Letters, batch};
+use fanfold_store::sqs::{Letters, Source, batch};
 use serde_json::{Value, json};
 
 use crate::harness::aws;
@@ -27,9 +27,14 @@ fn event(body: &str, came: u32, anew: u64) -> SqsEvent {
 /// Runs a handler that always fails for want of a store. Gives how many records were returned.
 async fn run(world: &World, event: SqsEvent) -> usize {
     let config = world.config_but("QUEUE_TRIES", "3");
-    let letters = Letters::new(&world.sdk, &config, "CHUNKS_QUEUE_URL", DEAD).unwrap();
+    let letters =
+        Letters::new(&world.sdk, &config, &[Source { queue: "CHUNKS_QUEUE_URL", dead: DEAD }])
+            .unwrap();
     let fails = async |_: u32| Err(StoreError::GaveUp { doing: "storing", tries: 8 });
-    batch::run(event, &letters, fails).await.batch_item_failures.len()
+    batch::run(event, &letters, async |all| batch::each(all, &fails).await)
+        .await
+        .batch_item_failures
+        .len()
 }
 
 /// How many messages a queue has, those that are delayed among them.

@@ -24,8 +24,8 @@ async fn a_feed_that_is_being_rebuilt_keeps_what_is_pushed_and_is_not_shown() {
     assert_eq!((page.source, page.posts.len()), (Source::Pull, 2));
     // the rebuild had read before the new post
     let slice = Slice { posts: vec![old], bound: PostId::MIN };
-    assert!(!valkey.commit(feed, "2", &slice).await.unwrap(), "a token without the lease");
-    assert!(valkey.commit(feed, "1", &slice).await.unwrap());
+    assert!(!valkey.commit(feed, "2", &slice, &[]).await.unwrap(), "a token without the lease");
+    assert!(valkey.commit(feed, "1", &slice, &[]).await.unwrap());
     let page = world.page(feed, Span::ALL, 9).await;
     let posts: Vec<PostId> = page.posts.iter().map(|post| post.id).collect();
     assert_eq!((page.source, posts), (Source::Cache, vec![new, old]));
@@ -47,7 +47,7 @@ async fn a_rebuild_that_died_is_taken_over_when_its_lease_ends() {
     let () = redis::cmd("DEL").arg(&lock).query_async(&mut connection).await.unwrap();
     let page = world.page(feed, Span::ALL, 9).await;
     assert_eq!((page.source, page.posts[0].id), (Source::Rebuild, post));
-    assert!(!valkey.commit(feed, "1", &Slice::EMPTY).await.unwrap(), "its work is discarded");
+    assert!(!valkey.commit(feed, "1", &Slice::EMPTY, &[]).await.unwrap(), "its work is discarded");
     assert_eq!(world.home("ash").await, [post]);
 }
 

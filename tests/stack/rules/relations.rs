@@ -1,10 +1,14 @@
 //! Rules 5 and 6: the last change wins, and messages are never trusted.
 
+use fanfold_core::fanout::{RANGES, Share};
 use fanfold_core::limits::{COMMIT_GRACE_MS, REL_KEPT_MS};
 use fanfold_core::message::{DeliverChunk, RelationChanged};
 use fanfold_core::{PostId, Relation, Slice};
 use fanfold_store::StoreError;
+use fanfold_store::dynamo::receipts::Plan;
+use fanfold_store::feeds::Reached;
 use fanfold_store::feeds::Reading;
+use fanfold_store::valkey::Held;
 use fanfold_store::valkey::{Begun, Feed, Read};
 
 use super::only_stored;
@@ -62,9 +66,10 @@ async fn what_is_on_its_way_after_an_unfollow_does_no_harm() {
     for chunk in &chunks {
         world.handle(chunk).await.unwrap();
     }
-    assert!(valkey.commit(feed, "1", &slice).await.unwrap());
+    assert!(valkey.commit(feed, "1", &slice, &[]).await.unwrap());
     let read = valkey.read(feed, PostId::MAX, 9, world.now()).await.unwrap();
-    assert_eq!(read, Read::Known(Slice::EMPTY), "nothing of ash may be left");
+    let nothing = Held { slice: Slice::EMPTY, pulled: Vec::new() };
+    assert_eq!(read, Read::Known(nothing), "nothing of ash may be left");
 }
 
 #[tokio::test]
@@ -78,10 +83,18 @@ async fn a_chunk_older_than_valkeys_memory_asks_who_still_follows() {
     let post = only_stored(&world, "ash").await;
     // birch unfollowed so long ago that Valkey has forgotten it
     let followers = vec![world.id("birch"), world.id("cedar")];
-    let chunk = DeliverChunk::new(post, world.now(), followers);
+    let (share, read_at_ms) = (Share { shard: 0, from: 0, to: RANGES }, world.now());
+    let chunk =
+        DeliverChunk { share: Some(share), ..DeliverChunk::new(post, read_at_ms, followers) };
+    let receipts = &world.deliver.receipts;
+    let plan = Plan { shards: 1, followers: 2, mark: None };
+    receipts.plan(post, plan, read_at_ms).await.unwrap();
     let later = world.now() + REL_KEPT_MS + 1;
-    let pushed = fanfold_deliver::handler::deliver(&world.deliver, &chunk, later).await.unwrap();
-    assert_eq!((pushed.delivered, pushed.not_live), (1, 0));
+    let delivered = fanfold_deliver::handler::deliver(&world.deliver, &[chunk], later).await;
+    assert!(delivered.iter().all(Result::is_ok), "{delivered:?}");
+    let receipt = receipts.receipt(post).await.unwrap();
+    let reached = Reached { delivered: 1, not_live: 0, unfollowed: 1, late: 2 };
+    assert_eq!((receipt.reached, receipt.completed_at_ms), (reached, Some(later)));
     assert_eq!(world.home("birch").await, []);
     assert_eq!(world.home("cedar").await, [post]);
 }

@@ -105,6 +105,7 @@ fn describe(target: &str, body: &Value) -> String {
         "BatchGetItem" => &body["RequestItems"],
         "Query" => &body["ExpressionAttributeValues"],
         "TransactWriteItems" => &body["TransactItems"],
+        "UpdateItem" => body,
         "SendMessage" => &body["MessageBody"],
         _ => &body["Entries"],
     };
@@ -143,10 +144,14 @@ impl Apps {
             ("GRAPH_TABLE", GRAPH),
             ("POST_EVENTS_QUEUE_URL", "post-events"),
             ("CHUNKS_QUEUE_URL", "chunks"),
+            ("BULK_EVENTS_QUEUE_URL", "bulk-events"),
+            ("BULK_CHUNKS_QUEUE_URL", "bulk-chunks"),
             ("GRAPH_EVENTS_QUEUE_URL", "graph-events"),
             ("REBUILDS_QUEUE_URL", "rebuilds"),
             ("BUCKETS", "2"),
             ("CHUNK_FOLLOWERS", "1"),
+            ("SMALL_FOLLOWERS", "1"),
+            ("BULK_FOLLOWERS", "2"),
         ]);
         // small feeds: trims and floors come up in short histories
         let settings = FeedSettings {

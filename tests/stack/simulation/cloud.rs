@@ -92,6 +92,7 @@ impl Cloud {
             "BatchGetItem" => self.batch_get(request),
             "Query" => self.query(request),
             "TransactWriteItems" => self.transact(request),
+            "UpdateItem" => self.update(request),
             "SendMessage" => self.send(request),
             "SendMessageBatch" => self.send_batch(request),
             other => panic!("{other} is not modelled"),
@@ -227,6 +228,22 @@ impl Cloud {
         }
         self.tokens.insert(token, ());
         (200, json!({}))
+    }
+
+    fn update(&mut self, request: &Value) -> Answer {
+        let table = request["TableName"].as_str().expect("a table").to_owned();
+        let key = key_of(&request["Key"]);
+        let old = self.tables.entry(table.clone()).or_default().get(&key).cloned();
+        let condition = request["ConditionExpression"].as_str();
+        let none = Item::new();
+        if !condition.is_none_or(|c| holds(c, old.as_ref().unwrap_or(&none), &Given::of(request))) {
+            return refused("ConditionalCheckFailedException", "The conditional request failed");
+        }
+        self.write("Update", request);
+        match request["ReturnValues"].as_str() {
+            Some("ALL_NEW") => (200, json!({"Attributes": self.tables[&table][&key]})),
+            _ => (200, json!({})),
+        }
     }
 
     fn write(&mut self, kind: &str, write: &Value) {

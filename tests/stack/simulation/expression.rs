@@ -87,6 +87,16 @@ fn one(rest: &mut &[String], item: &Item, given: &Given) -> bool {
             assert!(take_if(rest, ")"));
             held
         }
+        "NOT" => !one(rest, item, given),
+        "contains" => {
+            assert!(take_if(rest, "("));
+            let set = item.get(&given.name(take(rest)));
+            assert!(take_if(rest, ","));
+            let wanted = &given.value(take(rest), item).expect("a value")["N"];
+            assert!(take_if(rest, ")"));
+            let numbers = set.and_then(|set| set["NS"].as_array());
+            numbers.is_some_and(|numbers| numbers.contains(wanted))
+        }
         exists @ ("attribute_exists" | "attribute_not_exists") => {
             assert!(take_if(rest, "("));
             let there = item.contains_key(&given.name(take(rest)));
@@ -120,7 +130,7 @@ fn compare(left: &Value, sign: &str, right: &Value) -> bool {
     }
 }
 
-/// `ADD a :b SET c = :d, e = :f REMOVE g`
+/// `ADD a :b SET c = :d, e = if_not_exists(e, :f) REMOVE g`
 pub fn update(expression: &str, item: &mut Item, given: &Given) {
     let words = words(expression);
     let mut rest = words.as_slice();
@@ -133,11 +143,30 @@ pub fn update(expression: &str, item: &mut Item, given: &Given) {
         match clause.as_str() {
             "SET" => {
                 assert!(take_if(&mut rest, "="));
-                let value = given.value(take(&mut rest), item).cloned();
-                item.insert(name, value.expect("a value"));
+                let mut value = None;
+                if take_if(&mut rest, "if_not_exists") {
+                    assert!(take_if(&mut rest, "("));
+                    value = given.value(take(&mut rest), item).cloned();
+                    assert!(take_if(&mut rest, ","));
+                }
+                let other = given.value(take(&mut rest), item).cloned();
+                take_if(&mut rest, ")");
+                item.insert(name, value.or(other).expect("a value"));
             }
             "ADD" => {
-                let by = given.value(take(&mut rest), item).expect("a value")["N"].clone();
+                let by = given.value(take(&mut rest), item).expect("a value").clone();
+                if let Some(more) = by["NS"].as_array() {
+                    let set = item.entry(name).or_insert_with(|| json!({"NS": []}));
+                    let set = set["NS"].as_array_mut().expect("a set");
+                    for number in more {
+                        if !set.contains(number) {
+                            set.push(number.clone());
+                        }
+                    }
+                    take_if(&mut rest, ",");
+                    continue;
+                }
+                let by = by["N"].clone();
                 let number = |value: &Value| value.as_str().unwrap_or("0").parse::<i128>();
                 let was = item.get(&name).map_or(0, |value| number(&value["N"]).expect("a number"));
                 let is = was + number(&by).expect("a number");

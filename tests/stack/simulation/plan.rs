@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use fanfold_store::config::FanOutSettings;
+
 use super::apps::PEOPLE;
 use crate::harness::dice::Dice;
 
@@ -14,6 +16,8 @@ pub struct Plan {
     pub cloud_fault_in: u64,
     /// One command to Valkey in so many goes wrong; 0: none.
     pub valkey_fault_in: u64,
+    /// How posts are brought to followers.
+    pub fanout: FanOutSettings,
     pub order: Order,
     pub actions: Vec<Action>,
 }
@@ -138,8 +142,17 @@ impl Plan {
                 actions.push(Action::Steps { count: 1 + dice.below(pace) as usize });
             }
         }
-        Self { seed, cloud_fault_in, valkey_fault_in, order, actions }
+        let fanout = fanout(&mut Dice(seed ^ 0xfa0));
+        Self { seed, cloud_fault_in, valkey_fault_in, fanout, order, actions }
     }
+}
+
+/// Small enough that all ways are taken among four people; in every other history authors may be
+/// pulled, from one to three followers on.
+fn fanout(dice: &mut Dice) -> FanOutSettings {
+    let (small, bulk) = (dice.below(3), *dice.pick(&[0, 2, 2, 100]));
+    let pull = if dice.one_in(2) { 1 + dice.below(3) } else { 0 };
+    FanOutSettings { chunk: 1 + dice.below(2) as usize, small, bulk, pull }
 }
 
 /// Somebody has more posts than a feed holds.

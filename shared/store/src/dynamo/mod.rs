@@ -5,25 +5,34 @@
 //! | --- | --- | --- | --- |
 //! | users | `user#<user>` | | profile and counters |
 //! | users | `handle#<handle>` | | whose handle it is |
+//! | users | `pulled-authors` | | the authors whose posts are not pushed |
 //! | posts | `<author>` | `<post>` | a post, or its tombstone |
 //! | posts | `key#<user>#<hash>` | `-` | what an `Idempotency-Key` made |
+//! | posts | `receipt#<post>` | `-` | how the fan-out of a post goes on |
+//! | posts | `receipt#<post>` | `<partition>` | the same for one partition of followers |
 //! | graph | `following#<user>` | `<author>` | a relation, or its tombstone |
 //! | graph | `followers#<author>#<shard>` | `<bucket><user>` | the other direction |
 
 mod batch;
 pub mod graph;
 pub mod posts;
+pub mod pulled;
+pub mod receipts;
 mod retry;
 mod transact;
 pub mod users;
 
 use std::collections::HashMap;
 
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use graph::GraphStore;
 pub use posts::PostStore;
+pub use pulled::PulledStore;
+pub use receipts::ReceiptStore;
 pub use retry::{look_again, pause};
 pub use users::UserStore;
 
@@ -49,4 +58,20 @@ fn write<T: Serialize>(doing: &'static str, item: &T) -> Result<Item, StoreError
 
 fn read<T: DeserializeOwned>(doing: &'static str, item: Item) -> Result<T, StoreError> {
     serde_dynamo::from_item(item).map_err(|error| StoreError::Item { doing, source: error.into() })
+}
+
+/// The item as it is now; None, if the condition did not hold.
+async fn changed(
+    doing: &'static str,
+    update: UpdateItemFluentBuilder,
+) -> Result<Option<Item>, StoreError> {
+    match update.send().await {
+        Ok(answer) => Ok(Some(answer.attributes.unwrap_or_default())),
+        Err(SdkError::ServiceError(error))
+            if error.err().is_conditional_check_failed_exception() =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(StoreError::dynamo(doing)(error)),
+    }
 }

@@ -2,6 +2,7 @@
 
 mod followers;
 mod page;
+mod pointers;
 mod pull;
 mod reading;
 mod rebuild;
@@ -14,11 +15,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::config::{Config, ConfigError};
-use crate::dynamo::{GraphStore, PostStore};
+use crate::dynamo::{GraphStore, PostStore, PulledStore};
 use crate::error::StoreError;
+use crate::measure;
 use crate::sqs::Queue;
-use crate::valkey::{Feed, Valkey};
-pub use followers::push_to_followers;
+use crate::valkey::{Feed, Held, Valkey};
+pub use followers::{Audience, Reached, push_to_followers};
 pub use page::{Page, Span};
 pub use reading::Reading;
 pub use rebuild::Rebuilt;
@@ -40,6 +42,7 @@ pub struct Feeds {
     pub valkey: Valkey,
     pub posts: PostStore,
     pub graph: GraphStore,
+    pub pulled: PulledStore,
     /// Where home feeds of many authors are rebuilt; without it, here and now.
     pub rebuilds: Option<Queue<RebuildFeed>>,
     /// Up to this many authors.
@@ -52,6 +55,7 @@ impl Feeds {
             valkey: Valkey::new(&config.feeds()?)?,
             posts: PostStore::new(sdk, config)?,
             graph: GraphStore::new(sdk, config)?,
+            pulled: PulledStore::new(sdk, config)?,
             rebuilds: None,
             inline_authors: REBUILD_INLINE_AUTHORS,
         })
@@ -67,11 +71,19 @@ impl Feeds {
     ) -> Result<(Slice, Source), StoreError> {
         let known = reading.ask(self.read_or_rebuild(feed, before, count, reading)).await?;
         let authors = match known {
-            Some(Known::Is(slice, source)) if !slice.posts.is_empty() || slice.is_end() => {
+            Some(Known::Is(Held { slice, pulled }, source)) if reaches(&slice) => {
+                let slice = match pulled.is_empty() {
+                    true => slice,
+                    false => self.with_pulled(feed, slice, pulled, before, count, reading).await?,
+                };
                 return Ok((slice, source));
             }
             Some(Known::Authors(authors)) => authors,
-            _ => None,
+            Some(Known::Is(..)) => {
+                measure::floor_crossing();
+                None
+            }
+            None => None,
         };
         let slice = match authors {
             Some(authors) => self.merge(authors, before, count, reading).await?,
@@ -88,21 +100,21 @@ impl Feeds {
         count: usize,
         reading: &Reading,
     ) -> Result<Known, StoreError> {
-        if let Some(slice) = self.read(feed, before, count, reading).await? {
-            return Ok(Known::Is(slice, Source::Cache));
+        if let Some(held) = self.read(feed, before, count, reading).await? {
+            return Ok(Known::Is(held, Source::Cache));
         }
         match self.rebuild(feed, None, reading).await? {
             Rebuilt::Queued(authors) => Ok(Known::Authors(Some(authors))),
             Rebuilt::Done => Ok(match self.read(feed, before, count, reading).await? {
-                Some(slice) => Known::Is(slice, Source::Rebuild),
+                Some(held) => Known::Is(held, Source::Rebuild),
                 None => Known::Authors(None),
             }),
             // many may come back at once, and one of them is enough
             Rebuilt::Elsewhere => {
                 for looked in 0..REBUILD_LOOKS_MAX {
                     crate::clock::sleep(5 << looked).await;
-                    if let Some(slice) = self.read(feed, before, count, reading).await? {
-                        return Ok(Known::Is(slice, Source::Cache));
+                    if let Some(held) = self.read(feed, before, count, reading).await? {
+                        return Ok(Known::Is(held, Source::Cache));
                     }
                 }
                 Ok(Known::Authors(None))
@@ -111,9 +123,14 @@ impl Feeds {
     }
 }
 
+/// Whether a live feed has anything to say below a place, or nothing more exists there.
+fn reaches(slice: &Slice) -> bool {
+    !slice.posts.is_empty() || slice.is_end()
+}
+
 /// What reading or rebuilding a feed led to.
 enum Known {
-    Is(Slice, Source),
+    Is(Held, Source),
     /// Nothing may be shown yet; these are the authors to ask, if that is known.
     Authors(Option<Vec<fanfold_core::UserId>>),
 }

@@ -4,6 +4,7 @@ use fanfold_core::limits::PAGE_ROUNDS_MAX;
 use super::{Feeds, Reading, Source};
 use crate::dynamo::posts::Post;
 use crate::error::StoreError;
+use crate::measure;
 use crate::valkey::Feed;
 
 /// The part of a feed that a page is cut from, both ends exclusive.
@@ -52,6 +53,8 @@ impl Feeds {
             }
             before = slice.bound.next();
         }
+        let source = source.unwrap_or(Source::Pull);
+        measure::page(source);
         let more = found.len() > limit;
         found.truncate(limit);
         let next_before = match found.last() {
@@ -59,7 +62,7 @@ impl Feeds {
             _ if end => None,
             _ => Some(before),
         };
-        Ok(Page { posts: found, next_before, source: source.unwrap_or(Source::Pull) })
+        Ok(Page { posts: found, next_before, source })
     }
 
     async fn published(

@@ -3,9 +3,9 @@ use fanfold_core::merge::Wanted;
 use fanfold_core::{Merge, PostId, Slice, UserId};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use super::{Feeds, Known, Reading};
+use super::{Feeds, Known, Reading, reaches};
 use crate::error::StoreError;
-use crate::valkey::{Feed, FeedKind};
+use crate::valkey::{Feed, FeedKind, Held};
 
 impl Feeds {
     /// Computes posts of a feed from DynamoDB, and from those author feeds that Valkey holds.
@@ -60,7 +60,7 @@ impl Feeds {
         Ok(merge.finish())
     }
 
-    async fn part(
+    pub(super) async fn part(
         &self,
         author: UserId,
         wanted: Wanted,
@@ -83,14 +83,17 @@ impl Feeds {
             // the newest posts of an author are wanted often, older ones are not
             PostId::MAX => {
                 match reading.ask(self.read_or_rebuild(feed, before, count, reading)).await? {
-                    Some(Known::Is(slice, _)) => Some(slice),
+                    Some(Known::Is(held, _)) => Some(held.slice),
                     _ => None,
                 }
             }
-            _ => reading.ask(self.read(feed, before, count, reading)).await?.flatten(),
+            _ => {
+                let held = reading.ask(self.read(feed, before, count, reading)).await?.flatten();
+                held.map(|held| held.slice)
+            }
         };
         match known {
-            Some(slice) if !slice.posts.is_empty() || slice.is_end() => Ok(slice),
+            Some(slice) if reaches(&slice) => Ok(slice),
             _ => self.posts.by_author(author, before, count).await,
         }
     }
@@ -102,7 +105,7 @@ impl Feeds {
         before: PostId,
         count: usize,
         reading: &Reading,
-    ) -> Result<Option<Slice>, StoreError> {
+    ) -> Result<Option<Held>, StoreError> {
         Ok(self.valkey.read(feed, before, count, reading.now_ms).await?.known())
     }
 }

@@ -3,10 +3,10 @@ use fanfold_core::{PostId, UserId};
 use futures::future::BoxFuture;
 
 use super::{Feeds, Reading};
-use crate::clock;
 use crate::error::StoreError;
 use crate::log::Chain;
 use crate::valkey::{Begun, Feed, FeedKind};
+use crate::{clock, measure};
 
 /// How far a rebuild got.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,6 +44,7 @@ impl Feeds {
             Begun::Begun => {}
         }
         let keep = self.valkey.keep();
+        let mut pulled = Vec::new();
         let slice = match feed.kind {
             FeedKind::Author => self.posts.by_author(feed.user, PostId::MAX, keep).await?,
             FeedKind::Home => {
@@ -52,12 +53,18 @@ impl Feeds {
                 if authors.len() > self.inline_authors && self.hand_on(feed, &token).await {
                     return Ok(Rebuilt::Queued(authors));
                 }
+                // before the posts: one that is left out of fan-out after this is preceded by a pointer
+                let all = self.pulled.all().await?;
+                pulled.extend(authors.iter().copied().filter(|author| all.contains_key(author)));
                 self.merge(authors, PostId::MAX, keep, reading).await?
             }
         };
-        let committed = self.valkey.commit(feed, &token, &slice).await?;
+        let committed = self.valkey.commit(feed, &token, &slice, &pulled).await?;
+        if committed {
+            measure::rebuild();
+        }
         tracing::info!(
-            feed = feed.member(),
+            %feed,
             posts = slice.posts.len(),
             floor_ms = slice.floor_ms(),
             committed,

@@ -1,6 +1,8 @@
 //! From the routes of a function to what `lambda_http` runs.
 
 use axum::Router;
+use axum::middleware::map_response;
+use axum::response::Response;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{PartialSchema as _, ToSchema as _};
@@ -8,11 +10,19 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::fallback::fallback;
 use super::problem::GatewayMessage;
+use crate::measure;
 
 /// The routes with their state, and an answer for everything else.
 pub fn serve<S: Clone + Send + Sync + 'static>(routes: OpenApiRouter<S>, state: S) -> Router {
     let (router, _) = routes.split_for_parts();
-    router.fallback(fallback).method_not_allowed_fallback(fallback).with_state(state)
+    measure::init();
+    let router = router.fallback(fallback).method_not_allowed_fallback(fallback);
+    router.layer(map_response(measured)).with_state(state)
+}
+
+async fn measured(response: Response) -> Response {
+    measure::flush();
+    response
 }
 
 /// One specification for the routes of all functions.

@@ -10,6 +10,7 @@ use time::format_description::well_known::iso8601::{Config, EncodedConfig, TimeP
 use utoipa::ToSchema;
 
 use crate::dynamo::posts::Post;
+use crate::dynamo::receipts::Receipt;
 use crate::dynamo::users::{Profile, UserStore};
 use crate::error::StoreError;
 use crate::feeds::{Page, Source, Span};
@@ -34,6 +35,47 @@ pub struct PostView {
     /// Time of publication, to the millisecond, in UTC.
     #[schema(format = DateTime)]
     pub created_at: String,
+}
+
+/// How far the fan-out of a post got.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DeliveryView {
+    #[schema(pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+    pub post: String,
+    pub state: DeliveryState,
+    /// The part that is done, from 0 to 1.
+    #[schema(minimum = 0, maximum = 1)]
+    pub progress: f64,
+    /// Followers that the author had when it began; null before that.
+    #[schema(required)]
+    pub followers: Option<u64>,
+    /// Messages that were delivered; 0 for a small audience, which needs none.
+    pub chunks: u64,
+    /// Feeds that the post was pushed to.
+    pub delivered: u64,
+    /// Followers who have not read for long: they find the post when they come.
+    pub not_live: u64,
+    /// Followers who had unfollowed by then.
+    pub unfollowed: u64,
+    /// Followers who were asked for anew, because the push came late.
+    pub late: u64,
+    /// When all followers had it; null before that.
+    #[schema(required, format = DateTime)]
+    pub completed_at: Option<String>,
+    /// From publication until then, in milliseconds.
+    #[schema(required)]
+    pub lag_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryState {
+    /// It has not begun.
+    Pending,
+    UnderWay,
+    Complete,
+    /// The author has so many followers that they find the post in the author feed.
+    Pulled,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -66,6 +108,31 @@ pub struct FeedView {
     /// For `newer_than`, to ask later for what came since.
     pub newest_cursor: String,
     pub source: Source,
+}
+
+impl DeliveryView {
+    pub fn new(post: PostId, receipt: &Receipt) -> Self {
+        let Receipt { followers, chunks, reached, progress, completed_at_ms, pulled } = *receipt;
+        let state = match (pulled, followers, completed_at_ms) {
+            (true, _, _) => DeliveryState::Pulled,
+            (_, _, Some(_)) => DeliveryState::Complete,
+            (_, Some(_), _) => DeliveryState::UnderWay,
+            (_, None, _) => DeliveryState::Pending,
+        };
+        Self {
+            post: post.to_string(),
+            state,
+            progress,
+            followers,
+            chunks,
+            delivered: reached.delivered,
+            not_live: reached.not_live,
+            unfollowed: reached.unfollowed,
+            late: reached.late,
+            completed_at: completed_at_ms.map(rfc3339),
+            lag_ms: completed_at_ms.map(|at| at.saturating_sub(post.time_ms())),
+        }
+    }
 }
 
 impl From<&Profile> for AuthorView {

@@ -2,8 +2,8 @@
 //! returned to its queue and comes again.
 //!
 //! SQS counts how often a message came. Well before it would give a message up, after half of its
-//! tries, the runner does what SQS cannot: a body that cannot be read goes to the dead-letter queue with its reason, and a
-//! message that failed because a store was away starts anew at the end of its queue. So an outage
+//! tries, the runner does what SQS cannot: a body that cannot be read goes to the dead-letter queue
+//! with its reason, and a message that failed because a store was away starts anew at the end of its queue. So an outage
 //! of hours leaves no dead letters, and heals by itself.
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
@@ -16,18 +16,47 @@ use crate::log::Chain;
 
 const RECORDS_AT_ONCE: usize = 10;
 
+/// For a handler that takes messages one by one: several at once.
+pub async fn each<M, H>(messages: Vec<M>, handle: &H) -> Vec<Result<(), StoreError>>
+where
+    H: AsyncFn(M) -> Result<(), StoreError>,
+{
+    stream::iter(messages).map(|message| handle(message)).buffered(RECORDS_AT_ONCE).collect().await
+}
+
+/// Hands all messages that can be read to the handler, which says of each what came of it.
 pub async fn run<M, H>(event: SqsEvent, letters: &Letters, handle: H) -> SqsBatchResponse
 where
     M: DeserializeOwned,
-    H: AsyncFn(M) -> Result<(), StoreError>,
+    H: AsyncFn(Vec<M>) -> Vec<Result<(), StoreError>>,
 {
-    let failed: Vec<Option<String>> = stream::iter(event.records)
-        .map(|record| run_one(record, letters, &handle))
+    let (mut messages, mut records, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    for record in event.records {
+        match serde_json::from_str::<M>(record.body.as_deref().unwrap_or_default()) {
+            Ok(message) => {
+                messages.push(message);
+                records.push(record);
+            }
+            Err(error) => {
+                tracing::error!(message_id = id(&record), reason = %error, "poison: the body cannot be read");
+                failed.push((record, Fate::Dead, error.to_string()));
+            }
+        }
+    }
+    if !messages.is_empty() {
+        for (record, result) in records.into_iter().zip(handle(messages).await) {
+            let Err(error) = result else { continue };
+            let (fate, reason) = fate_of(&error, &record);
+            failed.push((record, fate, reason));
+        }
+    }
+    let returned: Vec<Option<String>> = stream::iter(failed)
+        .map(|(record, fate, reason)| settle(record, fate, reason, letters))
         .buffer_unordered(RECORDS_AT_ONCE)
         .collect()
         .await;
     let mut response = SqsBatchResponse::default();
-    response.batch_item_failures = failed
+    response.batch_item_failures = returned
         .into_iter()
         .flatten()
         .map(|id| {
@@ -39,38 +68,33 @@ where
     response
 }
 
-/// The id of the message, if it failed.
-async fn run_one<M, H>(record: SqsMessage, letters: &Letters, handle: &H) -> Option<String>
-where
-    M: DeserializeOwned,
-    H: AsyncFn(M) -> Result<(), StoreError>,
-{
-    let id = record.message_id.clone().unwrap_or_default();
-    let message = serde_json::from_str(record.body.as_deref().unwrap_or_default());
-    let (fate, reason) = match message {
-        Err(error) => {
-            tracing::error!(message_id = id, reason = %error, "poison: the body cannot be read");
-            (Fate::Dead, error.to_string())
-        }
-        Ok(message) => match handle(message).await {
-            Ok(()) => return None,
-            Err(error @ StoreError::NotCommittedYet { .. }) => {
-                tracing::info!(message_id = id, reason = %error, "returned to the queue");
-                (Fate::Anew, error.to_string())
-            }
-            Err(error) => {
-                let reason = Chain(&error).to_string();
-                tracing::warn!(message_id = id, error = reason, "returned to the queue");
-                (if error.is_lasting() { Fate::Dead } else { Fate::Anew }, reason)
-            }
-        },
-    };
+fn id(record: &SqsMessage) -> &str {
+    record.message_id.as_deref().unwrap_or_default()
+}
+
+fn fate_of(error: &StoreError, record: &SqsMessage) -> (Fate, String) {
+    if let StoreError::NotCommittedYet { .. } = error {
+        tracing::info!(message_id = id(record), reason = %error, "returned to the queue");
+        return (Fate::Anew, error.to_string());
+    }
+    let reason = Chain(error).to_string();
+    tracing::warn!(message_id = id(record), error = reason, "returned to the queue");
+    (if error.is_lasting() { Fate::Dead } else { Fate::Anew }, reason)
+}
+
+/// The id of the message, if it is to come again from where it was.
+async fn settle(
+    record: SqsMessage,
+    fate: Fate,
+    reason: String,
+    letters: &Letters,
+) -> Option<String> {
     match letters.settle(&record, fate, &reason).await {
         Ok(true) => None,
-        Ok(false) => Some(id),
+        Ok(false) => Some(id(&record).to_owned()),
         Err(error) => {
-            tracing::warn!(message_id = id, error = %Chain(&error), "left to SQS");
-            Some(id)
+            tracing::warn!(message_id = id(&record), error = %Chain(&error), "left to SQS");
+            Some(id(&record).to_owned())
         }
     }
 }
@@ -96,10 +120,11 @@ mod tests {
     #[tokio::test]
     async fn only_what_failed_is_returned() {
         let (event, letters) = (event(&["1", "poison", "2", "3"]), Letters::none());
-        let response = run(event, &letters, async |number: u32| match number {
+        let one = async |number: u32| match number {
             2 => Err(StoreError::GaveUp { doing: "this", tries: 1 }),
             _ => Ok(()),
-        });
+        };
+        let response = run(event, &letters, async |numbers| each(numbers, &one).await);
         let mut failed: Vec<String> =
             response.await.batch_item_failures.into_iter().map(|f| f.item_identifier).collect();
         failed.sort();
@@ -108,7 +133,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_empty_batch_is_done() {
-        let response = run(event(&[]), &Letters::none(), async |_: u32| Ok(())).await;
+        let response = run(event(&[]), &Letters::none(), async |_: Vec<u32>| Vec::new()).await;
         assert!(response.batch_item_failures.is_empty());
     }
 }

@@ -5,11 +5,11 @@ use aws_lambda_events::sqs::SqsEvent;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde::de::DeserializeOwned;
 
-use super::{Letters, batch};
+use super::{Letters, Source, batch};
 use crate::clock::{self, Deadline};
 use crate::config::Config;
 use crate::error::StoreError;
-use crate::{aws, log};
+use crate::{aws, log, measure};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -20,11 +20,9 @@ pub struct Moment {
     pub deadline: Deadline,
 }
 
-/// Runs a function that takes the messages of a queue, for the life of its environment. The
-/// settings' names: of the queue's URL, and of its dead-letter queue's.
+/// Runs a function that takes the messages of its queues one by one, for the life of its environment.
 pub async fn consume<A, M, H>(
-    queue: &'static str,
-    dead: &'static str,
+    sources: &[Source],
     make: impl FnOnce(&SdkConfig, &Config) -> Result<A, Failure>,
     handle: H,
 ) -> Result<(), Failure>
@@ -32,18 +30,38 @@ where
     M: DeserializeOwned,
     H: AsyncFn(&A, M, Moment) -> Result<(), StoreError>,
 {
+    consume_batches(sources, make, async |app: &A, messages: Vec<M>, deadline| {
+        let one = async |message| {
+            handle(app, message, Moment { now_ms: clock::now_ms(), deadline }).await
+        };
+        batch::each(messages, &one).await
+    })
+    .await
+}
+
+/// The same for one that takes all messages of a batch at once.
+pub async fn consume_batches<A, M, H>(
+    sources: &[Source],
+    make: impl FnOnce(&SdkConfig, &Config) -> Result<A, Failure>,
+    handle: H,
+) -> Result<(), Failure>
+where
+    M: DeserializeOwned,
+    H: AsyncFn(&A, Vec<M>, Deadline) -> Vec<Result<(), StoreError>>,
+{
     log::init();
+    measure::init();
     let (sdk, config) = (aws::sdk_config().await, Config::from_env());
     let made = make(&sdk, &config)
-        .and_then(|app| Ok((app, Letters::new(&sdk, &config, queue, dead)?)))
+        .and_then(|app| Ok((app, Letters::new(&sdk, &config, sources)?)))
         .inspect_err(|error| tracing::error!(%error, "the function cannot start"))?;
     let ((app, letters), handle) = (&made, &handle);
     let take = async |event: LambdaEvent<SqsEvent>| {
         let deadline = Deadline::at_ms(event.context.deadline);
-        let each = async |message| {
-            handle(app, message, Moment { now_ms: clock::now_ms(), deadline }).await
-        };
-        Ok::<_, Failure>(batch::run(event.payload, letters, each).await)
+        let all = async |messages| handle(app, messages, deadline).await;
+        let response = batch::run(event.payload, letters, all).await;
+        measure::flush();
+        Ok::<_, Failure>(response)
     };
     lambda_runtime::run(service_fn(take)).await
 }

@@ -24,30 +24,42 @@ pub enum Fate {
     Dead,
 }
 
-/// A function's own queue, and where its dead letters go.
+/// The settings that hold the URL of a queue, and of its dead-letter queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Source {
+    pub queue: &'static str,
+    pub dead: &'static str,
+}
+
+/// A function's own queues, and where their dead letters go.
 #[derive(Clone)]
 pub struct Letters(Option<Known>);
 
 #[derive(Clone)]
 struct Known {
     client: Client,
-    queue: String,
-    dead: String,
+    /// The URLs of each queue and its dead-letter queue.
+    queues: Vec<(String, String)>,
     tries: u64,
 }
 
+impl Known {
+    /// The queue that a message came from: its ARN ends with the name, as its URL does.
+    fn queues_of(&self, record: &SqsMessage) -> Option<&(String, String)> {
+        if let [only] = self.queues.as_slice() {
+            return Some(only);
+        }
+        let name = record.event_source_arn.as_deref()?.rsplit(':').next()?;
+        self.queues.iter().find(|(queue, _)| queue.rsplit('/').next() == Some(name))
+    }
+}
+
 impl Letters {
-    /// The settings' names: of the queue's URL, and of its dead-letter queue's.
-    pub fn new(
-        sdk: &SdkConfig,
-        config: &Config,
-        queue: &'static str,
-        dead: &'static str,
-    ) -> Result<Self, ConfigError> {
+    pub fn new(sdk: &SdkConfig, config: &Config, sources: &[Source]) -> Result<Self, ConfigError> {
+        let urls = |source: &Source| Ok((config.text(source.queue)?, config.text(source.dead)?));
         Ok(Self(Some(Known {
             client: Client::new(sdk),
-            queue: config.text(queue)?,
-            dead: config.text(dead)?,
+            queues: sources.iter().map(urls).collect::<Result<_, ConfigError>>()?,
             tries: config.number("QUEUE_TRIES", QUEUE_TRIES_DEFAULT, 1..=QUEUE_TRIES_MAX)?,
         })))
     }
@@ -66,6 +78,7 @@ impl Letters {
         reason: &str,
     ) -> Result<bool, StoreError> {
         let Some(known) = &self.0 else { return Ok(false) };
+        let Some((queue, dead)) = known.queues_of(record) else { return Ok(false) };
         let came = record.attributes.get("ApproximateReceiveCount");
         let came = came.and_then(|count| count.parse::<u64>().ok()).unwrap_or(1);
         let body = record.body.clone().unwrap_or_default();
@@ -80,11 +93,11 @@ impl Letters {
         let message = known.client.send_message().message_body(body);
         let message = if fate == Fate::Anew && anew < ANEW_MAX {
             let delay_s = (clock::random() % (ANEW_DELAY_S_MAX + 1)) as i32;
-            let message = message.queue_url(&known.queue).delay_seconds(delay_s);
+            let message = message.queue_url(queue).delay_seconds(delay_s);
             message.message_attributes(ANEW, attribute("Number", (anew + 1).to_string())?)
         } else {
             let reason = reason.chars().filter(|c| !c.is_control()).take(REASON_CHARS_MAX);
-            let message = message.queue_url(&known.dead);
+            let message = message.queue_url(dead);
             message.message_attributes(REASON, attribute("String", reason.collect())?)
         };
         let doing = "passing on a message that failed";

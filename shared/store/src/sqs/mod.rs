@@ -5,6 +5,6 @@ mod consume;
 mod letters;
 mod queue;
 
-pub use consume::{Moment, consume};
-pub use letters::Letters;
+pub use consume::{Moment, consume, consume_batches};
+pub use letters::{Letters, Source};
 pub use queue::Queue;

@@ -1,6 +1,8 @@
 //! The names of all keys. A user's keys carry the user's bucket as their hash tag, so one script
 //! call may touch all users of a bucket, on one node or on a cluster.
 
+use std::fmt;
+
 use fanfold_core::UserId;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,21 +33,25 @@ impl Feed {
         [Self::author(author), Self::home(author)]
     }
 
-    /// The feed's member in `live`: a letter and the user, 17 bytes.
-    pub fn member(self) -> String {
-        match self.kind {
-            FeedKind::Home => format!("h{}", self.user),
-            FeedKind::Author => format!("a{}", self.user),
-        }
-    }
-
-    pub fn from_member(member: &str) -> Option<Self> {
-        let kind = match member.get(..1)? {
-            "h" => FeedKind::Home,
-            "a" => FeedKind::Author,
+    /// The feed of this key.
+    pub fn of_key(key: &str) -> Option<Self> {
+        let (name, rest) = key.split_once(":{")?;
+        let kind = match name {
+            "home" => FeedKind::Home,
+            "author" => FeedKind::Author,
             _ => return None,
         };
-        Some(Self { kind, user: member.get(1..)?.parse().ok()? })
+        Some(Self { kind, user: rest.split_once("}:")?.1.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self.kind {
+            FeedKind::Home => "home",
+            FeedKind::Author => "author",
+        };
+        write!(f, "{name} {}", self.user)
     }
 }
 
@@ -67,6 +73,7 @@ impl Keys {
         user.bucket(self.buckets)
     }
 
+    /// A feed's own key, which is its member in `live`, too.
     pub fn feed(self, feed: Feed) -> String {
         let name = match feed.kind {
             FeedKind::Home => "home",
@@ -90,7 +97,7 @@ impl Keys {
     }
 
     pub fn lock(self, feed: Feed) -> String {
-        format!("lock:{{{}}}:{}", self.bucket(feed.user), feed.member())
+        format!("lock:{}", self.feed(feed))
     }
 }
 
@@ -102,10 +109,11 @@ mod tests {
     fn a_feeds_keys_share_its_hash_tag() {
         let (keys, feed) = (Keys::new(256), Feed::home(UserId(0x0123_4567_0000_0105)));
         assert_eq!(keys.feed(feed), "home:{5}:0123456700000105");
-        assert_eq!(keys.lock(feed), "lock:{5}:h0123456700000105");
+        assert_eq!(keys.lock(feed), "lock:home:{5}:0123456700000105");
         assert_eq!(keys.live(keys.bucket(feed.user)), "live:{5}");
-        assert_eq!(Feed::from_member(&feed.member()), Some(feed));
-        assert_eq!(Feed::from_member("x0123456700000105"), None);
-        assert_eq!(Feed::from_member("é"), None);
+        assert_eq!(Feed::of_key(&keys.feed(feed)), Some(feed));
+        for other in ["", "é", "home:{5}", "lock:home:{5}:0123456700000105", "home:{5}:x"] {
+            assert_eq!(Feed::of_key(other), None);
+        }
     }
 }

@@ -18,10 +18,10 @@ use crate::error::StoreError;
 pub use address::Address;
 pub use keys::{Feed, FeedKind, Keys};
 pub use link::{Answers, Link};
-pub use read::Read;
+pub use read::{Held, Read};
 pub use rebuild::Begun;
 pub use relate::{Backfill, Related};
-pub use write::{Chosen, Forgotten, Pushed};
+pub use write::{Chosen, Forgotten, Push, Pushed};
 
 /// The feeds of a deployment.
 #[derive(Clone)]
@@ -54,6 +54,11 @@ impl Valkey {
 
     pub fn keys(&self) -> Keys {
         self.keys
+    }
+
+    /// The members above which a feed is trimmed.
+    fn full(&self) -> usize {
+        fanfold_core::limits::trim_above(self.cap)
     }
 
     /// Where a trim cuts back to, and so how many entries a rebuild looks for.

@@ -9,14 +9,22 @@ use crate::error::StoreError;
 pub enum Read {
     /// It is not live, or is being rebuilt: nothing may be shown of it.
     Unknown,
-    /// Complete down to the slice's bound.
-    Known(Slice),
+    Known(Held),
+}
+
+/// What a live feed holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Complete down to the slice's bound, but for those authors.
+    pub slice: Slice,
+    /// Authors whose posts may be missing, since they are not pushed. Others of them may be there.
+    pub pulled: Vec<UserId>,
 }
 
 impl Read {
-    pub fn known(self) -> Option<Slice> {
+    pub fn known(self) -> Option<Held> {
         match self {
-            Read::Known(slice) => Some(slice),
+            Read::Known(held) => Some(held),
             Read::Unknown => None,
         }
     }
@@ -56,7 +64,6 @@ impl Valkey {
             .key(self.keys.live(self.keys.bucket(feed.user)))
             .key(self.keys.memory(self.keys.bucket(feed.user)))
             .key(self.keys.feed(feed))
-            .arg(feed.member())
             .arg(now_ms)
             .arg(touch_every_ms)
             .arg(from)
@@ -64,14 +71,14 @@ impl Valkey {
             .invoke_async(&mut self.link.clone())
             .await
             .map_err(failed("reading a feed"))?;
-        let (state, floor, members): (u8, Option<i64>, Option<Vec<Vec<u8>>>) =
-            three(reply).map_err(failed("reading a feed's answer"))?;
-        let (2, Some(floor), Some(members)) = (state, floor, members) else {
-            return Ok(Read::Unknown);
-        };
+        let Answer { state, floor, members, heads } =
+            Answer::of(reply).map_err(failed("reading a feed's answer"))?;
+        let (2, Some(floor)) = (state, floor) else { return Ok(Read::Unknown) };
         let posts = members.iter().filter_map(|member| order::post(member));
         let posts = posts.filter(|post| *post < before).take(count).collect();
-        Ok(Read::Known(Slice::above_floor(posts, count, floor.unsigned_abs())))
+        let slice = Slice::above_floor(posts, count, floor.unsigned_abs());
+        let pulled = heads.iter().filter_map(|member| order::pointed_at(member)).collect();
+        Ok(Read::Known(Held { slice, pulled }))
     }
 
     /// Since when the server remembers a user's bucket; nothing, if it does not.
@@ -85,13 +92,22 @@ impl Valkey {
     }
 }
 
-/// The script answers with one to three values.
-type ReadReply = (u8, Option<i64>, Option<Vec<Vec<u8>>>);
+/// The script answers with one to four values.
+struct Answer {
+    state: u8,
+    floor: Option<i64>,
+    members: Vec<Vec<u8>>,
+    heads: Vec<Vec<u8>>,
+}
 
-fn three(reply: Value) -> Result<ReadReply, redis::RedisError> {
-    let mut values = Vec::<Value>::from_redis_value(reply)?.into_iter();
-    let state = values.next().map_or(Ok(0), u8::from_redis_value)?;
-    let floor = values.next().map(String::from_redis_value).transpose()?;
-    let members = values.next().map(Vec::from_redis_value).transpose()?;
-    Ok((state, floor.and_then(|score| score.parse::<f64>().ok()).map(|s| s as i64), members))
+impl Answer {
+    fn of(reply: Value) -> Result<Self, redis::RedisError> {
+        let mut values = Vec::<Value>::from_redis_value(reply)?.into_iter();
+        let state = values.next().map_or(Ok(0), u8::from_redis_value)?;
+        let floor = values.next().map(String::from_redis_value).transpose()?;
+        let floor = floor.and_then(|score| score.parse::<f64>().ok()).map(|score| score as i64);
+        let members = values.next().map(Vec::from_redis_value).transpose()?.unwrap_or_default();
+        let heads = values.next().map(Vec::from_redis_value).transpose()?.unwrap_or_default();
+        Ok(Self { state, floor, members, heads })
+    }
 }

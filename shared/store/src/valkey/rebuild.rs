@@ -24,7 +24,6 @@ impl Valkey {
             .key(self.keys.memory(self.keys.bucket(feed.user)))
             .key(self.keys.feed(feed))
             .key(self.keys.lock(feed))
-            .arg(feed.member())
             .arg(now_ms)
             .arg(token)
             .arg(REBUILD_LEASE_MS)
@@ -39,9 +38,17 @@ impl Valkey {
     }
 
     /// Commits all entries and the floor at once. False: the lease was lost, nothing was done.
-    pub async fn commit(&self, feed: Feed, token: &str, slice: &Slice) -> Result<bool, StoreError> {
+    /// `pulled` are those authors whose posts may not be pushed.
+    pub async fn commit(
+        &self,
+        feed: Feed,
+        token: &str,
+        slice: &Slice,
+        pulled: &[UserId],
+    ) -> Result<bool, StoreError> {
         let bucket = self.keys.bucket(feed.user);
         let mut authors: Vec<UserId> = slice.posts.iter().map(|post| post.author()).collect();
+        authors.extend(pulled);
         authors.sort_unstable();
         authors.dedup();
         let mut script = scripts::COMMIT.prepare_invoke();
@@ -50,11 +57,16 @@ impl Valkey {
         for author in &authors {
             script.key(self.keys.rel(bucket, *author));
         }
-        script.arg(feed.member()).arg(feed.user.to_string()).arg(token);
-        script.arg(order::score(slice.floor_ms())).arg(self.cap).arg(self.keep());
+        script.arg(feed.user.to_string()).arg(token);
+        script.arg(order::score(slice.floor_ms())).arg(self.full()).arg(self.keep());
+        let place = |author| authors.partition_point(|other| *other < author) + 1;
         for post in &slice.posts {
-            let place = authors.partition_point(|author| *author < post.author()) + 1;
-            script.arg(order::score(post.time_ms())).arg(&order::member(*post)[..]).arg(place);
+            script.arg(order::score(post.time_ms())).arg(&order::member(*post)[..]);
+            script.arg(place(post.author()));
+        }
+        for author in pulled {
+            script.arg("-inf").arg(&order::pointer(*author)[..]).arg(place(*author));
+            script.arg("-inf").arg(order::POINTERS).arg(0);
         }
         let outcome: String = script
             .invoke_async(&mut self.link.clone())

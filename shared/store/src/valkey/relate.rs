@@ -19,8 +19,14 @@ pub enum Related {
     Done(u64),
 }
 
-/// The posts that a new follower gets, and how far down they are complete.
-pub type Backfill = Slice;
+/// What a new follower gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backfill {
+    /// The author's newest posts.
+    pub slice: Slice,
+    /// Whether posts of this author may not be pushed.
+    pub pulled: bool,
+}
 
 impl Valkey {
     /// Records a change of `reader`'s relation to `author`, and removes or backfills entries.
@@ -38,14 +44,16 @@ impl Valkey {
         let mut script = scripts::RELATE.prepare_invoke();
         script.key(self.keys.live(bucket)).key(self.keys.memory(bucket));
         script.key(self.keys.feed(feed)).key(self.keys.rel(bucket, author));
-        script.arg(feed.member()).arg(reader.to_string()).arg(change.score()).arg(REL_KEPT_MS);
-        script.arg(self.cap).arg(self.keep()).arg(memory);
+        script.arg(reader.to_string()).arg(change.score()).arg(REL_KEPT_MS);
+        script.arg(self.full()).arg(self.keep()).arg(memory);
         script.arg(&order::author_suffix(author)[..]);
         match &backfill {
-            Some(backfill) => script.arg(order::score(backfill.floor_ms())),
+            Some(backfill) => script.arg(order::score(backfill.slice.floor_ms())),
             None => script.arg(""),
         };
-        for post in backfill.iter().flat_map(|backfill| &backfill.posts) {
+        let pulled = backfill.as_ref().is_some_and(|backfill| backfill.pulled);
+        script.arg(&order::pointer(author)[..]).arg(u8::from(pulled));
+        for post in backfill.iter().flat_map(|backfill| &backfill.slice.posts) {
             script.arg(order::score(post.time_ms())).arg(&order::member(*post)[..]);
         }
         let (outcome, count): (String, u64) = script

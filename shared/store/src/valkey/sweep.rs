@@ -25,15 +25,12 @@ impl Valkey {
             .query_async(&mut self.link.clone())
             .await
             .map_err(failed("looking for feeds to drop"))?;
-        let feeds: Vec<Feed> = due.iter().filter_map(|member| Feed::from_member(member)).collect();
-        if feeds.is_empty() {
+        if due.is_empty() {
             return Ok(0);
         }
         let mut script = scripts::EXPIRE.prepare_invoke();
         script.key(live).arg(until_ms);
-        for feed in feeds {
-            script.key(self.keys.feed(feed)).arg(feed.member());
-        }
+        script.key(due);
         script.invoke_async(&mut self.link.clone()).await.map_err(failed("dropping feeds"))
     }
 
@@ -56,6 +53,6 @@ impl Valkey {
             .query_async(&mut self.link.clone())
             .await
             .map_err(failed("looking for live feeds"))?;
-        Ok(members.iter().filter_map(|member| Feed::from_member(member)).collect())
+        Ok(members.iter().filter_map(|member| Feed::of_key(member)).collect())
     }
 }

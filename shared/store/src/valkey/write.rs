@@ -1,7 +1,7 @@
-use fanfold_core::limits::{CLOCKS_DIFFER_MS, SWEEP_BATCH};
+use fanfold_core::limits::{CLOCKS_DIFFER_MS, SWEEP_BATCH, TRIM_POST_IN};
 use fanfold_core::{PostId, order};
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
-use redis::{FromRedisValue as _, Value};
+use futures::stream::{self, StreamExt as _};
+use redis::{FromRedisValue, ParsingError, RedisResult, Value};
 
 use super::{Feed, Valkey, failed, scripts};
 use crate::error::StoreError;
@@ -34,70 +34,96 @@ pub enum Chosen {
     Since(String),
 }
 
+/// One post and the feeds that it belongs in.
+#[derive(Debug, Clone)]
+pub struct Push {
+    pub post: PostId,
+    pub feeds: Vec<Feed>,
+    pub chosen: Chosen,
+    /// Whether the feeds are to know that this author's posts will not be pushed any more.
+    pub pointer: bool,
+}
+
 /// Feeds in one script call: bounds the time for which the server does nothing else.
 const FEEDS_PER_CALL: usize = 1_000;
 const CALLS_AT_ONCE: usize = 64;
 
 impl Valkey {
-    /// Pushes a post to those of the feeds that are live, one script call per bucket.
-    pub async fn push(
-        &self,
-        post: PostId,
-        feeds: &[Feed],
-        chosen: &Chosen,
-    ) -> Result<Pushed, StoreError> {
-        let chosen = match chosen {
-            Chosen::Own => "*".to_owned(),
-            Chosen::AtMs(at) => at.saturating_sub(CLOCKS_DIFFER_MS).to_string(),
-            Chosen::Since(memory) => memory.clone(),
-        };
-        let mut feeds: Vec<(u16, Feed)> =
-            feeds.iter().map(|feed| (self.keys.bucket(feed.user), *feed)).collect();
-        feeds.sort_by_key(|(bucket, _)| *bucket);
-        let calls: Vec<_> = feeds
-            .chunk_by(|(a, _), (b, _)| a == b)
-            .flat_map(|bucket| bucket.chunks(FEEDS_PER_CALL))
-            .map(|call| self.push_call(post, call, &chosen))
-            .collect();
-        stream::iter(calls)
-            .buffer_unordered(CALLS_AT_ONCE)
-            .try_fold(Pushed::default(), async |mut sum, call| {
-                sum.delivered += call.delivered;
-                sum.not_live += call.not_live;
-                sum.unfollowed += call.unfollowed;
-                sum.forgotten.extend(call.forgotten);
-                Ok(sum)
-            })
-            .await
+    /// Pushes a post to the author's own two feeds.
+    pub async fn push_own(&self, post: PostId) -> Result<Pushed, StoreError> {
+        let feeds = Feed::own(post.author()).to_vec();
+        self.push(&Push { post, feeds, chosen: Chosen::Own, pointer: false }).await
     }
 
-    async fn push_call(
+    /// Pushes a post to those of the feeds that are live.
+    pub async fn push(&self, push: &Push) -> Result<Pushed, StoreError> {
+        self.push_all(std::slice::from_ref(push)).await.pop().unwrap_or(Ok(Pushed::default()))
+    }
+
+    /// Pushes posts, with one script call per bucket for all of them. What comes of each is said in
+    /// their order; whoever fails may be pushed again as a whole.
+    pub async fn push_all(&self, pushes: &[Push]) -> Vec<Result<Pushed, StoreError>> {
+        let mut all: Vec<Target> = pushes
+            .iter()
+            .enumerate()
+            .flat_map(|(push, order)| order.feeds.iter().map(move |feed| (push, *feed)))
+            .map(|(push, feed)| Target { bucket: self.keys.bucket(feed.user), push, feed })
+            .collect();
+        all.sort_by_key(|target| (target.bucket, target.push));
+        let calls: Vec<_> = all
+            .chunk_by(|a, b| a.bucket == b.bucket)
+            .flat_map(|bucket| bucket.chunks(FEEDS_PER_CALL))
+            .map(|call| self.push_call(pushes, call))
+            .collect();
+        let mut calls = stream::iter(calls).buffer_unordered(CALLS_AT_ONCE);
+        let mut sums: Vec<Result<Pushed, StoreError>> =
+            pushes.iter().map(|_| Ok(Pushed::default())).collect();
+        while let Some((parts, answers)) = calls.next().await {
+            let failed_all = answers.as_ref().err().cloned();
+            let mut answers = answers.into_iter().flatten();
+            for (push, feeds) in parts {
+                let Some(sum) = sums.get_mut(push) else { continue };
+                match (failed_all.clone(), answers.next(), &mut *sum) {
+                    (None, Some(answer), Ok(sum)) => sum.add(answer, feeds),
+                    (None, _, _) => {}
+                    (Some(source), _, _) => *sum = Err(failed("pushing posts")(source)),
+                }
+            }
+        }
+        sums
+    }
+
+    /// Which pushes with how many of their feeds a call was for, and what the server answered to each.
+    async fn push_call<'a>(
         &self,
-        post: PostId,
-        call: &[(u16, Feed)],
-        chosen: &str,
-    ) -> Result<Pushed, StoreError> {
-        let Some((bucket, _)) = call.first() else { return Ok(Pushed::default()) };
+        pushes: &[Push],
+        call: &'a [Target],
+    ) -> (Vec<(usize, &'a [Target])>, RedisResult<Vec<Answer>>) {
+        let parts: Vec<(usize, &[Target])> = call
+            .chunk_by(|a, b| a.push == b.push)
+            .filter_map(|part| Some((part.first()?.push, part)))
+            .collect();
+        let bucket = call.first().map_or(0, |target| target.bucket);
         let mut script = scripts::PUSH.prepare_invoke();
-        script.key(self.keys.live(*bucket)).key(self.keys.memory(*bucket));
-        script.key(self.keys.rel(*bucket, post.author()));
-        script.arg(order::score(post.time_ms())).arg(&order::member(post)[..]);
-        script.arg(self.cap).arg(self.keep()).arg(chosen);
-        for (_, feed) in call {
-            script.key(self.keys.feed(*feed)).arg(feed.member());
+        script.key(self.keys.live(bucket)).key(self.keys.memory(bucket));
+        script.arg(self.full()).arg(self.keep());
+        for (push, feeds) in &parts {
+            let Some(Push { post, chosen, pointer, .. }) = pushes.get(*push) else { continue };
+            script.key(self.keys.rel(bucket, post.author()));
+            script.arg(order::score(post.time_ms())).arg(&order::member(*post)[..]);
+            script.arg(feeds.len()).arg(u8::from(looks_at_lengths(*post, chosen)));
+            script.arg(if *pointer { order::pointer(post.author()).to_vec() } else { Vec::new() });
+            match chosen {
+                Chosen::Own => script.arg("*"),
+                Chosen::AtMs(at) => script.arg(at.saturating_sub(CLOCKS_DIFFER_MS)),
+                Chosen::Since(memory) => script.arg(memory),
+            };
         }
-        let reply: Value =
-            script.invoke_async(&mut self.link.clone()).await.map_err(failed("pushing a post"))?;
-        if matches!(reply, Value::Array(_)) {
-            let counts = <(u64, u64, u64)>::from_redis_value(reply);
-            let (delivered, not_live, unfollowed) =
-                counts.map_err(|error| failed("reading a push's answer")(error.into()))?;
-            return Ok(Pushed { delivered, not_live, unfollowed, forgotten: Vec::new() });
+        for target in call {
+            script.key(self.keys.feed(target.feed));
         }
-        let memory = String::from_redis_value(reply);
-        let memory = memory.map_err(|error| failed("reading a push's answer")(error.into()))?;
-        let feeds = call.iter().map(|(_, feed)| *feed).collect();
-        Ok(Pushed { forgotten: vec![Forgotten { memory, feeds }], ..Pushed::default() })
+        let answers = script.invoke_async(&mut self.link.clone()).await;
+        (parts, answers)
     }
 
     /// Takes posts that are gone out of a feed.
@@ -124,4 +150,54 @@ impl Valkey {
             .await
             .map_err(failed("giving up a feed"))
     }
+}
+
+/// A feed that a post is pushed to, among others.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    bucket: u16,
+    /// The place of its push.
+    push: usize,
+    feed: Feed,
+}
+
+/// What the server says of a post in a bucket.
+enum Answer {
+    Counts(u64, u64, u64),
+    Forgotten(String),
+}
+
+impl FromRedisValue for Answer {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        Ok(match value {
+            Value::Array(_) => {
+                let (delivered, not_live, unfollowed) = FromRedisValue::from_redis_value(value)?;
+                Answer::Counts(delivered, not_live, unfollowed)
+            }
+            memory => Answer::Forgotten(String::from_redis_value(memory)?),
+        })
+    }
+}
+
+impl Pushed {
+    fn add(&mut self, answer: Answer, to: &[Target]) {
+        match answer {
+            Answer::Counts(delivered, not_live, unfollowed) => {
+                self.delivered += delivered;
+                self.not_live += not_live;
+                self.unfollowed += unfollowed;
+            }
+            Answer::Forgotten(memory) => {
+                let feeds = to.iter().map(|target| target.feed).collect();
+                self.forgotten.push(Forgotten { memory, feeds });
+            }
+        }
+    }
+}
+
+/// Asking for a feed's length costs a fifth of a push, so most posts do without. The random bits of
+/// the id choose, so that each feed is looked at now and then whoever its authors are.
+fn looks_at_lengths(post: PostId, chosen: &Chosen) -> bool {
+    let unique = (post.0 >> 64) as u16;
+    *chosen == Chosen::Own || unique.is_multiple_of(TRIM_POST_IN)
 }

@@ -95,10 +95,14 @@ impl GraphStore {
         item.map(|item| read(doing, item)).transpose()
     }
 
-    /// The bucket goes first, so that a query gives followers grouped by bucket.
-    fn follower_sk(&self, follower: UserId) -> String {
-        format!("{:04x}{follower}", follower.bucket(self.buckets))
+    pub fn buckets(&self) -> u16 {
+        self.buckets
     }
+}
+
+/// The bucket goes first, so that a query gives followers grouped by bucket.
+fn follower_sk(bucket: u16, follower: UserId) -> String {
+    format!("{bucket:04x}{follower}")
 }
 
 fn following_pk(user: UserId) -> String {

@@ -1,11 +1,12 @@
 //! Reading lists of users page by page.
 
 use fanfold_core::UserId;
+use fanfold_core::fanout::Place;
 use fanfold_core::limits::FOLLOWERS_PER_QUERY;
 use serde::Deserialize;
 
 use super::super::{key, read, text};
-use super::{GraphStore, followers_pk, following_pk};
+use super::{GraphStore, follower_sk, followers_pk, following_pk};
 use crate::error::StoreError;
 
 #[derive(Deserialize)]
@@ -80,9 +81,21 @@ impl GraphStore {
         after: Option<UserId>,
         count: i32,
     ) -> Result<FollowerPage, StoreError> {
+        let after = after.map(|after| (after.bucket(self.buckets), after.0));
+        self.followers_after(author, shard, after, count).await
+    }
+
+    /// The same after a place where there need not be a follower.
+    pub async fn followers_after(
+        &self,
+        author: UserId,
+        shard: u16,
+        after: Option<Place>,
+        count: i32,
+    ) -> Result<FollowerPage, StoreError> {
         let doing = "reading an author's followers";
         let pk = followers_pk(author, shard);
-        let start = after.map(|after| key(&pk, self.follower_sk(after)));
+        let start = after.map(|(bucket, user)| key(&pk, follower_sk(bucket, UserId(user))));
         let page = self
             .client
             .query()

@@ -1,8 +1,9 @@
 //! Changing a relation.
 
 use aws_sdk_dynamodb::types::{Delete, Put, TransactWriteItem};
+use fanfold_core::fanout;
 use fanfold_core::id::Identity;
-use fanfold_core::limits::{RELATION_TOMBSTONE_KEPT_S, TRIES_MAX, follower_shard, follower_shards};
+use fanfold_core::limits::{RELATION_TOMBSTONE_KEPT_S, TRIES_MAX};
 use fanfold_core::message::RelationChanged;
 use fanfold_core::{Change, Relation};
 use serde::Serialize;
@@ -11,7 +12,7 @@ use super::super::retry::pause;
 use super::super::transact::{Outcome, delete_item, put_item, transact, update_item};
 use super::super::users::{Profile, UserStore, counter};
 use super::super::{key, number, write};
-use super::{FollowingItem, GraphStore, Related, followers_pk, following_pk};
+use super::{FollowingItem, GraphStore, Related, follower_sk, followers_pk, following_pk};
 use crate::error::StoreError;
 use crate::sqs::Queue;
 
@@ -70,10 +71,10 @@ impl GraphStore {
         change: Change,
     ) -> Result<Vec<TransactWriteItem>, StoreError> {
         let (follower, follows) = (identity.user(), change.relation == Relation::Following);
-        let shards = follower_shards(author.followers).max(author.follower_shards);
+        let shards = fanout::shards(author.followers).max(author.follower_shards);
         let shard = match old {
             Some(old) if !follows => old.shard,
-            _ => follower_shard(follower, shards),
+            _ => fanout::shard_of(follower, shards),
         };
         let expires_at = (!follows).then_some(change.at_ms / 1000 + RELATION_TOMBSTONE_KEPT_S);
         let following = FollowingItem {
@@ -93,7 +94,8 @@ impl GraphStore {
                 .condition_expression("changed_at_ms = :old")
                 .expression_attribute_values(":old", number(old.changed_at_ms)),
         };
-        let (pk, sk) = (followers_pk(author.id, shard), self.follower_sk(follower));
+        let bucket = follower.bucket(self.buckets);
+        let (pk, sk) = (followers_pk(author.id, shard), follower_sk(bucket, follower));
         let other = if follows {
             let item = write(doing, &FollowerItem { pk, sk, v: 1 })?;
             put_item(doing, Put::builder().table_name(&self.table).set_item(Some(item)))?

@@ -4,7 +4,9 @@
 --   16 bytes   a post
 --   'F'        the floor
 --   'P'        the pending floor of a feed that is being rebuilt
---   'M<memory>' at -inf, so always first: the memory in which the feed was begun
+--   'M<memory>' at -inf, so always among the first: the memory in which the feed was begun
+--   'L<author>' at -inf: a pointer, to an author (8 bytes) whose posts are not pushed; and 'L' if there
+--              is any
 --
 -- A rel key has the memory in which it was written as a member, too ('M<memory>', at +inf).
 --
@@ -34,6 +36,10 @@ local function memory_of(key, gen)
   return memory and string.sub(memory, 1, #gen + 1) == gen .. ':' and memory
 end
 
+-- Members up to which a server with default settings keeps a compact list. Lengths are not looked at
+-- with every push, so a feed may outgrow it, which the server itself never takes back.
+local COMPACT_MAX = 128
+
 -- Raises the floor of a feed to this score, if it is not that high already. A feed that is
 -- being rebuilt has no floor yet: what is known of it waits in 'P' for the commit.
 local function raise_floor(feed, score)
@@ -44,23 +50,31 @@ local function raise_floor(feed, score)
   end
 end
 
--- Cuts a feed of more than `cap` members back to its newest `keep` posts, and raises the floor to
+-- Cuts a feed of more than `full` members back to its newest `keep` posts, and raises the floor to
 -- the newest that was cut. What stands below the floor goes in any case.
-local function trim(feed, cap, keep)
-  if redis.call('ZCARD', feed) <= cap then
+local function trim(feed, full, keep)
+  local size = redis.call('ZCARD', feed)
+  if size <= full then
     return
   end
-  local first = keep + 1 -- the rank of the first to go: the memory has rank 0
-  local floor = redis.call('ZRANK', feed, 'F')
+  -- the memory and pointers go before all posts, and never go
+  local heads = redis.call('ZCOUNT', feed, '-inf', '-inf')
+  local first = heads + math.max(keep + 1 - heads, 1) -- the rank of the first to go
+  -- the floor is last, unless a late push fell below it or the feed is being rebuilt
+  local last = redis.call('ZRANGE', feed, -1, -1)[1] == 'F' and size - 1
+  local floor = last or redis.call('ZRANK', feed, 'F')
   if floor and floor <= first then
     redis.call('ZREMRANGEBYRANK', feed, floor + 1, -1)
-    return
+  elseif first < size then
+    local cut = redis.call('ZRANGE', feed, first, first, 'WITHSCORES')
+    redis.call('ZREMRANGEBYRANK', feed, first, -1)
+    if floor then
+      redis.call('ZADD', feed, cut[2], 'F')
+    else
+      redis.call('ZADD', feed, 'LT', cut[2], 'P')
+    end
   end
-  local cut = redis.call('ZRANGE', feed, first, first, 'WITHSCORES')
-  redis.call('ZREMRANGEBYRANK', feed, first, -1)
-  if floor then
-    redis.call('ZADD', feed, cut[2], 'F')
-  else
-    redis.call('ZADD', feed, 'LT', cut[2], 'P')
+  if size > COMPACT_MAX and keep < COMPACT_MAX then
+    redis.call('ZRANGESTORE', feed, feed, 0, -1) -- a compact list again
   end
 end

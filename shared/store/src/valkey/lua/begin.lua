@@ -2,24 +2,24 @@
 -- what is pushed from now on lands in it.
 --
 -- KEYS  1 live, 2 memory, 3 the feed, 4 its lock
--- ARGV  1 its member in `live`, 2 now in ms, 3 token of this rebuild, 4 lease in ms
+-- ARGV  1 now in ms, 2 token of this rebuild, 3 lease in ms
 -- Returns 'busy' if another rebuild is at work, 'built' if there is nothing to do, else 'begun'
 local gen = generation()
 if not gen then
   return READ_ONLY
 end
-if not redis.call('SET', KEYS[4], ARGV[3], 'NX', 'PX', ARGV[4]) then
-  if redis.call('GET', KEYS[4]) ~= ARGV[3] then
+if not redis.call('SET', KEYS[4], ARGV[2], 'NX', 'PX', ARGV[3]) then
+  if redis.call('GET', KEYS[4]) ~= ARGV[2] then
     return 'busy'
   end
-  redis.call('PEXPIRE', KEYS[4], ARGV[4]) -- the lease was handed on
+  redis.call('PEXPIRE', KEYS[4], ARGV[3]) -- the lease was handed on
 end
 local memory = memory_of(KEYS[2], gen)
 if not memory then
-  memory = gen .. ':' .. ARGV[2]
+  memory = gen .. ':' .. ARGV[1]
   redis.call('SET', KEYS[2], memory)
 end
-local live = redis.call('ZSCORE', KEYS[1], ARGV[1])
+local live = redis.call('ZSCORE', KEYS[1], KEYS[3])
 if live and redis.call('ZSCORE', KEYS[3], 'M' .. memory) then
   if redis.call('ZSCORE', KEYS[3], 'F') then
     redis.call('DEL', KEYS[4])
@@ -30,6 +30,6 @@ end
 redis.call('DEL', KEYS[3])
 redis.call('ZADD', KEYS[3], '-inf', 'M' .. memory)
 if not live then
-  redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
+  redis.call('ZADD', KEYS[1], ARGV[1], KEYS[3])
 end
 return 'begun'

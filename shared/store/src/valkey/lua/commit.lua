@@ -2,33 +2,34 @@
 -- Authors whom the reader has unfollowed meanwhile are left out.
 --
 -- KEYS  1 live, 2 memory, 3 the feed, 4 its lock, 5.. rel of each author that has entries
--- ARGV  1 the feed's member in `live`, 2 the user, 3 token, 4 score of the floor, 5 cap, 6 keep,
---       7.. for each entry: score, member, place of its author among the rel keys (from 1)
+-- ARGV  1 the user, 2 token, 3 score of the floor, 4 full, 5 keep (see `trim`),
+--       6.. for each entry, or pointer: score, member, place of its author among the rel keys (from
+--       1; 0: nobody's)
 -- Returns 'done', or 'lost' if the lease has ended or the feed is no longer the one that was begun
 local gen = generation()
 if not gen then
   return READ_ONLY
 end
-if redis.call('GET', KEYS[4]) ~= ARGV[3] then
+if redis.call('GET', KEYS[4]) ~= ARGV[2] then
   return 'lost'
 end
 redis.call('DEL', KEYS[4])
 local memory = memory_of(KEYS[2], gen)
 if not memory or not redis.call('ZSCORE', KEYS[3], 'M' .. memory)
-  or not redis.call('ZSCORE', KEYS[1], ARGV[1]) then
+  or not redis.call('ZSCORE', KEYS[1], KEYS[3]) then
   return 'lost'
 end
 local left_out = {}
 for i = 5, #KEYS do
-  local rel = redis.call('ZMSCORE', KEYS[i], ARGV[2], 'M' .. memory)
+  local rel = redis.call('ZMSCORE', KEYS[i], ARGV[1], 'M' .. memory)
   left_out[i - 4] = rel[2] and rel[1] and tonumber(rel[1]) < 0
 end
-for i = 7, #ARGV, 3 do
+for i = 6, #ARGV, 3 do
   if not left_out[tonumber(ARGV[i + 2])] then
     redis.call('ZADD', KEYS[3], ARGV[i], ARGV[i + 1])
   end
 end
-local floor = ARGV[4]
+local floor = ARGV[3]
 local pending = redis.call('ZSCORE', KEYS[3], 'P')
 if pending then
   if tonumber(pending) < tonumber(floor) then
@@ -37,5 +38,5 @@ if pending then
   redis.call('ZREM', KEYS[3], 'P')
 end
 redis.call('ZADD', KEYS[3], floor, 'F')
-trim(KEYS[3], tonumber(ARGV[5]), tonumber(ARGV[6]))
+trim(KEYS[3], tonumber(ARGV[4]), tonumber(ARGV[5]))
 return 'done'

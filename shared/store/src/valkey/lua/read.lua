@@ -1,16 +1,17 @@
 -- Reads a page of a feed, newest first, and notes that it was read.
 --
 -- KEYS  1 live, 2 memory, 3 the feed
--- ARGV  1 its member in `live`, 2 now in ms, 3 how old the note may be (-1: leave no note), 4 the
---       score to begin at (or -inf), 5 how many members
+-- ARGV  1 now in ms, 2 how old the note may be (-1: leave no note), 3 the score to begin at (or
+--       -inf), 4 how many members
 -- Returns {0} if the feed is not live, {1} if nothing may be shown of it (it is being rebuilt, or
 --       was begun in another memory), else {2, score of the floor, members above the floor}: of
---       those at the score to begin at all, and of the others as many as were asked for
+--       those at the score to begin at all, and of the others as many as were asked for; and a fourth
+--       list if the feed has pointers, with them
 local gen = generation()
 if not gen then
   return READ_ONLY
 end
-local seen = redis.call('ZSCORE', KEYS[1], ARGV[1])
+local seen = redis.call('ZSCORE', KEYS[1], KEYS[3])
 if not seen then
   return { 0 }
 end
@@ -18,19 +19,23 @@ local memory = memory_of(KEYS[2], gen)
 if not memory then
   return { 1 }
 end
-local marks = redis.call('ZMSCORE', KEYS[3], 'F', 'M' .. memory)
+local marks = redis.call('ZMSCORE', KEYS[3], 'F', 'M' .. memory, 'L')
 local floor = marks[1]
 if not floor or not marks[2] then
   return { 1 }
 end
-local age = tonumber(ARGV[3])
-if age >= 0 and tonumber(ARGV[2]) - tonumber(seen) > age then
-  redis.call('ZADD', KEYS[1], 'XX', 'GT', ARGV[2], ARGV[1])
+local age = tonumber(ARGV[2])
+if age >= 0 and tonumber(ARGV[1]) - tonumber(seen) > age then
+  redis.call('ZADD', KEYS[1], 'XX', 'GT', ARGV[1], KEYS[3])
 end
-local from, count = ARGV[4], tonumber(ARGV[5])
+local from, count = ARGV[3], tonumber(ARGV[4])
 if from == '-inf' then
   from = '(-inf' -- without the memory
 else
   count = count + redis.call('ZCOUNT', KEYS[3], from, from)
 end
-return { 2, floor, redis.call('ZRANGE', KEYS[3], from, '(' .. floor, 'BYSCORE', 'LIMIT', 0, count) }
+local above = redis.call('ZRANGE', KEYS[3], from, '(' .. floor, 'BYSCORE', 'LIMIT', 0, count)
+if marks[3] then
+  return { 2, floor, above, redis.call('ZRANGE', KEYS[3], '-inf', '-inf', 'BYSCORE') }
+end
+return { 2, floor, above }
