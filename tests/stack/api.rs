@@ -1,5 +1,6 @@
 //! The deployed stack over HTTP. Each answer is held against the specification by the client.
 
+mod delivery;
 mod feeds;
 mod posts;
 mod refusals;

@@ -11,7 +11,8 @@ use crate::harness::setting;
 const FUNCTIONS: [&str; 9] =
     ["posts", "users", "timeline", "dispatch", "deliver", "graph", "rebuild", "audit", "sweep"];
 
-const QUEUES: [&str; 4] = ["POST_EVENTS", "CHUNKS", "GRAPH_EVENTS", "REBUILDS"];
+const QUEUES: [&str; 6] =
+    ["POST_EVENTS", "BULK_EVENTS", "CHUNKS", "BULK_CHUNKS", "GRAPH_EVENTS", "REBUILDS"];
 
 fn bootstrap(function: &str) -> PathBuf {
     PathBuf::from(setting("FANFOLD_BINARIES")).join(function).join("bootstrap")

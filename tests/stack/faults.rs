@@ -19,7 +19,8 @@ use crate::harness::{aws, output, setting};
 
 const AUTHORS: usize = 3;
 const READERS: usize = 12;
-const QUEUES: [&str; 4] = ["PostEvents", "Chunks", "GraphEvents", "Rebuilds"];
+const QUEUES: [&str; 6] =
+    ["PostEvents", "BulkEvents", "Chunks", "BulkChunks", "GraphEvents", "Rebuilds"];
 
 struct People {
     authors: Vec<Client>,

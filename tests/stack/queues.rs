@@ -177,6 +177,8 @@ async fn poison_on_a_queue_ends_in_its_dead_letter_queue_alone() {
     let queues = [
         ("PostEventsQueueUrl", "PostEventsDeadQueueUrl"),
         ("ChunksQueueUrl", "ChunksDeadQueueUrl"),
+        ("BulkEventsQueueUrl", "BulkEventsDeadQueueUrl"),
+        ("BulkChunksQueueUrl", "BulkChunksDeadQueueUrl"),
         ("GraphEventsQueueUrl", "GraphEventsDeadQueueUrl"),
         ("RebuildsQueueUrl", "RebuildsDeadQueueUrl"),
     ];
@@ -208,8 +210,8 @@ async fn poison_on_a_queue_ends_in_its_dead_letter_queue_alone() {
 
 fn good_of(queue: &str, people: &People, event: &str) -> String {
     match queue {
-        "PostEventsQueueUrl" => event.to_owned(),
-        "ChunksQueueUrl" => json!({
+        "PostEventsQueueUrl" | "BulkEventsQueueUrl" => event.to_owned(),
+        "ChunksQueueUrl" | "BulkChunksQueueUrl" => json!({
             "type": "DeliverChunk", "v": 1, "post": people.posts[0],
             "cut_at_ms": fanfold_store::clock::now_ms(), "followers": "",
         })

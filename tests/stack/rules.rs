@@ -8,6 +8,7 @@ mod continuation;
 mod floor;
 mod letters;
 mod pages;
+mod pulled;
 mod rebuild;
 mod relations;
 mod sweep;

@@ -80,7 +80,7 @@ enum Command {
     /// Run every test
     Test(Test),
     /// Bring the dead letters of a queue of the running system back: post-events, chunks,
-    /// graph-events or rebuilds
+    /// bulk-events, bulk-chunks, graph-events or rebuilds
     Redrive { queue: String },
     /// Write shared/store/openapi.json anew from the handlers
     Openapi,

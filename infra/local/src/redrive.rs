@@ -8,9 +8,11 @@ use crate::failure::{Done, failure};
 use crate::running::Running;
 
 /// The queues, by the names that people type, and by those of the stack's outputs.
-const QUEUES: [(&str, &str); 4] = [
+const QUEUES: [(&str, &str); 6] = [
     ("post-events", "PostEvents"),
     ("chunks", "Chunks"),
+    ("bulk-events", "BulkEvents"),
+    ("bulk-chunks", "BulkChunks"),
     ("graph-events", "GraphEvents"),
     ("rebuilds", "Rebuilds"),
 ];

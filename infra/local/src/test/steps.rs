@@ -58,6 +58,16 @@ pub fn soak(report: &mut Report, seconds: u64) -> Done<()> {
     report.tests("simulated histories", soak)
 }
 
+/// Messages that fail come back soon, so the tests need not wait for minutes; the fault run kills
+/// functions more often than anybody else does; and a handful of followers is a large audience.
+const PARAMETERS: [(&str, &str); 5] = [
+    ("QueueVisibility", "20"),
+    ("QueueTries", "6"),
+    ("SmallFollowers", "2"),
+    ("ChunkFollowers", "2"),
+    ("BulkFollowers", "6"),
+];
+
 /// The deployed stack with all that its tests need.
 struct Deployed {
     system: System,
@@ -70,9 +80,7 @@ impl Deployed {
         let engine = engine::find(&place::local())?;
         let start = Start {
             quiet: false,
-            // messages that fail come back soon, so the tests need not wait for minutes; the fault
-            // run kills functions more often than anybody else does
-            parameters: vec![("QueueVisibility", "20".into()), ("QueueTries", "6".into())],
+            parameters: PARAMETERS.map(|(name, value)| (name, value.to_owned())).to_vec(),
             containers: engine.as_ref().ok().map(|engine| engine.bridge),
             ..Start::default()
         };

@@ -1,0 +1,113 @@
+//! Authors above a threshold are pulled: crossing it up or down loses and doubles nothing.
+
+use fanfold_core::PostId;
+use fanfold_core::message::PostPublished;
+use fanfold_dispatch::handler::{Dispatched, dispatch};
+use fanfold_store::clock::Deadline;
+use fanfold_store::dynamo::pulled::Standing;
+use fanfold_store::feeds::{Source, Span};
+use fanfold_store::valkey::Feed;
+
+use super::members;
+use crate::harness::world::{Message, World};
+
+const READERS: [&str; 4] = ["birch", "cedar", "dogwood", "elm"];
+
+/// Ash has three followers, and from three on is pulled.
+async fn world() -> World {
+    let settings = [("PULL_FOLLOWERS", "3"), ("SMALL_FOLLOWERS", "0"), ("CHUNK_FOLLOWERS", "1")];
+    let world = World::with(&settings).await;
+    world.people(&["ash"]).await;
+    world.people(&READERS).await;
+    for reader in &READERS[..3] {
+        world.follow(reader, "ash").await;
+    }
+    world.drain().await;
+    for reader in &READERS {
+        world.home(reader).await;
+    }
+    world
+}
+
+async fn standing(world: &World) -> Option<Standing> {
+    world.dispatch.pulled.all().await.unwrap().get(&world.id("ash")).copied()
+}
+
+async fn post(world: &World, posts: &mut Vec<PostId>) {
+    world.advance(1);
+    posts.insert(0, world.publish("ash", "text").await);
+    world.drain().await;
+}
+
+async fn all_see(world: &World, posts: &[PostId]) {
+    for reader in &READERS[..3] {
+        assert_eq!(world.home(reader).await, posts, "{reader}");
+        let page = world.page(Feed::home(world.id(reader)), Span::ALL, 3).await;
+        assert_eq!(page.source, Source::Cache);
+    }
+}
+
+#[tokio::test]
+async fn crossing_the_threshold_up_and_down_loses_and_doubles_nothing() {
+    let (world, mut posts) = (world().await, Vec::new());
+    post(&world, &mut posts).await;
+    assert_eq!(standing(&world).await, Some(Standing::Pulled));
+    let held = members(&world, "birch").await;
+    for _ in 0..3 {
+        post(&world, &mut posts).await;
+    }
+    assert_eq!(members(&world, "birch").await, held, "nothing is pushed");
+    all_see(&world, &posts).await;
+    // who comes now gets a pointer, too
+    world.follow("elm", "ash").await;
+    world.drain().await;
+    post(&world, &mut posts).await;
+    assert_eq!(world.home("elm").await, posts);
+    world.forget(&["cedar"]).await;
+    post(&world, &mut posts).await;
+    assert_eq!(world.home("cedar").await, posts);
+    // and who goes sees nothing more
+    world.unfollow("elm", "ash").await;
+    world.unfollow("dogwood", "ash").await;
+    world.drain().await;
+    assert_eq!(world.home("elm").await, []);
+    // two are so few that posts are pushed again
+    post(&world, &mut posts).await;
+    assert_eq!(standing(&world).await, None);
+    assert!(members(&world, "birch").await > held, "it is pushed");
+    post(&world, &mut posts).await;
+    assert_eq!(world.home("birch").await, posts);
+    assert_eq!(world.home("cedar").await, posts);
+    world.follow("dogwood", "ash").await;
+    world.drain().await;
+    post(&world, &mut posts).await;
+    assert_eq!(standing(&world).await, Some(Standing::Pulled));
+    all_see(&world, &posts).await;
+}
+
+/// Nothing is left out before every follower has the pointer.
+#[tokio::test]
+async fn posts_are_pushed_until_the_last_pointer_has_arrived() {
+    let world = world().await;
+    let first = world.publish("ash", "text").await;
+    let [Message::Post(event)] = &world.take().await[..] else { panic!("one event") };
+    dispatch(&world.dispatch, event, world.now(), Deadline::NONE).await.unwrap();
+    assert_eq!(standing(&world).await, Some(Standing::Marking(first)));
+    let mut chunks = world.take().await;
+    assert_eq!(chunks.len(), 3);
+    let last = chunks.pop().expect("a chunk");
+    for chunk in &chunks {
+        world.handle(chunk).await.unwrap();
+        world.handle(chunk).await.unwrap(); // twice is not two
+    }
+    assert_eq!(standing(&world).await, Some(Standing::Marking(first)));
+    world.advance(1);
+    let second = world.publish("ash", "text").await;
+    let again = PostPublished::new(second);
+    let way = dispatch(&world.dispatch, &again, world.now(), Deadline::NONE).await.unwrap();
+    assert_eq!(way, Dispatched::Cut { chunks: 3 });
+    world.handle(&last).await.unwrap();
+    assert_eq!(standing(&world).await, Some(Standing::Pulled));
+    world.drain().await;
+    all_see(&world, &[second, first]).await;
+}
