@@ -22,6 +22,12 @@ impl Slice {
         Self { posts, bound }
     }
 
+    /// The next `count` posts of it that are older than `before`.
+    pub fn below(self, before: PostId, count: usize) -> Self {
+        let posts = self.posts.into_iter().filter(|post| *post < before).collect();
+        Self::head(posts, count, self.bound)
+    }
+
     /// What a feed in Valkey tells: `posts` above its floor, all of them if fewer than `asked`.
     pub fn above_floor(posts: Vec<PostId>, asked: usize, floor_ms: u64) -> Self {
         let bound = match posts.get(asked.saturating_sub(1)) {
@@ -53,5 +59,15 @@ mod tests {
         assert_eq!(Slice::above_floor(posts.clone(), 2, 3).bound, PostId::last_of_ms(8).previous());
         assert_eq!(Slice::above_floor(posts.clone(), 5, 3).bound, PostId::last_of_ms(3));
         assert!(Slice::above_floor(posts, 5, 0).is_end());
+    }
+
+    #[test]
+    fn what_is_below_a_place_ends_where_the_slice_does_or_where_enough_was_taken() {
+        let posts: Vec<PostId> = (1..=9).rev().map(|n| PostId(10 * n)).collect();
+        let slice = Slice { posts, bound: PostId(5) };
+        let below = |before, count| slice.clone().below(PostId(before), count);
+        assert_eq!(below(30, 9), Slice { posts: vec![PostId(20), PostId(10)], bound: PostId(5) });
+        assert_eq!(below(90, 1), Slice { posts: vec![PostId(80)], bound: PostId(79) });
+        assert_eq!(below(4, 1), Slice { posts: vec![], bound: PostId(5) });
     }
 }

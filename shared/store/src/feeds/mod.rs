@@ -19,7 +19,7 @@ use crate::dynamo::{GraphStore, PostStore, PulledStore};
 use crate::error::StoreError;
 use crate::measure;
 use crate::sqs::Queue;
-use crate::valkey::{Feed, Held, Valkey};
+use crate::valkey::{Feed, Held, Read, Valkey};
 pub use followers::{Audience, Reached, push_to_followers};
 pub use page::{Page, Span};
 pub use reading::Reading;
@@ -100,12 +100,20 @@ impl Feeds {
         count: usize,
         reading: &Reading,
     ) -> Result<Known, StoreError> {
-        if let Some(held) = self.read(feed, before, count, reading).await? {
-            return Ok(Known::Is(held, Source::Cache));
-        }
-        match self.rebuild(feed, None, reading).await? {
+        let token = rebuild::new_token();
+        let read = self.valkey.read_or_begin(feed, before, count, reading.now_ms, &token).await?;
+        let rebuilt = match read {
+            Read::Known(held) => return Ok(Known::Is(held, Source::Cache)),
+            Read::Begun => self.go_on(feed, token, reading).await?,
+            Read::Busy | Read::Unknown => Rebuilt::Elsewhere,
+        };
+        match rebuilt {
             Rebuilt::Queued(authors) => Ok(Known::Authors(Some(authors))),
-            Rebuilt::Done => Ok(match self.read(feed, before, count, reading).await? {
+            // what was put in it need not be read again
+            Rebuilt::Done(Some(Held { slice, pulled })) => {
+                Ok(Known::Is(Held { slice: slice.below(before, count), pulled }, Source::Rebuild))
+            }
+            Rebuilt::Done(None) => Ok(match self.read(feed, before, count, reading).await? {
                 Some(held) => Known::Is(held, Source::Rebuild),
                 None => Known::Authors(None),
             }),

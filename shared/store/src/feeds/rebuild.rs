@@ -5,14 +5,14 @@ use futures::future::BoxFuture;
 use super::{Feeds, Reading};
 use crate::error::StoreError;
 use crate::log::Chain;
-use crate::valkey::{Begun, Feed, FeedKind};
+use crate::valkey::{Begun, Feed, FeedKind, Held};
 use crate::{clock, measure};
 
 /// How far a rebuild got.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Rebuilt {
-    /// The feed is there.
-    Done,
+    /// The feed is there, with this in it; None: it was there before.
+    Done(Option<Held>),
     /// Somebody else is at it, or took over.
     Elsewhere,
     /// It has these authors, too many to wait for: the lease was handed on.
@@ -28,21 +28,32 @@ impl Feeds {
         lease: Option<&'a str>,
         reading: &'a Reading,
     ) -> BoxFuture<'a, Result<Rebuilt, StoreError>> {
-        Box::pin(self.begin_read_commit(feed, lease, reading))
+        Box::pin(async move {
+            let token = lease.map_or_else(new_token, str::to_owned);
+            match self.valkey.begin(feed, &token, reading.now_ms).await? {
+                Begun::Busy => Ok(Rebuilt::Elsewhere),
+                Begun::Built => Ok(Rebuilt::Done(None)),
+                Begun::Begun => self.read_and_commit(feed, token, reading).await,
+            }
+        })
     }
 
-    async fn begin_read_commit(
+    /// The rest of a rebuild that has begun.
+    pub(super) fn go_on<'a>(
+        &'a self,
+        feed: Feed,
+        token: String,
+        reading: &'a Reading,
+    ) -> BoxFuture<'a, Result<Rebuilt, StoreError>> {
+        Box::pin(self.read_and_commit(feed, token, reading))
+    }
+
+    async fn read_and_commit(
         &self,
         feed: Feed,
-        lease: Option<&str>,
+        token: String,
         reading: &Reading,
     ) -> Result<Rebuilt, StoreError> {
-        let token = lease.map_or_else(|| format!("{:016x}", clock::random()), str::to_owned);
-        match self.valkey.begin(feed, &token, reading.now_ms).await? {
-            Begun::Busy => return Ok(Rebuilt::Elsewhere),
-            Begun::Built => return Ok(Rebuilt::Done),
-            Begun::Begun => {}
-        }
         let keep = self.valkey.keep();
         let mut pulled = Vec::new();
         let slice = match feed.kind {
@@ -70,7 +81,10 @@ impl Feeds {
             committed,
             "rebuilt a feed"
         );
-        Ok(if committed { Rebuilt::Done } else { Rebuilt::Elsewhere })
+        Ok(match committed {
+            true => Rebuilt::Done(Some(Held { slice, pulled })),
+            false => Rebuilt::Elsewhere,
+        })
     }
 
     async fn hand_on(&self, feed: Feed, token: &str) -> bool {
@@ -82,4 +96,8 @@ impl Feeds {
         }
         true
     }
+}
+
+pub(super) fn new_token() -> String {
+    format!("{:016x}", clock::random())
 }

@@ -1,3 +1,4 @@
+use fanfold_core::limits::REBUILD_LEASE_MS;
 use fanfold_core::{PostId, Slice, UserId, order};
 use redis::{FromRedisValue, Value};
 
@@ -9,6 +10,10 @@ use crate::error::StoreError;
 pub enum Read {
     /// It is not live, or is being rebuilt: nothing may be shown of it.
     Unknown,
+    /// The same, and the caller has the lease of its rebuild now.
+    Begun,
+    /// The same, and somebody else has.
+    Busy,
     Known(Held),
 }
 
@@ -25,7 +30,7 @@ impl Read {
     pub fn known(self) -> Option<Held> {
         match self {
             Read::Known(held) => Some(held),
-            Read::Unknown => None,
+            Read::Unknown | Read::Begun | Read::Busy => None,
         }
     }
 }
@@ -40,12 +45,25 @@ impl Valkey {
         now_ms: u64,
     ) -> Result<Read, StoreError> {
         let touch_every_ms = self.touch_every_ms as i64;
-        self.read_noting(feed, before, count, now_ms, touch_every_ms).await
+        self.read_noting(feed, before, count, now_ms, touch_every_ms, None).await
+    }
+
+    /// The same, and begins a rebuild with this token where nothing may be shown.
+    pub async fn read_or_begin(
+        &self,
+        feed: Feed,
+        before: PostId,
+        count: usize,
+        now_ms: u64,
+        token: &str,
+    ) -> Result<Read, StoreError> {
+        let touch_every_ms = self.touch_every_ms as i64;
+        self.read_noting(feed, before, count, now_ms, touch_every_ms, Some(token)).await
     }
 
     /// The same for somebody who is not its reader: no note is left.
     pub async fn peek(&self, feed: Feed, count: usize) -> Result<Read, StoreError> {
-        self.read_noting(feed, PostId::MAX, count, 0, -1).await
+        self.read_noting(feed, PostId::MAX, count, 0, -1, None).await
     }
 
     async fn read_noting(
@@ -55,25 +73,31 @@ impl Valkey {
         count: usize,
         now_ms: u64,
         touch_every_ms: i64,
+        token: Option<&str>,
     ) -> Result<Read, StoreError> {
         let from = match before {
             PostId::MAX => "-inf".to_owned(),
             before => order::score(before.time_ms()).to_string(),
         };
-        let reply: Value = scripts::READ
-            .key(self.keys.live(self.keys.bucket(feed.user)))
-            .key(self.keys.memory(self.keys.bucket(feed.user)))
-            .key(self.keys.feed(feed))
-            .arg(now_ms)
-            .arg(touch_every_ms)
-            .arg(from)
-            .arg(count)
-            .invoke_async(&mut self.link.clone())
-            .await
-            .map_err(failed("reading a feed"))?;
+        let bucket = self.keys.bucket(feed.user);
+        let mut script = scripts::READ.prepare_invoke();
+        script.key(self.keys.live(bucket)).key(self.keys.memory(bucket));
+        script.key(self.keys.feed(feed));
+        script.arg(now_ms).arg(touch_every_ms).arg(from).arg(count);
+        if let Some(token) = token {
+            script.key(self.keys.lock(feed)).arg(token).arg(REBUILD_LEASE_MS);
+        }
+        let reply: Value =
+            script.invoke_async(&mut self.link.clone()).await.map_err(failed("reading a feed"))?;
         let Answer { state, floor, members, heads } =
             Answer::of(reply).map_err(failed("reading a feed's answer"))?;
-        let (2, Some(floor)) = (state, floor) else { return Ok(Read::Unknown) };
+        let (2, Some(floor)) = (state, floor) else {
+            return Ok(match state {
+                3 => Read::Begun,
+                4 => Read::Busy,
+                _ => Read::Unknown,
+            });
+        };
         let posts = members.iter().filter_map(|member| order::post(member));
         let posts = posts.filter(|post| *post < before).take(count).collect();
         let slice = Slice::above_floor(posts, count, floor.unsigned_abs());

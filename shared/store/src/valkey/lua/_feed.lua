@@ -78,3 +78,34 @@ local function trim(feed, full, keep)
     redis.call('ZRANGESTORE', feed, feed, 0, -1) -- a compact list again
   end
 end
+
+-- Takes the lease of a rebuild and makes the feed live, empty and without a floor, so that what is
+-- pushed from now on lands in it. 'busy' if another rebuild is at work, 'built' if there is nothing to
+-- do, else 'begun'.
+local function begin(gen, live, memory_key, feed, lock, now, token, lease)
+  if not redis.call('SET', lock, token, 'NX', 'PX', lease) then
+    if redis.call('GET', lock) ~= token then
+      return 'busy'
+    end
+    redis.call('PEXPIRE', lock, lease) -- the lease was handed on
+  end
+  local memory = memory_of(memory_key, gen)
+  if not memory then
+    memory = gen .. ':' .. now
+    redis.call('SET', memory_key, memory)
+  end
+  local seen = redis.call('ZSCORE', live, feed)
+  if seen and redis.call('ZSCORE', feed, 'M' .. memory) then
+    if redis.call('ZSCORE', feed, 'F') then
+      redis.call('DEL', lock)
+      return 'built'
+    end
+    return 'begun'
+  end
+  redis.call('DEL', feed)
+  redis.call('ZADD', feed, '-inf', 'M' .. memory)
+  if not seen then
+    redis.call('ZADD', live, now, feed)
+  end
+  return 'begun'
+end
