@@ -3,6 +3,7 @@
 mod audit;
 mod author_first;
 mod cache;
+mod coalesce;
 mod commit;
 mod continuation;
 mod floor;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use fanfold_core::limits::{TRIM_POST_IN, trim_to};
+use fanfold_core::limits::{FEED_CAP_DEFAULT, TRIM_POST_IN, trim_to};
 use fanfold_core::{Change, PostId, Relation, Slice, UserId};
 use fanfold_store::config::FeedSettings;
 use fanfold_store::valkey::{
@@ -115,6 +115,43 @@ async fn a_feed_that_was_read_since_the_sweep_looked_stays() {
     let kept = redis::cmd("EXISTS").arg(&feed).to_owned();
     let kept: bool = kept.query_async(&mut connection).await.expect("read");
     assert_eq!((dropped, left, kept), (1, vec![feed], true));
+}
+
+/// With default settings a feed has no more than the 128 members of a compact list, though only one
+/// push in four looks at its length. One that grew longer by a bad run of them is made compact again.
+#[tokio::test]
+async fn a_feed_stays_a_compact_list() {
+    let settings = FeedSettings { cap: FEED_CAP_DEFAULT, buckets: 256, ..settings() };
+    let (valkey, mut connection) = (Valkey::new(&settings).expect("Valkey"), redis().await);
+    let (reader, author, mut dice) = (UserId(fresh()), UserId(fresh()), Dice(5));
+    let feed = Feed::home(reader);
+    assert_eq!(valkey.begin(feed, "1", 1).await.expect("begun"), Begun::Begun);
+    assert!(valkey.commit(feed, "1", &Slice::EMPTY, &[]).await.expect("committed"));
+    let key = valkey.keys().feed(feed);
+    let mut push = async |at: u64, unique: u64| {
+        let post = PostId::new(at, unique as u16, author);
+        let chosen = Chosen::AtMs(u64::MAX >> 8);
+        let push = Push { post, feeds: vec![feed], chosen, pointer: false };
+        assert_eq!(valkey.push(&push).await.expect("pushed").delivered, 1);
+        let mut asked = redis::pipe();
+        asked.cmd("ZCARD").arg(&key).cmd("OBJECT").arg("ENCODING").arg(&key);
+        let (length, encoding): (usize, String) =
+            asked.query_async(&mut connection).await.expect("asked");
+        (length, encoding == "listpack")
+    };
+    let mut outgrown = 0;
+    for at in 1..=4_000 {
+        let (length, compact) = push(at, dice.next()).await;
+        assert!(at < 200 || length >= trim_to(FEED_CAP_DEFAULT), "{length}");
+        outgrown += usize::from(!compact);
+    }
+    assert!(outgrown < 20, "{outgrown} times of 4,000 a feed was longer");
+    for at in 5_000..5_150 {
+        push(at, 1).await; // none of these looks
+    }
+    assert_eq!(push(5_150, 1).await.1, false);
+    let (length, compact) = push(5_151, 0).await;
+    assert!(length <= trim_to(FEED_CAP_DEFAULT) + 2 && compact, "{length}");
 }
 
 async fn one_history(seed: u64) {

@@ -5,7 +5,8 @@
 --       the second, and so on
 -- ARGV  1 full, 2 keep (see `trim`), then for each post
 --       1 score, 2 member, 3 how many feeds, 4 whether their lengths are looked at ('1'),
---       5 the pointer to leave with it ('': none), 6 what the feeds were chosen by: '*' (no relation is asked for), the time in ms at which the
+--       5 the pointer to leave with it ('': none),
+--       6 what the feeds were chosen by: '*' (no relation is asked for), the time in ms at which the
 --         followers were read (less what clocks may differ), or the memory that the server had before
 --         they were read
 -- Returns for each post {delivered, not live, unfollowed}, or the memory if it does not reach back
@@ -43,8 +44,7 @@ for post = 1, posts do
     answers[post] = memory
   else
     local rel = chosen ~= '*' and relations(keys[2 + post], first, count)
-    local delivered, unfollowed = 0, 0
-    local absent = 0
+    local delivered, absent, unfollowed = 0, 0, 0
     for i = 1, count do
       if not live[seen + i] then
         absent = absent + 1
