@@ -48,6 +48,8 @@ pub struct Lane {
 pub enum Dispatched {
     /// The post is deleted, or was never committed.
     NothingToDo,
+    /// It was done before.
+    Again,
     /// The author is pulled: readers find the post in the author feed.
     Pulled,
     /// Pushed to the followers at once.
@@ -133,24 +135,27 @@ async fn whole(
     let lag_ms = now_ms.saturating_sub(post.time_ms());
     let mark = match way {
         Way::Pull => {
-            app.receipts.done_at_once(post, author.followers, None, now_ms).await?;
+            app.receipts.pulled(post, author.followers, now_ms).await?;
             return Ok(Dispatched::Pulled);
         }
         Way::Push { mark } => mark,
     };
     if author.followers <= app.fanout.small {
         let reached = app.push_all(post, &author, mark.is_some(), now_ms).await?;
-        app.receipts.done_at_once(post, author.followers, Some(reached), now_ms).await?;
         if let Some(mark) = mark {
             app.pulled.promote(author.id, mark).await?;
         }
-        measure::deliveries(reached, lag_ms);
-        measure::complete(lag_ms);
-        return Ok(Dispatched::Pushed(reached));
+        if app.receipts.done_at_once(post, author.followers, reached, now_ms).await? {
+            measure::deliveries(reached, lag_ms);
+            measure::complete(lag_ms);
+            return Ok(Dispatched::Pushed(reached));
+        }
     }
     let plan = Plan { shards: author.follower_shards, followers: author.followers, mark };
-    let plan = app.receipts.plan(post, plan, now_ms).await?;
-    app.cut_whole(post, plan, now_ms, deadline).await
+    match app.receipts.plan(post, plan, now_ms).await? {
+        Some(plan) => app.cut_whole(post, plan, now_ms, deadline).await,
+        None => Ok(Dispatched::Again),
+    }
 }
 
 /// Whether a post is pushed, and with pointers that name their post.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fanfold_core::{PostId, UserId};
 use serde_json::Value;
 
-use super::apps::{GRAPH, POSTS, USERS};
+use super::apps::{GRAPH, PEOPLE, POSTS, USERS};
 use super::cloud::Cloud;
 
 /// The tables, read by nobody's code but this.
@@ -52,6 +52,31 @@ impl Truth {
         let posts = self.posts.iter().rev();
         let posts = posts.filter(|(post, there)| **there && post.author() == author);
         posts.map(|(post, _)| *post).collect()
+    }
+}
+
+/// The receipt of each post says that all followers have it, and counts nobody twice.
+pub fn receipts(cloud: &Cloud, posts: &BTreeSet<PostId>) -> Result<(), String> {
+    let truth = Truth::of(cloud);
+    let (mut complete, mut counted) = (BTreeSet::new(), BTreeMap::<PostId, u64>::new());
+    for item in cloud.items(POSTS) {
+        let Some(post) = text(&item["pk"]).strip_prefix("receipt#") else { continue };
+        let post: PostId = post.parse().expect("a post id");
+        if item.contains_key("completed_at_ms") {
+            complete.insert(post);
+        }
+        for name in ["delivered", "not_live", "unfollowed"] {
+            let count = item.get(name).and_then(|value| value["N"].as_str());
+            *counted.entry(post).or_default() += count.map_or(0, |n| n.parse().expect("a number"));
+        }
+    }
+    let published = |post: &&PostId| truth.posts.get(post) == Some(&true);
+    if let Some(post) = posts.iter().filter(published).find(|post| !complete.contains(post)) {
+        return Err(format!("{post} is with everybody, but its receipt does not say so"));
+    }
+    match counted.iter().find(|(_, count)| **count >= PEOPLE.len() as u64) {
+        Some((post, count)) => Err(format!("the receipt of {post} counts {count} followers")),
+        None => Ok(()),
     }
 }
 

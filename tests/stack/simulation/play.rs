@@ -592,6 +592,7 @@ impl Play {
         let truth = {
             let cloud = self.apps.cloud.lock();
             oracle::agreement(&cloud)?;
+            oracle::receipts(&cloud, &self.published)?;
             Truth::of(&cloud)
         };
         for post in &self.published {

@@ -54,10 +54,17 @@ impl ReceiptStore {
         Ok(Self { client: Client::new(sdk), table: config.text("POSTS_TABLE")? })
     }
 
-    /// Notes that a fan-out begins, and how it is cut; gives what was decided first.
-    pub async fn plan(&self, post: PostId, plan: Plan, now_ms: u64) -> Result<Plan, StoreError> {
+    /// Notes that a fan-out begins, and how it is cut; gives what was decided first. None: it was done,
+    /// without a plan.
+    pub async fn plan(
+        &self,
+        post: PostId,
+        plan: Plan,
+        now_ms: u64,
+    ) -> Result<Option<Plan>, StoreError> {
         let doing = "planning a fan-out";
-        let answer = self
+        let mark = plan.mark.map_or_else(|| "-".to_owned(), |mark| mark.to_string());
+        let update = self
             .update(post, "-")
             .update_expression(
                 "SET shards = if_not_exists(shards, :shards), \
@@ -66,40 +73,60 @@ impl ReceiptStore {
             )
             .expression_attribute_values(":shards", number(plan.shards))
             .expression_attribute_values(":followers", number(plan.followers))
-            .expression_attribute_values(
-                ":mark",
-                text(plan.mark.map_or_else(|| "-".to_owned(), |m| m.to_string())),
-            )
+            .expression_attribute_values(":mark", text(mark))
             .expression_attribute_values(":gone", gone(now_ms))
-            .return_values(ReturnValue::AllNew)
-            .send()
-            .await
-            .map_err(StoreError::dynamo(doing))?;
-        Ok(read::<PlanItem>(doing, answer.attributes.unwrap_or_default())?.into())
+            .condition_expression(
+                "attribute_not_exists(completed_at_ms) OR attribute_exists(shards)",
+            )
+            .return_values(ReturnValue::AllNew);
+        let item = changed(doing, update).await?;
+        Ok(item.map(|item| read::<PlanItem>(doing, item)).transpose()?.map(Plan::from))
     }
 
-    /// Notes a fan-out to followers of this number that was done at once; None: the author is pulled, so
-    /// nothing was to be done.
+    /// Notes a fan-out to followers of this number that was done at once. False: it was noted before, or
+    /// an earlier dispatch had a plan, which must be kept to.
     pub async fn done_at_once(
         &self,
         post: PostId,
         followers: u64,
-        reached: Option<Reached>,
+        reached: Reached,
+        now_ms: u64,
+    ) -> Result<bool, StoreError> {
+        let update = self
+            .update(post, "-")
+            .update_expression(
+                "SET followers = :followers, delivered = :delivered, not_live = :not_live, \
+                 unfollowed = :unfollowed, late = :late, completed_at_ms = :now, \
+                 expires_at = :gone",
+            )
+            .condition_expression(
+                "attribute_not_exists(completed_at_ms) AND attribute_not_exists(shards)",
+            )
+            .expression_attribute_values(":followers", number(followers))
+            .expression_attribute_values(":now", number(now_ms))
+            .expression_attribute_values(":gone", gone(now_ms));
+        Ok(changed("noting a fan-out", counted(update, reached)).await?.is_some())
+    }
+
+    /// Notes that nothing is to be done, because the author is pulled.
+    pub async fn pulled(
+        &self,
+        post: PostId,
+        followers: u64,
         now_ms: u64,
     ) -> Result<(), StoreError> {
         let update = self
             .update(post, "-")
             .update_expression(
-                "SET followers = :followers, delivered = :delivered, not_live = :not_live, \
-                 unfollowed = :unfollowed, late = :late, pulled = :pulled, completed_at_ms = :now, \
-                 expires_at = :gone",
+                "SET followers = if_not_exists(followers, :followers), pulled = :pulled, \
+                 completed_at_ms = :now, expires_at = :gone",
             )
             .condition_expression("attribute_not_exists(completed_at_ms)")
             .expression_attribute_values(":followers", number(followers))
-            .expression_attribute_values(":pulled", AttributeValue::Bool(reached.is_none()))
+            .expression_attribute_values(":pulled", AttributeValue::Bool(true))
             .expression_attribute_values(":now", number(now_ms))
             .expression_attribute_values(":gone", gone(now_ms));
-        changed("noting a fan-out", counted(update, reached.unwrap_or_default())).await.map(drop)
+        changed("noting a post of a pulled author", update).await.map(drop)
     }
 
     /// Notes a share of a fan-out. Gives the plan if it was the last one, now or when this was said
