@@ -22,10 +22,12 @@ local function generation()
   if type(info) ~= 'string' then
     return '-' -- a server that does not tell
   end
-  if string.find(info, 'role:slave', 1, true) then
+  -- the role is the first line after the heading; a pattern would look at every place
+  if string.find(string.sub(info, 1, 64), 'role:slave', 1, true) then
     return false
   end
-  return string.match(info, 'master_replid:(%x%x%x%x%x%x%x%x)') or '-'
+  local _, last = string.find(info, 'master_replid:', 1, true)
+  return last and string.sub(info, last + 1, last + 8) or '-'
 end
 
 local READ_ONLY = { err = 'READONLY this server is a replica' }

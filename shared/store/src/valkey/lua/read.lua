@@ -4,8 +4,8 @@
 --       show
 -- ARGV  1 now in ms, 2 how old the note may be (-1: leave no note), 3 the score to begin at (or
 --       -inf), 4 how many members, 5 token of the rebuild, 6 lease in ms
--- Returns {3} if a rebuild was begun, {4} if another one is at work, {0} if the feed is not live, {1} if nothing may be shown of it (it is being rebuilt, or
---       was begun in another memory), else {2, score of the floor, members above the floor}: of
+-- Returns {3} if a rebuild was begun, {4} if another one is at work, {0} if the feed is not live, {1}
+--       if nothing may be shown of it (it is being rebuilt, or was begun in another memory), else {2, score of the floor, members above the floor}: of
 --       those at the score to begin at all, and of the others as many as were asked for; and a fourth
 --       list if the feed has pointers, with them
 local gen = generation()
