@@ -12,6 +12,7 @@
 //! | [`play`] | does it, and checks |
 //! | [`steps`], [`tasks`] | one call at a time, in an order of our choosing |
 //! | [`cloud`], [`expression`] | DynamoDB and SQS |
+//! | [`units`] | what DynamoDB would charge for |
 //! | [`server`] | a Valkey for each thread, with its faults |
 //! | [`apps`] | the handlers over these |
 //! | [`oracle`] | what feeds should hold |
@@ -31,6 +32,7 @@ mod shrink;
 mod stampede;
 mod steps;
 mod tasks;
+mod units;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
 
-use super::expression::{Given, Item, holds, update};
+use super::expression::{Given, Item, holds, key_range, update};
+use super::units::{PAGE_BYTES_MAX, Units, bytes};
 use crate::harness::dice::Dice;
 
 type Key = (String, String);
@@ -23,6 +24,8 @@ pub struct Cloud {
     pub sent: Vec<(String, String)>,
     pub faults: Faults,
     pub queries: u64,
+    /// What DynamoDB would have charged for.
+    pub units: Units,
     /// Every call and its answer, if they are wanted.
     pub record: Option<Vec<(String, Value, Answer)>>,
 }
@@ -104,6 +107,12 @@ impl Cloud {
         self.tables.get(table).into_iter().flat_map(BTreeMap::values)
     }
 
+    /// Puts an item there, as it is.
+    pub fn put(&mut self, table: &str, item: Item) {
+        let key = key_of(&Value::Object(item.clone()));
+        self.tables.entry(table.to_owned()).or_default().insert(key, item);
+    }
+
     fn item(&mut self, table: &str, key: &Key, consistent: &Value) -> Option<Item> {
         if consistent != &Value::Bool(true)
             && let Some(old) = self.before.get(&(table.to_owned(), key.clone()))
@@ -117,6 +126,7 @@ impl Cloud {
     fn get(&mut self, request: &Value) -> Answer {
         let table = request["TableName"].as_str().expect("a table");
         let found = self.item(table, &key_of(&request["Key"]), &request["ConsistentRead"]);
+        self.units.read(found.as_ref().map_or(0, bytes), &request["ConsistentRead"]);
         match found {
             Some(item) => (200, json!({"Item": projected(&item, request)})),
             None => (200, json!({})),
@@ -140,6 +150,7 @@ impl Cloud {
             let mut items = Vec::new();
             for key in &keys[..done] {
                 let found = self.item(table, &key_of(key), &wanted["ConsistentRead"]);
+                self.units.read(found.as_ref().map_or(0, bytes), &wanted["ConsistentRead"]);
                 items.extend(found.map(|item| projected(&item, wanted)));
             }
             responses.insert(table.clone(), Value::Array(items));
@@ -156,28 +167,24 @@ impl Cloud {
         self.queries += 1;
         let (table, given) = (request["TableName"].as_str().expect("a table"), Given::of(request));
         let condition = request["KeyConditionExpression"].as_str().expect("a condition");
-        let keys = self.tables.get(table).into_iter().flat_map(BTreeMap::keys);
-        let mut keys: Vec<Key> = keys
-            .filter(|(pk, sk)| {
-                let key = json!({"pk": {"S": pk}, "sk": {"S": sk}});
-                holds(condition, key.as_object().expect("an object"), &given)
-            })
-            .cloned()
-            .collect();
         let forward = request["ScanIndexForward"] != Value::Bool(false);
-        if !forward {
-            keys.reverse();
-        }
-        if request["ExclusiveStartKey"].is_object() {
-            let start = key_of(&request["ExclusiveStartKey"]);
-            keys.retain(|key| if forward { *key > start } else { *key < start });
-        }
+        let start = &request["ExclusiveStartKey"];
+        let range = key_range(condition, &given, start.is_object().then(|| key_of(start)), forward);
         let mut limit = request["Limit"].as_u64().unwrap_or(u64::MAX);
         if self.faults.strike() {
             limit = limit.min(1 + self.faults.dice.below(3)); // a page has a megabyte at the most
         }
-        let stopped = keys.len() as u64 >= limit;
-        keys.truncate(limit as usize);
+        let (mut keys, mut page_bytes): (Vec<Key>, usize) = (Vec::new(), 0);
+        let all = range.and_then(|range| Some(self.tables.get(table)?.range(range)));
+        let mut all = all.into_iter().flatten();
+        let mut stopped = limit == 0;
+        while !stopped && let Some((key, item)) = if forward { all.next() } else { all.next_back() }
+        {
+            keys.push(key.clone());
+            page_bytes += bytes(item);
+            stopped = keys.len() as u64 >= limit || page_bytes >= PAGE_BYTES_MAX;
+        }
+        self.units.read(page_bytes, &request["ConsistentRead"]);
         let mut items = Vec::new();
         for key in &keys {
             let Some(item) = self.item(table, key, &request["ConsistentRead"]) else { continue };
@@ -251,6 +258,11 @@ impl Cloud {
         let key = key_of(if kind == "Put" { &write["Item"] } else { &write["Key"] });
         let table = self.tables.entry(name.to_owned()).or_default();
         let old = table.get(&key).cloned();
+        let size = match kind {
+            "Put" => write["Item"].as_object().map_or(0, bytes),
+            _ => old.as_ref().map_or(0, bytes),
+        };
+        self.units.transact_write(size);
         match kind {
             "Put" => {
                 table.insert(key.clone(), write["Item"].as_object().expect("an item").clone());

@@ -1,5 +1,8 @@
 //! DynamoDB's expressions, as far as Fanfold uses them.
 
+use std::cmp::Ordering;
+use std::ops::Bound::{self, Excluded, Included, Unbounded};
+
 use serde_json::{Map, Value, json};
 
 pub type Item = Map<String, Value>;
@@ -40,6 +43,54 @@ pub fn holds(expression: &str, item: &Item, given: &Given) -> bool {
     let held = any(&mut rest, item, given);
     assert!(rest.is_empty(), "{expression}: {rest:?} is left");
     held
+}
+
+/// Which keys a key condition leaves of a table (`pk = :a`, or that and one comparison of `sk`), those
+/// of the pages before apart. None: the condition and the place to start at exclude each other.
+pub fn key_range(
+    condition: &str,
+    given: &Given,
+    after: Option<(String, String)>,
+    forward: bool,
+) -> Option<(Bound<(String, String)>, Bound<(String, String)>)> {
+    let words = words(condition);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let text = |name: &str| given.values[name]["S"].as_str().expect("a text").to_owned();
+    let ["pk", "=", pk, rest @ ..] = words.as_slice() else {
+        panic!("{condition} is not modelled")
+    };
+    let pk = text(pk);
+    // no text lies between one and the same with a zero after it
+    let mut low = Included((pk.clone(), String::new()));
+    let mut high = Excluded((format!("{pk}\0"), String::new()));
+    match rest {
+        [] => {}
+        ["AND", "sk", "<", sk] => high = Excluded((pk, text(sk))),
+        ["AND", "sk", "<=", sk] => high = Included((pk, text(sk))),
+        ["AND", "sk", ">", sk] => low = Excluded((pk, text(sk))),
+        ["AND", "sk", ">=", sk] => low = Included((pk, text(sk))),
+        ["AND", "sk", "=", sk] => {
+            (low, high) = (Included((pk.clone(), text(sk))), Included((pk, text(sk))));
+        }
+        _ => panic!("{condition} is not modelled"),
+    }
+    let key = |bound: &Bound<(String, String)>| match bound {
+        Included(key) | Excluded(key) => key.clone(),
+        Unbounded => unreachable!("both ends are given"),
+    };
+    if let Some(after) = after {
+        if forward && after >= key(&low) {
+            low = Excluded(after);
+        } else if !forward && after < key(&high) {
+            high = Excluded(after);
+        }
+    }
+    let empty = match key(&low).cmp(&key(&high)) {
+        Ordering::Less => false,
+        Ordering::Equal => !matches!((&low, &high), (Included(_), Included(_))),
+        Ordering::Greater => true,
+    };
+    (!empty).then_some((low, high))
 }
 
 fn words(expression: &str) -> Vec<String> {

@@ -1,0 +1,143 @@
+//! `deliver`: the handler against what else one could do with the same feeds.
+//!
+//! | variant | does |
+//! | --- | --- |
+//! | ours | the deliver handler: an SQS event of ten chunks in, acknowledged out |
+//! | pipeline | ZADD and ZREMRANGEBYRANK for each follower, live or not; feeds of 500 |
+//! | script | one script call per follower: live? ZADD, trim; our layout |
+//! | ceiling | ZADD alone, for each live follower; our layout, trimmed outside of the measurement |
+//!
+//! Each has a server of its own with feeds of its own, which are full. They take turns, and each turn
+//! goes on with new posts until the server has worked for long enough.
+
+mod feeds;
+mod turn;
+mod variants;
+
+use fanfold_core::{PostId, UserId};
+
+use crate::report::{Report, short, thousands};
+use crate::stats::median;
+use crate::{Pace, people};
+use feeds::Layout;
+use turn::{Turn, take_turn};
+use variants::{Ceiling, Ours, Plain, Script, Variant};
+
+const LIVE_PERCENT: [u64; 3] = [100, 20, 5];
+const NAMES: [&str; 4] = ["ours", "pipeline", "script", "ceiling"];
+
+/// Who gets the posts, and which of them have live feeds.
+pub struct Audience {
+    pub author: UserId,
+    /// In bucket order, as dispatch reads them.
+    pub followers: Vec<UserId>,
+    pub live: Vec<UserId>,
+}
+
+impl Audience {
+    pub fn new(count: u64, live_percent: u64) -> Self {
+        let mut numbered: Vec<(u64, UserId)> = (0..count).map(|n| (n, people::user(n))).collect();
+        numbered
+            .sort_by_key(|(_, user)| (user.bucket(fanfold_core::limits::BUCKETS_DEFAULT), *user));
+        let live = numbered.iter().filter(|(n, _)| n % 100 < live_percent).map(|(_, user)| *user);
+        let live = live.collect();
+        let followers = numbered.into_iter().map(|(_, user)| user).collect();
+        Self { author: people::author(0), followers, live }
+    }
+}
+
+/// New posts, each a millisecond later.
+pub struct Posts {
+    author: UserId,
+    next_ms: u64,
+}
+
+impl Posts {
+    pub fn next(&mut self) -> PostId {
+        self.next_ms += 1;
+        PostId::new(self.next_ms, 0, self.author)
+    }
+}
+
+pub fn run(pace: &Pace, report: &mut Report) {
+    let (count, rounds, cpu_s) = match pace.quick {
+        true => (5_000, 3, 0.1),
+        false => (20_000, 5, 1.0),
+    };
+    let runtime = crate::runtime();
+    let all = Audience::new(count, 100);
+    let mut posts = Posts { author: all.author, next_ms: fanfold_store::clock::now_ms() };
+    let mut plain = Plain::new(&all);
+    let mut ours = Ours::new(&all);
+    let mut others: Vec<Box<dyn Variant>> =
+        vec![Box::new(Script::new(&all)), Box::new(Ceiling::new(&all))];
+    let bytes = [plain.feeds.bytes_per_feed(&all), ours.feeds.bytes_per_feed(&all)];
+    sizes(report, bytes);
+    let mut rows = Vec::new();
+    for live in LIVE_PERCENT {
+        let audience = Audience::new(count, live);
+        ours.feeds.drop_all_but(&all, &audience);
+        // what a bare ZADD cannot do is leave somebody out
+        others.truncate(if live == 100 { 2 } else { 1 });
+        for other in &mut others {
+            other.feeds().drop_all_but(&all, &audience);
+        }
+        let mut turns: Vec<Vec<Turn>> = Vec::new();
+        for _ in 0..rounds {
+            let mut round = vec![
+                take_turn(&mut ours, &audience, &mut posts, cpu_s, &runtime),
+                take_turn(&mut plain, &audience, &mut posts, cpu_s, &runtime),
+            ];
+            for other in &mut others {
+                round.push(take_turn(other.as_mut(), &audience, &mut posts, cpu_s, &runtime));
+            }
+            turns.push(round);
+        }
+        summarize(report, live, &turns, &mut rows);
+    }
+    let head = ["live", "variant", "server µs/follower", "wall µs/follower", "times ours"];
+    let title = format!(
+        "deliver: {} followers, 256 buckets; medians of {rounds} turns of {cpu_s} s of server CPU",
+        thousands(count as f64)
+    );
+    report.table("deliver", &title, &head, rows);
+}
+
+fn sizes(report: &mut Report, [plain, ours]: [f64; 2]) {
+    let rows = vec![
+        vec![format!("{} entries, server default", Layout::PLAIN_ENTRIES), thousands(plain)],
+        vec![
+            "ours: 97 to 120 entries, compact, and its place in `live`".to_owned(),
+            thousands(ours),
+        ],
+    ];
+    report.table("bytes", "bytes per feed, all the server uses", &["layout", "bytes"], rows);
+    report.set("bytes_per_feed_pipeline", plain);
+    report.set("bytes_per_feed", ours);
+    report.set("bytes_per_feed_vs_pipeline", ours / plain);
+}
+
+fn summarize(report: &mut Report, live: u64, turns: &[Vec<Turn>], rows: &mut Vec<Vec<String>>) {
+    let against =
+        ["", "deliver_vs_pipeline", "deliver_vs_script_per_follower", "deliver_vs_ceiling"];
+    let measured = turns.first().map_or(0, Vec::len);
+    for (place, name) in NAMES.iter().enumerate().take(measured) {
+        let cpu = median(turns.iter().map(|round| round[place].cpu_us));
+        let wall = median(turns.iter().map(|round| round[place].wall_us));
+        let times = median(turns.iter().map(|round| round[place].cpu_us / round[0].cpu_us));
+        rows.push(vec![
+            format!("{live} %"),
+            (*name).to_owned(),
+            short(cpu),
+            short(wall),
+            short(times),
+        ]);
+        report.set(format!("deliver_cpu_us_{name}_live{live}"), cpu);
+        report.set(format!("deliver_wall_us_{name}_live{live}"), wall);
+        match *name {
+            "ours" => {}
+            "ceiling" => report.set(against[place], times),
+            _ => report.set(format!("{}_live{live}", against[place]), times),
+        }
+    }
+}

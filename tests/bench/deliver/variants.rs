@@ -1,0 +1,159 @@
+//! The ways to deliver a post.
+
+use aws_lambda_events::sqs::SqsEvent;
+use fanfold_core::limits::{BUCKETS_DEFAULT, CHUNK_FOLLOWERS_DEFAULT, FEED_CAP_DEFAULT, trim_to};
+use fanfold_core::message::DeliverChunk;
+use fanfold_core::{PostId, UserId, order};
+use fanfold_store::clock::now_ms;
+use fanfold_store::valkey::{Feed, Keys};
+use tokio::runtime::Runtime;
+
+use super::Audience;
+use super::feeds::{Feeds, Layout};
+use crate::emulator::Emulator;
+use crate::handlers::{self, Deliver};
+use crate::server::home;
+
+pub trait Variant {
+    fn feeds(&mut self) -> &mut Feeds;
+    /// Outside of the measurement.
+    fn prepare(&mut self, _: &Audience, _: PostId) {}
+    fn deliver(&mut self, audience: &Audience, post: PostId, runtime: &Runtime);
+    /// Outside of the measurement.
+    fn tidy(&mut self, _: &Audience) {}
+}
+
+pub struct Ours {
+    pub feeds: Feeds,
+    handler: Deliver,
+    events: Vec<SqsEvent>,
+}
+
+impl Ours {
+    pub fn new(audience: &Audience) -> Self {
+        let feeds = Feeds::full(Layout::Ours, audience);
+        let handler = Deliver::new(&Emulator::default().sdk(), &feeds.server.config());
+        Self { feeds, handler, events: Vec::new() }
+    }
+}
+
+impl Variant for Ours {
+    fn feeds(&mut self) -> &mut Feeds {
+        &mut self.feeds
+    }
+
+    fn prepare(&mut self, audience: &Audience, post: PostId) {
+        let body = |chunk: &[UserId]| {
+            let chunk = DeliverChunk::new(post, now_ms(), chunk.to_vec());
+            serde_json::to_string(&chunk).expect("a body")
+        };
+        let batches = audience.followers.chunks(CHUNK_FOLLOWERS_DEFAULT * 10);
+        let bodies = batches.map(|batch| batch.chunks(CHUNK_FOLLOWERS_DEFAULT).map(body).collect());
+        self.events = bodies.map(handlers::event).collect();
+    }
+
+    fn deliver(&mut self, _: &Audience, _: PostId, runtime: &Runtime) {
+        for event in self.events.drain(..) {
+            runtime.block_on(self.handler.take(event));
+        }
+    }
+}
+
+/// What a tutorial would write.
+pub struct Plain {
+    pub feeds: Feeds,
+}
+
+impl Plain {
+    pub fn new(audience: &Audience) -> Self {
+        Self { feeds: Feeds::full(Layout::Plain, audience) }
+    }
+}
+
+impl Variant for Plain {
+    fn feeds(&mut self) -> &mut Feeds {
+        &mut self.feeds
+    }
+
+    fn deliver(&mut self, audience: &Audience, post: PostId, _: &Runtime) {
+        let (score, member) = (post.time_ms(), order::member(post));
+        self.feeds.server.send(audience.followers.iter().flat_map(|user| {
+            let key = home(*user);
+            let add = redis::cmd("ZADD").arg(&key).arg(score).arg(&member[..]).to_owned();
+            let last = -(Layout::PLAIN_ENTRIES as i64) - 1;
+            [add, redis::cmd("ZREMRANGEBYRANK").arg(&key).arg(0).arg(last).to_owned()]
+        }));
+    }
+}
+
+/// One script call for each follower.
+pub struct Script {
+    feeds: Feeds,
+    hash: String,
+}
+
+const SCRIPT: &str = include_str!("per_follower.lua");
+
+impl Script {
+    pub fn new(audience: &Audience) -> Self {
+        let mut feeds = Feeds::full(Layout::Ours, audience);
+        let hash = feeds.server.query(redis::cmd("SCRIPT").arg("LOAD").arg(SCRIPT));
+        Self { feeds, hash }
+    }
+}
+
+impl Variant for Script {
+    fn feeds(&mut self) -> &mut Feeds {
+        &mut self.feeds
+    }
+
+    fn deliver(&mut self, audience: &Audience, post: PostId, _: &Runtime) {
+        let keys = Keys::new(BUCKETS_DEFAULT);
+        let (score, member) = (order::score(post.time_ms()), order::member(post));
+        let Self { feeds, hash } = self;
+        feeds.server.send(audience.followers.iter().map(|user| {
+            let mut call = redis::cmd("EVALSHA");
+            call.arg(&*hash).arg(2).arg(keys.live(user.bucket(BUCKETS_DEFAULT))).arg(home(*user));
+            call.arg(Feed::home(*user).member()).arg(score).arg(&member[..]);
+            call.arg(FEED_CAP_DEFAULT).arg(trim_to(FEED_CAP_DEFAULT)).to_owned()
+        }));
+    }
+}
+
+/// Nothing but the inserts.
+pub struct Ceiling {
+    feeds: Feeds,
+}
+
+impl Ceiling {
+    pub fn new(audience: &Audience) -> Self {
+        Self { feeds: Feeds::full(Layout::Ours, audience) }
+    }
+}
+
+impl Variant for Ceiling {
+    fn feeds(&mut self) -> &mut Feeds {
+        &mut self.feeds
+    }
+
+    fn deliver(&mut self, audience: &Audience, post: PostId, _: &Runtime) {
+        let (score, member) = (order::score(post.time_ms()), order::member(post));
+        self.feeds.server.send(audience.live.iter().map(|user| {
+            redis::cmd("ZADD").arg(home(*user)).arg(score).arg(&member[..]).to_owned()
+        }));
+    }
+
+    /// Cuts as the push script does, so that the feeds have the same sizes.
+    fn tidy(&mut self, audience: &Audience) {
+        const TRIM: &str = include_str!("trim.lua");
+        let (cap, keep) = (FEED_CAP_DEFAULT, trim_to(FEED_CAP_DEFAULT));
+        self.feeds.server.send(audience.live.chunks(500).map(|users| {
+            let mut trim = redis::cmd("EVAL");
+            trim.arg(TRIM).arg(users.len());
+            for user in users {
+                trim.arg(home(*user));
+            }
+            trim.arg(cap).arg(keep).to_owned()
+        }));
+    }
+}

@@ -1,0 +1,76 @@
+//! The AWS SDK's way to the emulator: what the SDK sends over HTTP comes here.
+
+use std::fmt;
+
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{
+    BehaviorVersion, Credentials, IdentityCache, Region, SharedCredentialsProvider,
+    StalledStreamProtectionConfig,
+};
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::http::StatusCode;
+use aws_smithy_types::body::SdkBody;
+use fanfold_store::Config;
+use fanfold_store::aws::SdkConfig;
+
+use super::{CHUNKS, Emulator, GRAPH, POSTS, USERS};
+
+impl fmt::Debug for Emulator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the emulated cloud")
+    }
+}
+
+impl HttpConnector for Emulator {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let emulator = self.clone();
+        HttpConnectorFuture::new(async move {
+            let target = request.headers().get("x-amz-target").unwrap_or_default();
+            let delay = emulator.lock().delay;
+            if !delay.is_zero() && target.starts_with("DynamoDB") {
+                tokio::time::sleep(delay).await;
+            }
+            let (status, answer) =
+                emulator.answer(target, request.body().bytes().unwrap_or_default());
+            let status = StatusCode::try_from(status).expect("a status");
+            Ok(HttpResponse::new(status, SdkBody::from(answer)))
+        })
+    }
+}
+
+impl Emulator {
+    pub fn sdk(&self) -> SdkConfig {
+        let (wire, credentials) =
+            (self.clone(), Credentials::new("id", "secret", None, None, "bench"));
+        SdkConfig::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new("us-east-1"))
+            .endpoint_url("http://cloud.invalid")
+            .credentials_provider(SharedCredentialsProvider::new(credentials))
+            .identity_cache(IdentityCache::no_cache())
+            .retry_config(RetryConfig::disabled())
+            .timeout_config(TimeoutConfig::disabled())
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+            .http_client(http_client_fn(move |_, _| SharedHttpConnector::new(wire.clone())))
+            .build()
+    }
+}
+
+/// The functions' settings, all but these at their defaults.
+pub fn config(redis_url: &str) -> Config {
+    let queues = ["POST_EVENTS", "CHUNKS", "BULK_CHUNKS", "GRAPH_EVENTS", "REBUILDS"];
+    let urls = queues.map(|queue| (format!("{queue}_QUEUE_URL"), CHUNKS.to_owned()));
+    let settings = [
+        ("REDIS_URL", redis_url),
+        ("USERS_TABLE", USERS),
+        ("POSTS_TABLE", POSTS),
+        ("GRAPH_TABLE", GRAPH),
+    ];
+    Config::from_pairs(
+        settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().chain(urls),
+    )
+}

@@ -1,0 +1,113 @@
+//! `cargo local bench`: how fast, how small, how dear; each figure beside a baseline or a limit that
+//! was measured in the same run.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`deliver`] | the deliver handler against the plain pipeline, a script per follower, bare ZADDs |
+//! | [`fanout`] | dispatch and deliver in one process, 100 to 1,000,000 followers |
+//! | [`read`] | a page from the cache against a pull at read time |
+//! | [`rebuild`] | a returning reader's feed against one query after another |
+//! | [`start`] | the release binaries: start, first HTTPS request, size |
+//! | [`cost`], [`prices`] | what a million deliveries cost |
+//! | [`targets`], [`report`], [`plot`] | what becomes of the figures |
+//! | [`handlers`] | the only calls into the functions |
+//! | [`emulator`], [`server`], [`people`] | DynamoDB and SQS in memory, a real Valkey, and who is in them |
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a bench that goes wrong fails like a test: with a panic"
+)]
+
+mod cost;
+mod deliver;
+mod emulator;
+mod fanout;
+mod handlers;
+mod harness;
+mod people;
+mod plot;
+mod prices;
+mod read;
+mod rebuild;
+mod report;
+mod server;
+mod simulation;
+mod start;
+mod stats;
+mod targets;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use peak_alloc::PeakAlloc;
+use tokio::runtime::Runtime;
+
+use report::Report;
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// How much time is taken.
+pub struct Pace {
+    pub quick: bool,
+}
+
+type Part = (&'static str, fn(&Pace, &mut Report));
+
+const PARTS: [Part; 6] = [
+    ("deliver", deliver::run),
+    ("fanout", fanout::run),
+    ("read", read::run),
+    ("rebuild", rebuild::run),
+    ("start", start::run),
+    ("cost", cost::run),
+];
+
+/// One thread, as a function has.
+pub fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let (options, names): (Vec<_>, Vec<_>) =
+        arguments.iter().map(String::as_str).partition(|word| word.starts_with('-'));
+    let known: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
+    let strange = names.iter().find(|name| !known.contains(name));
+    if let Some(word) = options.iter().find(|option| **option != "--quick").or(strange) {
+        eprintln!("bench: there is no {word:?}; there are --quick and {}", known.join(", "));
+        return ExitCode::FAILURE;
+    }
+    let (pace, start) = (Pace { quick: options.contains(&"--quick") }, Instant::now());
+    let mut report = Report::default();
+    for (name, run) in PARTS {
+        if names.is_empty() || names.contains(&name) {
+            let start = Instant::now();
+            run(&pace, &mut report);
+            println!("  ({name}: {:.0} s)", start.elapsed().as_secs_f64());
+        }
+    }
+    finish(&report, names.is_empty(), start)
+}
+
+fn finish(report: &Report, all: bool, start: Instant) -> ExitCode {
+    targets::print(report);
+    let folder = PathBuf::from(harness::setting("FANFOLD_BENCH_FOLDER"));
+    let mut files = report.write(&folder).expect("figures written");
+    if let Some(drawn) = plot::draw(report, &folder.join("bench.svg")) {
+        files.push(drawn);
+    }
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    println!("\n{:.0} s; written: {}", start.elapsed().as_secs_f64(), files.join(", "));
+    let missing = targets::missing(report);
+    if all && !missing.is_empty() {
+        eprintln!("bench: not measured: {}", missing.join(", "));
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}

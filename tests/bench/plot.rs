@@ -1,0 +1,40 @@
+//! The figure that README shows: how a fan-out grows, and what a follower costs the server.
+
+mod bars;
+mod growth;
+
+use std::path::{Path, PathBuf};
+
+use plotters::prelude::*;
+
+use crate::report::Report;
+
+const SIZE: (u32, u32) = (960, 400);
+/// A light ground of its own, so that the figure reads the same on a dark page.
+const GROUND: RGBColor = RGBColor(250, 250, 248);
+const INK: RGBColor = RGBColor(40, 40, 48);
+const GRID: RGBColor = RGBColor(222, 222, 218);
+const OURS: RGBColor = RGBColor(0, 114, 178);
+const OTHERS: [RGBColor; 3] =
+    [RGBColor(213, 94, 0), RGBColor(204, 160, 40), RGBColor(150, 150, 150)];
+const FONT: &str = "sans-serif";
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+
+/// Draws what there is, and says where; nothing, if its parts were not measured.
+pub fn draw(report: &Report, file: &Path) -> Option<PathBuf> {
+    let growth = growth::points(report)?;
+    let bars = bars::groups(report)?;
+    let root = SVGBackend::new(file, SIZE).into_drawing_area();
+    root.fill(&GROUND).expect("a figure");
+    let (left, right) = root.split_horizontally(SIZE.0 / 2);
+    growth::draw(&left, &growth).expect("a figure");
+    bars::draw(&right, &bars).expect("a figure");
+    root.present().expect("a figure written");
+    Some(file.to_owned())
+}
+
+fn text(size: u32) -> TextStyle<'static> {
+    (FONT, size).into_font().color(&INK)
+}

@@ -1,0 +1,103 @@
+//! A Valkey of the bench's own, with what it says of its own work.
+
+use std::collections::HashMap;
+
+use fanfold_core::UserId;
+use fanfold_store::Config;
+use redis::{Cmd, Connection, FromRedisValue, Pipeline};
+
+use crate::emulator;
+use crate::harness::valkeys::Node;
+
+/// Commands in a pipeline.
+pub const PIPELINE: usize = 500;
+
+pub struct Server {
+    node: Node,
+    connection: Connection,
+    /// What names the server's memory of its buckets.
+    generation: String,
+}
+
+impl Server {
+    /// With default settings, and nothing written to disk.
+    pub fn start() -> Self {
+        let node = Node::start(&[]);
+        let client = redis::Client::open(node.url()).expect("a client");
+        let mut connection = client.get_connection().expect("Valkey");
+        let info: String =
+            redis::cmd("INFO").arg("replication").query(&mut connection).expect("INFO");
+        let id = info.split_once("master_replid:").expect("a replication id").1;
+        let generation = id.get(..8).expect("a replication id").to_owned();
+        Self { node, connection, generation }
+    }
+
+    pub fn url(&self) -> String {
+        self.node.url()
+    }
+
+    pub fn config(&self) -> Config {
+        emulator::config(&self.url())
+    }
+
+    /// What a bucket's memory is called that began long ago.
+    pub fn memory(&self) -> String {
+        format!("{}:1000", self.generation)
+    }
+
+    pub fn query<T: FromRedisValue>(&mut self, command: &Cmd) -> T {
+        command.query(&mut self.connection).expect("Valkey")
+    }
+
+    pub fn pipe<T: FromRedisValue>(&mut self, pipeline: &Pipeline) -> T {
+        pipeline.query(&mut self.connection).expect("Valkey")
+    }
+
+    /// Sends many commands, a pipeline at a time; what they answer does not matter.
+    pub fn send(&mut self, commands: impl IntoIterator<Item = Cmd>) {
+        let mut commands = commands.into_iter().peekable();
+        while commands.peek().is_some() {
+            let mut pipeline = Pipeline::with_capacity(PIPELINE);
+            for command in commands.by_ref().take(PIPELINE) {
+                pipeline.add_command(command).ignore();
+            }
+            self.pipe::<()>(&pipeline);
+        }
+    }
+
+    /// Numbers of a section of `INFO`.
+    pub fn info(&mut self, section: &str) -> HashMap<String, f64> {
+        let text: String = self.query(redis::cmd("INFO").arg(section));
+        let lines = text.lines().filter_map(|line| line.split_once(':'));
+        lines.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
+    }
+
+    /// Seconds of CPU that the server has used, its system calls included.
+    pub fn cpu_s(&mut self) -> f64 {
+        let info = self.info("cpu");
+        info["used_cpu_user"] + info["used_cpu_sys"]
+    }
+
+    pub fn memory_bytes(&mut self) -> f64 {
+        self.info("memory")["used_memory"]
+    }
+
+    /// How many of these feeds hold a member.
+    pub fn holding(&mut self, keys: &[String], member: &[u8]) -> usize {
+        let mut found = 0;
+        for keys in keys.chunks(PIPELINE) {
+            let mut pipeline = Pipeline::with_capacity(PIPELINE);
+            for key in keys {
+                pipeline.cmd("ZSCORE").arg(key).arg(member);
+            }
+            found += self.pipe::<Vec<Option<f64>>>(&pipeline).iter().flatten().count();
+        }
+        found
+    }
+}
+
+/// The key of a home feed, in a bucket of the default number.
+pub fn home(user: UserId) -> String {
+    let keys = fanfold_store::valkey::Keys::new(fanfold_core::limits::BUCKETS_DEFAULT);
+    keys.feed(fanfold_store::valkey::Feed::home(user))
+}

@@ -1,0 +1,83 @@
+//! DynamoDB over HTTPS, as far as one profile goes; it answers at once.
+
+use std::io::{BufReader, Write as _};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use serde_json::{Value, json};
+
+use super::runtime_api::request;
+use crate::people;
+
+/// Those whom Linux systems trust: a function goes through as many.
+const SYSTEM_TRUST: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+pub struct TlsServer {
+    pub url: String,
+    /// The server's certificate among the system's.
+    pub trust: PathBuf,
+}
+
+impl TlsServer {
+    pub fn start() -> Self {
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).expect("a certificate");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let trust = std::env::temp_dir().join(format!("fanfold-bench-{}.pem", address.port()));
+        let system = std::fs::read_to_string(SYSTEM_TRUST).unwrap_or_default();
+        std::fs::write(&trust, format!("{system}\n{}", cert.pem()))
+            .expect("a file of certificates");
+        let key = PrivateKeyDer::try_from(signing_key.serialize_der()).expect("a key");
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions of TLS")
+            .with_no_client_auth()
+            .with_single_cert(vec![cert.der().clone()], key)
+            .expect("a server's settings");
+        let config = Arc::new(config);
+        std::thread::spawn(move || {
+            let Ok((stream, _)) = listener.accept() else { return };
+            stream.set_nodelay(true).expect("a stream");
+            let connection = ServerConnection::new(config).expect("a connection");
+            let mut stream = BufReader::new(StreamOwned::new(connection, stream));
+            while request(&mut stream).is_some() {
+                let body =
+                    json!({"Item": people::profile_item(people::author(1), 0, 1)}).to_string();
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/x-amz-json-1.0\r\n\
+                     Content-Length: {}\r\n\r\n{body}",
+                    body.len()
+                );
+                let to = stream.get_mut();
+                to.write_all(answer.as_bytes()).and_then(|()| to.flush()).expect("an answer");
+            }
+        });
+        Self { url: format!("https://{address}"), trust }
+    }
+}
+
+impl Drop for TlsServer {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_file(&self.trust);
+    }
+}
+
+/// `GET /v1/users/{user}` as API Gateway hands it over.
+pub fn event() -> String {
+    let mut event: Value =
+        serde_json::from_str(include_str!("../../events/users.json")).expect("an event");
+    let path = format!("/v1/users/{}", people::author(1));
+    let http = &mut event["requestContext"]["http"];
+    (http["method"], http["path"]) = (json!("GET"), json!(path));
+    event["rawPath"] = json!(path);
+    event["routeKey"] = json!("GET /v1/users/{user}");
+    event["requestContext"]["routeKey"] = json!("GET /v1/users/{user}");
+    event["body"] = Value::Null;
+    event.to_string()
+}

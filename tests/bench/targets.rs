@@ -1,0 +1,69 @@
+//! What the figures should reach on two cores. A miss is said and fails nothing: machines are noisy.
+
+use crate::report::{self, Report, short};
+
+enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+    Between(f64, f64),
+}
+use Bound::{AtLeast, AtMost, Between};
+
+const TARGETS: [(&str, Bound); 18] = [
+    ("deliver_vs_pipeline_live100", AtLeast(1.15)),
+    ("deliver_vs_pipeline_live20", AtLeast(1.7)),
+    ("deliver_vs_pipeline_live5", AtLeast(2.2)),
+    ("deliver_vs_script_per_follower_live100", AtLeast(1.25)),
+    ("deliver_vs_script_per_follower_live20", AtLeast(1.9)),
+    ("deliver_vs_ceiling", AtLeast(0.65)),
+    ("bytes_per_feed_vs_pipeline", AtMost(0.1)),
+    ("fanout_followers_per_s_1m", AtLeast(100_000.0)),
+    ("fanout_time_1m_vs_100k", Between(8.0, 12.0)),
+    ("dispatch_peak_mib_1m_minus_10k", AtMost(32.0)),
+    ("read_vs_pull_100", AtLeast(10.0)),
+    ("read_vs_bare", AtMost(1.3)),
+    ("rebuild_vs_serial_1000_warm", AtLeast(20.0)),
+    ("rebuild_vs_serial_1000_cold", AtLeast(20.0)),
+    ("messages_vs_one_per_follower_1m", AtMost(0.002)),
+    ("start_ms", AtMost(10.0)),
+    ("first_https_ms", AtMost(10.0)),
+    ("binary_mb_max", AtMost(9.0)),
+];
+
+impl Bound {
+    fn met(&self, value: f64) -> bool {
+        match self {
+            AtLeast(low) => value >= *low,
+            AtMost(high) => value <= *high,
+            Between(low, high) => (*low..=*high).contains(&value),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            AtLeast(low) => format!("≥ {}", short(*low)),
+            AtMost(high) => format!("≤ {}", short(*high)),
+            Between(low, high) => format!("{} to {}", short(*low), short(*high)),
+        }
+    }
+}
+
+pub fn print(report: &Report) {
+    let rows: Vec<Vec<String>> = TARGETS
+        .iter()
+        .map(|(key, bound)| {
+            let (value, how) = match report.summary.get(*key) {
+                Some(value) => (short(*value), if bound.met(*value) { "met" } else { "missed" }),
+                None => ("–".to_owned(), "not measured"),
+            };
+            vec![(*key).to_owned(), value, bound.text(), how.to_owned()]
+        })
+        .collect();
+    println!("\nTargets (medians of ratios, on 2 cores)");
+    report::print(&["figure", "measured", "target", ""], &rows);
+}
+
+/// Those keys that are not there.
+pub fn missing(report: &Report) -> Vec<&'static str> {
+    TARGETS.iter().map(|(key, _)| *key).filter(|key| !report.summary.contains_key(*key)).collect()
+}
