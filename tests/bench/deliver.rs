@@ -10,18 +10,22 @@
 //! Each has a server of its own with feeds of its own, which are full. They take turns, and each turn
 //! goes on with new posts until the server has worked for long enough.
 
+mod baselines;
 mod feeds;
+mod ours;
 mod turn;
-mod variants;
+mod variant;
 
 use fanfold_core::{PostId, UserId};
 
 use crate::report::{Report, short, thousands};
 use crate::stats::median;
 use crate::{Pace, people};
+use baselines::{Ceiling, Plain, Script};
 use feeds::Layout;
+use ours::Ours;
 use turn::{Turn, take_turn};
-use variants::{Ceiling, Ours, Plain, Script, Variant};
+use variant::Variant;
 
 const LIVE_PERCENT: [u64; 3] = [100, 20, 5];
 const NAMES: [&str; 4] = ["ours", "pipeline", "script", "ceiling"];

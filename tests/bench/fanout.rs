@@ -5,47 +5,19 @@
 
 mod feeds;
 mod memory;
+mod stage;
 
-use std::cell::Cell;
-use std::time::Instant;
-
-use fanfold_core::limits::follower_shards;
-use fanfold_core::{PostId, UserId};
-use fanfold_dispatch::handler::Dispatched;
+use fanfold_core::PostId;
 use fanfold_store::clock::now_ms;
 
-use crate::emulator::{Counts, Emulator, agrees_with_the_model};
-use crate::handlers::{Deliver, Dispatch, event};
+use crate::Pace;
+use crate::emulator::agrees_with_the_model;
 use crate::report::{Report, short, thousands};
-use crate::server::{Server, home};
 use crate::stats::median;
-use crate::{MEMORY, Pace, people};
+use stage::{Run, Stage};
 
 pub const SIZES: [usize; 4] = [100, 10_000, 100_000, 1_000_000];
-/// Environments of the deliver function at the same time.
-const DELIVERS: usize = 4;
-pub const MIB: f64 = 1024.0 * 1024.0;
-
-/// The whole way of one post.
-struct Run {
-    wall_s: f64,
-    server_cpu_s: f64,
-    peak_mib: f64,
-    counts: Counts,
-    commands: f64,
-    net_bytes: f64,
-    deliver_s: f64,
-    dispatch_s: f64,
-}
-
-struct Stage {
-    emulator: Emulator,
-    server: Server,
-    dispatch: Dispatch,
-    delivers: Vec<Deliver>,
-    followers: Vec<UserId>,
-    posts: u64,
-}
+const MIB: f64 = 1024.0 * 1024.0;
 
 pub fn run(pace: &Pace, report: &mut Report) {
     agrees_with_the_model();
@@ -81,87 +53,6 @@ pub fn run(pace: &Pace, report: &mut Report) {
     report.set("fanout_time_1m_vs_100k", ratio);
     let per_s = report.summary["fanout_followers_per_s_1000000"];
     report.set("fanout_followers_per_s_1m", per_s);
-}
-
-impl Stage {
-    fn new(most: usize) -> Self {
-        let (emulator, mut server) = (Emulator::default(), Server::start());
-        let followers: Vec<UserId> = (0..most as u64).map(people::user).collect();
-        feeds::make_live(&mut server, &followers);
-        let (sdk, config) = (emulator.sdk(), server.config());
-        let dispatch = Dispatch::new(&sdk, &config);
-        let delivers = (0..DELIVERS).map(|_| Deliver::new(&sdk, &config)).collect();
-        Self { emulator, server, dispatch, delivers, followers, posts: 0 }
-    }
-
-    fn add_author(&self, number: u64, count: usize) -> UserId {
-        let (author, shards) = (people::author(number), follower_shards(count as u64));
-        people::put_profile(&self.emulator, author, count, shards);
-        self.emulator.put_crowd(author, &self.followers[..count], shards);
-        author
-    }
-
-    fn run(&mut self, author: UserId, count: usize) -> Run {
-        self.posts += 1;
-        let post = PostId::new(now_ms(), self.posts as u16 + 10, author);
-        people::put_post(&self.emulator, post);
-        let _before = self.emulator.take_counts();
-        let (before, cpu) = (self.server.info("stats"), self.server.cpu_s());
-        let held = MEMORY.current_usage();
-        MEMORY.reset_peak_usage();
-        let start = Instant::now();
-        let (dispatch_s, deliver_s) = crate::runtime().block_on(self.whole_way(post));
-        let wall_s = start.elapsed().as_secs_f64();
-        let peak_mib = MEMORY.peak_usage().saturating_sub(held) as f64 / MIB;
-        let server_cpu_s = self.server.cpu_s() - cpu;
-        let after = self.server.info("stats");
-        let since = |name: &str| after[name] - before[name];
-        let run = Run {
-            wall_s,
-            server_cpu_s,
-            peak_mib,
-            counts: self.emulator.take_counts(),
-            commands: since("total_commands_processed"),
-            net_bytes: since("total_net_input_bytes") + since("total_net_output_bytes"),
-            deliver_s,
-            dispatch_s,
-        };
-        self.check(post, count);
-        run
-    }
-
-    /// Seconds that the functions were at it: dispatch, and all delivers together.
-    async fn whole_way(&self, post: PostId) -> (f64, f64) {
-        let (cutting, deliver_s) = (Cell::new(true), Cell::new(0.0));
-        let dispatch = async {
-            let start = Instant::now();
-            let done = self.dispatch.take(post).await;
-            assert!(matches!(done, Dispatched::Cut { .. } | Dispatched::Pushed { .. }), "{done:?}");
-            cutting.set(false);
-            self.emulator.wake();
-            start.elapsed().as_secs_f64()
-        };
-        let delivers = self.delivers.iter().map(async |deliver| {
-            while let Some(bodies) = self.emulator.take_chunks(|| cutting.get()).await {
-                let start = Instant::now();
-                deliver.take(event(bodies)).await;
-                deliver_s.set(deliver_s.get() + start.elapsed().as_secs_f64());
-            }
-        });
-        let (dispatch_s, _) = futures::join!(dispatch, futures::future::join_all(delivers));
-        (dispatch_s, deliver_s.get())
-    }
-
-    /// Every follower's feed has the post, and nobody else's.
-    fn check(&mut self, post: PostId, count: usize) {
-        let member = fanfold_core::order::member(post);
-        let keys: Vec<String> = self.followers[..count].iter().map(|user| home(*user)).collect();
-        let got = self.server.holding(&keys, &member);
-        assert_eq!(got, count, "feeds that have the post");
-        let rest = &self.followers[count..self.followers.len().min(count + 1_000)];
-        let keys: Vec<String> = rest.iter().map(|user| home(*user)).collect();
-        assert_eq!(self.server.holding(&keys, &member), 0, "feeds that should not have the post");
-    }
 }
 
 fn summarize(

@@ -6,9 +6,9 @@ mod function;
 mod runtime_api;
 mod tls;
 
-use crate::Pace;
 use crate::report::{Report, short};
 use crate::stats::median;
+use crate::{Pace, people};
 use function::{Function, size_mb};
 use runtime_api::RuntimeApi;
 use tls::TlsServer;
@@ -51,6 +51,7 @@ fn first_https_ms() -> f64 {
     let mut function = Function::start("users", &api.address, &tls.url, Some(&tls.trust));
     api.asked(&mut function);
     let (given, answered, answer) = api.answered(&mut function);
-    assert!(answer.contains("\"statusCode\":200"), "{answer}");
+    let handle = format!("h{}", people::author(1));
+    assert!(answer.contains("\"statusCode\":200") && answer.contains(&handle), "{answer}");
     answered.duration_since(given).as_secs_f64() * 1e3
 }

@@ -7,7 +7,9 @@
 //! | [`system`] | Valkey, the local cloud, the built functions and the deployed stack |
 //! | [`demo`] | a few users, follows and posts, made through the public API |
 //! | [`test`] | every test |
+//! | [`bench`] | every figure |
 
+mod bench;
 mod build;
 mod cloud;
 mod cognito;
@@ -68,6 +70,19 @@ struct Test {
     faults: bool,
 }
 
+#[derive(Args)]
+struct Bench {
+    /// Only these: deliver, fanout, read, rebuild, start, cost
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Fewer repetitions: all of it within a minute, once it is built
+    #[arg(long)]
+    quick: bool,
+    /// Put the new plot where README shows it
+    #[arg(long, conflicts_with = "names")]
+    publish: bool,
+}
+
 #[derive(Subcommand)]
 enum Command {
     /// Run a command with the system up on free ports, and end with its status
@@ -79,6 +94,8 @@ enum Command {
     Token { name: String },
     /// Run every test
     Test(Test),
+    /// Measure, beside baselines and limits of the same run; writes figures and a plot to target/bench
+    Bench(Bench),
     /// Bring the dead letters of a queue of the running system back: post-events, chunks,
     /// bulk-events, bulk-chunks, graph-events or rebuilds
     Redrive { queue: String },
@@ -96,6 +113,7 @@ fn main() -> ExitCode {
         Some(Command::Openapi) => commands::openapi(),
         Some(Command::Redrive { queue }) => redrive::redrive(&queue),
         Some(Command::Test(test)) => test::run(&test),
+        Some(Command::Bench(bench)) => bench::run(&bench),
     };
     match done {
         Ok(code) => code,

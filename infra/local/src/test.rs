@@ -22,6 +22,7 @@ pub fn run(test: &Test) -> Done<ExitCode> {
             steps::units(&mut report)?;
             steps::template(&mut report)?;
             steps::simulation(&mut report)?;
+            steps::bench(&mut report)?;
             steps::system(&mut report)?;
         }
     }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use tokio::runtime::Runtime;
 
-use super::variants::Variant;
+use super::variant::Variant;
 use super::{Audience, Posts};
 
 pub struct Turn {

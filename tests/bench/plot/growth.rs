@@ -34,14 +34,16 @@ pub fn draw(area: &Area, points: &[(f64, f64)]) -> Drawn {
     if let Some((count, ms)) = points.iter().find(|(count, _)| *count == 100_000.0) {
         let line = [60.0, 1_600_000.0].map(|followers| (followers, followers * ms / count));
         chart.draw_series(LineSeries::new(line, INK.mix(0.45).stroke_width(1)))?;
-        let place = (250.0, 250.0 * ms / count * 0.52);
+        let place = (1_300.0, 1_300.0 * ms / count * 0.6);
         chart.draw_series([Text::new("linear", place, text(13).color(&INK.mix(0.7)))])?;
     }
     chart.draw_series(LineSeries::new(points.iter().copied(), OURS.stroke_width(2)))?;
     chart.draw_series(points.iter().map(|point| Circle::new(*point, 4, OURS.filled())))?;
     let label = |(count, ms): &(f64, f64)| {
         let rate = format!("{}/s", thousands(count / ms * 1e3));
-        EmptyElement::at((*count, *ms)) + Text::new(rate, (-70, -16), text(12))
+        // beside the first there is the axis
+        let left = if *count < 1_000.0 { 2 } else { -70 };
+        EmptyElement::at((*count, *ms)) + Text::new(rate, (left, -18), text(12))
     };
     chart.draw_series(points.iter().map(label))?;
     Ok(())

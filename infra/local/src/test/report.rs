@@ -24,6 +24,16 @@ impl Report {
         Ok(())
     }
 
+    /// A check that was made here.
+    pub fn hold(&mut self, name: &str, outcome: Done<()>) {
+        let start = begin(name);
+        if let Err(why) = &outcome {
+            println!("{why}");
+        }
+        self.one(name, outcome.is_ok());
+        end(name, outcome.is_ok(), start);
+    }
+
     /// A run of `cargo test`, whose tests are counted one by one.
     pub fn tests(&mut self, name: &str, mut command: Command) -> Done<()> {
         let start = begin(name);

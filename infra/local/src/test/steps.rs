@@ -6,7 +6,7 @@ use super::report::Report;
 use crate::failure::Done;
 use crate::system::{Start, System};
 use crate::tools::Tools;
-use crate::{cloud, engine, place};
+use crate::{bench, cloud, engine, place};
 
 fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new("cargo");
@@ -67,6 +67,13 @@ const PARAMETERS: [(&str, &str); 5] = [
     ("ChunkFollowers", "2"),
     ("BulkFollowers", "6"),
 ];
+
+/// The benches, quickly: they must measure everything, however fast it is.
+pub fn bench(report: &mut Report) -> Done<()> {
+    report.check("benches", bench::command(true, &[])?)?;
+    report.hold("the benches' figures", bench::figures().map(drop));
+    Ok(())
+}
 
 /// The deployed stack with all that its tests need.
 struct Deployed {

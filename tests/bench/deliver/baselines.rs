@@ -1,63 +1,14 @@
-//! The ways to deliver a post.
+//! What else one could do with the same feeds.
 
-use aws_lambda_events::sqs::SqsEvent;
-use fanfold_core::limits::{BUCKETS_DEFAULT, CHUNK_FOLLOWERS_DEFAULT, FEED_CAP_DEFAULT, trim_to};
-use fanfold_core::message::DeliverChunk;
-use fanfold_core::{PostId, UserId, order};
-use fanfold_store::clock::now_ms;
+use fanfold_core::limits::{BUCKETS_DEFAULT, FEED_CAP_DEFAULT, trim_to};
+use fanfold_core::{PostId, order};
 use fanfold_store::valkey::{Feed, Keys};
 use tokio::runtime::Runtime;
 
 use super::Audience;
 use super::feeds::{Feeds, Layout};
-use crate::emulator::Emulator;
-use crate::handlers::{self, Deliver};
+use super::variant::Variant;
 use crate::server::home;
-
-pub trait Variant {
-    fn feeds(&mut self) -> &mut Feeds;
-    /// Outside of the measurement.
-    fn prepare(&mut self, _: &Audience, _: PostId) {}
-    fn deliver(&mut self, audience: &Audience, post: PostId, runtime: &Runtime);
-    /// Outside of the measurement.
-    fn tidy(&mut self, _: &Audience) {}
-}
-
-pub struct Ours {
-    pub feeds: Feeds,
-    handler: Deliver,
-    events: Vec<SqsEvent>,
-}
-
-impl Ours {
-    pub fn new(audience: &Audience) -> Self {
-        let feeds = Feeds::full(Layout::Ours, audience);
-        let handler = Deliver::new(&Emulator::default().sdk(), &feeds.server.config());
-        Self { feeds, handler, events: Vec::new() }
-    }
-}
-
-impl Variant for Ours {
-    fn feeds(&mut self) -> &mut Feeds {
-        &mut self.feeds
-    }
-
-    fn prepare(&mut self, audience: &Audience, post: PostId) {
-        let body = |chunk: &[UserId]| {
-            let chunk = DeliverChunk::new(post, now_ms(), chunk.to_vec());
-            serde_json::to_string(&chunk).expect("a body")
-        };
-        let batches = audience.followers.chunks(CHUNK_FOLLOWERS_DEFAULT * 10);
-        let bodies = batches.map(|batch| batch.chunks(CHUNK_FOLLOWERS_DEFAULT).map(body).collect());
-        self.events = bodies.map(handlers::event).collect();
-    }
-
-    fn deliver(&mut self, _: &Audience, _: PostId, runtime: &Runtime) {
-        for event in self.events.drain(..) {
-            runtime.block_on(self.handler.take(event));
-        }
-    }
-}
 
 /// What a tutorial would write.
 pub struct Plain {

@@ -1,0 +1,50 @@
+//! The deliver handler, with batches of ten chunks as Lambda hands them over.
+
+use aws_lambda_events::sqs::SqsEvent;
+use fanfold_core::limits::CHUNK_FOLLOWERS_DEFAULT;
+use fanfold_core::message::DeliverChunk;
+use fanfold_core::{PostId, UserId};
+use fanfold_store::clock::now_ms;
+use tokio::runtime::Runtime;
+
+use super::Audience;
+use super::feeds::{Feeds, Layout};
+use super::variant::Variant;
+use crate::emulator::Emulator;
+use crate::handlers::{self, Deliver};
+
+pub struct Ours {
+    pub feeds: Feeds,
+    handler: Deliver,
+    events: Vec<SqsEvent>,
+}
+
+impl Ours {
+    pub fn new(audience: &Audience) -> Self {
+        let feeds = Feeds::full(Layout::Ours, audience);
+        let handler = Deliver::new(&Emulator::default().sdk(), &feeds.server.config());
+        Self { feeds, handler, events: Vec::new() }
+    }
+}
+
+impl Variant for Ours {
+    fn feeds(&mut self) -> &mut Feeds {
+        &mut self.feeds
+    }
+
+    fn prepare(&mut self, audience: &Audience, post: PostId) {
+        let body = |chunk: &[UserId]| {
+            let chunk = DeliverChunk::new(post, now_ms(), chunk.to_vec());
+            serde_json::to_string(&chunk).expect("a body")
+        };
+        let batches = audience.followers.chunks(CHUNK_FOLLOWERS_DEFAULT * 10);
+        let bodies = batches.map(|batch| batch.chunks(CHUNK_FOLLOWERS_DEFAULT).map(body).collect());
+        self.events = bodies.map(handlers::event).collect();
+    }
+
+    fn deliver(&mut self, _: &Audience, _: PostId, runtime: &Runtime) {
+        for event in self.events.drain(..) {
+            runtime.block_on(self.handler.take(event));
+        }
+    }
+}
