@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
 
-use super::expression::{Given, Item, holds, key_range, update};
+use super::expression::{Given, Item, hold, holds, key_range, update, words};
 use super::units::{PAGE_BYTES_MAX, Units, bytes};
 use crate::harness::dice::Dice;
 
@@ -61,7 +61,7 @@ fn projected(item: &Item, request: &Value) -> Value {
         None => Value::Object(item.clone()),
         Some(names) => {
             let names: Vec<&str> = names.split(',').map(str::trim).collect();
-            let kept = item.iter().filter(|(name, _)| names.contains(&name.as_str()));
+            let kept = names.iter().filter_map(|name| item.get_key_value(*name));
             Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
         }
     }
@@ -113,22 +113,25 @@ impl Cloud {
         self.tables.entry(table.to_owned()).or_default().insert(key, item);
     }
 
-    fn item(&mut self, table: &str, key: &Key, consistent: &Value) -> Option<Item> {
+    /// An item, or what it was before if that will do.
+    fn item(&mut self, table: &str, key: &Key, consistent: &Value) -> Option<&Item> {
         if consistent != &Value::Bool(true)
             && let Some(old) = self.before.get(&(table.to_owned(), key.clone()))
             && self.faults.dice.one_in(2)
         {
-            return old.clone();
+            return old.as_ref();
         }
-        self.tables.get(table)?.get(key).cloned()
+        self.tables.get(table)?.get(key)
     }
 
     fn get(&mut self, request: &Value) -> Answer {
         let table = request["TableName"].as_str().expect("a table");
-        let found = self.item(table, &key_of(&request["Key"]), &request["ConsistentRead"]);
-        self.units.read(found.as_ref().map_or(0, bytes), &request["ConsistentRead"]);
+        let consistent = &request["ConsistentRead"];
+        let found = self.item(table, &key_of(&request["Key"]), consistent);
+        let found = found.map(|item| (bytes(item), projected(item, request)));
+        self.units.read(found.as_ref().map_or(0, |(bytes, _)| *bytes), consistent);
         match found {
-            Some(item) => (200, json!({"Item": projected(&item, request)})),
+            Some((_, item)) => (200, json!({"Item": item})),
             None => (200, json!({})),
         }
     }
@@ -150,8 +153,10 @@ impl Cloud {
             let mut items = Vec::new();
             for key in &keys[..done] {
                 let found = self.item(table, &key_of(key), &wanted["ConsistentRead"]);
-                self.units.read(found.as_ref().map_or(0, bytes), &wanted["ConsistentRead"]);
-                items.extend(found.map(|item| projected(&item, wanted)));
+                let found = found.map(|item| (bytes(item), projected(item, wanted)));
+                let size = found.as_ref().map_or(0, |(bytes, _)| *bytes);
+                self.units.read(size, &wanted["ConsistentRead"]);
+                items.extend(found.map(|(_, item)| item));
             }
             responses.insert(table.clone(), Value::Array(items));
             if done < keys.len() {
@@ -185,12 +190,12 @@ impl Cloud {
             stopped = keys.len() as u64 >= limit || page_bytes >= PAGE_BYTES_MAX;
         }
         self.units.read(page_bytes, &request["ConsistentRead"]);
+        let filter = request["FilterExpression"].as_str().map(words);
         let mut items = Vec::new();
         for key in &keys {
             let Some(item) = self.item(table, key, &request["ConsistentRead"]) else { continue };
-            let filter = request["FilterExpression"].as_str();
-            if filter.is_none_or(|filter| holds(filter, &item, &given)) {
-                items.push(projected(&item, request));
+            if filter.as_ref().is_none_or(|filter| hold(filter, item, &given)) {
+                items.push(projected(item, request));
             }
         }
         let mut answer = json!({"Items": items});

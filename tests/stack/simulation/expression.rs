@@ -38,10 +38,14 @@ impl<'a> Given<'a> {
 
 /// Whether a condition, filter or key condition holds for an item; an absent one is empty.
 pub fn holds(expression: &str, item: &Item, given: &Given) -> bool {
-    let words = words(expression);
-    let mut rest = words.as_slice();
+    hold(&words(expression), item, given)
+}
+
+/// The same for an expression that was cut into words already.
+pub fn hold(words: &[String], item: &Item, given: &Given) -> bool {
+    let mut rest = words;
     let held = any(&mut rest, item, given);
-    assert!(rest.is_empty(), "{expression}: {rest:?} is left");
+    assert!(rest.is_empty(), "{words:?}: {rest:?} is left");
     held
 }
 
@@ -93,7 +97,7 @@ pub fn key_range(
     (!empty).then_some((low, high))
 }
 
-fn words(expression: &str) -> Vec<String> {
+pub fn words(expression: &str) -> Vec<String> {
     let mut spaced = expression.to_owned();
     for sign in ["(", ")", ","] {
         spaced = spaced.replace(sign, &format!(" {sign} "));
