@@ -85,6 +85,7 @@ fn main() -> ExitCode {
     }
     let (pace, start) = (Pace { quick: options.contains(&"--quick") }, Instant::now());
     let mut report = Report::default();
+    report.set("quick", f64::from(u8::from(pace.quick)));
     for (name, run) in PARTS {
         if names.is_empty() || names.contains(&name) {
             let start = Instant::now();
