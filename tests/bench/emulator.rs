@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fanfold_core::UserId;
+use fanfold_core::message::PostPublished;
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -22,7 +23,9 @@ pub use wire::config;
 pub const USERS: &str = "users";
 pub const POSTS: &str = "posts";
 pub const GRAPH: &str = "graph";
+/// Both lanes lead here.
 pub const CHUNKS: &str = "chunks";
+pub const EVENTS: &str = "events";
 
 #[derive(Clone, Default)]
 pub struct Emulator {
@@ -38,7 +41,8 @@ struct State {
     counts: Counts,
     delay: Duration,
     chunks: VecDeque<String>,
-    drop_messages: bool,
+    events: VecDeque<String>,
+    drop_chunks: bool,
 }
 
 impl Emulator {
@@ -52,8 +56,8 @@ impl Emulator {
     }
 
     /// Gives an author these followers, in as many partitions as the store would.
-    pub fn put_crowd(&self, author: UserId, followers: &[UserId], shards: u16) {
-        let partitions = crowd::partitions(author, followers, shards);
+    pub fn put_crowd(&self, author: UserId, followers: &[UserId]) {
+        let partitions = crowd::partitions(author, followers);
         self.lock().crowds.extend(partitions);
     }
 
@@ -62,9 +66,9 @@ impl Emulator {
         self.lock().delay = delay;
     }
 
-    /// Whether messages are counted and dropped.
-    pub fn set_drop_messages(&self, drop: bool) {
-        self.lock().drop_messages = drop;
+    /// Whether chunks are counted and dropped.
+    pub fn set_drop_chunks(&self, drop: bool) {
+        self.lock().drop_chunks = drop;
     }
 
     /// What was counted since this was last asked.
@@ -94,6 +98,14 @@ impl Emulator {
         }
     }
 
+    /// A part of a fan-out that is divided, if one waits.
+    pub fn take_event(&self) -> Option<PostPublished> {
+        let mut state = self.lock();
+        let body = state.events.pop_front()?;
+        state.counts.received(body.len());
+        Some(serde_json::from_str(&body).expect("an event"))
+    }
+
     /// Lets those who wait for chunks look again.
     pub fn wake(&self) {
         self.sent.notify_waiters();
@@ -115,11 +127,14 @@ impl Emulator {
         let sent = std::mem::take(&mut state.cloud.sent);
         if !sent.is_empty() {
             state.counts.sent(sent.len(), sent.iter().map(|(_, body)| body.len()).sum());
-            if !state.drop_messages {
-                let chunks = sent.into_iter().filter(|(queue, _)| queue == CHUNKS);
-                state.chunks.extend(chunks.map(|(_, body)| body));
-                self.sent.notify_waiters();
+            for (queue, body) in sent {
+                match queue.as_str() {
+                    EVENTS => state.events.push_back(body),
+                    CHUNKS if !state.drop_chunks => state.chunks.push_back(body),
+                    _ => {}
+                }
             }
+            self.sent.notify_waiters();
         }
         (status, answer.to_string().into_bytes())
     }

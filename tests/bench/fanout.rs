@@ -32,9 +32,11 @@ pub fn run(pace: &Pace, report: &mut Report) {
         };
         let author = stage.add_author(place as u64, count);
         let runs: Vec<Run> = (0..times).map(|_| stage.run(author, count)).collect();
-        let dispatch_peak = memory::dispatch_peak_mib(&stage.emulator, &stage.dispatch, || {
-            PostId::new(now_ms(), 9, author)
-        });
+        let dispatch_peak = memory::dispatch_peak_mib(
+            &stage.emulator,
+            &stage.dispatch,
+            PostId::new(now_ms(), 9, author),
+        );
         dispatch_peaks.push(dispatch_peak);
         summarize(report, count, &runs, dispatch_peak, &mut rows);
     }

@@ -1,7 +1,6 @@
 //! The functions' handlers, called as Lambda would call them: events in, acknowledgements out.
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
-use fanfold_core::PostId;
 use fanfold_core::message::{DeliverChunk, PostPublished};
 use fanfold_dispatch::handler::Dispatched;
 use fanfold_store::Config;
@@ -19,10 +18,10 @@ impl Deliver {
 
     /// Takes a batch; everything in it must be acknowledged.
     pub async fn take(&self, event: SqsEvent) {
-        let each = async |chunk: DeliverChunk| {
-            fanfold_deliver::handler::deliver(&self.0, &chunk, now_ms()).await.map(drop)
+        let all = async |chunks: Vec<DeliverChunk>| {
+            fanfold_deliver::handler::deliver(&self.0, &chunks, now_ms()).await
         };
-        let response = batch::run(event, &Letters::none(), each).await;
+        let response = batch::run(event, &Letters::none(), all).await;
         assert!(response.batch_item_failures.is_empty(), "{:?}", response.batch_item_failures);
     }
 }
@@ -35,10 +34,14 @@ impl Dispatch {
         Self(fanfold_dispatch::App::new(sdk, config).expect("dispatch"))
     }
 
-    pub async fn take(&self, post: PostId) -> Dispatched {
-        let event = PostPublished::new(post);
+    /// Takes an event; what it belongs to must not be gone, and time does not run out.
+    pub async fn take(&self, event: &PostPublished) {
         let dispatch = fanfold_dispatch::handler::dispatch;
-        dispatch(&self.0, &event, now_ms(), Deadline::NONE).await.expect("dispatched")
+        let done = dispatch(&self.0, event, now_ms(), Deadline::NONE).await.expect("dispatched");
+        let (Dispatched::Pushed(_) | Dispatched::Divided { .. } | Dispatched::Cut { .. }) = done
+        else {
+            panic!("{done:?}")
+        };
     }
 }
 

@@ -105,7 +105,7 @@ impl Stage {
 }
 
 fn posts(read: Read) -> Vec<PostId> {
-    read.known().map(|slice| slice.posts).unwrap_or_default()
+    read.known().map(|held| held.slice.posts).unwrap_or_default()
 }
 
 fn record(

@@ -1,8 +1,8 @@
 //! What else one could do with the same feeds.
 
-use fanfold_core::limits::{BUCKETS_DEFAULT, FEED_CAP_DEFAULT, trim_to};
+use fanfold_core::limits::{BUCKETS_DEFAULT, FEED_CAP_DEFAULT, TRIM_POST_IN, trim_above, trim_to};
 use fanfold_core::{PostId, order};
-use fanfold_store::valkey::{Feed, Keys};
+use fanfold_store::valkey::Keys;
 use tokio::runtime::Runtime;
 
 use super::Audience;
@@ -65,8 +65,8 @@ impl Variant for Script {
         feeds.server.send(audience.followers.iter().map(|user| {
             let mut call = redis::cmd("EVALSHA");
             call.arg(&*hash).arg(2).arg(keys.live(user.bucket(BUCKETS_DEFAULT))).arg(home(*user));
-            call.arg(Feed::home(*user).member()).arg(score).arg(&member[..]);
-            call.arg(FEED_CAP_DEFAULT).arg(trim_to(FEED_CAP_DEFAULT)).to_owned()
+            call.arg(score).arg(&member[..]);
+            call.arg(trim_above(FEED_CAP_DEFAULT)).arg(trim_to(FEED_CAP_DEFAULT)).to_owned()
         }));
     }
 }
@@ -94,17 +94,20 @@ impl Variant for Ceiling {
         }));
     }
 
-    /// Cuts as the push script does, so that the feeds have the same sizes.
-    fn tidy(&mut self, audience: &Audience) {
+    /// Cuts as the push script does and with the same posts, so that the feeds have the same sizes.
+    fn tidy(&mut self, audience: &Audience, post: PostId) {
+        if !((post.0 >> 64) as u16).is_multiple_of(TRIM_POST_IN) {
+            return;
+        }
         const TRIM: &str = include_str!("trim.lua");
-        let (cap, keep) = (FEED_CAP_DEFAULT, trim_to(FEED_CAP_DEFAULT));
+        let (full, keep) = (trim_above(FEED_CAP_DEFAULT), trim_to(FEED_CAP_DEFAULT));
         self.feeds.server.send(audience.live.chunks(500).map(|users| {
             let mut trim = redis::cmd("EVAL");
             trim.arg(TRIM).arg(users.len());
             for user in users {
                 trim.arg(home(*user));
             }
-            trim.arg(cap).arg(keep).to_owned()
+            trim.arg(full).arg(keep).to_owned()
         }));
     }
 }

@@ -1,9 +1,9 @@
 //! Feeds that are full, in either layout, on a server of their own.
 
-use fanfold_core::limits::{BUCKETS_DEFAULT, FEED_CAP_DEFAULT, trim_to};
+use fanfold_core::limits::{BUCKETS_DEFAULT, FEED_CAP_DEFAULT, trim_above, trim_to};
 use fanfold_core::{PostId, UserId, order};
 use fanfold_store::clock::now_ms;
-use fanfold_store::valkey::{Feed, Keys};
+use fanfold_store::valkey::Keys;
 use redis::Cmd;
 
 use super::Audience;
@@ -43,7 +43,7 @@ impl Feeds {
             let live = |user: &UserId| {
                 let mut live = redis::cmd("ZADD");
                 live.arg(keys.live(user.bucket(BUCKETS_DEFAULT))).arg(now);
-                live.arg(Feed::home(*user).member()).to_owned()
+                live.arg(home(*user)).to_owned()
             };
             server.send(audience.followers.iter().map(live));
             server.send(
@@ -69,7 +69,7 @@ impl Feeds {
         self.server.send(gone().map(|user| redis::cmd("DEL").arg(home(*user)).to_owned()));
         self.server.send(gone().map(|user| {
             let live = keys.live(user.bucket(BUCKETS_DEFAULT));
-            redis::cmd("ZREM").arg(live).arg(Feed::home(*user).member()).to_owned()
+            redis::cmd("ZREM").arg(live).arg(home(*user)).to_owned()
         }));
     }
 
@@ -100,7 +100,7 @@ fn plain_feed(user: UserId, now: u64) -> Cmd {
 fn our_feed(user: UserId, memory: &str, now: u64, dice: &mut Dice) -> Cmd {
     // anywhere between two trims: the memory and the floor are members, too
     let keep = trim_to(FEED_CAP_DEFAULT) as u64;
-    let entries = keep + dice.below(FEED_CAP_DEFAULT as u64 - 1 - keep);
+    let entries = keep + dice.below(trim_above(FEED_CAP_DEFAULT) as u64 - 1 - keep);
     let mut fill = redis::cmd("ZADD");
     fill.arg(home(user)).arg("-inf").arg(format!("M{memory}"));
     for age in 1..=entries {

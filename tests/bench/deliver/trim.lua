@@ -1,7 +1,7 @@
--- Cuts feeds that have outgrown their cap, as a push does.
+-- Cuts feeds that have grown too long, as a push does.
 --
 -- KEYS  the feeds
--- ARGV  1 cap, 2 keep
+-- ARGV  1 length above which they are cut, 2 keep
 for _, feed in ipairs(KEYS) do
   if redis.call('ZCARD', feed) > tonumber(ARGV[1]) then
     local first = tonumber(ARGV[2]) + 1

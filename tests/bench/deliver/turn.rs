@@ -29,7 +29,7 @@ pub fn take_turn(
         wall_s += start.elapsed().as_secs_f64();
         cpu_s += variant.feeds().server.cpu_s() - cpu;
         handled += audience.followers.len();
-        variant.tidy(audience);
+        variant.tidy(audience, post);
         if cpu_s >= until_cpu_s {
             let wrong = variant.feeds().wrong(audience, post);
             assert_eq!(wrong, (0, 0), "feeds that lack a post, and that should not have it");

@@ -12,5 +12,5 @@ pub trait Variant {
     fn prepare(&mut self, _: &Audience, _: PostId) {}
     fn deliver(&mut self, audience: &Audience, post: PostId, runtime: &Runtime);
     /// Outside of the measurement.
-    fn tidy(&mut self, _: &Audience) {}
+    fn tidy(&mut self, _: &Audience, _: PostId) {}
 }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::io::Write as _;
 
 use fanfold_core::UserId;
-use fanfold_core::limits::{BUCKETS_DEFAULT, follower_shard};
+use fanfold_core::fanout::{shard_of, shards};
+use fanfold_core::limits::BUCKETS_DEFAULT;
 use serde_json::{Value, json};
 
 use super::GRAPH;
@@ -23,10 +24,11 @@ pub struct Page {
     pub read_bytes: usize,
 }
 
-pub fn partitions(author: UserId, followers: &[UserId], shards: u16) -> HashMap<String, Partition> {
-    let mut split = vec![Vec::new(); usize::from(shards)];
-    for follower in followers {
-        let shard = usize::from(follower_shard(*follower, shards));
+/// Spread over partitions as if they had come one after the other.
+pub fn partitions(author: UserId, followers: &[UserId]) -> HashMap<String, Partition> {
+    let mut split = vec![Vec::new(); usize::from(shards(followers.len() as u64))];
+    for (earlier, follower) in followers.iter().enumerate() {
+        let shard = usize::from(shard_of(*follower, shards(earlier as u64)));
         split[shard].push((follower.bucket(BUCKETS_DEFAULT), *follower));
     }
     let partition = |(shard, mut followers): (usize, Vec<(u16, UserId)>)| {
@@ -88,7 +90,7 @@ pub fn agrees_with_the_model() {
     let author = UserId(7);
     let followers: Vec<UserId> =
         (1..300u64).map(|n| UserId(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
-    for (pk, partition) in partitions(author, &followers, 2) {
+    for (pk, partition) in partitions(author, &followers) {
         let mut cloud = Cloud::default();
         for place in 0..partition.followers.len() {
             let Value::Object(item) = partition.item(place) else { continue };

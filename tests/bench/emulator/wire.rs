@@ -17,7 +17,7 @@ use aws_smithy_types::body::SdkBody;
 use fanfold_store::Config;
 use fanfold_store::aws::SdkConfig;
 
-use super::{CHUNKS, Emulator, GRAPH, POSTS, USERS};
+use super::{CHUNKS, EVENTS, Emulator, GRAPH, POSTS, USERS};
 
 impl fmt::Debug for Emulator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,8 +62,15 @@ impl Emulator {
 
 /// The functions' settings, all but these at their defaults.
 pub fn config(redis_url: &str) -> Config {
-    let queues = ["POST_EVENTS", "CHUNKS", "BULK_CHUNKS", "GRAPH_EVENTS", "REBUILDS"];
-    let urls = queues.map(|queue| (format!("{queue}_QUEUE_URL"), CHUNKS.to_owned()));
+    let queues = [
+        ("POST_EVENTS", EVENTS),
+        ("BULK_EVENTS", EVENTS),
+        ("CHUNKS", CHUNKS),
+        ("BULK_CHUNKS", CHUNKS),
+        ("GRAPH_EVENTS", "graph-events"),
+        ("REBUILDS", "rebuilds"),
+    ];
+    let urls = queues.map(|(queue, url)| (format!("{queue}_QUEUE_URL"), url.to_owned()));
     let settings = [
         ("REDIS_URL", redis_url),
         ("USERS_TABLE", USERS),

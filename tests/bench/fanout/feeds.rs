@@ -3,7 +3,7 @@
 use fanfold_core::limits::BUCKETS_DEFAULT;
 use fanfold_core::{UserId, order};
 use fanfold_store::clock::now_ms;
-use fanfold_store::valkey::{Feed, Keys};
+use fanfold_store::valkey::Keys;
 
 use crate::server::{Server, home};
 
@@ -29,7 +29,7 @@ pub fn make_live(server: &mut Server, users: &[UserId]) {
             let mut live = redis::cmd("ZADD");
             live.arg(&key);
             for user in users {
-                live.arg(now).arg(Feed::home(*user).member());
+                live.arg(now).arg(home(*user));
             }
             live
         })

@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use fanfold_core::limits::follower_shards;
+use fanfold_core::fanout::shards;
+use fanfold_core::message::PostPublished;
 use fanfold_core::{PostId, UserId};
-use fanfold_dispatch::handler::Dispatched;
 use fanfold_store::clock::now_ms;
 
 use super::MIB;
@@ -51,9 +51,9 @@ impl Stage {
     }
 
     pub fn add_author(&self, number: u64, count: usize) -> UserId {
-        let (author, shards) = (people::author(number), follower_shards(count as u64));
-        people::put_profile(&self.emulator, author, count, shards);
-        self.emulator.put_crowd(author, &self.followers[..count], shards);
+        let author = people::author(number);
+        people::put_profile(&self.emulator, author, count, shards(count as u64));
+        self.emulator.put_crowd(author, &self.followers[..count]);
         author
     }
 
@@ -91,11 +91,17 @@ impl Stage {
         let (cutting, deliver_s) = (Cell::new(true), Cell::new(0.0));
         let dispatch = async {
             let start = Instant::now();
-            let done = self.dispatch.take(post).await;
-            assert!(matches!(done, Dispatched::Cut { .. } | Dispatched::Pushed { .. }), "{done:?}");
+            self.dispatch.take(&PostPublished::new(post)).await;
+            let mut dispatch_s = start.elapsed().as_secs_f64();
+            // one after the other: they would only wait for each other here
+            while let Some(part) = self.emulator.take_event() {
+                let start = Instant::now();
+                self.dispatch.take(&part).await;
+                dispatch_s += start.elapsed().as_secs_f64();
+            }
             cutting.set(false);
             self.emulator.wake();
-            start.elapsed().as_secs_f64()
+            dispatch_s
         };
         let delivers = self.delivers.iter().map(async |deliver| {
             while let Some(bodies) = self.emulator.take_chunks(|| cutting.get()).await {

@@ -23,7 +23,7 @@ pub async fn against_bare(pace: &Pace, report: &mut Report, server: &Server) {
     let (valkey, reader) = (Valkey::over(link.clone(), &settings), people::user(100));
     let (feed, now) = (Feed::home(reader), now_ms());
     let live = Keys::new(BUCKETS_DEFAULT).live(reader.bucket(BUCKETS_DEFAULT));
-    let seen = redis::cmd("ZSCORE").arg(live).arg(feed.member()).to_owned();
+    let seen = redis::cmd("ZSCORE").arg(live).arg(home(reader)).to_owned();
     let entries = redis::cmd("ZRANGE").arg(home(reader)).arg(1).arg(LIMIT + 1).to_owned();
     let (mut ours, mut floors) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
@@ -37,10 +37,10 @@ pub async fn against_bare(pace: &Pace, report: &mut Report, server: &Server) {
             let (seen, entries): (RedisResult<Option<f64>>, RedisResult<Vec<Vec<u8>>>) =
                 futures::join!(seen.query_async(&mut first), entries.query_async(&mut second));
             bare.push(start.elapsed().as_secs_f64() * 1e6);
-            let (entries, Read::Known(slice)) = (entries.expect("entries"), read) else {
+            let (entries, Read::Known(held)) = (entries.expect("entries"), read) else {
                 panic!("the feed is live")
             };
-            assert!(seen.expect("a score").is_some() && entries.len() == slice.posts.len());
+            assert!(seen.expect("a score").is_some() && entries.len() == held.slice.posts.len());
         }
         ours.push(percentile(script, 50.0));
         floors.push(percentile(bare, 50.0));

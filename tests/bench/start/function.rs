@@ -37,7 +37,9 @@ impl Function {
             ("POSTS_TABLE", "posts"),
             ("GRAPH_TABLE", "graph"),
         ]);
-        for queue in ["POST_EVENTS", "CHUNKS", "BULK_CHUNKS", "GRAPH_EVENTS", "REBUILDS"] {
+        for queue in
+            ["POST_EVENTS", "BULK_EVENTS", "CHUNKS", "BULK_CHUNKS", "GRAPH_EVENTS", "REBUILDS"]
+        {
             for kind in ["QUEUE_URL", "DEAD_QUEUE_URL"] {
                 command.env(format!("{queue}_{kind}"), "http://127.0.0.1:1/queue");
             }

@@ -236,7 +236,7 @@ impl Cloud {
             return (status, body);
         }
         for (kind, write) in writes {
-            self.write(kind, write);
+            self.write(kind, write, 2.0);
         }
         self.tokens.insert(token, ());
         (200, json!({}))
@@ -251,23 +251,18 @@ impl Cloud {
         if !condition.is_none_or(|c| holds(c, old.as_ref().unwrap_or(&none), &Given::of(request))) {
             return refused("ConditionalCheckFailedException", "The conditional request failed");
         }
-        self.write("Update", request);
+        self.write("Update", request, 1.0);
         match request["ReturnValues"].as_str() {
             Some("ALL_NEW") => (200, json!({"Attributes": self.tables[&table][&key]})),
             _ => (200, json!({})),
         }
     }
 
-    fn write(&mut self, kind: &str, write: &Value) {
+    fn write(&mut self, kind: &str, write: &Value, times: f64) {
         let name = write["TableName"].as_str().expect("a table");
         let key = key_of(if kind == "Put" { &write["Item"] } else { &write["Key"] });
         let table = self.tables.entry(name.to_owned()).or_default();
         let old = table.get(&key).cloned();
-        let size = match kind {
-            "Put" => write["Item"].as_object().map_or(0, bytes),
-            _ => old.as_ref().map_or(0, bytes),
-        };
-        self.units.transact_write(size);
         match kind {
             "Put" => {
                 table.insert(key.clone(), write["Item"].as_object().expect("an item").clone());
@@ -285,6 +280,8 @@ impl Cloud {
             "ConditionCheck" => return,
             other => panic!("{other} is not modelled"),
         }
+        let size = |item: Option<&Item>| item.map_or(0, bytes);
+        self.units.write(size(old.as_ref()).max(size(table.get(&key))), times);
         self.before.insert((name.to_owned(), key), old);
     }
 

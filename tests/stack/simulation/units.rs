@@ -23,18 +23,21 @@ impl Units {
         self.reads += if consistent == &Value::Bool(true) { units } else { units / 2.0 };
     }
 
-    /// An item of a transaction: 1 KB a unit, and twice that.
-    pub fn transact_write(&mut self, bytes: usize) {
-        self.writes += 2.0 * bytes.div_ceil(WRITE_UNIT_BYTES).max(1) as f64;
+    /// 1 KB a unit; in a transaction `times` is 2.
+    pub fn write(&mut self, bytes: usize, times: f64) {
+        self.writes += times * bytes.div_ceil(WRITE_UNIT_BYTES).max(1) as f64;
     }
 }
 
-/// Names and values; a number takes a byte for two digits, and one more.
+/// Names and values; a number takes a byte for two digits, and one more (those in sets are short).
 pub fn bytes(item: &Item) -> usize {
     let value = |value: &Value| match (value["S"].as_str(), value["N"].as_str()) {
         (Some(text), _) => text.len(),
         (_, Some(number)) => number.len().div_ceil(2) + 1,
-        _ => 1,
+        _ => match value["NS"].as_array() {
+            Some(numbers) => 2 * numbers.len(),
+            None => 1,
+        },
     };
     item.iter().map(|(name, attribute)| name.len() + value(attribute)).sum()
 }
