@@ -24,6 +24,9 @@ struct Bill {
     ecpus: f64,
 }
 
+/// What is counted of a bill.
+type Count = fn(&Bill) -> f64;
+
 pub fn run(pace: &Pace, report: &mut Report) {
     if !report.summary.contains_key("fanout_messages_1000000") {
         fanout::run(pace, report);
@@ -64,7 +67,7 @@ pub fn run(pace: &Pace, report: &mut Report) {
 }
 
 fn lines(ours: &Bill, other: &Bill) -> (Vec<Vec<String>>, [f64; 2]) {
-    let priced: [(&str, fn(&Bill) -> f64, f64); 7] = [
+    let priced: [(&str, Count, f64); 7] = [
         ("messages", |bill| bill.messages, 0.0),
         ("SQS requests", |bill| bill.sqs_requests, prices::SQS_REQUEST),
         ("Lambda requests", |bill| bill.lambda_requests, prices::LAMBDA_REQUEST),

@@ -41,9 +41,9 @@ pub fn draw(area: &Area, points: &[(f64, f64)]) -> Drawn {
     chart.draw_series(points.iter().map(|point| Circle::new(*point, 4, OURS.filled())))?;
     let label = |(count, ms): &(f64, f64)| {
         let rate = format!("{}/s", thousands(count / ms * 1e3));
-        // beside the first there is the axis
-        let left = if *count < 1_000.0 { 2 } else { -70 };
-        EmptyElement::at((*count, *ms)) + Text::new(rate, (left, -18), text(12))
+        // the first has the axis on its left and the line above
+        let place = if *count < 1_000.0 { (8, 4) } else { (-70, -18) };
+        EmptyElement::at((*count, *ms)) + Text::new(rate, place, text(12))
     };
     chart.draw_series(points.iter().map(label))?;
     Ok(())

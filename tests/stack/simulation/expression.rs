@@ -6,6 +6,8 @@ use std::ops::Bound::{self, Excluded, Included, Unbounded};
 use serde_json::{Map, Value, json};
 
 pub type Item = Map<String, Value>;
+/// Partition key and sort key.
+pub type Key = (String, String);
 
 /// The names and values that a request gives beside its expressions.
 pub struct Given<'a> {
@@ -54,9 +56,9 @@ pub fn hold(words: &[String], item: &Item, given: &Given) -> bool {
 pub fn key_range(
     condition: &str,
     given: &Given,
-    after: Option<(String, String)>,
+    after: Option<Key>,
     forward: bool,
-) -> Option<(Bound<(String, String)>, Bound<(String, String)>)> {
+) -> Option<(Bound<Key>, Bound<Key>)> {
     let words = words(condition);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let text = |name: &str| given.values[name]["S"].as_str().expect("a text").to_owned();
@@ -78,7 +80,7 @@ pub fn key_range(
         }
         _ => panic!("{condition} is not modelled"),
     }
-    let key = |bound: &Bound<(String, String)>| match bound {
+    let key = |bound: &Bound<Key>| match bound {
         Included(key) | Excluded(key) => key.clone(),
         Unbounded => unreachable!("both ends are given"),
     };
