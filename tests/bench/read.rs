@@ -55,7 +55,8 @@ pub fn run(pace: &Pace, report: &mut Report) {
     let head = ["followees", "cache p50 ms", "p99", "pull p50 ms", "p99", "p50 faster by", "p99"];
     let title = "read: a page of 20 with texts, from the cache and by pull (delayed: 5 ms for each DynamoDB call)";
     report.table("read", title, &head, rows);
-    runtime.block_on(bare::against_bare(pace, report, &server));
+    runtime.block_on(bare::page_against_bare(pace, report, (&feeds, &emulator, &server)));
+    runtime.block_on(bare::script_against_bare(pace, report, &server));
 }
 
 /// Milliseconds of each page, from the cache and by pull in turn.

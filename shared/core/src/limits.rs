@@ -81,6 +81,8 @@ pub const QUERY_PAGES_MAX: usize = 20;
 pub const TRIES_MAX: u32 = 8;
 /// Calls under way at once within one invocation.
 pub const CONCURRENCY: usize = 32;
+/// The same for the authors of a merge: a rebuild waits for a thousand answers.
+pub const MERGE_CONCURRENCY: usize = 64;
 
 /// How long a change of a relation is remembered in Valkey. Older messages ask DynamoDB.
 pub const REL_KEPT_MS: u64 = 3_600_000;

@@ -54,7 +54,7 @@ async fn a_receipt_counts_every_follower_once() {
         assert_eq!(receipt.body["chunks"] == 0, count <= 2, "{receipt:?}");
         assert!(receipt.body["lag_ms"].is_u64() && receipt.body["completed_at"].is_string());
         for reader in &readers {
-            assert_eq!(reader.get("/v1/timeline").await.ids(), [post.clone()]);
+            assert_eq!(reader.get("/v1/timeline").await.ids(), std::slice::from_ref(&post));
         }
     }
 }

@@ -1,4 +1,4 @@
-use fanfold_core::limits::{CONCURRENCY, MERGE_ROUNDS_MAX};
+use fanfold_core::limits::{MERGE_CONCURRENCY, MERGE_ROUNDS_MAX};
 use fanfold_core::{Merge, PostId, Slice, UserId};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
@@ -41,7 +41,7 @@ impl Feeds {
             });
             let authors: Vec<_> = authors.collect();
             let parts: Vec<(usize, Slice)> =
-                stream::iter(authors).buffer_unordered(CONCURRENCY).try_collect().await?;
+                stream::iter(authors).buffer_unordered(MERGE_CONCURRENCY).try_collect().await?;
             for (part, slice) in parts {
                 merge.give(part, slice);
             }

@@ -1,4 +1,4 @@
-use fanfold_core::limits::{CONCURRENCY, MERGE_ROUNDS_MAX};
+use fanfold_core::limits::{MERGE_CONCURRENCY, MERGE_ROUNDS_MAX};
 use fanfold_core::merge::Wanted;
 use fanfold_core::{Merge, PostId, Slice, UserId};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -51,7 +51,7 @@ impl Feeds {
                 .map(|(author, wanted)| self.part(author, wanted, reading))
                 .collect();
             let parts: Vec<(usize, Slice)> =
-                stream::iter(asked).buffer_unordered(CONCURRENCY).try_collect().await?;
+                stream::iter(asked).buffer_unordered(MERGE_CONCURRENCY).try_collect().await?;
             for (part, slice) in parts {
                 merge.give(part, slice);
             }

@@ -59,13 +59,14 @@ impl Feeds {
         let slice = match feed.kind {
             FeedKind::Author => self.posts.by_author(feed.user, PostId::MAX, keep).await?,
             FeedKind::Home => {
-                // read after the feed became live: whoever is followed later is backfilled
-                let authors = self.authors(feed.user).await?;
+                // read after the feed became live: whoever is followed later is backfilled. Who is
+                // pulled is read before any posts: one that is left out of fan-out after this is
+                // preceded by a pointer
+                let authors = self.authors(feed.user);
+                let (authors, all) = futures::try_join!(authors, self.pulled.all())?;
                 if authors.len() > self.inline_authors && self.hand_on(feed, &token).await {
                     return Ok(Rebuilt::Queued(authors));
                 }
-                // before the posts: one that is left out of fan-out after this is preceded by a pointer
-                let all = self.pulled.all().await?;
                 pulled.extend(authors.iter().copied().filter(|author| all.contains_key(author)));
                 self.merge(authors, PostId::MAX, keep, reading).await?
             }
