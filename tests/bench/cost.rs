@@ -11,8 +11,6 @@ use crate::{Pace, fanout, prices};
 const FOLLOWERS: f64 = 1_000_000.0;
 const BATCH: f64 = 10.0;
 const ECPU_BYTES: f64 = 1024.0;
-/// The shortest time that Lambda bills.
-const LAMBDA_S_MIN: f64 = 0.001;
 
 struct Bill {
     messages: f64,
@@ -39,7 +37,7 @@ pub fn run(pace: &Pace, report: &mut Report) {
         messages: of("messages") + 1.0,
         sqs_requests: of("sqs_requests") + 3.0,
         lambda_requests: of("batches") + 1.0,
-        lambda_gb_s: (of("dispatch_s") + of("deliver_s")) * prices::LAMBDA_GB,
+        lambda_gb_s: (of("dispatch_s") + of("deliver_s")) * prices::LAMBDA_CORE_GB,
         read_units: of("read_units"),
         write_units: of("write_units"),
         ecpus: by_time.max(by_bytes),
@@ -50,7 +48,8 @@ pub fn run(pace: &Pace, report: &mut Report) {
         // sent, received and deleted in tens
         sqs_requests: 3.0 * batches + 3.0,
         lambda_requests: batches + 1.0,
-        lambda_gb_s: (of("dispatch_s") + batches * LAMBDA_S_MIN) * prices::LAMBDA_GB,
+        lambda_gb_s: of("dispatch_s") * prices::LAMBDA_CORE_GB
+            + batches * prices::LAMBDA_BATCH_GB_S_MIN,
         read_units: of("read_units"),
         write_units: of("write_units"),
         // an insert and a trim

@@ -5,7 +5,7 @@
 
 mod feeds;
 mod memory;
-mod stage;
+pub mod stage;
 
 use fanfold_core::PostId;
 use fanfold_store::clock::now_ms;

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`deliver`] | the deliver handler against the plain pipeline, a script per follower, bare ZADDs |
 //! | [`fanout`] | dispatch and deliver in one process, 100 to 1,000,000 followers |
+//! | [`sizes`] | what the defaults of a fan-out rest on |
 //! | [`read`] | a page from the cache against a pull at read time |
 //! | [`rebuild`] | a returning reader's feed against one query after another |
 //! | [`start`] | the release binaries: start, first HTTPS request, size |
@@ -35,6 +36,7 @@ mod rebuild;
 mod report;
 mod server;
 mod simulation;
+mod sizes;
 mod start;
 mod stats;
 mod targets;
@@ -58,9 +60,10 @@ pub struct Pace {
 
 type Part = (&'static str, fn(&Pace, &mut Report));
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     ("deliver", deliver::run),
     ("fanout", fanout::run),
+    ("sizes", sizes::run),
     ("read", read::run),
     ("rebuild", rebuild::run),
     ("start", start::run),

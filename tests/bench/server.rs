@@ -37,7 +37,12 @@ impl Server {
     }
 
     pub fn config(&self) -> Config {
-        emulator::config(&self.url())
+        self.config_with(&[])
+    }
+
+    /// With settings that are numbers.
+    pub fn config_with(&self, settings: &[(&str, usize)]) -> Config {
+        emulator::config(&self.url(), settings)
     }
 
     /// What a bucket's memory is called that began long ago.

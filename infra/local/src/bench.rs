@@ -11,7 +11,7 @@ use crate::tools::Tools;
 use crate::{Bench, build, place, process};
 
 /// The parts that may be named.
-const PARTS: [&str; 6] = ["deliver", "fanout", "read", "rebuild", "start", "cost"];
+const PARTS: [&str; 7] = ["deliver", "fanout", "sizes", "read", "rebuild", "start", "cost"];
 /// What README shows.
 const PUBLISHED: &str = "tests/bench/bench.svg";
 

@@ -72,7 +72,7 @@ struct Test {
 
 #[derive(Args)]
 struct Bench {
-    /// Only these: deliver, fanout, read, rebuild, start, cost
+    /// Only these: deliver, fanout, sizes, read, rebuild, start, cost
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Fewer repetitions: all of it within a minute, once it is built

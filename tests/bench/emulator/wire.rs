@@ -61,7 +61,7 @@ impl Emulator {
 }
 
 /// The functions' settings, all but these at their defaults.
-pub fn config(redis_url: &str) -> Config {
+pub fn config(redis_url: &str, numbers: &[(&str, usize)]) -> Config {
     let queues = [
         ("POST_EVENTS", EVENTS),
         ("BULK_EVENTS", EVENTS),
@@ -77,7 +77,7 @@ pub fn config(redis_url: &str) -> Config {
         ("POSTS_TABLE", POSTS),
         ("GRAPH_TABLE", GRAPH),
     ];
-    Config::from_pairs(
-        settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().chain(urls),
-    )
+    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let numbers = numbers.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
+    Config::from_pairs(settings.into_iter().chain(urls).chain(numbers))
 }

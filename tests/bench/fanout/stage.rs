@@ -41,10 +41,15 @@ pub struct Stage {
 
 impl Stage {
     pub fn new(most: usize) -> Self {
+        Self::with(most, &[])
+    }
+
+    /// With settings that are numbers.
+    pub fn with(most: usize, settings: &[(&str, usize)]) -> Self {
         let (emulator, mut server) = (Emulator::default(), Server::start());
         let followers: Vec<UserId> = (0..most as u64).map(people::user).collect();
         make_live(&mut server, &followers);
-        let (sdk, config) = (emulator.sdk(), server.config());
+        let (sdk, config) = (emulator.sdk(), server.config_with(settings));
         let dispatch = Dispatch::new(&sdk, &config);
         let delivers = (0..DELIVERS).map(|_| Deliver::new(&sdk, &config)).collect();
         Self { emulator, server, dispatch, delivers, followers, posts: 0 }
