@@ -1,5 +1,6 @@
 //! One call to Valkey for each bucket and batch, whatever the batch is made of.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -66,7 +67,8 @@ async fn a_batch_of_chunks_takes_one_call_for_each_bucket() {
         let done = fanfold_deliver::handler::deliver(&world.deliver, batch, world.now()).await;
         assert!(done.iter().all(Result::is_ok), "{done:?}");
     }
-    assert_eq!((chunks.len(), calls.load(Ordering::Relaxed)), (12, 8), "eight buckets");
+    let buckets: HashSet<u16> = names.iter().map(|name| world.id(name).bucket(8)).collect();
+    assert_eq!((chunks.len(), calls.load(Ordering::Relaxed)), (12, buckets.len()));
     posts.sort_unstable_by(|a, b| b.cmp(a));
     for reader in &names {
         assert_eq!(world.home(reader).await, posts, "{reader}");

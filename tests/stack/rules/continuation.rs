@@ -84,7 +84,8 @@ async fn a_large_audience_goes_through_queues_of_its_own() {
     let [part] = world.take().await.try_into().expect("one part");
     world.handle(&part).await.unwrap();
     let [0, 0, 0, chunks] = lengths().await[..] else { panic!("{:?}", lengths().await) };
-    assert!((4..=7).contains(&chunks), "{chunks} chunks of two for seven");
+    // neighbours in one range stay together
+    assert!((3..=7).contains(&chunks), "{chunks} chunks of two for seven");
     world.drain().await;
     everyone_has(&world, &readers, post).await;
 }
