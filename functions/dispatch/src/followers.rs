@@ -1,12 +1,11 @@
 //! Reading the followers, several partitions at a time, and cutting them into chunks.
 
-use fanfold_core::PostId;
-use fanfold_core::UserId;
 use fanfold_core::fanout::{Cutter, Part, Share, before_range};
 use fanfold_core::limits::{
     CHUNK_FOLLOWERS_MAX, DISPATCH_TIME_LEFT_MIN_MS, SEND_BATCH_MAX, SHARDS_AT_ONCE, SHARDS_PER_PART,
 };
 use fanfold_core::message::{DeliverChunk, PostPublished};
+use fanfold_core::{PostId, UserId};
 use fanfold_store::StoreError;
 use fanfold_store::clock::Deadline;
 use fanfold_store::dynamo::receipts::Plan;
@@ -101,9 +100,9 @@ impl App {
         let shards: Vec<_> =
             (part.first..part.end)
                 .map(|shard| {
-                    let from = if shard == part.first { part.range } else { 0 };
-                    let one = Part { first: shard, end: shard + 1, range: from };
                     let is_first = shard == part.first;
+                    let range = if is_first { part.range } else { 0 };
+                    let one = Part { first: shard, end: shard + 1, range };
                     async move {
                         Ok((one, self.cut_shard(event, one, is_first, now_ms, deadline).await?))
                     }

@@ -53,9 +53,7 @@ pub async fn publish(
     let written = text::post_text(written)?;
     let profile = app.users.profile(author.user()).await?;
     let profile = profile.ok_or_else(Problem::profile_missing)?;
-    if !profile.is_of(author) {
-        return Err(Problem::new(Kind::IdentityClash, "this id's profile is somebody else's"));
-    }
+    must_be_of(&profile, author)?;
     if let Some(key) = &key
         && let Some(post) = made_earlier(app, key, now_ms).await?
     {
@@ -120,15 +118,21 @@ pub async fn read(app: &App, id: PostId) -> Result<(Post, Profile), Problem> {
     Ok((post, profile.ok_or_else(|| Problem::no_such_post(id))?))
 }
 
+/// Two subjects may have the same id, and the profile is of one of them.
+fn must_be_of(profile: &Profile, identity: &Identity) -> Result<(), Problem> {
+    match profile.is_of(identity) {
+        true => Ok(()),
+        false => Err(Problem::new(Kind::IdentityClash, "this id's profile is somebody else's")),
+    }
+}
+
 /// How far a post's fan-out got, for its author alone.
 pub async fn delivery(app: &App, caller: &Identity, id: PostId) -> Result<Receipt, Problem> {
     if id.author() != caller.user() {
         return Err(Problem::new(Kind::NotYours, "only its author asks where a post is"));
     }
     let (_, author) = read(app, id).await?;
-    if !author.is_of(caller) {
-        return Err(Problem::new(Kind::IdentityClash, "this id's profile is somebody else's"));
-    }
+    must_be_of(&author, caller)?;
     Ok(app.receipts.receipt(id).await?)
 }
 

@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::fanout::{Part, Share};
 use crate::{PostId, UserId};
 
-/// On `post-events` and `bulk-events`. Sent before the post is committed; whoever takes it looks for the post.
+/// On `post-events` and `bulk-events`. Sent before the post is committed; whoever takes it looks for
+/// the post.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PostPublished {

@@ -66,6 +66,8 @@ impl Valkey {
         }
         for author in pulled {
             script.arg("-inf").arg(&order::pointer(*author)[..]).arg(place(*author));
+        }
+        if !pulled.is_empty() {
             script.arg("-inf").arg(order::POINTERS).arg(0);
         }
         let outcome: String = script
