@@ -3,7 +3,8 @@
     deploy.py --stack NAME --template FILE --binaries DIR [--parameter NAME=VALUE ...]
 
 DIR holds a folder with a `bootstrap` for each function, as cargo-lambda leaves it. The template is
-the one that goes to AWS; only where each function's code lies is filled in, as `sam package` does.
+the one that goes to AWS; only where each function's code and each nested template lie is filled in, as
+`sam package` does.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from samtranslator.yaml_helper import yaml_parse
 from gaps import fill_gaps
 
 BUCKET = "fanfold-artifacts"
+URL = f"https://s3.amazonaws.com/{BUCKET}/"
 
 
 def packed(bootstrap: pathlib.Path) -> bytes:
@@ -33,20 +35,27 @@ def packed(bootstrap: pathlib.Path) -> bytes:
     return buffer.getvalue()
 
 
-def package(template: dict, binaries: pathlib.Path) -> dict:
-    """Puts each function's code into S3 and names it in the template."""
+def package(file: pathlib.Path, binaries: pathlib.Path) -> str:
+    """Puts templates and each function's code into S3, names them in the template, and says where it lies."""
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket=BUCKET)
+
+    def put(name: str, kind: str, content: bytes) -> str:
+        key = f"{name}-{hashlib.sha256(content).hexdigest()[:16]}.{kind}"
+        s3.put_object(Bucket=BUCKET, Key=key, Body=content)
+        return key
+
+    template = yaml_parse(file.read_text())
     template["Globals"]["Function"].pop("CodeUri")
-    for resource in template["Resources"].values():
-        if resource["Type"] != "AWS::Serverless::Function":
-            continue
-        name = resource["Metadata"]["BuildProperties"]["Binary"]
-        code = packed(binaries / name / "bootstrap")
-        key = f"{name}-{hashlib.sha256(code).hexdigest()[:16]}.zip"
-        s3.put_object(Bucket=BUCKET, Key=key, Body=code)
-        resource["Properties"]["CodeUri"] = {"Bucket": BUCKET, "Key": key}
-    return template
+    for name, resource in template["Resources"].items():
+        properties = resource["Properties"]
+        if resource["Type"] == "AWS::Serverless::Application":
+            nested = yaml_parse((file.parent / properties["Location"]).read_text())
+            properties["Location"] = URL + put(name, "json", json.dumps(nested).encode())
+        if resource["Type"] == "AWS::Serverless::Function":
+            code = packed(binaries / name.lower() / "bootstrap")
+            properties["CodeUri"] = {"Bucket": BUCKET, "Key": put(name, "zip", code)}
+    return URL + put("fanfold", "json", json.dumps(template).encode())
 
 
 def why_it_failed(cloudformation, stack: str) -> str:
@@ -64,14 +73,14 @@ def main() -> int:
     options.add_argument("--parameter", action="append", default=[])
     given = options.parse_args()
 
-    template = package(yaml_parse(given.template.read_text()), given.binaries)
+    template = package(given.template, given.binaries)
     pairs = (parameter.partition("=") for parameter in given.parameter)
     parameters = [{"ParameterKey": k, "ParameterValue": v} for k, _, v in pairs]
     cloudformation = boto3.client("cloudformation")
     try:
         cloudformation.create_stack(
             StackName=given.stack,
-            TemplateBody=json.dumps(template),
+            TemplateURL=template,
             Parameters=parameters,
             Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
         )

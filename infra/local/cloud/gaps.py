@@ -1,5 +1,5 @@
 """Fills what the local cloud's CloudFormation leaves out of a stack that it calls complete: the
-routes, authorizers and integrations in an HTTP API's body, and the time to live of tables.
+routes, authorizers, integrations and CORS in an HTTP API's body, and the time to live of tables.
 
     gaps.py STACK
 """
@@ -100,6 +100,10 @@ class Stack:
 def make_routes(api: str, body: dict) -> None:
     """Makes the API's routes from its OpenAPI body, in place of those that are there."""
     gateway = boto3.client("apigatewayv2")
+    cors = body.get("x-amazon-apigateway-cors") or {}
+    cors = {name[0].upper() + name[1:]: value for name, value in cors.items() if value}
+    if cors:
+        gateway.update_api(ApiId=api, CorsConfiguration=cors)
     for route in gateway.get_routes(ApiId=api)["Items"]:
         gateway.delete_route(ApiId=api, RouteId=route["RouteId"])
     for authorizer in gateway.get_authorizers(ApiId=api)["Items"]:
