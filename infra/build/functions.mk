@@ -3,9 +3,9 @@
 
 .RECIPEPREFIX := >
 ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/../..)
-FUNCTIONS := Posts Users Timeline Dispatch Deliver Graph Rebuild Audit Sweep Admin
+FUNCTIONS := Posts Users Timeline Dispatch Deliver Graph Rebuild Audit Sweep
 # where `cargo local` keeps cargo-lambda, behind one of your own
-export PATH := $(PATH):$(ROOT)/target/local/cloud/bin
+export PATH := $(ROOT)/target/local/cloud/bin:$(PATH)
 # the two architectures side by side
 BUILT := $(or $(CARGO_TARGET_DIR),$(ROOT)/target)/lambda-$(ARCHITECTURE)
 

@@ -207,7 +207,9 @@ impl Disturbed {
             None => _ = valkey(&["SHUTDOWN", "NOSAVE"], "").await,
         }
         tokio::time::sleep(Duration::from_millis(700)).await;
-        self.valkey = Some(Node::start_at(port, &[]));
+        let user = setting("FANFOLD_VALKEY_USER");
+        let options: Vec<&str> = ["--user"].into_iter().chain(user.split(' ')).collect();
+        self.valkey = Some(Node::start_at(port, &options));
     }
 
     async fn calm(&mut self) {

@@ -13,6 +13,8 @@ use crate::tools::Tools;
 use crate::{http, place};
 
 pub const STACK: &str = "fanfold";
+/// The file, beside the log, of what functions did.
+pub const CALLS: &str = "calls.jsonl";
 
 /// Region and credentials that mean nothing outside this machine, and the way to the local cloud.
 pub fn aws_environment(endpoint: &str) -> [(&'static str, String); 6] {
@@ -54,7 +56,7 @@ pub fn start(tools: &Tools, port: u16, log: &Path) -> Done<Running> {
     with_aws(&mut server, &endpoint);
     server.env("GATEWAY_PORT", port.to_string());
     server.env("BIND_HOST", "127.0.0.1").env("MINISTACK_HOST", "127.0.0.1");
-    server.env("IOT_MTLS_ENABLED", "0").env("FANFOLD_CALLS", log.with_file_name("calls.jsonl"));
+    server.env("IOT_MTLS_ENABLED", "0").env("FANFOLD_CALLS", log.with_file_name(CALLS));
     let mut running = Running::start("the local cloud", server, log)?;
     let health = format!("{endpoint}/_ministack/health");
     running.ready(Duration::from_secs(30), || {

@@ -63,7 +63,8 @@ impl System {
         let endpoint = format!("http://127.0.0.1:{cloud_port}");
         let redis_url = format!("redis://127.0.0.1:{valkey_port}");
         let mut parameters = start.parameters;
-        parameters.push(("ValkeyUrl", redis_url.clone()));
+        let user = format!("redis://{}@127.0.0.1:{valkey_port}", valkey::USER);
+        parameters.push(("ValkeyUrl", user));
         parameters.push(("Architecture", architecture()?.to_owned()));
         let outputs = step(quiet, "deploying infra/template.yaml", || {
             cloud::deploy(&tools, &endpoint, &binaries, &parameters)
@@ -126,11 +127,21 @@ impl System {
         Ok(settings)
     }
 
+    /// Compares what functions may do with what they did.
+    pub fn policies(&self) -> Command {
+        let mut compare = self.tools.python();
+        compare.arg(place::script("policies.py")).args(["--stack", cloud::STACK]);
+        compare.arg("--calls").arg(self.folder.join(cloud::CALLS));
+        cloud::with_aws(&mut compare, &self.endpoint);
+        compare
+    }
+
     /// Gives a command all that it needs to talk to the system.
     pub fn environment(&self, command: &mut Command) -> Done<()> {
         cloud::with_aws(command, &self.endpoint);
         command.envs(self.function_settings()?);
         command.env("FANFOLD_URL", self.url()?);
+        command.env("FANFOLD_VALKEY_USER", valkey::user()?);
         command.env("FANFOLD_STACK", json!(self.outputs).to_string());
         command.env("FANFOLD_ENV_FILE", self.write_env_file(&self.folder.join("functions.env"))?);
         command

@@ -1,5 +1,6 @@
 //! `cargo local test`: every test, from the form of the source to the tools around the stack.
 
+mod checks;
 mod report;
 mod steps;
 
@@ -18,9 +19,10 @@ pub fn run(test: &Test) -> Done<ExitCode> {
         Test { faults: true, .. } => steps::faults(&mut report)?,
         Test { filter: Some(filter), .. } => steps::part(&mut report, filter)?,
         Test { .. } => {
-            steps::source(&mut report)?;
+            checks::source(&mut report)?;
+            checks::templates(&mut report)?;
+            checks::dependencies(&mut report)?;
             steps::units(&mut report)?;
-            steps::template(&mut report)?;
             steps::simulation(&mut report)?;
             steps::bench(&mut report)?;
             steps::system(&mut report)?;

@@ -21,6 +21,11 @@ impl Tools {
         Self::install("sam", "requirements-sam.txt", quiet)
     }
 
+    /// The scanner of templates.
+    pub fn checks(quiet: bool) -> Done<Self> {
+        Self::install("checks", "requirements-checks.txt", quiet)
+    }
+
     /// Installs once; again only if the pins changed.
     fn install(name: &str, pins: &str, quiet: bool) -> Done<Self> {
         let home = place::local().join(name);
@@ -71,6 +76,26 @@ impl Tools {
         let path = std::env::var("PATH").unwrap_or_default();
         format!("{}:{path}", self.0.join("bin").display())
     }
+}
+
+/// A program from crates.io, which is built once. Unoptimised: it takes longer to build than to run.
+pub fn cargo_tool(name: &str, version: &str) -> Done<PathBuf> {
+    let home = place::local().join(format!("{name}-{version}"));
+    let program = home.join("bin").join(name);
+    if program.exists() {
+        return Ok(program);
+    }
+    progress::step(false, &format!("building {name} (once)"), || {
+        let mut install = Command::new("cargo");
+        install.args(["install", "--locked", "--debug", "--quiet", "--version", version, name]);
+        install.arg("--root").arg(&home).arg("--target-dir").arg(home.join("build"));
+        // the version's own lock file, and nothing of this workspace's settings
+        install.current_dir(place::local());
+        let log = place::local().join(format!("install-{name}.log"));
+        process::run_logged("cargo install", install, &log)?;
+        std::fs::remove_dir_all(home.join("build")).doing(home.display())
+    })?;
+    Ok(program)
 }
 
 /// The Python that makes the environments.

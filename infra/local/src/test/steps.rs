@@ -6,34 +6,18 @@ use super::report::Report;
 use crate::failure::Done;
 use crate::system::{Start, System};
 use crate::tools::Tools;
-use crate::{bench, cloud, engine, place};
+use crate::{bench, engine, place};
 
-fn cargo(arguments: &[&str]) -> Command {
+pub fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new("cargo");
     cargo.args(arguments).current_dir(place::root());
     cargo
-}
-
-/// Form and lints: no warning is let through.
-pub fn source(report: &mut Report) -> Done<()> {
-    report.check("format", cargo(&["fmt", "--all", "--check"]))?;
-    let lints = ["clippy", "--workspace", "--all-targets", "--locked", "--quiet"];
-    report.check("lints", cargo(&[&lints[..], &["--", "--deny", "warnings"]].concat()))
 }
 
 /// What needs no server.
 pub fn units(report: &mut Report) -> Done<()> {
     report.tests("unit tests", cargo(&["test", "--workspace", "--lib", "--locked"]))?;
     report.tests("the tool's own tests", cargo(&["test", "-p", "fanfold-local", "--locked"]))
-}
-
-pub fn template(report: &mut Report) -> Done<()> {
-    let sam = Tools::sam(false)?;
-    let mut validate = Command::new(sam.bin("sam"));
-    validate.args(["validate", "--lint"]).current_dir(place::root());
-    cloud::with_aws(&mut validate, "");
-    validate.env_remove("AWS_ENDPOINT_URL").env("SAM_CLI_TELEMETRY", "0");
-    report.check("the template (sam validate --lint)", validate)
 }
 
 /// A run of the tests that need servers.
@@ -148,6 +132,8 @@ pub fn system(report: &mut Report) -> Done<()> {
         Ok(_) => report.tests("sam local", deployed.test(&["sam_local", "--test-threads=1"])?)?,
         Err(why) => report.skip("sam local", why),
     }
-    // last: it ends the system's Valkey
-    report.tests("faults", deployed.test(&FAULTS)?)
+    // it ends the system's Valkey
+    report.tests("faults", deployed.test(&FAULTS)?)?;
+    // last: all that functions do was done by now
+    report.check("what functions may do, and do", deployed.system.policies())
 }
