@@ -1,5 +1,8 @@
 # What `sam build` runs for each function, with ARTIFACTS_DIR from it. The first one builds all functions in
 # one go of cargo; the others find their binary there.
+#
+# FANFOLD_BUILD=dev takes debug builds of this (Linux) machine, in which the header Fanfold-Dev-Caller names
+# the caller: for `sam local start-api`, which knows no authorizer.
 
 .RECIPEPREFIX := >
 ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/../..)
@@ -7,11 +10,17 @@ FUNCTIONS := Posts Users Timeline Dispatch Deliver Graph Rebuild Audit Sweep
 # where `cargo local` keeps cargo-lambda, behind one of your own
 export PATH := $(ROOT)/target/local/cloud/bin:$(PATH)
 # the two architectures side by side
-BUILT := $(or $(CARGO_TARGET_DIR),$(ROOT)/target)/lambda-$(ARCHITECTURE)
+ALL := $(or $(CARGO_TARGET_DIR),$(ROOT)/target)
+BUILT := $(ALL)/lambda-$(ARCHITECTURE)
 
 lower = $(shell echo $(1) | tr A-Z a-z)
 
 .PHONY: $(FUNCTIONS:%=build-%)
 $(FUNCTIONS:%=build-%): build-%:
+ifeq ($(FANFOLD_BUILD),dev)
+> cd "$(ROOT)" && cargo build --locked
+> cp "$(ALL)/debug/$(call lower,$*)" "$(ARTIFACTS_DIR)/bootstrap"
+else
 > cd "$(ROOT)" && cargo lambda build --release --locked $(TARGET) --lambda-dir "$(BUILT)"
 > cp "$(BUILT)/$(call lower,$*)/bootstrap" "$(ARTIFACTS_DIR)/bootstrap"
+endif

@@ -1,11 +1,12 @@
 //! The SAM CLI: build, deploy and local invoke of the template.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::program::{command, event, run, succeed};
+use super::program::{Background, command, event, free_port, run, succeed};
 use crate::harness::{output, setting};
 
 const ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
@@ -19,6 +20,37 @@ fn sam(arguments: &[&str]) -> Command {
 fn build() {
     let architecture = format!("Architecture={ARCHITECTURE}");
     succeed(sam(&["build", "--parameter-overrides", &architecture]));
+}
+
+const FUNCTIONS: [&str; 10] = [
+    "Posts", "Users", "Timeline", "Dispatch", "Deliver", "Graph", "Rebuild", "Audit", "Sweep",
+    "Admin",
+];
+
+/// As deployed by default: for Graviton, from any machine. What the compiler makes of it is not looked at
+/// here, so it is asked to hurry.
+#[test]
+fn sam_build_makes_graviton_functions_on_any_machine() {
+    let folder = PathBuf::from(setting("FANFOLD_ENV_FILE")).with_file_name("sam-arm64");
+    let mut build = sam(&["build", "--build-dir"]);
+    build.arg(&folder).env_remove("CARGO_LAMBDA_COMPILER");
+    let target = Path::new(&setting("FANFOLD_BINARIES")).with_file_name("graviton");
+    build.env("CARGO_TARGET_DIR", target);
+    for (setting, value) in [("LTO", "off"), ("OPT_LEVEL", "0"), ("CODEGEN_UNITS", "16")] {
+        build.env(format!("CARGO_PROFILE_RELEASE_{setting}"), value);
+    }
+    let start = Instant::now();
+    let built = run(build);
+    assert_eq!(built.code, Some(0), "{}\n{}", built.stdout, built.stderr);
+    println!("sam build for arm64: {} s", start.elapsed().as_secs());
+    // cargo says "Finished" for each function, and compiles each crate once
+    let compiled = built.stderr.matches("Compiling fanfold-store ").count();
+    assert!(compiled <= 1, "one build for all functions, not {compiled}");
+    for function in FUNCTIONS {
+        let binary = std::fs::read(folder.join(function).join("bootstrap")).expect("a binary");
+        // ELF, 64 bits, little-endian; the machine AArch64
+        assert_eq!((&binary[..6], binary[18]), (&b"\x7fELF\x02\x01"[..], 183), "{function}");
+    }
 }
 
 #[tokio::test]
@@ -113,6 +145,70 @@ fn sam_local_invoke_runs_every_function_on_its_event() {
         lanes.spawn(invoke_http);
         lanes.spawn(invoke_queues_and_schedule);
     });
+}
+
+/// `sam local start-api` over debug builds, in which a header names the caller.
+#[tokio::test]
+async fn sam_local_start_api_serves_the_whole_api() {
+    make_image();
+    let folder = PathBuf::from(setting("FANFOLD_ENV_FILE")).with_file_name("sam-dev");
+    let architecture = format!("Architecture={ARCHITECTURE}");
+    let mut build = sam(&["build", "--parameter-overrides", &architecture, "--build-dir"]);
+    build.arg(&folder).env("FANFOLD_BUILD", "dev");
+    succeed(build);
+    let port = free_port().to_string();
+    let mut serve = sam(&["local", "start-api", "--host", "127.0.0.1", "--port", &port]);
+    serve.arg("--template").arg(folder.join("template.yaml"));
+    serve.args(["--invoke-image", IMAGE, "--skip-pull-image"]);
+    serve.args(["--env-vars", &setting("FANFOLD_SAM_ENV_FILE")]);
+    let endpoint = format!("AwsEndpointUrl={}", setting("AWS_ENDPOINT_URL"));
+    serve.args([
+        "--parameter-overrides",
+        &architecture,
+        &endpoint,
+        "ValkeyUrl=redis://in-the-file",
+    ]);
+    serve.env_remove("AWS_ENDPOINT_URL").stdout(Stdio::null()).stderr(Stdio::null());
+    let mut serving = Background::start(serve);
+    let start = Instant::now();
+    while std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
+        assert!(start.elapsed().as_secs() < 120, "sam local start-api does not listen");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let http = reqwest::Client::new();
+    let call = async |method: &str, path: &str, caller: Option<&str>, body: Option<Value>| {
+        let url = format!("http://127.0.0.1:{port}{path}");
+        let mut request = http.request(method.parse().expect("a method"), url);
+        request = request.timeout(Duration::from_secs(120));
+        if let Some(caller) = caller {
+            request = request.header("Fanfold-Dev-Caller", caller);
+        }
+        if let Some(body) = body {
+            request = request.header("Content-Type", "application/json").body(body.to_string());
+        }
+        let answer = request.send().await.expect("an answer");
+        let status = answer.status().as_u16();
+        (status, answer.json::<Value>().await.unwrap_or_default())
+    };
+    let handle = format!("s{:x}", crate::harness::dice::fresh());
+    let caller = Some(handle.as_str());
+    let (status, specification) = call("GET", "/openapi.json", None, None).await;
+    assert!(status == 200 && specification["paths"].is_object(), "{status} {specification}");
+    let nobody = call("GET", "/v1/timeline", None, None).await;
+    assert_eq!((nobody.0, &nobody.1["type"]), (401, &json!("/problems/unauthenticated")));
+    let profile = json!({"handle": handle, "name": "In a container"});
+    let (status, me) = call("PUT", "/v1/me", caller, Some(profile)).await;
+    assert_eq!((status, &me["handle"]), (201, &json!(handle)), "{me}");
+    let post = json!({"text": "from a container"});
+    let (status, post) = call("POST", "/v1/posts", caller, Some(post)).await;
+    assert_eq!(status, 201, "{post}");
+    let (status, feed) = call("GET", "/v1/timeline?limit=1", caller, None).await;
+    assert_eq!((status, &feed["items"]), (200, &json!([post])));
+    let (status, lost) = call("GET", "/v1/nowhere", caller, None).await;
+    assert_eq!((status, &lost["type"]), (404, &json!("/problems/no-such-route")));
+    // it stops its containers
+    serving.signal("-TERM");
+    serving.end_within(Duration::from_secs(60));
 }
 
 fn invoke_http() {

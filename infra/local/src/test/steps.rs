@@ -108,6 +108,16 @@ pub fn faults(report: &mut Report) -> Done<()> {
     report.tests("faults", faults)
 }
 
+const GRAVITON: &str = "sam_build_makes_graviton";
+
+/// Whether the compiler has what functions for Graviton are linked with.
+fn graviton() -> bool {
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--print", "target-libdir", "--target", "aarch64-unknown-linux-gnu"]);
+    let said = rustc.output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    said.is_ok_and(|folder| std::path::Path::new(folder.trim()).is_dir())
+}
+
 /// What needs the whole system.
 pub fn system(report: &mut Report) -> Done<()> {
     let deployed = Deployed::start()?;
@@ -126,8 +136,14 @@ pub fn system(report: &mut Report) -> Done<()> {
     report.tests("the stack, one by one", deployed.test(&["serial::", "--test-threads=1"])?)?;
     let binaries = ["binaries::", "--test-threads=1", "--show-output"];
     report.tests("binaries", deployed.test(&binaries)?)?;
-    let tools = ["tools::", "--skip", "sam_local", "--test-threads=1"];
+    let tools = ["tools::", "--skip", "sam_local", "--skip", GRAVITON, "--test-threads=1"];
     report.tests("the tools", deployed.test(&tools)?)?;
+    match graviton() {
+        true => {
+            report.tests("sam build for arm64", deployed.test(&[GRAVITON, "--show-output"])?)?
+        }
+        false => report.skip("sam build for arm64", "rustup target add aarch64-unknown-linux-gnu"),
+    }
     match &deployed.engine {
         Ok(_) => report.tests("sam local", deployed.test(&["sam_local", "--test-threads=1"])?)?,
         Err(why) => report.skip("sam local", why),
