@@ -59,7 +59,9 @@ async fn sam_build_and_sam_deploy_bring_up_a_stack_that_answers() {
     let redis_url = format!("ValkeyUrl={}/3", setting("REDIS_URL"));
     let architecture = format!("Architecture={ARCHITECTURE}");
     let deploy = ["deploy", "--stack-name", "fanfold-sam", "--no-confirm-changeset"];
-    let parameters = ["--parameter-overrides", &redis_url, &architecture];
+    let origin = "https://app.example.com";
+    let (cors, kept) = (format!("CorsOrigins={origin}"), "DeletionProtection=false");
+    let parameters = ["--parameter-overrides", &redis_url, &architecture, &cors, kept];
     succeed(sam(&[&deploy[..], &parameters].concat()));
     // what the local cloud leaves out of a stack (not AWS)
     let mut gaps = command("python", &["infra/local/cloud/gaps.py", "fanfold-sam"]);
@@ -84,6 +86,16 @@ async fn sam_build_and_sam_deploy_bring_up_a_stack_that_answers() {
     assert_eq!(served.status(), 200);
     let nobody = reqwest::get(format!("{url}/v1/timeline")).await.expect("an answer");
     assert_eq!(nobody.status(), 401);
+    // a page of this origin may ask, and no other
+    for (from, allowed) in [(origin, Some(origin)), ("https://elsewhere.example.com", None)] {
+        let ask =
+            reqwest::Client::new().request(reqwest::Method::OPTIONS, format!("{url}/v1/posts"));
+        let ask = ask.header("Origin", from).header("Access-Control-Request-Method", "POST");
+        let answer = ask.header("Access-Control-Request-Headers", "authorization").send().await;
+        let answer = answer.expect("an answer");
+        let header = answer.headers().get("access-control-allow-origin");
+        assert_eq!(header.and_then(|value| value.to_str().ok()), allowed, "{from}: {answer:?}");
+    }
 }
 
 /// Stands in for the image that Lambda's base image would be pulled as: a shell for the line that

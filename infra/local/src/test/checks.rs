@@ -54,3 +54,61 @@ pub fn dependencies(report: &mut Report) -> Done<()> {
     let advisories = ["--locked", "check", "--disable-fetch", "advisories"];
     report.check("known vulnerabilities (cargo-deny)", here(&deny, &advisories))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::place;
+
+    fn text(file: &str) -> String {
+        std::fs::read_to_string(place::root().join("infra").join(file)).unwrap()
+    }
+
+    /// The kind that an alarm's description names, which its name begins with.
+    fn kinds(template: &str) -> BTreeSet<String> {
+        let field = |line: &str, name: &str| line.trim().strip_prefix(name).map(str::to_owned);
+        let lines: Vec<&str> = template.lines().collect();
+        let alarms = lines.windows(2).filter_map(|pair| {
+            let name = field(pair[0], "AlarmName: !Sub ")?;
+            let said = field(pair[1], "AlarmDescription: ").unwrap();
+            let kind = said.trim_end_matches('.').rsplit(' ').next().unwrap().to_owned();
+            assert!(name.contains(&format!("}}-{kind}")), "{name} is of another kind than {kind}");
+            Some(kind)
+        });
+        alarms.collect()
+    }
+
+    #[test]
+    fn every_alarm_has_an_entry_in_the_runbook_and_every_entry_an_alarm() {
+        let mut alarms = kinds(&text("alarms.yaml"));
+        alarms.extend(kinds(&text("template.yaml")));
+        let runbook = text("RUNBOOK.md");
+        let entries = runbook.lines().filter_map(|line| line.strip_prefix("## "));
+        let entries: BTreeSet<_> =
+            entries.filter(|entry| !entry.contains(' ')).map(str::to_owned).collect();
+        assert_eq!(alarms, entries);
+        assert!(alarms.len() > 10);
+    }
+
+    /// What the templates call functions and queues is what alarms and the dashboard look at.
+    #[test]
+    fn alarms_and_the_dashboard_name_what_there_is() {
+        let template = text("template.yaml");
+        let names = |text: &str, before: &str| -> BTreeSet<String> {
+            let found = text.split(before).skip(1);
+            let name = |rest: &str| rest.split(['"', '\\']).next().unwrap_or_default().to_owned();
+            found.map(name).collect()
+        };
+        let mut known = names(&template, "FunctionName: !Sub \"${AWS::StackName}-");
+        known.extend(names(&template, "QueueName: !Sub \"${AWS::StackName}-"));
+        for (file, before) in
+            [("alarms.yaml", "Value: !Sub \"${Name}-"), ("dashboard.yaml", "\", \"${Name}-")]
+        {
+            let used = names(&text(file), before);
+            assert!(!used.is_empty(), "{file}");
+            let unknown: Vec<_> = used.difference(&known).collect();
+            assert!(unknown.is_empty(), "{file}: {unknown:?} are not in template.yaml: {known:?}");
+        }
+    }
+}
