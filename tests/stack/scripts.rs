@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use fanfold_core::limits::{FEED_CAP_DEFAULT, TRIM_POST_IN, trim_to};
 use fanfold_core::{Change, PostId, Relation, Slice, UserId};
+use fanfold_store::aws::SdkConfig;
 use fanfold_store::config::FeedSettings;
 use fanfold_store::valkey::{
     Address, Backfill, Begun, Chosen, Feed, Held, Push, Pushed, Read, Related, Valkey,
@@ -43,10 +44,16 @@ struct FeedModel {
 fn settings() -> FeedSettings {
     FeedSettings {
         redis: Address::parse(&format!("{}/2", setting("REDIS_URL"))).expect("a url"),
+        iam: None,
+        authority: None,
         buckets: 1,
         cap: CAP,
         inactive_after_s: 100,
     }
+}
+
+fn valkey(settings: &FeedSettings) -> Valkey {
+    Valkey::new(&SdkConfig::builder().build(), settings).expect("Valkey")
 }
 
 async fn redis() -> redis::aio::MultiplexedConnection {
@@ -122,7 +129,7 @@ async fn a_feed_that_was_read_since_the_sweep_looked_stays() {
 #[tokio::test]
 async fn a_feed_stays_a_compact_list() {
     let settings = FeedSettings { cap: FEED_CAP_DEFAULT, buckets: 256, ..settings() };
-    let (valkey, mut connection) = (Valkey::new(&settings).expect("Valkey"), redis().await);
+    let (valkey, mut connection) = (valkey(&settings), redis().await);
     let (reader, author, mut dice) = (UserId(fresh()), UserId(fresh()), Dice(5));
     let feed = Feed::home(reader);
     assert_eq!(valkey.begin(feed, "1", 1).await.expect("begun"), Begun::Begun);
@@ -155,8 +162,7 @@ async fn a_feed_stays_a_compact_list() {
 }
 
 async fn one_history(seed: u64) {
-    let (valkey, mut dice, mut model) =
-        (Valkey::new(&settings()).expect("Valkey"), Dice(seed), Model::default());
+    let (valkey, mut dice, mut model) = (valkey(&settings()), Dice(seed), Model::default());
     // users that no other run has
     let base = fresh() & !0xff;
     let users: Vec<UserId> = (0..3).map(|n| UserId(base + n)).collect();

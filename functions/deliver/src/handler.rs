@@ -25,7 +25,7 @@ impl App {
             graph: GraphStore::new(sdk, config)?,
             receipts: ReceiptStore::new(sdk, config)?,
             pulled: PulledStore::new(sdk, config)?,
-            valkey: Valkey::new(&config.feeds()?)?,
+            valkey: Valkey::new(sdk, &config.feeds()?)?,
         })
     }
 }

@@ -76,7 +76,7 @@ impl App {
             graph: GraphStore::new(sdk, config)?,
             receipts: ReceiptStore::new(sdk, config)?,
             pulled: PulledStore::new(sdk, config)?,
-            valkey: Valkey::new(&config.feeds()?)?,
+            valkey: Valkey::new(sdk, &config.feeds()?)?,
             lane: lane("CHUNKS_QUEUE_URL", "POST_EVENTS_QUEUE_URL")?,
             bulk: lane("BULK_CHUNKS_QUEUE_URL", "BULK_EVENTS_QUEUE_URL")?,
             fanout: config.fanout()?,

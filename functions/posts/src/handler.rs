@@ -32,7 +32,7 @@ impl App {
         Ok(Self {
             posts: PostStore::new(sdk, config)?,
             users: UserStore::new(sdk, config)?,
-            valkey: Valkey::new(&config.feeds()?)?,
+            valkey: Valkey::new(sdk, &config.feeds()?)?,
             receipts: ReceiptStore::new(sdk, config)?,
             events: Queue::new(sdk, config, "POST_EVENTS_QUEUE_URL")?,
         })

@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use fanfold_core::limits::{CONCURRENCY, SWEEP_BATCH, SWEEP_FEEDS_MAX};
+use fanfold_store::aws::SdkConfig;
 use fanfold_store::valkey::Valkey;
 use fanfold_store::{Config, StoreError};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -24,10 +25,10 @@ pub struct Swept {
 }
 
 impl App {
-    pub fn new(config: &Config) -> Result<Self, Box<dyn Error + Send + Sync>> {
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let feeds = config.feeds()?;
         Ok(Self {
-            valkey: Valkey::new(&feeds)?,
+            valkey: Valkey::new(sdk, &feeds)?,
             inactive_after_ms: feeds.inactive_after_s * 1000,
             feeds_max: SWEEP_FEEDS_MAX as u64,
         })

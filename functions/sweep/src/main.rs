@@ -1,6 +1,6 @@
 //! Wires the function `sweep`.
 
-use fanfold_store::{Config, clock, log};
+use fanfold_store::{Config, aws, clock, log};
 use fanfold_sweep::{App, handler};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     log::init();
-    let app = App::new(&Config::from_env())
+    let app = App::new(&aws::sdk_config().await, &Config::from_env())
         .inspect_err(|error| tracing::error!(%error, "the function cannot start"))?;
     let app = &app;
     // what the schedule sends does not matter

@@ -1,10 +1,12 @@
 //! Settings, read from the environment once, when a function starts. An error names the setting.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use fanfold_core::limits;
 
 use crate::valkey::Address;
+use crate::valkey::iam::Login;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
@@ -16,13 +18,17 @@ pub enum ConfigError {
 
 /// The environment of the function. Each store takes from it what it needs, so a function only
 /// has to be given what it uses.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Config(HashMap<String, String>);
 
 /// How feeds are kept.
 #[derive(Clone)]
 pub struct FeedSettings {
     pub redis: Address,
+    /// With IAM in place of a password.
+    pub iam: Option<Login>,
+    /// Certificates (PEM) of whom to trust in place of the public roots.
+    pub authority: Option<Vec<u8>>,
     pub buckets: u16,
     pub cap: usize,
     pub inactive_after_s: u64,
@@ -39,6 +45,13 @@ pub struct FanOutSettings {
     pub bulk: u64,
     /// From so many on an author is pulled; 0: nobody is.
     pub pull: u64,
+}
+
+/// Names alone: among the values are credentials.
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 impl Config {
@@ -78,8 +91,11 @@ impl Config {
     pub fn feeds(&self) -> Result<FeedSettings, ConfigError> {
         let cap = (limits::FEED_CAP_MIN as u64)..=(limits::FEED_CAP_MAX as u64);
         let buckets = self.number("BUCKETS", limits::BUCKETS_DEFAULT.into(), 1..=16_384)?;
+        let redis = Address::parse(&self.text("REDIS_URL")?)?;
         Ok(FeedSettings {
-            redis: Address::parse(&self.text("REDIS_URL")?)?,
+            iam: Login::read(self, &redis)?,
+            authority: self.authority(&redis)?,
+            redis,
             buckets: buckets as u16,
             cap: self.number("FEED_CAP", limits::FEED_CAP_DEFAULT as u64, cap)? as usize,
             inactive_after_s: self.number(
@@ -88,6 +104,22 @@ impl Config {
                 1..=31_536_000,
             )?,
         })
+    }
+
+    fn authority(&self, redis: &Address) -> Result<Option<Vec<u8>>, ConfigError> {
+        let name = "REDIS_CA_FILE";
+        let Ok(path) = self.text(name) else { return Ok(None) };
+        let bad = |takes: &str| {
+            Err(ConfigError::Bad { name, value: path.clone(), takes: takes.to_owned() })
+        };
+        if !redis.is_tls() {
+            return bad("a file only with TLS: REDIS_URL must be rediss:// or rediss-cluster://");
+        }
+        let Ok(pem) = std::fs::read(&path) else { return bad("a file that can be read") };
+        if !String::from_utf8_lossy(&pem).contains("-----BEGIN CERTIFICATE-----") {
+            return bad("a file of certificates in PEM form");
+        }
+        Ok(Some(pem))
     }
 
     fn chunk_followers(&self) -> Result<usize, ConfigError> {
@@ -122,6 +154,48 @@ mod tests {
             let error = config.feeds().err().unwrap().to_string();
             assert!(error.contains(name) && error.contains("whole number"), "{error}");
         }
+    }
+
+    #[test]
+    fn nothing_that_is_printed_has_a_password() {
+        let url = "redis://user:hunter2@cache";
+        let config = Config::from_pairs([("REDIS_URL", url), ("AWS_SECRET_ACCESS_KEY", "hunter2")]);
+        let printed = format!("{config:?}");
+        assert!(printed.contains("REDIS_URL") && !printed.contains("hunter2"), "{printed}");
+        for (name, value) in [
+            ("REDIS_IAM_CACHE", "feeds"),
+            ("REDIS_CA_FILE", "/no/such/file"),
+            ("FEED_CAP", "5"),
+            ("REDIS_URL", "redis://user:hunter2"),
+        ] {
+            let config = Config::from_pairs([("REDIS_URL", url), (name, value)]);
+            let error = config.feeds().err().unwrap();
+            for error in [error.to_string(), format!("{error:?}")] {
+                assert!(error.contains("REDIS") || error.contains(name), "{error}");
+                assert!(!error.contains("hunter2"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_authority_is_a_file_of_certificates_and_wants_tls() {
+        let folder = std::env::temp_dir().join(format!("fanfold-ca-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (empty, pem) = (folder.join("empty.pem"), folder.join("ca.pem"));
+        std::fs::write(&empty, "no certificate").unwrap();
+        std::fs::write(&pem, "-----BEGIN CERTIFICATE-----").unwrap();
+        let feeds = |url: &str, path: &std::path::Path| {
+            let path = path.to_str().unwrap();
+            Config::from_pairs([("REDIS_URL", url), ("REDIS_CA_FILE", path)]).feeds()
+        };
+        for (url, path) in
+            [("redis://cache", &pem), ("rediss://cache", &empty), ("rediss://cache", &folder)]
+        {
+            let error = feeds(url, path).err().unwrap().to_string();
+            assert!(error.contains("REDIS_CA_FILE"), "{error}");
+        }
+        assert!(feeds("rediss-cluster://cache", &pem).unwrap().authority.is_some());
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

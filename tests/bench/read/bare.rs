@@ -9,7 +9,7 @@ use fanfold_core::limits::BUCKETS_DEFAULT;
 use fanfold_core::{PostId, UserId, order};
 use fanfold_store::clock::now_ms;
 use fanfold_store::feeds::{Feeds, Span};
-use fanfold_store::valkey::{Address, Feed, Keys, Link, Read, Valkey};
+use fanfold_store::valkey::{Access, Address, Feed, Keys, Link, Read, Valkey};
 use redis::{Cmd, RedisResult};
 
 use super::LIMIT;
@@ -31,7 +31,7 @@ pub async fn page_against_bare(
     let (reader, dynamo) = (people::user(100), aws_sdk_dynamodb::Client::new(&emulator.sdk()));
     let config = server.config();
     let table = config.text("POSTS_TABLE").expect("a table");
-    let link = Link::to(Address::parse(&server.url()).expect("an address")).expect("a link");
+    let link = link(server);
     let (seen, entries) = commands(reader);
     let (mut ours, mut floors) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
@@ -78,6 +78,11 @@ pub async fn page_against_bare(
     report.set("read_vs_bare", ratio);
 }
 
+fn link(server: &Server) -> Link {
+    let address = Address::parse(&server.url()).expect("an address");
+    Link::to(address, Access::default()).expect("a link")
+}
+
 fn commands(reader: UserId) -> (Cmd, Cmd) {
     let live = Keys::new(BUCKETS_DEFAULT).live(reader.bucket(BUCKETS_DEFAULT));
     let seen = redis::cmd("ZSCORE").arg(live).arg(home(reader)).to_owned();
@@ -88,7 +93,7 @@ fn commands(reader: UserId) -> (Cmd, Cmd) {
 pub async fn script_against_bare(pace: &Pace, report: &mut Report, server: &Server) {
     let (rounds, times) = if pace.quick { (5, 1_000) } else { (9, 5_000) };
     let settings = server.config().feeds().expect("settings");
-    let link = Link::to(Address::parse(&server.url()).expect("an address")).expect("a link");
+    let link = link(server);
     let (valkey, reader) = (Valkey::over(link.clone(), &settings), people::user(100));
     let (feed, now) = (Feed::home(reader), now_ms());
     let (seen, entries) = commands(reader);

@@ -93,7 +93,7 @@ impl World {
             deliver: fanfold_deliver::App::new(&sdk, &config).expect("deliver"),
             graph: fanfold_graph::App::new(&sdk, &config).expect("graph"),
             rebuild: fanfold_rebuild::App::new(&sdk, &config).expect("rebuild"),
-            sweep: fanfold_sweep::App::new(&config).expect("sweep"),
+            sweep: fanfold_sweep::App::new(&sdk, &config).expect("sweep"),
             audit: fanfold_audit::App::new(&sdk, &config).expect("audit"),
             config,
             sdk,

@@ -156,6 +156,8 @@ impl Apps {
         // small feeds: trims and floors come up in short histories
         let settings = FeedSettings {
             redis: Address::parse("redis://not-asked.invalid").expect("an address"),
+            iam: None,
+            authority: None,
             buckets: 2,
             cap: 7,
             inactive_after_s: INACTIVE_AFTER_S,
@@ -169,7 +171,7 @@ impl Apps {
             deliver: fanfold_deliver::App::new(&sdk, &config).expect("deliver"),
             graph: fanfold_graph::App::new(&sdk, &config).expect("graph"),
             rebuild: fanfold_rebuild::App::new(&sdk, &config).expect("rebuild"),
-            sweep: fanfold_sweep::App::new(&config).expect("sweep"),
+            sweep: fanfold_sweep::App::new(&sdk, &config).expect("sweep"),
             audit: fanfold_audit::App::new(&sdk, &config).expect("audit"),
             steps,
             cloud,

@@ -52,7 +52,7 @@ pub struct Feeds {
 impl Feeds {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self {
-            valkey: Valkey::new(&config.feeds()?)?,
+            valkey: Valkey::new(sdk, &config.feeds()?)?,
             posts: PostStore::new(sdk, config)?,
             graph: GraphStore::new(sdk, config)?,
             pulled: PulledStore::new(sdk, config)?,

@@ -6,7 +6,7 @@
 //! rediss://…  rediss-cluster://…                        the same over TLS
 //! ```
 
-use redis::{ConnectionInfo, IntoConnectionInfo as _};
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};
 
 use crate::config::ConfigError;
 
@@ -40,19 +40,44 @@ impl Address {
         let nodes = hosts.split(',').map(|host| info(url, &format!("{cluster}://{user}{host}")));
         Ok(Self::Cluster(nodes.collect::<Result<_, _>>()?))
     }
+
+    fn first(&self) -> Option<&ConnectionInfo> {
+        match self {
+            Self::Node(node) => Some(node),
+            Self::Cluster(nodes) => nodes.first(),
+        }
+    }
+
+    pub fn is_tls(&self) -> bool {
+        self.first().is_some_and(|node| matches!(node.addr(), ConnectionAddr::TcpTls { .. }))
+    }
+
+    pub fn user(&self) -> Option<&str> {
+        self.first()?.redis_settings().username()
+    }
+
+    pub fn has_password(&self) -> bool {
+        self.first().is_some_and(|node| node.redis_settings().password().is_some())
+    }
 }
 
 fn info(given: &str, url: &str) -> Result<ConnectionInfo, ConfigError> {
     url.into_connection_info().map_err(|_| bad(given))
 }
 
-/// What was given, without what may be a password.
 fn bad(url: &str) -> ConfigError {
-    let value = match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),
-        _ => url.to_owned(),
+    refused(url, TAKES)
+}
+
+/// Of what was given no more than the scheme: any other part may be a password in the wrong place.
+pub fn refused(url: &str, takes: &str) -> ConfigError {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    let known = scheme.chars().all(|char| char.is_ascii_alphabetic() || char == '-');
+    let value = match known && !scheme.is_empty() {
+        true => format!("{scheme}://…"),
+        false => "…".to_owned(),
     };
-    ConfigError::Bad { name: "REDIS_URL", value, takes: TAKES.to_owned() }
+    ConfigError::Bad { name: "REDIS_URL", value, takes: takes.to_owned() }
 }
 
 #[cfg(test)]
@@ -84,12 +109,23 @@ mod tests {
 
     #[test]
     fn a_bad_url_is_named_without_its_password() {
-        for url in
-            ["cache:6379", "http://u:secret@cache", "redis-cluster://u:secret@a/1", "redis://"]
-        {
+        for url in [
+            "u:secret@cache:6379",
+            "u:secret",
+            "u:secret://cache",
+            "http://u:secret@cache",
+            "redis://u:secret",
+            "redis://u:p@secret:port",
+            "redis://u:secret@cache:port",
+            "rediss://:secret@",
+            "redis-cluster://u:secret@a/1",
+            "rediss-cluster://u:secret@a,b:port",
+            "redis://",
+        ] {
             let Err(error) = Address::parse(url) else { panic!("{url} was taken") };
-            let error = error.to_string();
-            assert!(error.contains("REDIS_URL") && !error.contains("secret"), "{error}");
+            for error in [error.to_string(), format!("{error:?}")] {
+                assert!(error.contains("REDIS_URL") && !error.contains("secret"), "{error}");
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Valkey: feeds as sorted sets. All writes go through the scripts in `lua/`, one function each.
 
 mod address;
+pub mod iam;
 pub mod keys;
 mod link;
 mod read;
@@ -10,14 +11,16 @@ mod scripts;
 mod sweep;
 mod write;
 
+use aws_config::SdkConfig;
 use fanfold_core::limits::TOUCH_EVERY_MS;
 use redis::RedisError;
 
 use crate::config::{ConfigError, FeedSettings};
 use crate::error::StoreError;
-pub use address::Address;
+pub use address::{Address, refused};
+use iam::Tokens;
 pub use keys::{Feed, FeedKind, Keys};
-pub use link::{Answers, Link};
+pub use link::{Access, Answers, Link};
 pub use read::{Held, Read};
 pub use rebuild::Begun;
 pub use relate::{Backfill, Related};
@@ -33,11 +36,16 @@ pub struct Valkey {
 }
 
 impl Valkey {
-    pub fn new(settings: &FeedSettings) -> Result<Self, ConfigError> {
-        let link = Link::to(settings.redis.clone()).map_err(|error| ConfigError::Bad {
-            name: "REDIS_URL",
-            value: error.to_string(),
-            takes: "the address of a Valkey server".to_owned(),
+    /// Fetches no credentials and connects to nothing yet.
+    pub fn new(sdk: &SdkConfig, settings: &FeedSettings) -> Result<Self, ConfigError> {
+        let tokens = settings.iam.clone().map(|login| Tokens::new(login, sdk)).transpose()?;
+        let access = Access { authority: settings.authority.clone(), tokens };
+        let link = Link::to(settings.redis.clone(), access).map_err(|error| {
+            let (name, takes) = match settings.authority {
+                Some(_) => ("REDIS_CA_FILE", "a file of certificates in PEM form"),
+                None => ("REDIS_URL", "the address of a Valkey server"),
+            };
+            ConfigError::Bad { name, value: error.to_string(), takes: takes.to_owned() }
         })?;
         Ok(Self::over(link, settings))
     }
