@@ -15,7 +15,7 @@ use crate::harness::world::{Message, World};
 const PEOPLE: [&str; 6] = ["ash", "birch", "cedar", "dogwood", "elm", "fir"];
 
 /// Everyone follows ash and birch; a few posts, all feeds live.
-async fn people(world: &World) -> Vec<PostId> {
+pub async fn people(world: &World) -> Vec<PostId> {
     world.people(&PEOPLE).await;
     for reader in PEOPLE {
         for author in ["ash", "birch"].into_iter().filter(|author| *author != reader) {
@@ -52,13 +52,13 @@ async fn drain(world: &World) {
 }
 
 /// Reads must go on: each is right, wherever it comes from.
-async fn read(world: &World, reader: &str) -> (Vec<PostId>, Source) {
+pub async fn read(world: &World, reader: &str) -> (Vec<PostId>, Source) {
     let page = world.page(Feed::home(world.id(reader)), Span::ALL, 100).await;
     (page.posts.iter().map(|post| post.id).collect(), page.source)
 }
 
 /// In the end every feed is live again, and right.
-async fn settle(world: &World, posts: &[PostId]) {
+pub async fn settle(world: &World, posts: &[PostId]) {
     drain(world).await;
     let start = Instant::now();
     for reader in PEOPLE {
@@ -282,6 +282,42 @@ async fn the_url_chooses_node_or_cluster_user_and_password() {
         let stranger = fanfold_timeline::App::new(&world.sdk, &config).expect("an app");
         let page = stranger.feeds.page(cedar(&world), Span::ALL, 9, world.now()).await;
         assert_eq!(page.expect("a page").source, Source::Pull, "{scheme} with a wrong password");
+    }
+}
+
+/// Serverless caches need not tell everything. Then the generation is `-`, and all else as ever.
+#[tokio::test]
+async fn everything_works_where_the_role_is_not_told() {
+    let bus = free_port().to_string();
+    let cluster = ["--cluster-enabled", "yes", "--cluster-port", bus.as_str()];
+    for (scheme, options) in [("redis", &[][..]), ("redis-cluster", &cluster[..])] {
+        let node = Node::start(options);
+        if scheme == "redis-cluster" {
+            node.cli(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+            node.wait_for("cluster_state:ok", &["CLUSTER", "INFO"]);
+        }
+        node.cli(&["ACL", "SETUSER", "feeds", "on", ">pass", "~*", "&*", "+@all", "-info"]);
+        let url = format!("{scheme}://feeds:pass@127.0.0.1:{}", node.port);
+        let world = World::with(&[("REDIS_URL", &url)]).await;
+        let mut posts = people(&world).await;
+        settle(&world, &posts).await;
+        let denied = node.cli(&["ACL", "LOG"]);
+        assert!(denied.contains("info") && denied.contains("lua"), "{scheme}: {denied}");
+        let keys = world.timeline.feeds.valkey.keys();
+        let memory = node.cli(&["GET", &keys.memory(keys.bucket(world.id("cedar")))]);
+        assert!(memory.starts_with("-:"), "{scheme}: {memory}");
+        world.advance(1);
+        posts.insert(0, world.publish("ash", "pushed").await);
+        drain(&world).await;
+        assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Cache), "{scheme}");
+        world.unfollow("fir", "ash").await;
+        drain(&world).await;
+        assert!(read(&world, "fir").await.0.iter().all(|post| post.author() != world.id("ash")));
+        world.follow("fir", "ash").await;
+        settle(&world, &posts).await;
+        node.cli(&["FLUSHALL"]);
+        assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Rebuild), "{scheme}");
+        settle(&world, &posts).await;
     }
 }
 

@@ -9,6 +9,7 @@
 //! | [`histories`] | random histories against an oracle, on the local cloud |
 //! | [`simulation`] | thousands of histories in which every single call may be the next |
 //! | [`cluster`] | real Valkey servers and clusters that fail |
+//! | [`tls`] | Valkey over TLS, and with IAM in place of a password |
 //! | [`faults`] | the deployed stack under load, while its parts are disturbed |
 //! | [`api`] | the deployed stack over HTTP, each answer held against the specification |
 //! | [`serial`] | the deployed stack, where a test disturbs what others rely on |
@@ -36,4 +37,5 @@ mod rules;
 mod scripts;
 mod serial;
 mod simulation;
+mod tls;
 mod tools;

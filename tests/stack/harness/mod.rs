@@ -3,6 +3,7 @@
 pub mod client;
 pub mod dice;
 pub mod servers;
+pub mod tls;
 pub mod valkeys;
 pub mod world;
 

@@ -107,8 +107,13 @@ impl World {
 
     /// The world's settings but for one: something that is away.
     pub fn config_but(&self, name: &str, value: &str) -> Config {
+        self.config_with(&[(name, value)])
+    }
+
+    /// The world's settings, some of them changed.
+    pub fn config_with(&self, changes: &[(&str, &str)]) -> Config {
         let pairs = self.pairs.iter().map(|(k, v)| (k.as_str(), v.as_str()));
-        Config::from_pairs(pairs.chain([(name, value)]))
+        Config::from_pairs(pairs.chain(changes.iter().copied()))
     }
 
     pub fn now(&self) -> u64 {

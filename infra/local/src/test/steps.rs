@@ -127,12 +127,14 @@ pub fn system(report: &mut Report) -> Done<()> {
         "binaries::",
         "faults::",
         "cluster::",
+        "tls::",
         "simulation::every",
         "simulation::stampede",
     ];
     let apart: Vec<&str> = apart.iter().flat_map(|name| ["--skip", name]).collect();
     report.tests("the stack", deployed.test(&apart)?)?;
     report.tests("clusters", deployed.test(&["cluster::", "--test-threads=1"])?)?;
+    report.tests("TLS and IAM", deployed.test(&["tls::", "--test-threads=1"])?)?;
     report.tests("the stack, one by one", deployed.test(&["serial::", "--test-threads=1"])?)?;
     let binaries = ["binaries::", "--test-threads=1", "--show-output"];
     report.tests("binaries", deployed.test(&binaries)?)?;

@@ -70,7 +70,7 @@ fn bad(url: &str) -> ConfigError {
 }
 
 /// Of what was given no more than the scheme: any other part may be a password in the wrong place.
-pub fn refused(url: &str, takes: &str) -> ConfigError {
+pub(super) fn refused(url: &str, takes: &str) -> ConfigError {
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
     let known = scheme.chars().all(|char| char.is_ascii_alphabetic() || char == '-');
     let value = match known && !scheme.is_empty() {

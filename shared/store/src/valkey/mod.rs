@@ -17,7 +17,7 @@ use redis::RedisError;
 
 use crate::config::{ConfigError, FeedSettings};
 use crate::error::StoreError;
-pub use address::{Address, refused};
+pub use address::Address;
 use iam::Tokens;
 pub use keys::{Feed, FeedKind, Keys};
 pub use link::{Access, Answers, Link};

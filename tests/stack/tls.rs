@@ -1,0 +1,238 @@
+//! Valkey over TLS, and with IAM in place of a password, on real servers behind a private authority.
+//! A front ends TLS and takes tokens as ElastiCache does; the server behind it checks the password.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::config::Credentials;
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
+use fanfold_store::clock::now_ms;
+use fanfold_store::feeds::{Source, Span};
+use fanfold_store::log::Chain;
+use fanfold_store::valkey::Feed;
+use fanfold_store::valkey::iam::{self, token};
+
+use crate::cluster::{people, read, settle};
+use crate::harness::setting;
+use crate::harness::tls::{Authority, Front, Login};
+use crate::harness::valkeys::{Node, free_port};
+use crate::harness::world::World;
+
+const HOST: &str = "127.0.0.1";
+const SCHEMES: [&str; 2] = ["rediss", "rediss-cluster"];
+
+/// A single server, or a cluster of one.
+fn server(scheme: &str) -> Node {
+    if scheme == "rediss" {
+        return Node::start(&[]);
+    }
+    let bus = free_port().to_string();
+    let node = Node::start(&["--cluster-enabled", "yes", "--cluster-port", &bus]);
+    node.cli(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+    node.wait_for("cluster_state:ok", &["CLUSTER", "INFO"]);
+    node
+}
+
+/// A node of a cluster says where it is to be reached.
+fn announce(node: &Node, front: &Front) {
+    node.cli(&["CONFIG", "SET", "cluster-announce-ip", HOST]);
+    node.cli(&["CONFIG", "SET", "cluster-announce-port", &front.port.to_string()]);
+    if node.cli(&["CLUSTER", "INFO"]).contains("cluster_state") {
+        node.wait_for(&front.port.to_string(), &["CLUSTER", "SLOTS"]);
+    }
+}
+
+/// Where a page comes from under other settings, and what the server's side said.
+async fn elsewhere(world: &World, changes: &[(&str, &str)]) -> (Source, String) {
+    let config = world.config_with(changes);
+    let app = fanfold_timeline::App::new(&world.sdk, &config).expect("an app");
+    let feed = Feed::home(world.id("cedar"));
+    let page = app.feeds.page(feed, Span::ALL, 9, world.now()).await.expect("a page");
+    let said = app.feeds.valkey.due(0, 0).await.err();
+    (page.source, said.map(|error| Chain(&error).to_string()).unwrap_or_default())
+}
+
+#[tokio::test]
+async fn tls_wants_a_certificate_of_this_host_by_whom_we_trust() {
+    let (authority, another) = (Authority::new(), Authority::new());
+    for scheme in SCHEMES {
+        let node = server(scheme);
+        let front = Front::start(&authority, HOST, node.port, |_| false);
+        announce(&node, &front);
+        let url = |front: &Front| format!("{scheme}://{HOST}:{}", front.port);
+        let settings = [("REDIS_URL", &*url(&front)), ("REDIS_CA_FILE", authority.path())];
+        let world = World::with(&settings).await;
+        let posts = people(&world).await;
+        settle(&world, &posts).await;
+        assert!(front.connections() >= 4, "{scheme}: {} connections", front.connections());
+
+        let (seen, file) = (front.connections(), another.path());
+        for changes in [("REDIS_CA_FILE", ""), ("REDIS_CA_FILE", file)] {
+            let (source, said) = elsewhere(&world, &[changes]).await;
+            assert_eq!(source, Source::Pull, "{scheme} {changes:?}: {said}");
+            assert!(said.contains("UnknownIssuer") || said.contains("BadSignature"), "{said}");
+        }
+        assert_eq!(front.connections(), seen, "{scheme} gets no further than the certificate");
+        let stranger = Front::start(&authority, "cache.invalid", node.port, |_| false);
+        let (source, said) = elsewhere(&world, &[("REDIS_URL", &url(&stranger))]).await;
+        assert_eq!(source, Source::Pull, "{scheme} of another host: {said}");
+        assert!(said.contains("not valid for name"), "{said}");
+        assert_eq!(stranger.connections(), 0);
+    }
+}
+
+fn login(serverless: bool) -> iam::Login {
+    iam::Login { user: "fanfold".to_owned(), cache: "feeds-1".to_owned(), serverless }
+}
+
+/// When a token says that it was signed.
+fn signed_ms(token: &str) -> u64 {
+    let (_, at) = token.split_once("X-Amz-Date=").expect("a time");
+    let (day, time) = (&at[..8], &at[9..15]);
+    let text = format!(
+        "{}-{}-{}T{}:{}:{}Z",
+        &day[..4],
+        &day[4..6],
+        &day[6..],
+        &time[..2],
+        &time[2..4],
+        &time[4..]
+    );
+    let at = DateTime::from_str(&text, Format::DateTime).expect("a time");
+    at.to_millis().expect("a time").try_into().expect("a time")
+}
+
+/// What ElastiCache checks: whose signature it is, and how old.
+fn is_taken(shown: &Login, expected: &iam::Login) -> bool {
+    let (id, secret) = (setting("AWS_ACCESS_KEY_ID"), setting("AWS_SECRET_ACCESS_KEY"));
+    let credentials = Credentials::new(id, secret, None, None, "tests");
+    let at_ms = signed_ms(&shown.password);
+    let age_ms = shown.at_ms.saturating_sub(at_ms);
+    let ours = token(expected, &credentials, &setting("AWS_REGION"), at_ms).expect("a token");
+    shown.user == expected.user && shown.password == ours && age_ms < 900_000
+}
+
+#[tokio::test]
+async fn every_connection_shows_a_token_of_its_own() {
+    let authority = Authority::new();
+    for (scheme, serverless) in [(SCHEMES[0], false), (SCHEMES[1], true)] {
+        let node = server(scheme);
+        node.cli(&["ACL", "SETUSER", "fanfold", "on", "resetpass", "~*", "&*", "+@all"]);
+        node.cli(&["ACL", "SETUSER", "default", "resetkeys"]);
+        let refused = Arc::new(AtomicBool::new(false));
+        let (expected, refuses) = (login(serverless), refused.clone());
+        let front = Front::start(&authority, HOST, node.port, move |shown| {
+            !refuses.load(Ordering::SeqCst) && is_taken(shown, &expected)
+        });
+        announce(&node, &front);
+        let url = format!("{scheme}://fanfold@{HOST}:{}", front.port);
+        let world = World::with(&[
+            ("REDIS_URL", &*url),
+            ("REDIS_CA_FILE", authority.path()),
+            ("REDIS_IAM_CACHE", "feeds-1"),
+            ("REDIS_IAM_KIND", if serverless { "" } else { "replication-group" }),
+        ])
+        .await;
+        assert_eq!(front.connections(), 0, "nothing is connected to before the first command");
+        let mut posts = people(&world).await;
+        settle(&world, &posts).await;
+        let before = front.logins();
+        for connection in 0..front.connections() {
+            let own: Vec<_> =
+                before.iter().filter(|login| login.connection == connection).collect();
+            assert!((1..=2).contains(&own.len()), "{scheme}: {connection} of {before:?}");
+        }
+        assert!(before.iter().all(|login| login.user == "fanfold"));
+
+        // whose connection was cut comes in with a new token
+        tokio::time::sleep(Duration::from_millis(1_100)).await;
+        let cut_ms = now_ms() / 1_000 * 1_000; // tokens count in seconds
+        front.cut();
+        world.advance(1);
+        posts.insert(0, world.publish("ash", "after the cut").await);
+        settle(&world, &posts).await;
+        assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Cache), "{scheme}");
+        let after = front.logins().split_off(before.len());
+        assert!(!after.is_empty());
+        for login in &after {
+            assert!(signed_ms(&login.password) >= cut_ms, "{scheme}: {login:?}");
+            assert!(before.iter().all(|old| old.password != login.password));
+        }
+
+        // who is not let in pulls, and is let in again as soon as IAM allows it
+        tokio::time::sleep(Duration::from_millis(1_100)).await;
+        refused.store(true, Ordering::SeqCst);
+        front.cut();
+        for _ in 0..2 {
+            assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Pull), "{scheme}");
+        }
+        refused.store(false, Ordering::SeqCst);
+        settle(&world, &posts).await;
+
+        for change in [("REDIS_IAM_CACHE", "feeds-2"), ("REDIS_URL", &*url.replace("fan", "man"))] {
+            let (source, said) = elsewhere(&world, &[change]).await;
+            assert_eq!(source, Source::Pull, "{scheme} with {change:?}: {said}");
+            assert!(said.contains("WRONGPASS") || said.contains("uthentication"), "{said}");
+            let last = front.logins().pop().expect("a login").password;
+            assert!(!said.contains(&last[last.len() - 64..]), "{said}");
+        }
+    }
+}
+
+/// Two implementations of the signature agree, byte for byte but for the order of the parameters.
+#[test]
+fn a_token_is_what_botocore_makes() {
+    const MAKE: &str = "
+import datetime, sys, botocore.auth, botocore.session
+from botocore.credentials import Credentials
+from botocore.model import ServiceId
+from botocore.signers import RequestSigner
+at, user, cache, kind, session_token = sys.argv[1:]
+frozen = datetime.datetime.fromtimestamp(int(at), datetime.timezone.utc).replace(tzinfo=None)
+botocore.auth.get_current_datetime = lambda *_, **__: frozen
+credentials = Credentials('AKIDEXAMPLE', 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY', session_token or None)
+events = botocore.session.Session().get_component('event_emitter')
+signer = RequestSigner(
+    ServiceId('elasticache'), 'eu-west-1', 'elasticache', 'v4', credentials, events)
+url = f'https://{cache}/?Action=connect&User={user}' + kind
+request = {'method': 'GET', 'url': url, 'body': {}, 'headers': {}, 'context': {}}
+print(signer.generate_presigned_url(
+    request, operation_name='connect', expires_in=900, region_name='eu-west-1'))
+";
+    let parts = |token: &str| {
+        let (cache, query) = token.trim().split_once("/?").expect("a query");
+        let mut query: Vec<String> = query.split('&').map(str::to_owned).collect();
+        query.sort();
+        (cache.to_owned(), query)
+    };
+    let python = std::path::PathBuf::from(setting("FANFOLD_CLOUD_TOOLS")).join("python");
+    for (at_s, serverless, session_token) in [
+        (1_767_225_600, true, None),
+        (1_767_225_600, false, None),
+        (1_700_000_059, true, Some("IQoJb3JpZ2luX2VjEA//+a b==~%é")),
+        (1_700_000_059, false, Some("FwoGZXIvYXdzEBYaD/+=")),
+    ] {
+        let login = login(serverless);
+        let kind = if serverless { "&ResourceType=ServerlessCache" } else { "" };
+        let mut make = Command::new(&python);
+        make.args(["-c", MAKE, &format!("{at_s}"), &login.user, &login.cache, kind]);
+        let made = make.arg(session_token.unwrap_or_default()).output().expect("Python");
+        let error = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success(), "{error}");
+        let theirs = String::from_utf8(made.stdout).expect("a URL");
+        let theirs = theirs.strip_prefix("https://").expect("a URL");
+        let credentials = Credentials::new(
+            "AKIDEXAMPLE",
+            "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+            session_token.map(str::to_owned),
+            None,
+            "tests",
+        );
+        let ours = token(&login, &credentials, "eu-west-1", at_s * 1_000 + 999).expect("a token");
+        assert_eq!(parts(&ours), parts(theirs));
+        assert_eq!(ours.contains("X-Amz-Security-Token"), session_token.is_some());
+    }
+}
