@@ -61,7 +61,7 @@ pub async fn publish(
     }
     for _ in 0..TRIES_MAX {
         let id = PostId::new(now_ms, clock::random() as u16, author.user());
-        let post = Post { id, text: written.to_owned() };
+        let post = Post { id, text: written.clone().into_owned() };
         app.events.send(&PostPublished::new(id)).await?;
         let created = app.posts.create(app.users.table(), author, &post, key.as_ref(), now_ms);
         match created.await? {

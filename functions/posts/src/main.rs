@@ -1,6 +1,7 @@
 //! Wires the function `posts`.
 
 use fanfold_posts::{App, routes};
+use fanfold_store::http::event::run;
 use fanfold_store::http::router::serve;
 use fanfold_store::{Config, aws, log};
 
@@ -9,5 +10,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     log::init();
     let app = App::new(&aws::sdk_config().await, &Config::from_env())
         .inspect_err(|error| tracing::error!(%error, "the function cannot start"))?;
-    lambda_http::run(serve(routes(), app)).await
+    run(serve(routes(), app)).await
 }

@@ -176,5 +176,6 @@ async fn following(
     responses((status = 200, description = "OpenAPI 3.1.", content_type = "application/json")),
 )]
 async fn openapi() -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], OPENAPI_JSON)
+    let kept = (header::CACHE_CONTROL, "public, max-age=3600");
+    ([(header::CONTENT_TYPE, "application/json"), kept], OPENAPI_JSON)
 }

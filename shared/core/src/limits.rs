@@ -4,11 +4,16 @@
 pub const TEXT_GRAPHEMES_MAX: usize = 500;
 /// A grapheme cluster has no bound of its own, so the bytes have one.
 pub const TEXT_BYTES_MAX: usize = 4 * 1024;
+/// Code points of one grapheme cluster: emoji in use have up to 11, Sanskrit and Tibetan stacks up
+/// to 11. More is noise that is drawn over the lines around it.
+pub const GRAPHEME_CHARS_MAX: usize = 12;
 pub const HANDLE_CHARS_MAX: usize = 30;
 pub const NAME_GRAPHEMES_MAX: usize = 50;
 pub const NAME_BYTES_MAX: usize = 400;
 /// A request body: the longest text with every byte escaped, and the braces around it.
 pub const BODY_BYTES_MAX: usize = 32 * 1024;
+/// Path and query of a request; the gateway takes 10 KiB with all headers.
+pub const URI_BYTES_MAX: usize = 16 * 1024;
 pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
 pub const CURSOR_CHARS_MAX: usize = 200;
 

@@ -96,8 +96,9 @@ impl FeedQuery {
 
 fn limit(text: Option<&str>) -> Result<usize, Problem> {
     let Some(text) = text else { return Ok(PAGE_ITEMS_DEFAULT) };
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
-        Ok(limit) if (1..=PAGE_ITEMS_MAX).contains(&limit) => Ok(limit),
+        Ok(limit) if digits && (1..=PAGE_ITEMS_MAX).contains(&limit) => Ok(limit),
         _ => Err(Problem::new(
             Kind::InvalidParameter,
             format!("limit is a whole number from 1 to {PAGE_ITEMS_MAX}"),
@@ -185,7 +186,7 @@ mod tests {
     #[test]
     fn limits_are_whole_numbers_in_their_range() {
         assert_eq!((limit(None).unwrap(), limit(Some("100")).unwrap()), (20, 100));
-        for bad in ["0", "101", "-1", "ten", "", "1e1"] {
+        for bad in ["0", "101", "-1", "+5", "ten", "", "1e1", "٥"] {
             assert_eq!(limit(Some(bad)).unwrap_err().kind, Kind::InvalidParameter, "{bad}");
         }
     }

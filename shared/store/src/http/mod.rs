@@ -3,6 +3,7 @@
 pub mod caller;
 #[cfg(debug_assertions)]
 mod dev_caller;
+pub mod event;
 pub mod extract;
 pub mod fallback;
 pub mod problem;

@@ -1,6 +1,8 @@
 //! From the routes of a function to what `lambda_http` runs.
 
 use axum::Router;
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::middleware::map_response;
 use axum::response::Response;
 use utoipa::openapi::OpenApi;
@@ -17,7 +19,15 @@ pub fn serve<S: Clone + Send + Sync + 'static>(routes: OpenApiRouter<S>, state: 
     let (router, _) = routes.split_for_parts();
     measure::init();
     let router = router.fallback(fallback).method_not_allowed_fallback(fallback);
-    router.layer(map_response(measured)).with_state(state)
+    router.layer(map_response(kept_private)).layer(map_response(measured)).with_state(state)
+}
+
+/// Nobody on the way keeps an answer, unless its route says so, or takes it for something else.
+async fn kept_private(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }
 
 async fn measured(response: Response) -> Response {
