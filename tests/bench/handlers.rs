@@ -6,7 +6,7 @@ use fanfold_dispatch::handler::Dispatched;
 use fanfold_store::Config;
 use fanfold_store::aws::SdkConfig;
 use fanfold_store::clock::{Deadline, now_ms};
-use fanfold_store::sqs::{Letters, batch};
+use fanfold_store::sqs::{Incoming, Letters, batch};
 
 /// The deliver function in one environment.
 pub struct Deliver(fanfold_deliver::App);
@@ -18,7 +18,8 @@ impl Deliver {
 
     /// Takes a batch; everything in it must be acknowledged.
     pub async fn take(&self, event: SqsEvent) {
-        let all = async |chunks: Vec<DeliverChunk>| {
+        let all = async |chunks: Vec<Incoming<DeliverChunk>>| {
+            let chunks: Vec<_> = chunks.into_iter().map(|incoming| incoming.message).collect();
             fanfold_deliver::handler::deliver(&self.0, &chunks, now_ms()).await
         };
         let response = batch::run(event, &Letters::none(), all).await;

@@ -12,7 +12,7 @@ use fanfold_store::aws::SdkConfig;
 use fanfold_store::clock::{self, Deadline};
 use fanfold_store::feeds::{Feeds, Reading};
 use fanfold_store::valkey::{Feed, Held, Read};
-use fanfold_store::{Config, StoreError};
+use fanfold_store::{Config, StoreError, measure};
 use serde::Serialize;
 
 #[derive(Clone)]
@@ -70,6 +70,7 @@ pub async fn check(
 ) -> Result<(), StoreError> {
     let Some(right) = is_right(app, feed, now_ms).await? else { return Ok(()) };
     audited.checked += 1;
+    measure::audited(1, u64::from(!right), 0);
     if right {
         return Ok(());
     }
@@ -78,6 +79,7 @@ pub async fn check(
     app.feeds.rebuild(feed, None, &Reading::new(now_ms)).await?;
     if is_right(app, feed, now_ms).await? != Some(false) {
         audited.repaired += 1;
+        measure::audited(0, 0, 1);
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use fanfold_core::message::DeliverChunk;
 use fanfold_store::aws::SdkConfig;
 use fanfold_store::dynamo::{GraphStore, PulledStore, ReceiptStore};
 use fanfold_store::feeds::{Audience, Reached, push_to_followers};
+use fanfold_store::origin::Origin;
 use fanfold_store::valkey::Valkey;
 use fanfold_store::{Config, StoreError, measure};
 use futures::stream::{self, StreamExt as _};
@@ -37,6 +38,16 @@ pub async fn deliver(
     chunks: &[DeliverChunk],
     now_ms: u64,
 ) -> Vec<Result<(), StoreError>> {
+    deliver_from(app, chunks, &[], now_ms).await
+}
+
+/// The same for chunks of which it is known where they come from.
+pub async fn deliver_from(
+    app: &App,
+    chunks: &[DeliverChunk],
+    origins: &[Origin],
+    now_ms: u64,
+) -> Vec<Result<(), StoreError>> {
     let audiences: Vec<Audience> = chunks
         .iter()
         .map(|chunk| Audience {
@@ -47,10 +58,14 @@ pub async fn deliver(
         })
         .collect();
     let reached = push_to_followers(&app.valkey, &app.graph, &audiences, now_ms).await;
+    let origins = origins.iter().cloned().chain(std::iter::repeat_with(Origin::current));
     let noted: Vec<_> = chunks
         .iter()
         .zip(reached)
-        .map(|(chunk, reached)| async move { note(app, chunk, reached?, now_ms).await })
+        .zip(origins)
+        .map(|((chunk, reached), origin)| {
+            origin.scope(async move { note(app, chunk, reached?, now_ms).await })
+        })
         .collect();
     stream::iter(noted).buffered(CONCURRENCY).collect().await
 }
@@ -65,7 +80,7 @@ async fn note(
 ) -> Result<(), StoreError> {
     let post = chunk.post;
     let lag_ms = now_ms.saturating_sub(post.time_ms());
-    tracing::info!(%post, ?reached, lag_ms, "delivered");
+    reached.log(post, lag_ms);
     measure::deliveries(reached, lag_ms);
     let Some(share) = chunk.share else { return Ok(()) };
     let Some(plan) = app.receipts.done(post, share, reached, now_ms).await? else { return Ok(()) };

@@ -62,6 +62,21 @@ pub enum Dispatched {
     Continued { chunks: usize, rest: Vec<Part> },
 }
 
+impl Dispatched {
+    /// For the log: the way it went, and how many chunks and parts were sent.
+    fn told(&self) -> (&'static str, Option<usize>, Option<usize>) {
+        match self {
+            Self::NothingToDo => ("none", None, None),
+            Self::Again => ("again", None, None),
+            Self::Pulled => ("pulled", None, None),
+            Self::Pushed(_) => ("pushed", None, None),
+            Self::Divided { parts } => ("divided", None, Some(*parts)),
+            Self::Cut { chunks } => ("cut", Some(*chunks), None),
+            Self::Continued { chunks, rest } => ("continued", Some(*chunks), Some(rest.len())),
+        }
+    }
+}
+
 impl App {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let lane = |chunks, events| {
@@ -96,12 +111,14 @@ pub async fn dispatch(
     if !is_published(app, post, now_ms).await? {
         return Ok(Dispatched::NothingToDo);
     }
-    let dispatched = match event.part {
-        Some(part) => app.cut_part(event, part, now_ms, deadline).await?,
+    let (dispatched, followers) = match event.part {
+        Some(part) => (app.cut_part(event, part, now_ms, deadline).await?, None),
         None => whole(app, post, now_ms, deadline).await?,
     };
     let lag_ms = now_ms.saturating_sub(post.time_ms());
-    tracing::info!(%post, ?dispatched, lag_ms, "dispatched");
+    let (way, chunks, parts) = dispatched.told();
+    let is_part = event.part.is_some();
+    tracing::info!(%post, way, followers, chunks, parts, is_part, lag_ms, "dispatched");
     Ok(dispatched)
 }
 
@@ -119,24 +136,25 @@ async fn is_published(app: &App, post: PostId, now_ms: u64) -> Result<bool, Stor
     }
 }
 
+/// What became of all of it, and how many followers the author has.
 async fn whole(
     app: &App,
     post: PostId,
     now_ms: u64,
     deadline: Deadline,
-) -> Result<Dispatched, StoreError> {
+) -> Result<(Dispatched, Option<u64>), StoreError> {
     // Before anything of the followers is read: who follows after that, or rebuilds a feed, finds
     // the post in the author feed.
     app.valkey.push_own(post).await?;
     let Some(author) = app.users.profile(post.author()).await? else {
-        return Ok(Dispatched::NothingToDo);
+        return Ok((Dispatched::NothingToDo, None));
     };
     let way = way(app, post, &author).await?;
     let lag_ms = now_ms.saturating_sub(post.time_ms());
     let mark = match way {
         Way::Pull => {
             app.receipts.pulled(post, author.followers, now_ms).await?;
-            return Ok(Dispatched::Pulled);
+            return Ok((Dispatched::Pulled, Some(author.followers)));
         }
         Way::Push { mark } => mark,
     };
@@ -148,14 +166,16 @@ async fn whole(
         if app.receipts.done_at_once(post, author.followers, reached, now_ms).await? {
             measure::deliveries(reached, lag_ms);
             measure::complete(lag_ms);
-            return Ok(Dispatched::Pushed(reached));
+            reached.log(post, lag_ms);
+            return Ok((Dispatched::Pushed(reached), Some(author.followers)));
         }
     }
     let plan = Plan { shards: author.follower_shards, followers: author.followers, mark };
-    match app.receipts.plan(post, plan, now_ms).await? {
-        Some(plan) => app.cut_whole(post, plan, now_ms, deadline).await,
-        None => Ok(Dispatched::Again),
-    }
+    let dispatched = match app.receipts.plan(post, plan, now_ms).await? {
+        Some(plan) => app.cut_whole(post, plan, now_ms, deadline).await?,
+        None => Dispatched::Again,
+    };
+    Ok((dispatched, Some(author.followers)))
 }
 
 /// Whether a post is pushed, and with pointers that name their post.

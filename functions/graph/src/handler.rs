@@ -42,7 +42,8 @@ pub async fn bring_in_line(
             related = valkey.relate(follower, author, change, Some(backfill), &memory).await?;
         }
         if related != Related::Again {
-            tracing::info!(%follower, %author, ?change, ?related, "relation applied");
+            let relation = change.relation.name();
+            tracing::info!(%follower, %author, relation, outcome = ?related, "related");
             return Ok(related);
         }
     }

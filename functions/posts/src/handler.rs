@@ -66,6 +66,7 @@ pub async fn publish(
         let created = app.posts.create(app.users.table(), author, &post, key.as_ref(), now_ms);
         match created.await? {
             Created::Created => {
+                tracing::info!(post = %id, "published");
                 show_the_author(app, id).await;
                 return Ok((post, profile));
             }
@@ -94,6 +95,7 @@ async fn made_earlier(app: &App, key: &RequestKey, now_ms: u64) -> Result<Option
     match app.posts.state(earlier.post).await? {
         PostState::Published(post) => {
             app.events.send(&PostPublished::new(post.id)).await?;
+            tracing::info!(post = %post.id, again = true, "published");
             Ok(Some(post))
         }
         PostState::Deleted | PostState::Missing => {

@@ -1,5 +1,6 @@
 //! Wires the function `sweep`.
 
+use fanfold_store::origin::Origin;
 use fanfold_store::{Config, aws, clock, log};
 use fanfold_sweep::{App, handler};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
@@ -12,8 +13,9 @@ async fn main() -> Result<(), Error> {
         .inspect_err(|error| tracing::error!(%error, "the function cannot start"))?;
     let app = &app;
     // what the schedule sends does not matter
-    let handle = async |_: LambdaEvent<Value>| -> Result<_, Error> {
-        Ok(handler::sweep(app, clock::now_ms()).await?)
+    let handle = async |event: LambdaEvent<Value>| -> Result<_, Error> {
+        let sweep = handler::sweep(app, clock::now_ms());
+        Ok(Origin::of_invocation(&event.context).scope(sweep).await?)
     };
     lambda_runtime::run(service_fn(handle)).await
 }

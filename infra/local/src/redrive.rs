@@ -49,7 +49,12 @@ pub fn redrive(name: &str) -> Done<ExitCode> {
             let text = |pointer: &str| letter.pointer(pointer).and_then(Value::as_str);
             // first to the queue, then out of here: twice is harmless, lost is not
             let body = text("/Body").unwrap_or_default();
-            running.sqs("SendMessage", &json!({"QueueUrl": queue, "MessageBody": body}))?;
+            let mut message = json!({"QueueUrl": queue, "MessageBody": body});
+            // the HTTP request that it comes from stays with it
+            if let Some(request) = letter.pointer("/MessageAttributes/request") {
+                message["MessageAttributes"] = json!({"request": request});
+            }
+            running.sqs("SendMessage", &message)?;
             let receipt = text("/ReceiptHandle").unwrap_or_default();
             running.sqs("DeleteMessage", &json!({"QueueUrl": dead, "ReceiptHandle": receipt}))?;
             let reason = text("/MessageAttributes/reason/StringValue");

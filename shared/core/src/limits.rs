@@ -16,6 +16,9 @@ pub const BODY_BYTES_MAX: usize = 32 * 1024;
 pub const URI_BYTES_MAX: usize = 16 * 1024;
 pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
 pub const CURSOR_CHARS_MAX: usize = 200;
+/// An id that stands in logs and goes with messages: ten of them must fit beside the bodies in
+/// [`SEND_BATCH_BYTES_MAX`].
+pub const REQUEST_ID_CHARS_MAX: usize = 128;
 
 pub const PAGE_ITEMS_DEFAULT: usize = 20;
 pub const PAGE_ITEMS_MAX: usize = 100;

@@ -1,5 +1,12 @@
 //! The bodies on the queues. Each carries its version; a body of another version or kind is
 //! refused by name. Facts are in the past tense, orders imperative.
+//!
+//! **Any change of form is a new version**, an added field too: what a function does not know it cannot
+//! leave out (without `part`, say, a part of a fan-out would be all of it). So a body with an unknown
+//! field is poison, and one of a newer version waits in its queue until a newer function takes it:
+//! nothing is lost by a deployment that is under way, or taken back. For nothing to *wait*, a new
+//! version takes two releases: the first reads it and still writes the old one, the second writes it.
+//! Old versions are read for as long as messages live (14 days, and until dead letters are dealt with).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -15,7 +22,7 @@ use crate::{PostId, UserId};
 pub struct PostPublished {
     #[serde(rename = "type")]
     pub kind: PostPublishedKind,
-    pub v: Version<1>,
+    pub v: Version<{ PostPublishedKind::V }>,
     pub post: PostId,
     /// Part of a fan-out: to these followers. None: all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,7 +41,7 @@ pub struct PostPublished {
 pub struct DeliverChunk {
     #[serde(rename = "type")]
     pub kind: DeliverChunkKind,
-    pub v: Version<1>,
+    pub v: Version<{ DeliverChunkKind::V }>,
     pub post: PostId,
     /// When the followers were read: what changed since then is known to Valkey for a while.
     pub cut_at_ms: u64,
@@ -56,7 +63,7 @@ pub struct DeliverChunk {
 pub struct RelationChanged {
     #[serde(rename = "type")]
     pub kind: RelationChangedKind,
-    pub v: Version<1>,
+    pub v: Version<{ RelationChangedKind::V }>,
     pub follower: UserId,
     pub author: UserId,
     pub changed_at_ms: u64,
@@ -68,7 +75,7 @@ pub struct RelationChanged {
 pub struct RebuildFeed {
     #[serde(rename = "type")]
     pub kind: RebuildFeedKind,
-    pub v: Version<1>,
+    pub v: Version<{ RebuildFeedKind::V }>,
     pub user: UserId,
     /// The lease that the sender took and hands on.
     pub lease: String,
@@ -111,21 +118,30 @@ impl RebuildFeed {
     }
 }
 
-/// A text that must be the message's own name.
+/// A text that must be the message's own name, and the version that is written.
 macro_rules! kinds {
-    ($($kind:ident $name:ident),*) => {$(
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-        pub enum $kind {
-            $name,
-        }
-    )*};
+    ($($kind:ident $name:ident $v:literal),*) => {
+        $(
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+            pub enum $kind {
+                $name,
+            }
+
+            impl $kind {
+                pub const V: u32 = $v;
+            }
+        )*
+
+        /// Every kind of message, and the newest version of it that is known.
+        pub const KNOWN: &[(&str, u32)] = &[$((stringify!($name), $v)),*];
+    };
 }
 
 kinds!(
-    PostPublishedKind PostPublished,
-    DeliverChunkKind DeliverChunk,
-    RelationChangedKind RelationChanged,
-    RebuildFeedKind RebuildFeed
+    PostPublishedKind PostPublished 1,
+    DeliverChunkKind DeliverChunk 1,
+    RelationChangedKind RelationChanged 1,
+    RebuildFeedKind RebuildFeed 1
 );
 
 /// A number that must be `N`.

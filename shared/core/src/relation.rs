@@ -9,6 +9,16 @@ pub enum Relation {
     NotFollowing,
 }
 
+impl Relation {
+    /// As it is stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Following => "following",
+            Self::NotFollowing => "not_following",
+        }
+    }
+}
+
 /// The last change of one user's relation to one author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {

@@ -8,7 +8,8 @@
 //! | [`valkey`] | Valkey: the scripts of `valkey/lua`, one function each |
 //! | [`feeds`] | both: pages, rebuilds and pulls of feeds |
 //! | [`sqs`] | SQS: typed queues, and the runner of a batch |
-//! | [`measure`] | CloudWatch, by way of the log |
+//! | [`log`], [`measure`] | CloudWatch, by way of the log |
+//! | [`origin`] | nobody: which request and invocation work belongs to |
 //! | [`http`] | the HTTP API's side: problems, callers, bodies, views |
 
 pub mod aws;
@@ -20,6 +21,7 @@ pub mod feeds;
 pub mod http;
 pub mod log;
 pub mod measure;
+pub mod origin;
 pub mod sqs;
 pub mod valkey;
 

@@ -1,19 +1,73 @@
-//! Structured logs: one JSON object a line.
+//! Structured logs: one JSON object a line, with where the work came from ([`Origin`]) at its head.
+//!
+//! What others wrote (texts of posts, tokens, headers, paths) is not logged. What may hold a bit of it,
+//! such as a reason, is escaped.
 
 use std::error::Error;
 use std::fmt;
 
-use tracing_subscriber::EnvFilter;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::{Format, Json, JsonFields, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::origin::Origin;
 
 /// Starts logging. `LOG_LEVEL` chooses what is said (default `info`).
 pub fn init() {
-    let filter = EnvFilter::try_from_env("LOG_LEVEL").unwrap_or_else(|_| EnvFilter::new("info"));
-    let _already_started = tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_current_span(false)
-        .with_env_filter(filter)
-        .try_init();
+    let level = std::env::var("LOG_LEVEL").ok().and_then(|level| level.parse().ok());
+    let logs = to(std::io::stdout, level.unwrap_or(Level::INFO));
+    let _already_started = logs.try_init();
+}
+
+/// Other crates' lines below a warning are left out at every level: an HTTP client would tell the
+/// headers and bodies of what it sends.
+fn to<W>(writer: W, level: Level) -> impl Subscriber + Send + Sync
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    let others = LevelFilter::from_level(level).min(LevelFilter::WARN);
+    let said = Targets::new().with_target("fanfold", level).with_default(others);
+    let lines = tracing_subscriber::fmt::layer()
+        .event_format(Line(
+            Format::default()
+                .json()
+                .flatten_event(true)
+                .with_current_span(false)
+                .with_span_list(false),
+        ))
+        .fmt_fields(JsonFields::new())
+        .with_writer(writer);
+    tracing_subscriber::registry().with(lines).with(said)
+}
+
+/// A line as tracing-subscriber writes it, with the origin before the rest.
+struct Line(Format<Json>);
+
+impl<S, N> FormatEvent<S, N> for Line
+where
+    S: Subscriber + for<'l> LookupSpan<'l>,
+    N: for<'w> FormatFields<'w> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut line = String::new();
+        self.0.format_event(context, Writer::new(&mut line), event)?;
+        let Some(rest) = line.strip_prefix('{') else { return writer.write_str(&line) };
+        writer.write_char('{')?;
+        for (name, id) in Origin::current().fields() {
+            // an id has no characters that would have to be escaped
+            write!(writer, "\"{name}\":\"{id}\",")?;
+        }
+        writer.write_str(rest)
+    }
 }
 
 /// An error with all its causes, for a log line.
@@ -28,5 +82,81 @@ impl fmt::Display for Chain<'_> {
             cause = error.source();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::origin::ForeignId;
+
+    #[derive(Clone, Default)]
+    struct Said(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Said {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn said(level: Level, say: impl FnOnce()) -> Vec<String> {
+        let said = Said::default();
+        let writer = said.clone();
+        tracing::subscriber::with_default(to(move || writer.clone(), level), say);
+        let bytes = said.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap().split_terminator('\n').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn whatever_is_said_stays_one_line_of_json_without_control_characters() {
+        let ugly = "a\nb\r\u{1b}[31m\u{0}\"}{\\ \u{7f}\u{2028}é";
+        let lines = said(Level::INFO, || {
+            tracing::info!(shown = %ugly, debugged = ?ugly, plain = ugly, "said {ugly}");
+        });
+        let [line] = lines.as_slice() else { panic!("{lines:?}") };
+        assert!(!line.chars().any(|c| c < ' '), "{line:?}");
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!((&line["shown"], &line["plain"]), (&ugly.into(), &ugly.into()));
+        assert_eq!(line["message"], format!("said {ugly}"));
+        assert_eq!(line["debugged"], format!("{ugly:?}"));
+    }
+
+    #[tokio::test]
+    async fn every_line_names_its_origin() {
+        let id = |text| ForeignId::parse(text);
+        let origin = Origin { request: id("r="), invocation: id("i-1"), trace: None };
+        let lines = origin.scope(async { said(Level::INFO, || tracing::info!(post = 1, "x")) });
+        let line: Value = serde_json::from_str(&lines.await[0]).unwrap();
+        assert_eq!((&line["request_id"], &line["invocation"]), (&"r=".into(), &"i-1".into()));
+        assert_eq!((&line["message"], &line["post"]), (&"x".into(), &1.into()));
+        assert_eq!((&line["level"], line.get("trace")), (&"INFO".into(), None));
+        let lines = said(Level::INFO, || tracing::info!("of nowhere"));
+        let line: Value = serde_json::from_str(&lines[0]).unwrap();
+        assert_eq!(line.get("request_id"), None);
+    }
+
+    #[test]
+    fn others_are_not_heard_below_a_warning() {
+        let lines = said(Level::TRACE, || {
+            tracing::trace!("ours");
+            tracing::info!(target: "hyper::client", "Authorization: Bearer secret");
+            tracing::warn!(target: "hyper::client", "a warning");
+        });
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[0].contains("ours") && lines[1].contains("a warning"));
+        let lines = said(Level::ERROR, || {
+            tracing::warn!("ours");
+            tracing::warn!(target: "hyper::client", "a warning");
+        });
+        assert!(lines.is_empty(), "{lines:?}");
     }
 }

@@ -12,6 +12,16 @@
 //! | `FeedMisses` | | pages that were rebuilt or pulled |
 //! | `FloorCrossings` | | pages that went on below the floor of a live feed |
 //! | `Rebuilds` | | feeds that were rebuilt |
+//! | `Requests` | | HTTP requests that were answered |
+//! | `Unavailable` | | of those, with a status of 5xx |
+//! | `MessagesAnew` | | messages that started anew at the end of their queue |
+//! | `MessagesDead` | | messages that were given up |
+//! | `AuditChecked` | | live feeds that were compared |
+//! | `AuditDifferences` | | of those, that were not what a pull gives |
+//! | `AuditRepaired` | | of those, that are right by now |
+//!
+//! What an alarm looks at is told with each invocation, zeros too: a metric without data is a function
+//! that does not run.
 
 use std::sync::OnceLock;
 
@@ -22,15 +32,32 @@ use crate::feeds::{Reached, Source};
 
 static COLLECTOR: OnceLock<Option<&'static Collector>> = OnceLock::new();
 
-/// Starts measuring, if this is a Lambda function.
-pub fn init() {
+const REQUESTS: &str = "Requests";
+const UNAVAILABLE: &str = "Unavailable";
+const ANEW: &str = "MessagesAnew";
+const DEAD: &str = "MessagesDead";
+const CHECKED: &str = "AuditChecked";
+const DIFFERENCES: &str = "AuditDifferences";
+const REPAIRED: &str = "AuditRepaired";
+
+/// What functions of a kind tell of each invocation.
+pub const HTTP: &[&str] = &[REQUESTS, UNAVAILABLE];
+pub const QUEUES: &[&str] = &[ANEW, DEAD];
+pub const AUDIT: &[&str] = &[CHECKED, DIFFERENCES, REPAIRED];
+
+/// Starts measuring, if this is a Lambda function. Once counted, a metric is told with each invocation;
+/// `always` are from the first one on.
+pub fn init(always: &[&'static str]) {
     COLLECTOR.get_or_init(|| {
         let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").ok()?;
-        let builder = Builder::new().cloudwatch_namespace("Fanfold");
+        let builder = Builder::new().cloudwatch_namespace("Fanfold").emit_zeros(true);
         match builder.with_dimension("Function", function).init() {
             Ok(collector) => {
                 describe_histogram!("FanOutLag", Unit::Milliseconds, "");
                 describe_histogram!("FanOutCompleteLag", Unit::Milliseconds, "");
+                for name in always {
+                    counter!(*name).increment(0);
+                }
                 Some(collector)
             }
             Err(error) => {
@@ -52,14 +79,9 @@ pub fn flush() {
 
 pub fn deliveries(reached: Reached, lag_ms: u64) {
     histogram!("FanOutLag").record(lag_ms as f64);
-    let counts = [
-        ("Deliveries", reached.delivered),
-        ("NotLive", reached.not_live),
-        ("LateDeliveries", reached.late),
-    ];
-    for (name, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
-        counter!(name).increment(count);
-    }
+    counter!("Deliveries").increment(reached.delivered);
+    counter!("NotLive").increment(reached.not_live);
+    counter!("LateDeliveries").increment(reached.late);
 }
 
 pub fn complete(lag_ms: u64) {
@@ -67,10 +89,9 @@ pub fn complete(lag_ms: u64) {
 }
 
 pub fn page(source: Source) {
-    match source {
-        Source::Cache => counter!("FeedHits").increment(1),
-        Source::Rebuild | Source::Pull => counter!("FeedMisses").increment(1),
-    }
+    let hit = u64::from(source == Source::Cache);
+    counter!("FeedHits").increment(hit);
+    counter!("FeedMisses").increment(1 - hit);
 }
 
 pub fn floor_crossing() {
@@ -79,4 +100,24 @@ pub fn floor_crossing() {
 
 pub fn rebuild() {
     counter!("Rebuilds").increment(1);
+}
+
+pub fn answered(status: u16) {
+    counter!(REQUESTS).increment(1);
+    counter!(UNAVAILABLE).increment(u64::from(status >= 500));
+}
+
+pub(crate) fn anew() {
+    counter!(ANEW).increment(1);
+}
+
+pub(crate) fn dead() {
+    counter!(DEAD).increment(1);
+}
+
+/// What the audit found, feed by feed: a run may end early.
+pub fn audited(checked: u64, differences: u64, repaired: u64) {
+    counter!(CHECKED).increment(checked);
+    counter!(DIFFERENCES).increment(differences);
+    counter!(REPAIRED).increment(repaired);
 }

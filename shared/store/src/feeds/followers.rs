@@ -38,6 +38,12 @@ impl Reached {
             late: self.late + other.late,
         }
     }
+
+    /// Says in the log that followers have a post.
+    pub fn log(self, post: PostId, lag_ms: u64) {
+        let Self { delivered, not_live, unfollowed, late } = self;
+        tracing::info!(%post, delivered, not_live, unfollowed, late, lag_ms, "delivered");
+    }
 }
 
 /// Pushes posts to the home feeds of followers. What comes of each is said in their order.

@@ -80,7 +80,7 @@ impl Feeds {
             posts = slice.posts.len(),
             floor_ms = slice.floor_ms(),
             committed,
-            "rebuilt a feed"
+            "rebuilt"
         );
         Ok(match committed {
             true => Rebuilt::Done(Some(Held { slice, pulled })),

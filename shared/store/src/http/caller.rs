@@ -17,21 +17,23 @@ impl Caller {
     pub fn user(&self) -> UserId {
         self.identity.user()
     }
+
+    pub(super) fn named(parts: &Parts) -> Option<Self> {
+        let named = token_claims(parts);
+        // compiled into debug builds alone: `cargo lambda watch` has no authorizer
+        #[cfg(debug_assertions)]
+        let named = named.or_else(|| super::dev_caller::named(parts));
+        named.map(|identity| Self { identity })
+    }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        if let Some(identity) = token_claims(parts) {
-            return Ok(Self { identity });
-        }
-        // compiled into debug builds alone: `cargo lambda watch` has no authorizer
-        #[cfg(debug_assertions)]
-        if let Some(identity) = super::dev_caller::named(parts) {
-            return Ok(Self { identity });
-        }
-        Err(Problem::new(Kind::Unauthenticated, "send a token: Authorization: Bearer …"))
+        Self::named(parts).ok_or_else(|| {
+            Problem::new(Kind::Unauthenticated, "send a token: Authorization: Bearer …")
+        })
     }
 }
 

@@ -8,6 +8,7 @@ pub mod extract;
 pub mod fallback;
 pub mod problem;
 pub mod router;
+mod served;
 pub mod view;
 
 pub use caller::Caller;

@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
-use axum::middleware::map_response;
+use axum::middleware::{from_fn, map_response};
 use axum::response::Response;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -12,14 +12,18 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::fallback::fallback;
 use super::problem::GatewayMessage;
+use super::served::served;
 use crate::measure;
+
+const DESCRIPTION: &str = "Home timelines: what the people you follow post, newest first. Every answer \
+    of a route names its request in the header `x-request-id`: tell it when you report a problem.";
 
 /// The routes with their state, and an answer for everything else.
 pub fn serve<S: Clone + Send + Sync + 'static>(routes: OpenApiRouter<S>, state: S) -> Router {
     let (router, _) = routes.split_for_parts();
-    measure::init();
+    measure::init(measure::HTTP);
     let router = router.fallback(fallback).method_not_allowed_fallback(fallback);
-    router.layer(map_response(kept_private)).layer(map_response(measured)).with_state(state)
+    router.layer(map_response(kept_private)).layer(from_fn(served)).with_state(state)
 }
 
 /// Nobody on the way keeps an answer, unless its route says so, or takes it for something else.
@@ -27,11 +31,6 @@ async fn kept_private(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
-}
-
-async fn measured(response: Response) -> Response {
-    measure::flush();
     response
 }
 
@@ -43,8 +42,7 @@ pub fn specification(parts: impl IntoIterator<Item = OpenApi>) -> OpenApi {
     }
     api.info.title = "Fanfold".to_owned();
     api.info.version = env!("CARGO_PKG_VERSION").to_owned();
-    api.info.description =
-        Some("Home timelines: what the people you follow post, newest first.".into());
+    api.info.description = Some(DESCRIPTION.into());
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
     let components = api.components.get_or_insert_default();
     // the derive of `Common` refers to it, but leaves it to others to list it

@@ -4,54 +4,70 @@
 //! SQS counts how often a message came. Well before it would give a message up, after half of its
 //! tries, the runner does what SQS cannot: a body that cannot be read goes to the dead-letter queue
 //! with its reason, and a message that failed because a store was away starts anew at the end of its queue. So an outage
-//! of hours leaves no dead letters, and heals by itself.
+//! of hours leaves no dead letters, and heals by itself. A body of a newer version starts anew, too, until
+//! a newer function takes it.
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::stream::{self, StreamExt as _};
 use serde::de::DeserializeOwned;
 
-use super::letters::{Fate, Letters};
+use super::head::Head;
+use super::letters::{Fate, Letters, reason_of, request_of};
 use crate::error::StoreError;
 use crate::log::Chain;
+use crate::origin::Origin;
 
 const RECORDS_AT_ONCE: usize = 10;
 
+/// A message, and where it comes from.
+#[derive(Debug)]
+pub struct Incoming<M> {
+    pub message: M,
+    pub origin: Origin,
+}
+
 /// For a handler that takes messages one by one: several at once.
-pub async fn each<M, H>(messages: Vec<M>, handle: &H) -> Vec<Result<(), StoreError>>
+pub async fn each<M, H>(messages: Vec<Incoming<M>>, handle: &H) -> Vec<Result<(), StoreError>>
 where
     H: AsyncFn(M) -> Result<(), StoreError>,
 {
-    stream::iter(messages).map(|message| handle(message)).buffered(RECORDS_AT_ONCE).collect().await
+    stream::iter(messages)
+        .map(|Incoming { message, origin }| origin.scope(handle(message)))
+        .buffered(RECORDS_AT_ONCE)
+        .collect()
+        .await
 }
 
 /// Hands all messages that can be read to the handler, which says of each what came of it.
 pub async fn run<M, H>(event: SqsEvent, letters: &Letters, handle: H) -> SqsBatchResponse
 where
     M: DeserializeOwned,
-    H: AsyncFn(Vec<M>) -> Vec<Result<(), StoreError>>,
+    H: AsyncFn(Vec<Incoming<M>>) -> Vec<Result<(), StoreError>>,
 {
     let (mut messages, mut records, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    let invocation = Origin::current();
     for record in event.records {
-        match serde_json::from_str::<M>(record.body.as_deref().unwrap_or_default()) {
+        let origin = invocation.clone().with_request(request_of(&record));
+        match serde_json::from_str::<M>(body(&record)) {
             Ok(message) => {
-                messages.push(message);
-                records.push(record);
+                messages.push(Incoming { message, origin: origin.clone() });
+                records.push((record, origin));
             }
             Err(error) => {
-                tracing::error!(message_id = id(&record), reason = %error, "poison: the body cannot be read");
-                failed.push((record, Fate::Dead, error.to_string()));
+                let (fate, reason) = origin.clone().scope(unread(&record, &error)).await;
+                failed.push((record, origin, fate, reason));
             }
         }
     }
     if !messages.is_empty() {
-        for (record, result) in records.into_iter().zip(handle(messages).await) {
+        for ((record, origin), result) in records.into_iter().zip(handle(messages).await) {
             let Err(error) = result else { continue };
-            let (fate, reason) = fate_of(&error, &record);
-            failed.push((record, fate, reason));
+            let (fate, reason) = origin.clone().scope(fate_of(&error, &record)).await;
+            failed.push((record, origin, fate, reason));
         }
     }
     let returned: Vec<Option<String>> = stream::iter(failed)
-        .map(|(record, fate, reason)| settle(record, fate, reason, letters))
+        .map(|(record, origin, fate, reason)| origin.scope(settle(record, fate, reason, letters)))
         .buffer_unordered(RECORDS_AT_ONCE)
         .collect()
         .await;
@@ -72,13 +88,35 @@ fn id(record: &SqsMessage) -> &str {
     record.message_id.as_deref().unwrap_or_default()
 }
 
-fn fate_of(error: &StoreError, record: &SqsMessage) -> (Fate, String) {
-    if let StoreError::NotCommittedYet { .. } = error {
-        tracing::info!(message_id = id(record), reason = %error, "returned to the queue");
-        return (Fate::Anew, error.to_string());
+fn body(record: &SqsMessage) -> &str {
+    record.body.as_deref().unwrap_or_default()
+}
+
+/// What becomes of a body that cannot be read. (Async for the origin's sake, as the next one is: a line
+/// of the log names the origin in whose scope it is written.)
+async fn unread(record: &SqsMessage, error: &serde_json::Error) -> (Fate, String) {
+    let (head, reason) = (Head::of(body(record)), reason_of(error));
+    let (message_id, post) = (id(record), head.post().map(tracing::field::display));
+    match head.newer() {
+        Some(v) => {
+            tracing::warn!(message_id, post, v, reason, "a newer version: left to newer functions");
+            (Fate::Anew, reason)
+        }
+        None => {
+            tracing::error!(message_id, post, reason, "poison: the body cannot be read");
+            (Fate::Dead, reason)
+        }
     }
-    let reason = Chain(error).to_string();
-    tracing::warn!(message_id = id(record), error = reason, "returned to the queue");
+}
+
+async fn fate_of(error: &StoreError, record: &SqsMessage) -> (Fate, String) {
+    let post = Head::of(body(record)).post().map(tracing::field::display);
+    let (message_id, reason) = (id(record), reason_of(Chain(error)));
+    if let StoreError::NotCommittedYet { .. } = error {
+        tracing::info!(message_id, post, reason, "returned to the queue");
+        return (Fate::Anew, reason);
+    }
+    tracing::warn!(message_id, post, error = reason, "returned to the queue");
     (if error.is_lasting() { Fate::Dead } else { Fate::Anew }, reason)
 }
 
@@ -133,7 +171,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_empty_batch_is_done() {
-        let response = run(event(&[]), &Letters::none(), async |_: Vec<u32>| Vec::new()).await;
+        let response =
+            run(event(&[]), &Letters::none(), async |_: Vec<Incoming<u32>>| Vec::new()).await;
         assert!(response.batch_item_failures.is_empty());
     }
 }

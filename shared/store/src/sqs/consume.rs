@@ -5,10 +5,11 @@ use aws_lambda_events::sqs::SqsEvent;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde::de::DeserializeOwned;
 
-use super::{Letters, Source, batch};
+use super::{Incoming, Letters, Source, batch};
 use crate::clock::{self, Deadline};
 use crate::config::Config;
 use crate::error::StoreError;
+use crate::origin::Origin;
 use crate::{aws, log, measure};
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -30,7 +31,7 @@ where
     M: DeserializeOwned,
     H: AsyncFn(&A, M, Moment) -> Result<(), StoreError>,
 {
-    consume_batches(sources, make, async |app: &A, messages: Vec<M>, deadline| {
+    consume_batches(sources, make, async |app: &A, messages: Vec<Incoming<M>>, deadline| {
         let one = async |message| {
             handle(app, message, Moment { now_ms: clock::now_ms(), deadline }).await
         };
@@ -47,10 +48,10 @@ pub async fn consume_batches<A, M, H>(
 ) -> Result<(), Failure>
 where
     M: DeserializeOwned,
-    H: AsyncFn(&A, Vec<M>, Deadline) -> Vec<Result<(), StoreError>>,
+    H: AsyncFn(&A, Vec<Incoming<M>>, Deadline) -> Vec<Result<(), StoreError>>,
 {
     log::init();
-    measure::init();
+    measure::init(measure::QUEUES);
     let (sdk, config) = (aws::sdk_config().await, Config::from_env());
     let made = make(&sdk, &config)
         .and_then(|app| Ok((app, Letters::new(&sdk, &config, sources)?)))
@@ -59,7 +60,8 @@ where
     let take = async |event: LambdaEvent<SqsEvent>| {
         let deadline = Deadline::at_ms(event.context.deadline);
         let all = async |messages| handle(app, messages, deadline).await;
-        let response = batch::run(event.payload, letters, all).await;
+        let run = batch::run(event.payload, letters, all);
+        let response = Origin::of_invocation(&event.context).scope(run).await;
         measure::flush();
         Ok::<_, Failure>(response)
     };

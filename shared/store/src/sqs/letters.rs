@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use aws_config::SdkConfig;
 use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_sqs::Client;
@@ -9,11 +11,15 @@ use fanfold_core::limits::{
 use crate::clock;
 use crate::config::{Config, ConfigError};
 use crate::error::StoreError;
+use crate::measure;
+use crate::origin::ForeignId;
 
 /// How often a message has started anew.
 const ANEW: &str = "anew";
 /// Why a message is in the dead-letter queue.
 const REASON: &str = "reason";
+/// The HTTP request that set the work off.
+pub(super) const REQUEST: &str = "request";
 
 /// What becomes of a message that failed too often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,28 +92,59 @@ impl Letters {
         if came * 2 <= known.tries || body.is_empty() {
             return Ok(false);
         }
-        let anew = record.message_attributes.get(ANEW);
-        let anew: u64 = anew
-            .and_then(|attribute| attribute.string_value.as_deref()?.parse().ok())
-            .unwrap_or_default();
+        let anew: u64 = told(record, ANEW).and_then(|anew| anew.parse().ok()).unwrap_or_default();
+        let is_anew = fate == Fate::Anew && anew < ANEW_MAX;
         let message = known.client.send_message().message_body(body);
-        let message = if fate == Fate::Anew && anew < ANEW_MAX {
+        let message = message.set_message_attributes(attributes(request_of(record).as_ref())?);
+        let message = if is_anew {
             let delay_s = (clock::random() % (ANEW_DELAY_S_MAX + 1)) as i32;
             let message = message.queue_url(queue).delay_seconds(delay_s);
             message.message_attributes(ANEW, attribute("Number", (anew + 1).to_string())?)
         } else {
-            let reason = reason.chars().filter(|c| !c.is_control()).take(REASON_CHARS_MAX);
             let message = message.queue_url(dead);
-            message.message_attributes(REASON, attribute("String", reason.collect())?)
+            message.message_attributes(REASON, attribute("String", reason_of(reason))?)
         };
         let doing = "passing on a message that failed";
         message.send().await.map_err(|error| StoreError::Sqs { doing, source: error.into() })?;
+        let message_id = record.message_id.as_deref();
+        if is_anew {
+            tracing::info!(message_id, anew, "starts anew");
+            measure::anew();
+        } else {
+            tracing::error!(message_id, "a dead letter");
+            measure::dead();
+        }
         Ok(true)
     }
 }
 
+/// What an attribute of a message says.
+fn told<'a>(record: &'a SqsMessage, name: &str) -> Option<&'a str> {
+    record.message_attributes.get(name)?.string_value.as_deref()
+}
+
+/// The HTTP request that a message comes from.
+pub(super) fn request_of(record: &SqsMessage) -> Option<ForeignId> {
+    ForeignId::parse(told(record, REQUEST)?)
+}
+
+/// Says of a message that is sent which HTTP request it comes from.
+pub(super) fn attributes(
+    request: Option<&ForeignId>,
+) -> Result<Option<HashMap<String, MessageAttributeValue>>, StoreError> {
+    let Some(request) = request else { return Ok(None) };
+    let value = attribute("String", request.to_string())?;
+    Ok(Some(HashMap::from([(REQUEST.to_owned(), value)])))
+}
+
+/// A reason as it goes with a dead letter, and into the log: it may hold a bit of what cannot be read.
+pub(super) fn reason_of(reason: impl ToString) -> String {
+    let reason = reason.to_string();
+    reason.chars().filter(|c| !c.is_control()).take(REASON_CHARS_MAX).collect()
+}
+
 fn attribute(kind: &str, value: String) -> Result<MessageAttributeValue, StoreError> {
-    let doing = "describing a message that failed";
+    let doing = "describing a message";
     let attribute = MessageAttributeValue::builder().data_type(kind).string_value(value).build();
     attribute.map_err(|error| StoreError::Sqs { doing, source: error.into() })
 }

@@ -2,9 +2,11 @@
 
 pub mod batch;
 mod consume;
+mod head;
 mod letters;
 mod queue;
 
+pub use batch::Incoming;
 pub use consume::{Moment, consume, consume_batches};
 pub use letters::{Letters, Source};
 pub use queue::Queue;

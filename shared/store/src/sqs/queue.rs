@@ -6,11 +6,13 @@ use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use fanfold_core::limits::{SEND_BATCH_BYTES_MAX, SEND_BATCH_MAX, TRIES_MAX};
 use serde::Serialize;
 
+use super::letters::attributes;
 use crate::config::{Config, ConfigError};
 use crate::dynamo::pause;
 use crate::error::StoreError;
+use crate::origin::Origin;
 
-/// A queue whose messages are `M`s.
+/// A queue whose messages are `M`s. With each goes, beside its body, the HTTP request that it comes from.
 pub struct Queue<M> {
     client: Client,
     url: String,
@@ -37,7 +39,9 @@ impl<M: Serialize> Queue<M> {
     pub async fn send(&self, message: &M) -> Result<(), StoreError> {
         let doing = "sending a message";
         let body = body(doing, message)?;
-        let sent = self.client.send_message().queue_url(&self.url).message_body(body).send().await;
+        let call = self.client.send_message().queue_url(&self.url).message_body(body);
+        let request = attributes(Origin::current().request.as_ref())?;
+        let sent = call.set_message_attributes(request).send().await;
         sent.map_err(|error| StoreError::Sqs { doing, source: error.into() })?;
         Ok(())
     }
@@ -60,7 +64,7 @@ impl<M: Serialize> Queue<M> {
     }
 
     async fn send_batch(&self, doing: &'static str, bodies: Vec<String>) -> Result<(), StoreError> {
-        let all = bodies.len();
+        let (all, request) = (bodies.len(), attributes(Origin::current().request.as_ref())?);
         let mut left: Vec<(String, String)> =
             bodies.into_iter().enumerate().map(|(i, body)| (i.to_string(), body)).collect();
         let mut reason = String::new();
@@ -75,7 +79,8 @@ impl<M: Serialize> Queue<M> {
             let entries: Result<Vec<_>, _> = left
                 .iter()
                 .map(|(id, body)| {
-                    SendMessageBatchRequestEntry::builder().id(id).message_body(body).build()
+                    let entry = SendMessageBatchRequestEntry::builder().id(id).message_body(body);
+                    entry.set_message_attributes(request.clone()).build()
                 })
                 .collect();
             let call = self.client.send_message_batch().queue_url(&self.url);
