@@ -143,6 +143,8 @@ pub async fn delete(app: &App, caller: &Identity, id: PostId, now_ms: u64) -> Re
     if id.author() != caller.user() {
         return Err(Problem::new(Kind::NotYours, "only its author deletes a post"));
     }
+    // whether it can be counted at all: a newer function may have written the profile
+    app.users.profile(caller.user()).await?;
     match app.posts.delete(app.users.table(), caller, id, now_ms).await? {
         Deleted::Missing => return Err(Problem::no_such_post(id)),
         Deleted::Deleted | Deleted::Already => {}

@@ -13,6 +13,8 @@ pub enum StoreError {
     GaveUp { doing: &'static str, tries: u32 },
     #[error("{doing}: the item has another form")]
     Item { doing: &'static str, source: Cause },
+    #[error("{doing}: the item has version {v}, and {known} is known here")]
+    Newer { doing: &'static str, v: u64, known: u32 },
     #[error("{doing} in Valkey")]
     Valkey { doing: &'static str, source: redis::RedisError },
     #[error("{doing} on SQS")]

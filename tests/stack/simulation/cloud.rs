@@ -248,7 +248,14 @@ impl Cloud {
         let condition = request["ConditionExpression"].as_str();
         let none = Item::new();
         if !condition.is_none_or(|c| holds(c, old.as_ref().unwrap_or(&none), &Given::of(request))) {
-            return refused("ConditionalCheckFailedException", "The conditional request failed");
+            let (status, mut body) =
+                refused("ConditionalCheckFailedException", "The conditional request failed");
+            if let (Some(old), "ALL_OLD") =
+                (old, request["ReturnValuesOnConditionCheckFailure"].as_str().unwrap_or_default())
+            {
+                body["Item"] = Value::Object(old);
+            }
+            return (status, body);
         }
         self.write("Update", request, 1.0);
         match request["ReturnValues"].as_str() {

@@ -14,6 +14,7 @@
 //! | graph | `followers#<author>#<shard>` | `<bucket><user>` | the other direction |
 
 mod batch;
+mod form;
 pub mod graph;
 pub mod posts;
 pub mod pulled;
@@ -24,19 +25,15 @@ pub mod users;
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
-use serde::{Serialize, de::DeserializeOwned};
 
+use form::{Stored, changed, check, read, read_key, write};
 pub use graph::GraphStore;
 pub use posts::PostStore;
 pub use pulled::PulledStore;
 pub use receipts::ReceiptStore;
 pub use retry::{look_again, pause};
 pub use users::UserStore;
-
-use crate::error::StoreError;
 
 type Item = HashMap<String, AttributeValue>;
 
@@ -50,28 +47,4 @@ fn number(value: impl ToString) -> AttributeValue {
 
 fn key(pk: impl ToString, sk: impl ToString) -> Item {
     HashMap::from([("pk".to_owned(), text(pk)), ("sk".to_owned(), text(sk))])
-}
-
-fn write<T: Serialize>(doing: &'static str, item: &T) -> Result<Item, StoreError> {
-    serde_dynamo::to_item(item).map_err(|error| StoreError::Item { doing, source: error.into() })
-}
-
-fn read<T: DeserializeOwned>(doing: &'static str, item: Item) -> Result<T, StoreError> {
-    serde_dynamo::from_item(item).map_err(|error| StoreError::Item { doing, source: error.into() })
-}
-
-/// The item as it is now; None, if the condition did not hold.
-async fn changed(
-    doing: &'static str,
-    update: UpdateItemFluentBuilder,
-) -> Result<Option<Item>, StoreError> {
-    match update.send().await {
-        Ok(answer) => Ok(Some(answer.attributes.unwrap_or_default())),
-        Err(SdkError::ServiceError(error))
-            if error.err().is_conditional_check_failed_exception() =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(StoreError::dynamo(doing)(error)),
-    }
 }

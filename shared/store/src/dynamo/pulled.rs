@@ -12,12 +12,13 @@ use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use fanfold_core::limits::PULLED_AUTHORS_MAX;
 use fanfold_core::{PostId, UserId};
 
-use super::{Item, batch, changed, text};
+use super::{Item, batch, changed, check, text};
 use crate::config::{Config, ConfigError};
 use crate::error::StoreError;
 
 const PK: &str = "pulled-authors";
 const PULLED: &str = "pulled";
+const V: u32 = 1;
 
 /// How an author stands who is, or soon will be, pulled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,8 @@ impl PulledStore {
     pub async fn all(&self) -> Result<HashMap<UserId, Standing>, StoreError> {
         let doing = "reading which authors are pulled";
         let item = batch::get_one(&self.client, &self.table, doing, item_key()).await?;
+        let item = item.unwrap_or_default();
+        check(doing, &item, V)?;
         let of = |(name, value): (String, aws_sdk_dynamodb::types::AttributeValue)| {
             let (author, standing) = (name.parse().ok()?, value.as_s().ok()?);
             let standing = match standing.parse() {
@@ -50,7 +53,7 @@ impl PulledStore {
             };
             Some((author, standing))
         };
-        Ok(item.unwrap_or_default().into_iter().filter_map(of).collect())
+        Ok(item.into_iter().filter_map(of).collect())
     }
 
     /// From this post on pointers go out, unless as many authors are pulled as may be. `all` is what
@@ -66,10 +69,10 @@ impl PulledStore {
         }
         let update = self
             .update(author)
-            .update_expression("SET #author = :post")
+            .update_expression("SET #author = :post, v = :v")
             .condition_expression("attribute_not_exists(#author)")
             .expression_attribute_values(":post", text(post));
-        let marked = changed("marking an author as pulled", update).await?;
+        let marked = changed("marking an author as pulled", V, update).await?;
         Ok(marked.map(|_| post))
     }
 
@@ -81,13 +84,13 @@ impl PulledStore {
             .condition_expression("#author = :since")
             .expression_attribute_values(":pulled", text(PULLED))
             .expression_attribute_values(":since", text(since));
-        changed("leaving an author out of fan-out", update).await.map(drop)
+        changed("leaving an author out of fan-out", V, update).await.map(drop)
     }
 
     /// The author's posts are pushed again. Pointers that are left do no harm.
     pub async fn release(&self, author: UserId) -> Result<(), StoreError> {
         let update = self.update(author).update_expression("REMOVE #author");
-        changed("taking an author back into fan-out", update).await.map(drop)
+        changed("taking an author back into fan-out", V, update).await.map(drop)
     }
 
     fn update(&self, author: UserId) -> UpdateItemFluentBuilder {

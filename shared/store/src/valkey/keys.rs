@@ -1,5 +1,10 @@
 //! The names of all keys. A user's keys carry the user's bucket as their hash tag, so one script
 //! call may touch all users of a bucket, on one node or on a cluster.
+//!
+//! A name stands for one form of what lies under it; members carry no version. Another form gets other
+//! names (`home2:{b}:…`), and two releases: the first writes to both and reads the old one, so that a
+//! function that is still older finds all it knows; the second writes and reads the new one alone. New
+//! feeds begin empty and are rebuilt, and what is left under old names is dropped once.
 
 use std::fmt;
 

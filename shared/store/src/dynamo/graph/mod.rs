@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::Client;
 use fanfold_core::{Change, Relation, UserId};
 use serde::{Deserialize, Serialize};
 
-use super::{batch, key, read};
+use super::{Stored, batch, key, read};
 use crate::config::{Config, ConfigError};
 use crate::error::StoreError;
 pub use pages::FollowerPage;
@@ -26,6 +26,10 @@ struct FollowingItem {
     shard: u16,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires_at: Option<u64>,
+}
+
+impl Stored for FollowingItem {
+    const V: u32 = 1;
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use fanfold_core::fanout::Place;
 use fanfold_core::limits::FOLLOWERS_PER_QUERY;
 use serde::Deserialize;
 
-use super::super::{key, read, text};
+use super::super::{key, read_key, text};
 use super::{GraphStore, follower_sk, followers_pk, following_pk};
 use crate::error::StoreError;
 
@@ -67,9 +67,9 @@ impl GraphStore {
             .items
             .unwrap_or_default()
             .into_iter()
-            .map(|item| Ok(read::<FollowingKey>(doing, item)?.sk))
+            .map(|item| Ok(read_key::<FollowingKey>(doing, item)?.sk))
             .collect();
-        let next = page.last_evaluated_key.map(|last| read::<FollowingKey>(doing, last));
+        let next = page.last_evaluated_key.map(|last| read_key::<FollowingKey>(doing, last));
         Ok((users?, next.transpose()?.map(|key| key.sk)))
     }
 
@@ -109,7 +109,7 @@ impl GraphStore {
             .send()
             .await
             .map_err(StoreError::dynamo(doing))?;
-        let user = |item| follower_of(doing, &read::<FollowerKey>(doing, item)?.sk);
+        let user = |item| follower_of(doing, &read_key::<FollowerKey>(doing, item)?.sk);
         let followers: Result<_, _> =
             page.items.unwrap_or_default().into_iter().map(user).collect();
         let next = page.last_evaluated_key.map(user).transpose()?;

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::super::retry::pause;
 use super::super::transact::{Outcome, delete_item, put_item, transact, update_item};
 use super::super::users::{Profile, UserStore, counter};
-use super::super::{key, number, write};
+use super::super::{Stored, key, number, write};
 use super::{FollowingItem, GraphStore, Related, follower_sk, followers_pk, following_pk};
 use crate::error::StoreError;
 use crate::sqs::Queue;
@@ -21,6 +21,10 @@ struct FollowerItem {
     pk: String,
     sk: String,
     v: u32,
+}
+
+impl Stored for FollowerItem {
+    const V: u32 = 1;
 }
 
 impl GraphStore {
@@ -80,7 +84,7 @@ impl GraphStore {
         let following = FollowingItem {
             pk: following_pk(follower),
             sk: author.id,
-            v: 1,
+            v: FollowingItem::V,
             relation: change.relation,
             changed_at_ms: change.at_ms,
             shard,
@@ -91,13 +95,14 @@ impl GraphStore {
         state = match old {
             None => state.condition_expression("attribute_not_exists(pk)"),
             Some(old) => state
-                .condition_expression("changed_at_ms = :old")
+                .condition_expression("changed_at_ms = :old AND v <= :v")
+                .expression_attribute_values(":v", number(FollowingItem::V))
                 .expression_attribute_values(":old", number(old.changed_at_ms)),
         };
         let bucket = follower.bucket(self.buckets);
         let (pk, sk) = (followers_pk(author.id, shard), follower_sk(bucket, follower));
         let other = if follows {
-            let item = write(doing, &FollowerItem { pk, sk, v: 1 })?;
+            let item = write(doing, &FollowerItem { pk, sk, v: FollowerItem::V })?;
             put_item(doing, Put::builder().table_name(&self.table).set_item(Some(item)))?
         } else {
             let gone = Delete::builder().table_name(&self.table).set_key(Some(key(pk, sk)));
@@ -110,7 +115,7 @@ impl GraphStore {
             // of two writers the one with more partitions wins: a reader looks at all of them
             theirs = theirs
                 .update_expression("ADD #counter :by SET follower_shards = :shards")
-                .condition_expression("attribute_exists(pk) AND follower_shards <= :shards")
+                .condition_expression("v <= :v AND follower_shards <= :shards")
                 .expression_attribute_values(":shards", number(shards));
         }
         let state = put_item(doing, state)?;

@@ -7,7 +7,7 @@ use fanfold_core::{PostId, UserId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::super::{key, number, read, write};
+use super::super::{Stored, key, number, read, write};
 use super::PostStore;
 use crate::error::StoreError;
 
@@ -35,6 +35,10 @@ struct KeyItem {
     request: String,
     post: PostId,
     expires_at: u64,
+}
+
+impl Stored for KeyItem {
+    const V: u32 = 1;
 }
 
 impl RequestKey {
@@ -73,7 +77,7 @@ impl PostStore {
         let item = KeyItem {
             pk: request.pk(),
             sk: "-".to_owned(),
-            v: 1,
+            v: KeyItem::V,
             request: request.request.clone(),
             post,
             expires_at: now_ms / 1000 + IDEMPOTENCY_KEPT_S,

@@ -11,7 +11,7 @@ use fanfold_core::limits::{QUERY_ITEMS_MIN, QUERY_PAGES_MAX};
 use fanfold_core::{PostId, Slice, UserId};
 use serde::{Deserialize, Serialize};
 
-use super::{Item, batch, key, read, text};
+use super::{Item, Stored, batch, key, read, read_key, text};
 use crate::config::{Config, ConfigError};
 use crate::error::StoreError;
 pub use keys::{KeyUse, RequestKey};
@@ -40,6 +40,10 @@ struct PostItem {
     text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deleted_at_ms: Option<u64>,
+}
+
+impl Stored for PostItem {
+    const V: u32 = 1;
 }
 
 impl From<PostItem> for PostState {
@@ -113,7 +117,7 @@ impl PostStore {
                 .await
                 .map_err(StoreError::dynamo(doing))?;
             for item in page.items.unwrap_or_default() {
-                posts.push(read::<IdItem>(doing, item)?.sk);
+                posts.push(read_key::<IdItem>(doing, item)?.sk);
             }
             start = page.last_evaluated_key;
             // one more than asked tells that there are more
@@ -121,7 +125,7 @@ impl PostStore {
                 return Ok(Slice::head(posts, count, PostId::MIN));
             }
             if let Some(last) = start.clone() {
-                down_to = read::<IdItem>(doing, last)?.sk;
+                down_to = read_key::<IdItem>(doing, last)?.sk;
             }
         }
         // a long row of tombstones: what was seen of it, and where to go on

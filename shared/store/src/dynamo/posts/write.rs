@@ -7,7 +7,7 @@ use fanfold_core::limits::POST_TOMBSTONE_KEPT_S;
 
 use super::super::transact::{Outcome, put_item, transact, update_item};
 use super::super::users::counter;
-use super::super::{key, number, write};
+use super::super::{Stored as _, key, number, write};
 use super::{Post, PostItem, PostState, PostStore, RequestKey};
 use crate::error::StoreError;
 
@@ -41,7 +41,7 @@ impl PostStore {
     ) -> Result<Created, StoreError> {
         let doing = "storing a post";
         let (pk, sk, text_) = (post.id.author(), post.id, Some(post.text.clone()));
-        let item = PostItem { pk, sk, v: 1, text: text_, deleted_at_ms: None };
+        let item = PostItem { pk, sk, v: PostItem::V, text: text_, deleted_at_ms: None };
         let put = Put::builder()
             .table_name(&self.table)
             .set_item(Some(write(doing, &item)?))
@@ -74,7 +74,8 @@ impl PostStore {
             .table_name(&self.table)
             .set_key(Some(key(id.author(), id)))
             .update_expression("SET deleted_at_ms = :now, expires_at = :gone REMOVE #text")
-            .condition_expression("attribute_exists(pk) AND attribute_not_exists(deleted_at_ms)")
+            .condition_expression("v <= :v AND attribute_not_exists(deleted_at_ms)")
+            .expression_attribute_values(":v", number(PostItem::V))
             .expression_attribute_names("#text", "text")
             .expression_attribute_values(":now", number(now_ms))
             .expression_attribute_values(":gone", number(now_ms / 1000 + POST_TOMBSTONE_KEPT_S));

@@ -12,7 +12,7 @@ use fanfold_core::fanout::{RANGES, Share};
 use fanfold_core::limits::RECEIPT_KEPT_S;
 use serde::Deserialize;
 
-use super::{Item, changed, key, number, read, text};
+use super::{Item, Stored, changed, key, number, read, text};
 use crate::config::{Config, ConfigError};
 use crate::error::StoreError;
 use crate::feeds::Reached;
@@ -27,6 +27,12 @@ pub struct Plan {
     pub followers: u64,
     /// Since when pointers to the author go out with posts, if they do.
     pub mark: Option<PostId>,
+}
+
+const V: u32 = 1;
+
+impl Stored for PlanItem {
+    const V: u32 = V;
 }
 
 #[derive(Deserialize)]
@@ -69,7 +75,7 @@ impl ReceiptStore {
             .update_expression(
                 "SET shards = if_not_exists(shards, :shards), \
                  followers = if_not_exists(followers, :followers), \
-                 mark = if_not_exists(mark, :mark), expires_at = :gone",
+                 mark = if_not_exists(mark, :mark), expires_at = :gone, v = :v",
             )
             .expression_attribute_values(":shards", number(plan.shards))
             .expression_attribute_values(":followers", number(plan.followers))
@@ -79,7 +85,7 @@ impl ReceiptStore {
                 "attribute_not_exists(completed_at_ms) OR attribute_exists(shards)",
             )
             .return_values(ReturnValue::AllNew);
-        let item = changed(doing, update).await?;
+        let item = changed(doing, V, update).await?;
         Ok(item.map(|item| read::<PlanItem>(doing, item)).transpose()?.map(Plan::from))
     }
 
@@ -97,7 +103,7 @@ impl ReceiptStore {
             .update_expression(
                 "SET followers = :followers, delivered = :delivered, not_live = :not_live, \
                  unfollowed = :unfollowed, late = :late, completed_at_ms = :now, \
-                 expires_at = :gone",
+                 expires_at = :gone, v = :v",
             )
             .condition_expression(
                 "attribute_not_exists(completed_at_ms) AND attribute_not_exists(shards)",
@@ -105,7 +111,7 @@ impl ReceiptStore {
             .expression_attribute_values(":followers", number(followers))
             .expression_attribute_values(":now", number(now_ms))
             .expression_attribute_values(":gone", gone(now_ms));
-        Ok(changed("noting a fan-out", counted(update, reached)).await?.is_some())
+        Ok(changed("noting a fan-out", V, counted(update, reached)).await?.is_some())
     }
 
     /// Notes that nothing is to be done, because the author is pulled.
@@ -119,14 +125,14 @@ impl ReceiptStore {
             .update(post, "-")
             .update_expression(
                 "SET followers = if_not_exists(followers, :followers), pulled = :pulled, \
-                 completed_at_ms = :now, expires_at = :gone",
+                 completed_at_ms = :now, expires_at = :gone, v = :v",
             )
             .condition_expression("attribute_not_exists(completed_at_ms)")
             .expression_attribute_values(":followers", number(followers))
             .expression_attribute_values(":pulled", AttributeValue::Bool(true))
             .expression_attribute_values(":now", number(now_ms))
             .expression_attribute_values(":gone", gone(now_ms));
-        changed("noting a post of a pulled author", update).await.map(drop)
+        changed("noting a post of a pulled author", V, update).await.map(drop)
     }
 
     /// Notes a share of a fan-out. Gives the plan if it was the last one, now or when this was said
@@ -145,7 +151,7 @@ impl ReceiptStore {
             .update(post, &shard)
             .update_expression(
                 "ADD done :ranges, chunks :one, delivered :delivered, not_live :not_live, \
-                 unfollowed :unfollowed, late :late SET expires_at = :gone",
+                 unfollowed :unfollowed, late :late SET expires_at = :gone, v = :v",
             )
             .expression_attribute_values(":ranges", ranges.clone())
             .expression_attribute_values(":one", number(1))
@@ -157,7 +163,7 @@ impl ReceiptStore {
             update = update.expression_attribute_values(format!(":r{range}"), number(range));
         }
         update = update.condition_expression(condition.join(" AND "));
-        let row = match changed(doing, counted(update, reached)).await? {
+        let row = match changed(doing, V, counted(update, reached)).await? {
             Some(row) => row,
             // all of it or a part was counted before
             None => {
@@ -166,7 +172,7 @@ impl ReceiptStore {
                     .update_expression("ADD done :ranges")
                     .expression_attribute_values(":ranges", ranges)
                     .return_values(ReturnValue::AllNew);
-                changed(doing, again).await?.unwrap_or_default()
+                changed(doing, V, again).await?.unwrap_or_default()
             }
         };
         if numbers(&row, "done") < usize::from(RANGES) {
@@ -187,7 +193,7 @@ impl ReceiptStore {
             .update_expression("ADD done :shard")
             .expression_attribute_values(":shard", AttributeValue::Ns(vec![shard.to_string()]))
             .return_values(ReturnValue::AllNew);
-        let item = changed(doing, update).await?.unwrap_or_default();
+        let item = changed(doing, V, update).await?.unwrap_or_default();
         let done = numbers(&item, "done");
         let plan: Plan = read::<PlanItem>(doing, item)?.into();
         if done < usize::from(plan.shards) {
@@ -198,7 +204,7 @@ impl ReceiptStore {
             .update_expression("SET completed_at_ms = :now")
             .condition_expression("attribute_not_exists(completed_at_ms)")
             .expression_attribute_values(":now", number(now_ms));
-        changed(doing, complete).await?;
+        changed(doing, V, complete).await?;
         Ok(Some(plan))
     }
 

@@ -2,8 +2,8 @@ use fanfold_core::PostId;
 use fanfold_core::fanout::RANGES;
 use serde::Deserialize;
 
-use super::super::{Item, read, text};
-use super::{ReceiptStore, numbers, receipt_pk};
+use super::super::{Item, Stored, read, text};
+use super::{ReceiptStore, V, numbers, receipt_pk};
 use crate::error::StoreError;
 use crate::feeds::Reached;
 
@@ -35,6 +35,10 @@ struct ReceiptItem {
     late: u64,
     completed_at_ms: Option<u64>,
     pulled: bool,
+}
+
+impl Stored for ReceiptItem {
+    const V: u32 = V;
 }
 
 impl ReceiptStore {

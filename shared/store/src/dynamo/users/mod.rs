@@ -14,7 +14,7 @@ use fanfold_core::UserId;
 use fanfold_core::id::Identity;
 use serde::{Deserialize, Serialize};
 
-use super::{Item, batch, number, read, text};
+use super::{Item, Stored, batch, number, read, text};
 use crate::config::{Config, ConfigError};
 use crate::error::StoreError;
 use crate::http::UserRef;
@@ -67,6 +67,14 @@ struct HandleItem {
     pk: String,
     v: u32,
     user: UserId,
+}
+
+impl Stored for ProfileItem {
+    const V: u32 = 1;
+}
+
+impl Stored for HandleItem {
+    const V: u32 = 1;
 }
 
 impl From<ProfileItem> for Profile {
@@ -140,8 +148,8 @@ impl UserStore {
     }
 }
 
-/// Adds to one of a profile's counters, on condition that the profile exists and, where an
-/// identity is given, is that identity's.
+/// Adds to one of a profile's counters, on condition that the profile exists, in a form that is known,
+/// and, where an identity is given, is that identity's.
 pub fn counter(
     table: &str,
     user: UserId,
@@ -154,11 +162,12 @@ pub fn counter(
         .set_key(Some(pk(profile_pk(user))))
         .update_expression("ADD #counter :by")
         .expression_attribute_names("#counter", name)
-        .expression_attribute_values(":by", number(by));
+        .expression_attribute_values(":by", number(by))
+        .expression_attribute_values(":v", number(ProfileItem::V));
     match identity {
-        None => update.condition_expression("attribute_exists(pk)"),
+        None => update.condition_expression("v <= :v"),
         Some(identity) => update
-            .condition_expression("#identity = :identity")
+            .condition_expression("#identity = :identity AND v <= :v")
             .expression_attribute_names("#identity", "identity")
             .expression_attribute_values(":identity", text(identity_text(identity))),
     }

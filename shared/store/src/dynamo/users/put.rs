@@ -6,7 +6,7 @@ use fanfold_core::limits::TRIES_MAX;
 
 use super::super::retry::pause;
 use super::super::transact::{Outcome, delete_item, put_item, transact, update_item};
-use super::super::{text, write};
+use super::super::{Stored as _, number, text, write};
 use super::{
     HandleItem, Profile, ProfileItem, ProfilePut, UserStore, handle_pk, identity_text, pk,
     profile_pk,
@@ -30,7 +30,11 @@ impl UserStore {
             let items = self.profile_items(doing, old.as_ref(), identity, handle, name)?;
             match transact(&self.client, doing, items).await? {
                 Outcome::Done => {}
-                outcome if outcome.refused(1) => return Ok(ProfilePut::HandleTaken),
+                outcome if outcome.refused(1) => {
+                    // it may be the user's own, of a newer version
+                    self.by_handle(handle).await?;
+                    return Ok(ProfilePut::HandleTaken);
+                }
                 // the profile changed since it was read
                 Outcome::Refused(_) => {
                     pause(tried).await;
@@ -59,7 +63,8 @@ impl UserStore {
                     .table_name(&self.table)
                     .set_key(Some(pk(profile_pk(user))))
                     .update_expression("SET handle = :handle, #name = :name")
-                    .condition_expression("handle = :old AND #identity = :identity")
+                    .condition_expression("handle = :old AND #identity = :identity AND v <= :v")
+                    .expression_attribute_values(":v", number(ProfileItem::V))
                     .expression_attribute_names("#name", "name")
                     .expression_attribute_names("#identity", "identity")
                     .expression_attribute_values(":handle", text(handle))
@@ -71,7 +76,7 @@ impl UserStore {
             None => {
                 let item = ProfileItem {
                     pk: profile_pk(user),
-                    v: 1,
+                    v: ProfileItem::V,
                     user,
                     identity: identity_text(identity),
                     handle: handle.to_owned(),
@@ -88,11 +93,12 @@ impl UserStore {
                 put_item(doing, put)?
             }
         };
-        let claim = HandleItem { pk: handle_pk(handle), v: 1, user };
+        let claim = HandleItem { pk: handle_pk(handle), v: HandleItem::V, user };
         let claim = Put::builder()
             .table_name(&self.table)
             .set_item(Some(write(doing, &claim)?))
-            .condition_expression("attribute_not_exists(pk) OR #user = :user")
+            .condition_expression("attribute_not_exists(pk) OR (#user = :user AND v <= :v)")
+            .expression_attribute_values(":v", number(HandleItem::V))
             .expression_attribute_names("#user", "user")
             .expression_attribute_values(":user", text(user));
         let mut items = vec![profile, put_item(doing, claim)?];
