@@ -2,6 +2,7 @@
 
 mod delivery;
 mod feeds;
+mod followed;
 mod posts;
 mod refusals;
 mod users;

@@ -1,5 +1,7 @@
 //! The release binaries, as they are deployed.
 
+mod invoked;
+
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::PathBuf;

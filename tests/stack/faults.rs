@@ -18,16 +18,16 @@ use crate::harness::valkeys::Node;
 use crate::harness::{aws, output, setting};
 
 const AUTHORS: usize = 3;
-const READERS: usize = 12;
+pub const READERS: usize = 12;
 const QUEUES: [&str; 6] =
     ["PostEvents", "BulkEvents", "Chunks", "BulkChunks", "GraphEvents", "Rebuilds"];
 
-struct People {
-    authors: Vec<Client>,
-    readers: Vec<Client>,
+pub struct People {
+    pub authors: Vec<Client>,
+    pub readers: Vec<Client>,
 }
 
-async fn people() -> People {
+pub async fn people() -> People {
     let mut people = People { authors: Vec::new(), readers: Vec::new() };
     for _ in 0..AUTHORS {
         people.authors.push(Client::new().await);
@@ -42,6 +42,23 @@ async fn people() -> People {
         people.readers.push(reader);
     }
     people
+}
+
+impl People {
+    /// How many posts are missing in feeds, how many are there twice, and how many feeds are live.
+    pub async fn find(&self, answered: &BTreeSet<String>) -> (usize, usize, usize) {
+        let (mut lost, mut doubled, mut live) = (0, 0, 0);
+        for reader in &self.readers {
+            // whoever was not there when all was lost returns now; the second reading is of the live feed
+            reader.get("/v1/timeline?limit=1").await;
+            let (shown, cached) = whole_feed(reader).await;
+            live += usize::from(cached);
+            let distinct: BTreeSet<&String> = shown.iter().collect();
+            doubled += shown.len() - distinct.len();
+            lost += answered.iter().filter(|post| !distinct.contains(post)).count();
+        }
+        (lost, doubled, live)
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -71,16 +88,7 @@ async fn every_post_that_was_answered_for_is_in_every_feed_once() {
     at_rest(dead_before).await;
 
     let answered = posts.into_inner().expect("posts");
-    let (mut lost, mut doubled, mut live) = (0, 0, 0);
-    for reader in &people.readers {
-        // whoever was not there when all was lost returns now; the second reading is of the live feed
-        reader.get("/v1/timeline?limit=1").await;
-        let (shown, cached) = whole_feed(reader).await;
-        live += usize::from(cached);
-        let distinct: BTreeSet<&String> = shown.iter().collect();
-        doubled += shown.len() - distinct.len();
-        lost += answered.iter().filter(|post| !distinct.contains(post)).count();
-    }
+    let (lost, doubled, live) = people.find(&answered).await;
     let faults: u64 = disturbed.faults.values().sum();
     println!(
         "{} posts answered with 201, {} deliveries, {faults} faults {:?}, lost ({lost}), doubled ({doubled})",
@@ -93,7 +101,7 @@ async fn every_post_that_was_answered_for_is_in_every_feed_once() {
 }
 
 /// Publishes with a key, again and again until it is answered for, as a good client does.
-async fn write(author: &Client, posts: &Mutex<BTreeSet<String>>) {
+pub async fn write(author: &Client, posts: &Mutex<BTreeSet<String>>) {
     let key = format!("{:x}", fresh());
     for _ in 0..3 {
         let text = json!({"text": "under load"});
@@ -122,7 +130,7 @@ async fn whole_feed(reader: &Client) -> (Vec<String>, bool) {
 }
 
 /// Waits until no message is left, and none became a dead letter.
-async fn at_rest(dead_before: u64) {
+pub async fn at_rest(dead_before: u64) {
     let start = Instant::now();
     let mut quiet = 0;
     while quiet < 5 {
@@ -137,7 +145,7 @@ async fn at_rest(dead_before: u64) {
     }
 }
 
-async fn dead_letters() -> u64 {
+pub async fn dead_letters() -> u64 {
     let mut dead = 0;
     for queue in QUEUES {
         dead += length(&format!("{queue}DeadQueueUrl")).await;

@@ -13,6 +13,7 @@
 //! | [`faults`] | the deployed stack under load, while its parts are disturbed |
 //! | [`api`] | the deployed stack over HTTP, each answer held against the specification |
 //! | [`serial`] | the deployed stack, where a test disturbs what others rely on |
+//! | [`fixtures`] | what earlier versions wrote is read, and still written so |
 //! | [`openapi`] | the specification is the handlers' |
 //! | [`binaries`] | the release binaries: size, start, what they hold |
 //! | [`tools`] | `cargo local`, `cargo lambda watch`, `sam local invoke`, `sam build` and `sam deploy` |
@@ -29,6 +30,7 @@ mod api;
 mod binaries;
 mod cluster;
 mod faults;
+mod fixtures;
 mod harness;
 mod histories;
 mod openapi;

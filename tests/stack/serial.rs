@@ -1,6 +1,8 @@
 //! The deployed stack, where a test disturbs what others rely on. These run one after the other,
 //! when nothing else runs.
 
+mod deployment;
+
 use fanfold_core::UserId;
 use fanfold_store::valkey::{Feed, Keys};
 

@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod dice;
+pub mod logs;
 pub mod servers;
 pub mod tls;
 pub mod valkeys;

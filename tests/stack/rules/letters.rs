@@ -1,9 +1,13 @@
 //! What becomes of a message that failed too often.
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
+use fanfold_core::PostId;
 use fanfold_core::limits::ANEW_MAX;
+use fanfold_core::message::{DeliverChunk, PostPublished};
 use fanfold_store::StoreError;
+use fanfold_store::origin::{ForeignId, Origin};
 use fanfold_store::sqs::{Letters, Source, batch};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::harness::aws;
@@ -26,11 +30,15 @@ fn event(body: &str, came: u32, anew: u64) -> SqsEvent {
 
 /// Runs a handler that always fails for want of a store. Gives how many records were returned.
 async fn run(world: &World, event: SqsEvent) -> usize {
+    run_of::<u32>(world, event).await
+}
+
+async fn run_of<M: DeserializeOwned>(world: &World, event: SqsEvent) -> usize {
     let config = world.config_but("QUEUE_TRIES", "3");
     let letters =
         Letters::new(&world.sdk, &config, &[Source { queue: "CHUNKS_QUEUE_URL", dead: DEAD }])
             .unwrap();
-    let fails = async |_: u32| Err(StoreError::GaveUp { doing: "storing", tries: 8 });
+    let fails = async |_: M| Err(StoreError::GaveUp { doing: "storing", tries: 8 });
     batch::run(event, &letters, async |all| batch::each(all, &fails).await)
         .await
         .batch_item_failures
@@ -80,4 +88,66 @@ async fn poison_is_tried_again_and_then_lies_in_the_dead_letter_queue_with_its_r
     assert_eq!(letter["Body"], "poison");
     let reason = &letter["MessageAttributes"]["reason"]["StringValue"];
     assert!(reason.as_str().is_some_and(|r| r.contains("expected value at line 1")), "{letter}");
+}
+
+/// A newer function sent it while older ones are at work, or before it was taken back.
+#[tokio::test]
+async fn a_newer_version_waits_for_a_newer_function_and_never_dies() {
+    let world = World::new().await;
+    let newer = r#"{"type":"DeliverChunk","v":2,"post":{"another":"form"}}"#;
+    assert_eq!(run_of::<DeliverChunk>(&world, event(newer, 1, 0)).await, 1, "it comes once more");
+    assert_eq!(run_of::<DeliverChunk>(&world, event(newer, 2, 0)).await, 0);
+    assert_eq!((length(&world, "CHUNKS_QUEUE_URL").await, length(&world, DEAD).await), (1, 0));
+    // neither an unknown field nor an unknown kind is a newer version
+    for poison in [
+        r#"{"type":"DeliverChunk","v":1,"post":"01M7YZ0V042DVTFTPP3HS0JN1E","cut_at_ms":5,"followers":"","new":1}"#,
+        r#"{"type":"SomethingElse","v":2}"#,
+    ] {
+        let dead = length(&world, DEAD).await;
+        assert_eq!(run_of::<DeliverChunk>(&world, event(poison, 2, 0)).await, 0);
+        assert_eq!(length(&world, DEAD).await, dead + 1, "{poison}");
+    }
+}
+
+/// The HTTP request that work comes from goes with all messages that the work sends, and stays with them.
+#[tokio::test]
+async fn messages_name_the_request_that_they_come_from() {
+    let world = World::new().await;
+    let request = ForeignId::parse("request-1=");
+    let origin = Origin::default().with_request(request.clone());
+    world.people(&["ash"]).await;
+    let told = async |queue: &'static str| {
+        let url = world.config.text(queue).unwrap();
+        let all =
+            json!({"QueueUrl": url, "MessageAttributeNames": ["All"], "MaxNumberOfMessages": 10});
+        let all = aws("AmazonSQS.ReceiveMessage", "1.0", &all).await;
+        let all = all["Messages"].as_array().cloned().unwrap_or_default();
+        let request = |message: &Value| message["MessageAttributes"]["request"].clone();
+        all.iter().map(request).collect::<Vec<_>>()
+    };
+    let expected = json!({"StringValue": "request-1=", "DataType": "String"});
+    origin.clone().scope(world.publish("ash", "text")).await;
+    assert_eq!(told("POST_EVENTS_QUEUE_URL").await, [expected.clone()]);
+    // one that was sent without, by an older function
+    world.publish("ash", "text").await;
+    assert_eq!(told("POST_EVENTS_QUEUE_URL").await, [Value::Null]);
+    // several at a time
+    let events = [PostPublished::new(PostId::MIN), PostPublished::new(PostId::MAX)];
+    origin.scope(world.dispatch.bulk.events.send_all(&events)).await.unwrap();
+    assert_eq!(told("BULK_EVENTS_QUEUE_URL").await, [expected.clone(), expected.clone()]);
+    // a message is handled as one of its request, and keeps it as a dead letter
+    let mut poison = event("poison", 2, 0);
+    let mut attribute = SqsMessageAttribute::default();
+    attribute.string_value = Some("request-1=".to_owned());
+    poison.records[0].message_attributes.insert("request".to_owned(), attribute);
+    assert_eq!(run(&world, poison.clone()).await, 0);
+    assert_eq!(dead_letter(&world).await["MessageAttributes"]["request"], expected);
+    poison.records[0].body = Some("7".to_owned());
+    let seen = async |_: u32| {
+        assert_eq!(Origin::current().request, request);
+        Ok(())
+    };
+    let none = Letters::none();
+    let response = batch::run(poison, &none, async |all| batch::each(all, &seen).await);
+    assert!(response.await.batch_item_failures.is_empty());
 }

@@ -1,0 +1,48 @@
+//! What the deployed functions write to their logs.
+
+use serde_json::{Value, json};
+
+use super::{aws, setting};
+
+/// The names of all deployed functions.
+pub async fn functions() -> Vec<String> {
+    let url = format!("{}/2015-03-31/functions/?MaxItems=10000", setting("AWS_ENDPOINT_URL"));
+    let all = reqwest::get(url).await.expect("Lambda answers").json::<Value>().await.expect("JSON");
+    let all = all["Functions"].as_array().expect("functions").iter();
+    all.map(|function| function["FunctionName"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// The deployed function that the template calls so.
+pub async fn function(name: &str) -> String {
+    let part = format!("-{name}-");
+    let found = functions().await.into_iter().find(|function| function.contains(&part));
+    found.unwrap_or_else(|| panic!("there is no function {name}"))
+}
+
+/// All lines of a function's log since a time that hold a word.
+pub async fn lines(function: &str, since_ms: u64, word: &str) -> Vec<String> {
+    let (mut lines, mut token) = (Vec::new(), Value::Null);
+    loop {
+        let group = format!("/aws/lambda/{function}");
+        let mut ask = json!({"logGroupName": group, "startTime": since_ms});
+        if !token.is_null() {
+            ask["nextToken"] = token;
+        }
+        let found = aws("Logs_20140328.FilterLogEvents", "1.1", &ask).await;
+        let events = found["events"].as_array().cloned().unwrap_or_default();
+        let said = events.iter().filter_map(|event| event["message"].as_str());
+        let said = said.flat_map(str::lines).filter(|line| line.contains(word));
+        lines.extend(said.map(str::to_owned));
+        token = found["nextToken"].clone();
+        if token.is_null() {
+            return lines;
+        }
+    }
+}
+
+/// Those lines that are JSON, with this message.
+pub async fn said(function: &str, since_ms: u64, word: &str, message: &str) -> Vec<Value> {
+    let lines = lines(function, since_ms, word).await;
+    let lines = lines.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.filter(|line| line["message"] == message).collect()
+}

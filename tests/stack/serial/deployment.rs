@@ -1,0 +1,81 @@
+//! The functions are updated, one after the other, while people post and read.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::faults::{READERS, at_rest, dead_letters, people, write};
+use crate::harness::logs::function;
+use crate::harness::{eventually, setting};
+
+const FUNCTIONS: [&str; 9] =
+    ["Posts", "Users", "Timeline", "Dispatch", "Deliver", "Graph", "Rebuild", "Audit", "Sweep"];
+
+/// Calls Lambda about a function.
+async fn lambda(method: Method, function: &str, what: &str, body: &Value) -> Value {
+    let url = format!("{}/2015-03-31/functions/{function}/{what}", setting("AWS_ENDPOINT_URL"));
+    let call = reqwest::Client::new().request(method, url).body(body.to_string());
+    let answer = call.send().await.expect("Lambda answers");
+    assert!(answer.status().is_success(), "{function}: {answer:?}");
+    answer.json().await.expect("JSON")
+}
+
+async fn is_updated(function: &str) {
+    eventually("the update", async || {
+        let now = lambda(Method::GET, function, "configuration", &Value::Null).await;
+        (now["LastUpdateStatus"] == "Successful" && now["State"] == "Active").then_some(())
+    })
+    .await;
+}
+
+/// Where the tool put the functions' code.
+async fn codes() -> String {
+    let bucket = format!("{}/fanfold-artifacts?list-type=2", setting("AWS_ENDPOINT_URL"));
+    let listed = reqwest::get(bucket).await.expect("S3 answers");
+    listed.text().await.expect("a list")
+}
+
+/// Code and settings: all environments of the function end, and new ones begin.
+async fn update(name: &str, codes: &str) {
+    let function = function(name).await;
+    let prefix = format!("<Key>{}-", name.to_lowercase());
+    let at = codes.find(&prefix).unwrap_or_else(|| panic!("no {prefix} in {codes}"));
+    let key = codes[at + "<Key>".len()..].split('<').next().expect("a key");
+    let code = json!({"S3Bucket": "fanfold-artifacts", "S3Key": key});
+    lambda(Method::PUT, &function, "code", &code).await;
+    is_updated(&function).await;
+    let settings = json!({"Description": format!("updated {name}")});
+    lambda(Method::PUT, &function, "configuration", &settings).await;
+    is_updated(&function).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn functions_that_are_updated_under_load_lose_and_double_nothing() {
+    let (people, dead_before) = (people().await, dead_letters().await);
+    let (posts, over) = (Mutex::new(BTreeSet::new()), AtomicBool::new(false));
+    let load = async {
+        while !over.load(Ordering::SeqCst) {
+            let writers = people.authors.iter().map(|author| write(author, &posts));
+            let readers = people.readers.iter().take(3);
+            let readers = readers.map(|reader| reader.try_get("/v1/timeline"));
+            futures::join!(futures::future::join_all(writers), futures::future::join_all(readers));
+        }
+    };
+    let codes = codes().await;
+    let deployment = async {
+        for name in FUNCTIONS {
+            update(name, &codes).await;
+        }
+        over.store(true, Ordering::SeqCst);
+    };
+    futures::join!(load, deployment);
+    at_rest(dead_before).await;
+    let answered = posts.into_inner().expect("posts");
+    let (lost, doubled, live) = people.find(&answered).await;
+    println!("{} posts, lost ({lost}), doubled ({doubled})", answered.len());
+    assert_eq!((lost, doubled, live), (0, 0, READERS));
+    assert!(answered.len() > 20, "too little happened for that to mean anything");
+}
