@@ -6,7 +6,7 @@
 
 .RECIPEPREFIX := >
 ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/../..)
-FUNCTIONS := Posts Users Timeline Dispatch Deliver Graph Rebuild Audit Sweep
+FUNCTIONS := Posts Users Timeline Dispatch Deliver Graph Rebuild Audit Sweep Admin
 # where `cargo local` keeps cargo-lambda, behind one of your own
 export PATH := $(ROOT)/target/local/cloud/bin:$(PATH)
 # the two architectures side by side

@@ -13,8 +13,10 @@ use function::{Function, size_mb};
 use runtime_api::RuntimeApi;
 use tls::TlsServer;
 
-const FUNCTIONS: [&str; 9] =
-    ["posts", "users", "timeline", "dispatch", "deliver", "graph", "rebuild", "audit", "sweep"];
+const FUNCTIONS: [&str; 10] = [
+    "posts", "users", "timeline", "dispatch", "deliver", "graph", "rebuild", "audit", "sweep",
+    "admin",
+];
 
 pub fn run(pace: &Pace, report: &mut Report) {
     let times = if pace.quick { 5 } else { 15 };

@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 
 use crate::harness::setting;
 
-const FUNCTIONS: [&str; 9] =
-    ["posts", "users", "timeline", "dispatch", "deliver", "graph", "rebuild", "audit", "sweep"];
+const FUNCTIONS: [&str; 10] = [
+    "posts", "users", "timeline", "dispatch", "deliver", "graph", "rebuild", "audit", "sweep",
+    "admin",
+];
 
 const QUEUES: [&str; 6] =
     ["POST_EVENTS", "BULK_EVENTS", "CHUNKS", "BULK_CHUNKS", "GRAPH_EVENTS", "REBUILDS"];

@@ -46,6 +46,9 @@ pub async fn put_profile(
         ProfilePut::HandleTaken => {
             Err(Problem::new(Kind::HandleTaken, format!("@{handle} is somebody else")))
         }
+        ProfilePut::BeingDropped => {
+            Err(Problem::new(Kind::Unavailable, "what was here before is still being dropped"))
+        }
         ProfilePut::IdentityClash => {
             Err(Problem::new(Kind::IdentityClash, "this id's profile is somebody else's"))
         }

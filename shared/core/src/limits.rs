@@ -81,6 +81,8 @@ pub const ANEW_DELAY_S_MAX: u64 = 60;
 pub const REASON_CHARS_MAX: usize = 500;
 /// What DynamoDB takes in one BatchGetItem.
 pub const BATCH_GET_MAX: usize = 100;
+/// The same in one BatchWriteItem.
+pub const BATCH_WRITE_MAX: usize = 25;
 /// Posts that a query of an author's posts looks at, at the least: deleted ones may be among them.
 pub const QUERY_ITEMS_MIN: usize = 25;
 /// Pages of one such query; after that the reader goes on from where it got to.
@@ -132,6 +134,23 @@ pub const AUDIT_TIME_LEFT_MIN_MS: u64 = 5_000;
 /// arrives meanwhile.
 pub const AUDIT_LOOKS_MAX: u32 = 4;
 pub const AUDIT_LOOK_EVERY_MS: u64 = 500;
+/// An order of an operator ends before this much of its time is left, and says that it is to be given
+/// again.
+pub const ADMIN_TIME_LEFT_MIN_MS: u64 = 8_000;
+/// Rows of a user who is dropped, read and taken away at once.
+pub const DROP_PAGE: i32 = 500;
+/// From when nothing is left that others could add to, until the last is taken away: longer than any
+/// function lives that read something before that.
+pub const DROP_SETTLES_MS: u64 = 30_000;
+/// An order that died leaves a user to the next one after this long: longer than the function lives.
+pub const DROP_LEASE_MS: u64 = 65_000;
+/// Looks at a feed that somebody else is rebuilding, this far apart: longer than a lease.
+pub const ADMIN_REBUILD_LOOKS_MAX: u32 = 24;
+pub const ADMIN_REBUILD_LOOK_EVERY_MS: u64 = 500;
+/// Dead letters that one order brings back.
+pub const REDRIVE_MAX: usize = 5_000;
+/// Reasons of dead letters that an answer counts apart.
+pub const REDRIVE_REASONS_MAX: usize = 50;
 /// Feeds that one run of the sweep drops.
 pub const SWEEP_FEEDS_MAX: usize = 50_000;
 pub const SWEEP_BATCH: usize = 200;

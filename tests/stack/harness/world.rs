@@ -29,6 +29,7 @@ pub struct World {
     pub rebuild: fanfold_rebuild::App,
     pub sweep: fanfold_sweep::App,
     pub audit: fanfold_audit::App,
+    pub admin: fanfold_admin::App,
     pub config: Config,
     pub sdk: SdkConfig,
     pairs: Vec<(String, String)>,
@@ -83,6 +84,11 @@ impl World {
             pairs.push((queue.to_owned(), url.clone()));
             queues.push(url);
         }
+        let dead = sqs.create_queue().queue_name(format!("DEAD-{name:x}")).send().await;
+        let dead = dead.expect("a queue").queue_url.expect("its url");
+        for queue in QUEUES {
+            pairs.push((queue.replace("_QUEUE", "_DEAD_QUEUE"), dead.clone()));
+        }
         pairs.extend(settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
         let config = Config::from_pairs(pairs.clone());
         Self {
@@ -95,6 +101,7 @@ impl World {
             rebuild: fanfold_rebuild::App::new(&sdk, &config).expect("rebuild"),
             sweep: fanfold_sweep::App::new(&sdk, &config).expect("sweep"),
             audit: fanfold_audit::App::new(&sdk, &config).expect("audit"),
+            admin: fanfold_admin::App::new(&sdk, &config).expect("admin"),
             config,
             sdk,
             pairs,

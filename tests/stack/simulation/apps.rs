@@ -43,6 +43,7 @@ pub struct Apps {
     pub rebuild: fanfold_rebuild::App,
     pub sweep: fanfold_sweep::App,
     pub audit: fanfold_audit::App,
+    pub admin: fanfold_admin::App,
     pub steps: Steps,
     pub cloud: SharedCloud,
     pub valkey: Arc<server::Valkey>,
@@ -148,6 +149,12 @@ impl Apps {
             ("BULK_CHUNKS_QUEUE_URL", "bulk-chunks"),
             ("GRAPH_EVENTS_QUEUE_URL", "graph-events"),
             ("REBUILDS_QUEUE_URL", "rebuilds"),
+            ("POST_EVENTS_DEAD_QUEUE_URL", "none"),
+            ("CHUNKS_DEAD_QUEUE_URL", "none"),
+            ("BULK_EVENTS_DEAD_QUEUE_URL", "none"),
+            ("BULK_CHUNKS_DEAD_QUEUE_URL", "none"),
+            ("GRAPH_EVENTS_DEAD_QUEUE_URL", "none"),
+            ("REBUILDS_DEAD_QUEUE_URL", "none"),
             ("BUCKETS", "2"),
             ("CHUNK_FOLLOWERS", "1"),
             ("SMALL_FOLLOWERS", "1"),
@@ -173,6 +180,7 @@ impl Apps {
             rebuild: fanfold_rebuild::App::new(&sdk, &config).expect("rebuild"),
             sweep: fanfold_sweep::App::new(&sdk, &config).expect("sweep"),
             audit: fanfold_audit::App::new(&sdk, &config).expect("audit"),
+            admin: fanfold_admin::App::new(&sdk, &config).expect("admin"),
             steps,
             cloud,
             valkey: valkey.clone(),
@@ -188,6 +196,7 @@ impl Apps {
         apps.sweep.valkey = over();
         apps.sweep.inactive_after_ms = INACTIVE_AFTER_S * 1000;
         apps.audit.feeds.valkey = over();
+        apps.admin.feeds.valkey = over();
         apps
     }
 }

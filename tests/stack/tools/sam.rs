@@ -246,6 +246,8 @@ fn invoke_queues_and_schedule() {
     }
     let audited = invoke("Audit", "audit");
     assert!(audited["checked"].is_u64() && audited["differed"] == 0, "{audited}");
+    let rebuilt = invoke("Admin", "admin");
+    assert!(rebuilt["home"]["entries"].is_u64() && rebuilt["handle"] == "ash", "{rebuilt}");
     let swept = invoke("Sweep", "sweep");
     assert!(swept["dropped"].is_u64() && swept["remaining"].is_u64(), "{swept}");
 }

@@ -54,10 +54,13 @@ impl Watch {
     }
 
     fn invoke(&self, function: &str) -> Value {
-        let file = event(function);
+        let file = event(function).display().to_string();
+        self.invoke_with(function, ["--data-file", &file])
+    }
+
+    fn invoke_with(&self, function: &str, data: [&str; 2]) -> Value {
         let mut invoke = command("cargo", &["lambda", "invoke", function]);
-        invoke.args(["--invoke-address", "127.0.0.1", "--invoke-port", &self.port]);
-        invoke.arg("--data-file").arg(file);
+        invoke.args(["--invoke-address", "127.0.0.1", "--invoke-port", &self.port]).args(data);
         let said = succeed(invoke);
         serde_json::from_str(&said).unwrap_or_else(|_| panic!("{function} said {said}"))
     }
@@ -88,6 +91,9 @@ async fn watch_serves_the_http_functions_and_takes_events_for_the_others() {
     }
     let audited = watch.invoke("audit");
     assert!(audited["checked"].is_u64() && audited["differed"] == 0, "{audited}");
+    let order = json!({"do": "rebuild-feed", "user": format!("@{handle}")}).to_string();
+    let rebuilt = watch.invoke_with("admin", ["--data-ascii", &order]);
+    assert_eq!(rebuilt["home"], json!({"entries": 1, "floor_ms": 0}), "{rebuilt}");
     let swept = watch.invoke("sweep");
     assert!(swept["dropped"].is_u64() && swept["remaining"].is_u64(), "{swept}");
 }

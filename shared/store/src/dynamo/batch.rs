@@ -1,8 +1,10 @@
-//! Reading items by their keys, always with strong consistency.
+//! Reading items by their keys, always with strong consistency; writing and deleting many.
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::KeysAndAttributes;
-use fanfold_core::limits::{BATCH_GET_MAX, CONCURRENCY, TRIES_MAX};
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::delete_item::builders::DeleteItemFluentBuilder;
+use aws_sdk_dynamodb::types::{DeleteRequest, KeysAndAttributes, PutRequest, WriteRequest};
+use fanfold_core::limits::{BATCH_GET_MAX, BATCH_WRITE_MAX, CONCURRENCY, TRIES_MAX};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::Item;
@@ -58,4 +60,87 @@ async fn get_batch(
         pause(tried).await;
     }
     Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
+}
+
+/// Deletes the items under these keys, which must differ. That one is not there is fine.
+pub async fn delete_all(
+    client: &Client,
+    table: &str,
+    doing: &'static str,
+    keys: Vec<Item>,
+) -> Result<(), StoreError> {
+    let deletes: Result<Vec<WriteRequest>, StoreError> = keys
+        .into_iter()
+        .map(|key| {
+            let delete = DeleteRequest::builder().set_key(Some(key)).build();
+            let delete = delete.map_err(StoreError::dynamo(doing))?;
+            Ok(WriteRequest::builder().delete_request(delete).build())
+        })
+        .collect();
+    write_all(client, table, doing, deletes?).await
+}
+
+/// Puts these items, whose keys must differ, whatever was there before.
+pub async fn put_all(
+    client: &Client,
+    table: &str,
+    doing: &'static str,
+    items: Vec<Item>,
+) -> Result<(), StoreError> {
+    let puts: Result<Vec<WriteRequest>, StoreError> = items
+        .into_iter()
+        .map(|item| {
+            let put = PutRequest::builder().set_item(Some(item)).build();
+            let put = put.map_err(StoreError::dynamo(doing))?;
+            Ok(WriteRequest::builder().put_request(put).build())
+        })
+        .collect();
+    write_all(client, table, doing, puts?).await
+}
+
+async fn write_all(
+    client: &Client,
+    table: &str,
+    doing: &'static str,
+    writes: Vec<WriteRequest>,
+) -> Result<(), StoreError> {
+    let batches: Vec<_> = writes
+        .chunks(BATCH_WRITE_MAX)
+        .map(|batch| write_batch(client, table, doing, batch.to_vec()))
+        .collect();
+    stream::iter(batches).buffer_unordered(CONCURRENCY).try_collect().await
+}
+
+async fn write_batch(
+    client: &Client,
+    table: &str,
+    doing: &'static str,
+    mut writes: Vec<WriteRequest>,
+) -> Result<(), StoreError> {
+    for tried in 0..TRIES_MAX {
+        let call = client.batch_write_item().request_items(table, writes);
+        let answer = call.send().await.map_err(StoreError::dynamo(doing))?;
+        writes = answer.unprocessed_items.unwrap_or_default().remove(table).unwrap_or_default();
+        if writes.is_empty() {
+            return Ok(());
+        }
+        pause(tried).await;
+    }
+    Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
+}
+
+/// Deletes an item, if its condition holds.
+pub async fn deleted(
+    doing: &'static str,
+    delete: DeleteItemFluentBuilder,
+) -> Result<(), StoreError> {
+    match delete.send().await {
+        Ok(_) => Ok(()),
+        Err(SdkError::ServiceError(error))
+            if error.err().is_conditional_check_failed_exception() =>
+        {
+            Ok(())
+        }
+        Err(error) => Err(StoreError::dynamo(doing)(error)),
+    }
 }

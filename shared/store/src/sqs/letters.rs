@@ -15,9 +15,9 @@ use crate::measure;
 use crate::origin::ForeignId;
 
 /// How often a message has started anew.
-const ANEW: &str = "anew";
+pub(super) const ANEW: &str = "anew";
 /// Why a message is in the dead-letter queue.
-const REASON: &str = "reason";
+pub(super) const REASON: &str = "reason";
 /// The HTTP request that set the work off.
 pub(super) const REQUEST: &str = "request";
 

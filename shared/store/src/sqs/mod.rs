@@ -5,8 +5,10 @@ mod consume;
 mod head;
 mod letters;
 mod queue;
+mod redrive;
 
 pub use batch::Incoming;
 pub use consume::{Moment, consume, consume_batches};
 pub use letters::{Letters, Source};
 pub use queue::Queue;
+pub use redrive::{DeadLetters, Redriven};

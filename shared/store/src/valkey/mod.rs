@@ -1,6 +1,7 @@
 //! Valkey: feeds as sorted sets. All writes go through the scripts in `lua/`, one function each.
 
 mod address;
+mod drop;
 pub mod iam;
 pub mod keys;
 mod link;

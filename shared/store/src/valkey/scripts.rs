@@ -25,4 +25,5 @@ script!(BEGIN, "begin.lua");
 script!(COMMIT, "commit.lua");
 script!(RELATE, "relate.lua");
 script!(READ, "read.lua");
+script!(plain DROP, "drop.lua");
 script!(plain EXPIRE, "expire.lua");

@@ -1,5 +1,6 @@
 //! Who follows whom, in both directions.
 
+mod drop;
 mod pages;
 mod relate;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Stored, batch, key, read};
 use crate::config::{Config, ConfigError};
 use crate::error::StoreError;
+pub use drop::Ends;
 pub use pages::FollowerPage;
 
 /// The state of a relation. After an unfollow it stays for a while as a tombstone, so that the

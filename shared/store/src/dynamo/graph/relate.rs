@@ -5,12 +5,12 @@ use fanfold_core::fanout;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{RELATION_TOMBSTONE_KEPT_S, TRIES_MAX};
 use fanfold_core::message::RelationChanged;
-use fanfold_core::{Change, Relation};
+use fanfold_core::{Change, Relation, UserId};
 use serde::Serialize;
 
 use super::super::retry::pause;
 use super::super::transact::{Outcome, delete_item, put_item, transact, update_item};
-use super::super::users::{Profile, UserStore, counter};
+use super::super::users::{HAS_PROFILE, Profile, UserStore, counter};
 use super::super::{Stored, key, number, write};
 use super::{FollowingItem, GraphStore, Related, follower_sk, followers_pk, following_pk};
 use crate::error::StoreError;
@@ -80,10 +80,35 @@ impl GraphStore {
             Some(old) if !follows => old.shard,
             _ => fanout::shard_of(follower, shards),
         };
+        let [state, other] = self.both_rows(doing, follower, author.id, shard, old, change)?;
+        let by = if follows { 1 } else { -1 };
+        let mine = counter(users.table(), follower, "following", by, Some(identity));
+        let mut theirs = counter(users.table(), author.id, "followers", by, None);
+        if follows && shards > author.follower_shards {
+            // of two writers the one with more partitions wins: a reader looks at all of them
+            theirs = theirs
+                .update_expression("ADD #counter :by SET follower_shards = :shards")
+                .condition_expression(format!("{HAS_PROFILE} AND follower_shards <= :shards"))
+                .expression_attribute_values(":shards", number(shards));
+        }
+        Ok(vec![state, other, update_item(doing, mine)?, update_item(doing, theirs)?])
+    }
+
+    /// The rows of both directions, on condition that the relation is what was read.
+    pub(super) fn both_rows(
+        &self,
+        doing: &'static str,
+        follower: UserId,
+        author: UserId,
+        shard: u16,
+        old: Option<&FollowingItem>,
+        change: Change,
+    ) -> Result<[TransactWriteItem; 2], StoreError> {
+        let follows = change.relation == Relation::Following;
         let expires_at = (!follows).then_some(change.at_ms / 1000 + RELATION_TOMBSTONE_KEPT_S);
         let following = FollowingItem {
             pk: following_pk(follower),
-            sk: author.id,
+            sk: author,
             v: FollowingItem::V,
             relation: change.relation,
             changed_at_ms: change.at_ms,
@@ -100,7 +125,7 @@ impl GraphStore {
                 .expression_attribute_values(":old", number(old.changed_at_ms)),
         };
         let bucket = follower.bucket(self.buckets);
-        let (pk, sk) = (followers_pk(author.id, shard), follower_sk(bucket, follower));
+        let (pk, sk) = (followers_pk(author, shard), follower_sk(bucket, follower));
         let other = if follows {
             let item = write(doing, &FollowerItem { pk, sk, v: FollowerItem::V })?;
             put_item(doing, Put::builder().table_name(&self.table).set_item(Some(item)))?
@@ -108,17 +133,6 @@ impl GraphStore {
             let gone = Delete::builder().table_name(&self.table).set_key(Some(key(pk, sk)));
             delete_item(doing, gone)?
         };
-        let by = if follows { 1 } else { -1 };
-        let mine = counter(users.table(), follower, "following", by, Some(identity));
-        let mut theirs = counter(users.table(), author.id, "followers", by, None);
-        if follows && shards > author.follower_shards {
-            // of two writers the one with more partitions wins: a reader looks at all of them
-            theirs = theirs
-                .update_expression("ADD #counter :by SET follower_shards = :shards")
-                .condition_expression("v <= :v AND follower_shards <= :shards")
-                .expression_attribute_values(":shards", number(shards));
-        }
-        let state = put_item(doing, state)?;
-        Ok(vec![state, other, update_item(doing, mine)?, update_item(doing, theirs)?])
+        Ok([put_item(doing, state)?, other])
     }
 }

@@ -46,8 +46,13 @@ impl RequestKey {
         Self { user, name: hex(name), request: hex(request) }
     }
 
+    /// Its name, hashed.
+    pub(super) fn name(&self) -> String {
+        self.name.clone()
+    }
+
     fn pk(&self) -> String {
-        format!("key#{}#{}", self.user, self.name)
+        key_pk(self.user, &self.name)
     }
 }
 
@@ -88,6 +93,10 @@ impl PostStore {
             .condition_expression("attribute_not_exists(pk) OR expires_at <= :now")
             .expression_attribute_values(":now", number(now_ms / 1000)))
     }
+}
+
+pub(super) fn key_pk(user: UserId, name: &str) -> String {
+    format!("key#{user}#{name}")
 }
 
 fn hex(text: &str) -> String {

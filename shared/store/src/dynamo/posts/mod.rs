@@ -1,5 +1,6 @@
 //! Posts, their tombstones, and what an `Idempotency-Key` made.
 
+mod drop;
 mod keys;
 mod write;
 
@@ -40,6 +41,11 @@ struct PostItem {
     text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deleted_at_ms: Option<u64>,
+    /// The name of the key that made it, hashed: so the key is found when its user is dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<u64>,
 }
 
 impl Stored for PostItem {

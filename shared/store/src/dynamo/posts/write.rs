@@ -41,7 +41,16 @@ impl PostStore {
     ) -> Result<Created, StoreError> {
         let doing = "storing a post";
         let (pk, sk, text_) = (post.id.author(), post.id, Some(post.text.clone()));
-        let item = PostItem { pk, sk, v: PostItem::V, text: text_, deleted_at_ms: None };
+        let made_by = request.map(RequestKey::name);
+        let item = PostItem {
+            pk,
+            sk,
+            v: PostItem::V,
+            text: text_,
+            deleted_at_ms: None,
+            made_by,
+            expires_at: None,
+        };
         let put = Put::builder()
             .table_name(&self.table)
             .set_item(Some(write(doing, &item)?))

@@ -169,8 +169,9 @@ impl ReceiptStore {
             None => {
                 let again = self
                     .update(post, &shard)
-                    .update_expression("ADD done :ranges")
+                    .update_expression("ADD done :ranges SET expires_at = :gone")
                     .expression_attribute_values(":ranges", ranges)
+                    .expression_attribute_values(":gone", gone(now_ms))
                     .return_values(ReturnValue::AllNew);
                 changed(doing, V, again).await?.unwrap_or_default()
             }
@@ -191,9 +192,11 @@ impl ReceiptStore {
         let update = self
             .update(post, "-")
             .update_expression("ADD done :shard")
+            .condition_expression("attribute_exists(shards)")
             .expression_attribute_values(":shard", AttributeValue::Ns(vec![shard.to_string()]))
             .return_values(ReturnValue::AllNew);
-        let item = changed(doing, V, update).await?.unwrap_or_default();
+        // there is no plan any more where the author was dropped meanwhile
+        let Some(item) = changed(doing, V, update).await? else { return Ok(None) };
         let done = numbers(&item, "done");
         let plan: Plan = read::<PlanItem>(doing, item)?.into();
         if done < usize::from(plan.shards) {

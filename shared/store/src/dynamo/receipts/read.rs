@@ -42,6 +42,31 @@ impl Stored for ReceiptItem {
 }
 
 impl ReceiptStore {
+    /// The keys of all rows of a receipt.
+    pub(in crate::dynamo) async fn rows(&self, post: PostId) -> Result<Vec<Item>, StoreError> {
+        let doing = "looking for a delivery receipt";
+        let (mut rows, mut start): (Vec<Item>, Option<Item>) = (Vec::new(), None);
+        loop {
+            let page = self
+                .client
+                .query()
+                .table_name(&self.table)
+                .key_condition_expression("pk = :pk")
+                .projection_expression("pk, sk")
+                .expression_attribute_values(":pk", text(receipt_pk(post)))
+                .consistent_read(true)
+                .set_exclusive_start_key(start)
+                .send()
+                .await
+                .map_err(StoreError::dynamo(doing))?;
+            rows.extend(page.items.unwrap_or_default());
+            start = page.last_evaluated_key;
+            if start.is_none() {
+                return Ok(rows);
+            }
+        }
+    }
+
     pub async fn receipt(&self, post: PostId) -> Result<Receipt, StoreError> {
         let doing = "reading a delivery receipt";
         let (mut receipt, mut shards, mut ranges) = (Receipt::default(), 0, 0);

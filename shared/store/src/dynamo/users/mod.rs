@@ -1,5 +1,6 @@
 //! Profiles, handles and counters.
 
+mod drop;
 mod put;
 
 use std::collections::HashMap;
@@ -18,6 +19,7 @@ use super::{Item, Stored, batch, number, read, text};
 use crate::config::{Config, ConfigError};
 use crate::error::StoreError;
 use crate::http::UserRef;
+pub use drop::{DropBegun, Dropping};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
@@ -44,6 +46,8 @@ pub enum ProfilePut {
     Created(Profile),
     Changed(Profile),
     HandleTaken,
+    /// The one that was there is being dropped, and something of it is left.
+    BeingDropped,
     /// Somebody else with the same id has a profile.
     IdentityClash,
 }
@@ -92,6 +96,13 @@ impl From<ProfileItem> for Profile {
     }
 }
 
+/// What is left of a profile while its user is being dropped has no handle.
+pub const HAS_PROFILE: &str = "attribute_exists(handle) AND v <= :v";
+
+fn has_profile(item: &Item) -> bool {
+    item.contains_key("handle")
+}
+
 #[derive(Clone)]
 pub struct UserStore {
     client: Client,
@@ -110,6 +121,7 @@ impl UserStore {
     pub async fn profile(&self, user: UserId) -> Result<Option<Profile>, StoreError> {
         let doing = "reading a profile";
         let item = self.get(doing, profile_pk(user)).await?;
+        let item = item.filter(has_profile);
         Ok(item.map(|item| read::<ProfileItem>(doing, item)).transpose()?.map(Profile::from))
     }
 
@@ -136,7 +148,8 @@ impl UserStore {
         users.dedup();
         let keys = users.into_iter().map(|user| pk(profile_pk(user))).collect();
         let mut profiles = HashMap::new();
-        for item in batch::get_all(&self.client, &self.table, doing, keys).await? {
+        let items = batch::get_all(&self.client, &self.table, doing, keys).await?;
+        for item in items.into_iter().filter(has_profile) {
             let item: ProfileItem = read(doing, item)?;
             profiles.insert(item.user, item.into());
         }
@@ -165,7 +178,7 @@ pub fn counter(
         .expression_attribute_values(":by", number(by))
         .expression_attribute_values(":v", number(ProfileItem::V));
     match identity {
-        None => update.condition_expression("v <= :v"),
+        None => update.condition_expression(HAS_PROFILE),
         Some(identity) => update
             .condition_expression("#identity = :identity AND v <= :v")
             .expression_attribute_names("#identity", "identity")

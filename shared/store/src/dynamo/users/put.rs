@@ -35,6 +35,11 @@ impl UserStore {
                     self.by_handle(handle).await?;
                     return Ok(ProfilePut::HandleTaken);
                 }
+                outcome
+                    if outcome.refused(0) && self.dropping(identity.user()).await?.is_some() =>
+                {
+                    return Ok(ProfilePut::BeingDropped);
+                }
                 // the profile changed since it was read
                 Outcome::Refused(_) => {
                     pause(tried).await;

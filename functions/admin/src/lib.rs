@@ -1,0 +1,9 @@
+//! The function `admin`: what operators order. It has no route and no schedule; whoever may invoke it
+//! by IAM gives orders.
+
+mod drop;
+mod feed;
+pub mod handler;
+pub mod order;
+
+pub use handler::App;
