@@ -17,11 +17,13 @@
 //! | [`apps`] | the handlers over these |
 //! | [`oracle`] | what feeds should hold |
 //! | [`likeness`] | that the simulated DynamoDB answers as the local cloud does |
+//! | [`dropping`] | a user is dropped while all of this goes on |
 //! | [`stampede`] | everyone returns at once |
 //! | [`shrink`] | makes a history that went wrong as short as it can be |
 
 mod apps;
 mod cloud;
+mod dropping;
 mod expression;
 mod likeness;
 mod oracle;

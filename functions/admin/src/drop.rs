@@ -11,7 +11,7 @@
 //! 4. What they may have written goes: feeds, the mark of a pulled author, receipts; and with it the
 //!    keys, the tombstones that led there, and last the note.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use fanfold_core::limits::{ADMIN_TIME_LEFT_MIN_MS, CONCURRENCY, DROP_LEASE_MS, DROP_PAGE};
 use fanfold_core::{PostId, UserId};

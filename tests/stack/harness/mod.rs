@@ -5,6 +5,7 @@ pub mod dice;
 pub mod logs;
 pub mod servers;
 pub mod tls;
+pub mod traces;
 pub mod valkeys;
 pub mod world;
 

@@ -94,6 +94,8 @@ impl Cloud {
             "Query" => self.query(request),
             "TransactWriteItems" => self.transact(request),
             "UpdateItem" => self.update(request),
+            "DeleteItem" => self.delete(request),
+            "BatchWriteItem" => self.batch_write(request),
             "SendMessage" => self.send(request),
             "SendMessageBatch" => self.send_batch(request),
             other => panic!("{other} is not modelled"),
@@ -262,6 +264,51 @@ impl Cloud {
             Some("ALL_NEW") => (200, json!({"Attributes": self.tables[&table][&key]})),
             _ => (200, json!({})),
         }
+    }
+
+    fn delete(&mut self, request: &Value) -> Answer {
+        let (table, key) = (request["TableName"].as_str().expect("a table"), &request["Key"]);
+        let old = self.tables.entry(table.to_owned()).or_default().get(&key_of(key));
+        let old = old.cloned().unwrap_or_default();
+        let condition = request["ConditionExpression"].as_str();
+        if !condition.is_none_or(|condition| holds(condition, &old, &Given::of(request))) {
+            return refused("ConditionalCheckFailedException", "The conditional request failed");
+        }
+        self.write("Delete", request, 1.0);
+        (200, json!({}))
+    }
+
+    fn batch_write(&mut self, request: &Value) -> Answer {
+        let mut left = Map::new();
+        for (table, writes) in request["RequestItems"].as_object().expect("tables") {
+            let writes = writes.as_array().expect("writes");
+            let key = |write: &Value| match &write["PutRequest"] {
+                Value::Null => key_of(&write["DeleteRequest"]["Key"]),
+                put => key_of(&put["Item"]),
+            };
+            let mut keys: Vec<Key> = writes.iter().map(key).collect();
+            keys.sort();
+            keys.dedup();
+            if keys.len() != writes.len() || keys.len() > 25 {
+                return refused("ValidationException", "keys must differ, 25 at the most");
+            }
+            let done = match self.faults.strike() {
+                true => self.faults.dice.below(writes.len() as u64 + 1) as usize,
+                false => writes.len(),
+            };
+            for write in &writes[..done] {
+                let (kind, mut write) = match &write["PutRequest"] {
+                    Value::Null => ("Delete", write["DeleteRequest"].clone()),
+                    put => ("Put", put.clone()),
+                };
+                write["TableName"] = Value::String(table.clone());
+                self.write(kind, &write, 1.0);
+            }
+            if done < writes.len() {
+                left.insert(table.clone(), Value::Array(writes[done..].to_vec()));
+            }
+        }
+        (200, json!({"UnprocessedItems": left}))
     }
 
     fn write(&mut self, kind: &str, write: &Value, times: f64) {

@@ -43,7 +43,7 @@ pub struct Counts {
 }
 
 #[derive(Debug, Clone)]
-enum Message {
+pub(super) enum Message {
     Post(PostPublished),
     Chunk(DeliverChunk),
     Relation(RelationChanged),
@@ -676,7 +676,7 @@ impl Play {
     }
 }
 
-fn expected(truth: &Truth, feed: Feed) -> Vec<PostId> {
+pub(super) fn expected(truth: &Truth, feed: Feed) -> Vec<PostId> {
     match feed.kind {
         FeedKind::Home => truth.home(feed.user),
         FeedKind::Author => truth.author(feed.user),
@@ -684,7 +684,7 @@ fn expected(truth: &Truth, feed: Feed) -> Vec<PostId> {
 }
 
 /// Goes down a feed page by page, to its end.
-async fn walk(
+pub(super) async fn walk(
     apps: &Apps,
     feed: Feed,
     limit: usize,
@@ -707,7 +707,7 @@ async fn walk(
     Err("a walk without an end".to_owned())
 }
 
-fn message(queue: &str, body: &str) -> Message {
+pub(super) fn message(queue: &str, body: &str) -> Message {
     let read = "a message as it was written";
     match queue {
         "post-events" | "bulk-events" => Message::Post(serde_json::from_str(body).expect(read)),
@@ -727,7 +727,7 @@ fn subject(message: &Message) -> Subject {
     }
 }
 
-async fn handle(apps: &Apps, message: &Message, now_ms: u64) -> Result<(), StoreError> {
+pub(super) async fn handle(apps: &Apps, message: &Message, now_ms: u64) -> Result<(), StoreError> {
     match message {
         Message::Post(_) => panic!("dispatched elsewhere"),
         Message::Chunk(chunk) => {

@@ -112,6 +112,19 @@ impl Valkey {
         }
     }
 
+    /// All keys, and the members of those that are sets.
+    pub fn keys(&self) -> Vec<(String, Vec<Vec<u8>>)> {
+        let keys = self.run::<Vec<String>>(&[b"KEYS", b"*"]).into_iter();
+        keys.map(|key| match self.run::<String>(&[b"TYPE", key.as_bytes()]).as_str() {
+            "zset" => {
+                let members = self.run(&[b"ZRANGE", key.as_bytes(), b"0", b"-1"]);
+                (key, members)
+            }
+            _ => (key, Vec::new()),
+        })
+        .collect()
+    }
+
     /// The replica catches up, and from now on lags.
     pub fn replicate(&self) {
         let mut replica = Vec::new();
@@ -208,7 +221,7 @@ fn texts() -> Vec<(&'static str, String)> {
     }
     let shared = include_str!("../../../shared/store/src/valkey/lua/_feed.lua");
     let mut texts = Vec::new();
-    for (name, text) in hashes!("push", "begin", "commit", "relate", "read", "expire") {
+    for (name, text) in hashes!("push", "begin", "commit", "relate", "read", "expire", "drop") {
         for text in [format!("{shared}\n{text}"), text.to_owned()] {
             texts.push((name, text));
         }
