@@ -13,9 +13,20 @@ pub fn call(
     headers: &[(&str, &str)],
     body: Option<&Value>,
 ) -> Done<(u16, Value)> {
+    call_within(Duration::from_secs(20), method, url, headers, body)
+}
+
+/// The same for what may take longer.
+pub fn call_within(
+    limit: Duration,
+    method: &str,
+    url: &str,
+    headers: &[(&str, &str)],
+    body: Option<&Value>,
+) -> Done<(u16, Value)> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .http_status_as_error(false)
-        .timeout_global(Some(Duration::from_secs(20)))
+        .timeout_global(Some(limit))
         .build()
         .into();
     let mut request = ureq::http::Request::builder().method(method).uri(url);

@@ -6,9 +6,11 @@
 //! | [`process`] | starts and stops programs, and leaves none behind |
 //! | [`system`] | Valkey, the local cloud, the built functions and the deployed stack |
 //! | [`demo`] | a few users, follows and posts, made through the public API |
+//! | [`admin`] | what operators order, here or of a stack on AWS |
 //! | [`test`] | every test |
 //! | [`bench`] | every figure |
 
+mod admin;
 mod bench;
 mod build;
 mod cloud;
@@ -23,8 +25,8 @@ mod place;
 mod ports;
 mod process;
 mod progress;
-mod redrive;
 mod running;
+mod stack;
 mod system;
 mod test;
 mod tools;
@@ -96,9 +98,28 @@ enum Command {
     Test(Test),
     /// Measure, beside baselines and limits of the same run; writes figures and a plot to target/bench
     Bench(Bench),
-    /// Bring the dead letters of a queue of the running system back: post-events, chunks,
-    /// bulk-events, bulk-chunks, graph-events or rebuilds
-    Redrive { queue: String },
+    /// Give the feeds of a user (an id, or @ and a handle) up, and rebuild them
+    Rebuild {
+        user: String,
+        #[command(flatten)]
+        at: admin::At,
+    },
+    /// Remove all that is stored of a user (an id, or @ and a handle)
+    Drop {
+        user: String,
+        /// It is meant: nothing of it comes back
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        at: admin::At,
+    },
+    /// Bring the dead letters of a queue back: post-events, chunks, bulk-events, bulk-chunks,
+    /// graph-events or rebuilds
+    Redrive {
+        queue: String,
+        #[command(flatten)]
+        at: admin::At,
+    },
     /// Write shared/store/openapi.json anew from the handlers
     Openapi,
 }
@@ -111,7 +132,9 @@ fn main() -> ExitCode {
         Some(Command::Exec { command }) => commands::exec(&command),
         Some(Command::Token { name }) => commands::token(&name),
         Some(Command::Openapi) => commands::openapi(),
-        Some(Command::Redrive { queue }) => redrive::redrive(&queue),
+        Some(Command::Rebuild { user, at }) => admin::rebuild(&user, at),
+        Some(Command::Drop { user, yes, at }) => admin::drop_user(&user, yes, at),
+        Some(Command::Redrive { queue, at }) => admin::redrive(&queue, at),
         Some(Command::Test(test)) => test::run(&test),
         Some(Command::Bench(bench)) => bench::run(&bench),
     };

@@ -42,6 +42,15 @@ pub fn pause() -> Done<()> {
     if interrupted() { Err(failure("interrupted")) } else { Ok(()) }
 }
 
+/// A longer one.
+pub fn sleep(time: Duration) -> Done<()> {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        pause()?;
+    }
+    Ok(())
+}
+
 /// A program in the background. Dropping it stops it.
 pub struct Running {
     name: &'static str,

@@ -1,10 +1,15 @@
 //! The system that `cargo local` runs in another window.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::cognito::UserPool;
 use crate::failure::{Done, failure};
-use crate::{cloud, place};
+use crate::{http, place};
+
+/// And a little longer.
+const FUNCTION_LIVES: Duration = Duration::from_secs(90);
 
 pub struct Running(Value);
 
@@ -30,8 +35,14 @@ impl Running {
         })
     }
 
-    pub fn sqs(&self, operation: &str, body: &Value) -> Done<Value> {
-        cloud::call(self.text("/endpoint")?, &format!("AmazonSQS.{operation}"), "1.0", body)
+    /// What a function answers, an error of its own included; `output` is the stack's that names it.
+    pub fn invoke(&self, output: &str, event: &Value) -> Done<Value> {
+        let (endpoint, function) = (self.text("/endpoint")?, self.output(output)?);
+        let url = format!("{endpoint}/2015-03-31/functions/{function}/invocations");
+        match http::call_within(FUNCTION_LIVES, "POST", &url, &[], Some(event))? {
+            (200, answer) => Ok(answer),
+            (status, answer) => Err(failure(format!("{function}: {status} {answer}"))),
+        }
     }
 }
 

@@ -85,11 +85,17 @@ fn the_lines_that_it_prints_work_when_pasted_and_ctrl_c_stops_all() {
     assert_eq!(answers[1]["text"], "Hello!");
     assert!(answers[2]["items"].as_array().is_some_and(|items| items.len() == 3));
     redrive_brings_dead_letters_back(answers[1]["id"].as_str().expect("an id"));
+    a_users_feeds_are_rebuilt_and_a_user_is_dropped();
     up.signal("-INT");
     assert_eq!(up.end_within(Duration::from_secs(20)), Some(0));
     assert!(servers.iter().all(|url| !listens(url)), "servers are left running");
-    for arguments in [["token", "ash"], ["redrive", "chunks"]] {
-        let said = complaint(&arguments);
+    for arguments in [
+        &["token", "ash"][..],
+        &["redrive", "chunks"],
+        &["rebuild", "@ash"],
+        &["drop", "@ash", "--yes"],
+    ] {
+        let said = complaint(arguments);
         assert!(said.contains("no system is running"), "{said}");
     }
 }
@@ -129,4 +135,24 @@ fn redrive_brings_dead_letters_back(post: &str) {
     assert_eq!(length("ChunksDeadQueueUrl"), 0);
     let said = complaint(&["redrive", "no-such-queue"]);
     assert!(said.contains("no-such-queue") && said.contains("graph-events"), "{said}");
+}
+
+fn a_users_feeds_are_rebuilt_and_a_user_is_dropped() {
+    let said = succeed(cargo_local(&["rebuild", "@birch"]));
+    let lines: Vec<&str> = said.lines().collect();
+    let [home, author] = lines[..] else { panic!("{said}") };
+    assert!(home.starts_with("home feed: ") && home.ends_with("down to the first post"), "{said}");
+    assert!(author.starts_with("author feed: "), "{said}");
+    let said = complaint(&["rebuild", "@nobody"]);
+    assert!(said.contains("user: @nobody has no profile here"), "{said}");
+    let said = complaint(&["drop", "@birch"]);
+    assert!(said.contains("--yes"), "{said}");
+    succeed(cargo_local(&["rebuild", "@birch"])); // birch is still there
+    let said = succeed(cargo_local(&["drop", "@birch", "--yes"]));
+    let (id, counts) = said.trim().split_once(" is gone: ").expect("what it says");
+    assert!(!counts.starts_with("0 posts"), "{said}");
+    let said = complaint(&["rebuild", "@birch"]);
+    assert!(said.contains("no profile"), "{said}");
+    let said = succeed(cargo_local(&["drop", id, "--yes"]));
+    assert!(said.contains("0 posts, 0 followers"), "{said}");
 }

@@ -1,0 +1,128 @@
+//! What operators order of the function `admin`: of the running system, or of a stack on AWS.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::failure::{Done, failure};
+use crate::process;
+use crate::running::Running;
+use crate::stack::Stack;
+
+/// Whom the orders are for.
+#[derive(clap::Args)]
+pub struct At {
+    /// A stack on AWS (by way of the `aws` program), in place of the running system
+    #[arg(long, value_name = "NAME")]
+    stack: Option<String>,
+    /// Its region, if not the one that `aws` is set to
+    #[arg(long, requires = "stack")]
+    region: Option<String>,
+}
+
+/// Orders given for one command at the most: with a minute for each, far more than any user needs.
+const ORDERS_MAX: usize = 10_000;
+
+enum Admin {
+    Running(Running),
+    Stack(Stack),
+}
+
+impl At {
+    fn admin(self) -> Done<Admin> {
+        Ok(match self.stack {
+            Some(name) => Admin::Stack(Stack::find(name, self.region)?),
+            None => Admin::Running(Running::find()?),
+        })
+    }
+}
+
+impl Admin {
+    /// What the function answers. An order that it does not obey is a failure that says why.
+    fn order(&self, order: &Value) -> Done<Value> {
+        let answer = match self {
+            Admin::Running(running) => running.invoke("AdminFunction", order)?,
+            Admin::Stack(stack) => stack.invoke(order)?,
+        };
+        match answer.get("errorMessage").and_then(Value::as_str) {
+            Some(reason) => Err(failure(reason)),
+            None => Ok(answer),
+        }
+    }
+}
+
+fn number(answer: &Value, name: &str) -> u64 {
+    answer.get(name).and_then(Value::as_u64).unwrap_or_default()
+}
+
+/// Gives a user's feeds up and rebuilds them.
+pub fn rebuild(user: &str, at: At) -> Done<ExitCode> {
+    let rebuilt = at.admin()?.order(&json!({"do": "rebuild-feed", "user": user}))?;
+    for (name, what) in [("home", "home feed"), ("author", "author feed")] {
+        let feed = rebuilt.get(name).unwrap_or(&Value::Null);
+        let down_to = match number(feed, "floor_ms") {
+            0 => "the first post".to_owned(),
+            floor_ms => format!("{floor_ms} (ms since 1970)"),
+        };
+        println!("{what}: {} entries, down to {down_to}", number(feed, "entries"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Removes all that is stored of a user, in as many orders as it takes.
+pub fn drop_user(user: &str, yes: bool, at: At) -> Done<ExitCode> {
+    if !yes {
+        let all = "profile, posts, relations and feeds";
+        return Err(failure(format!("{user} would lose all: {all}; say --yes if it is meant")));
+    }
+    let admin = at.admin()?;
+    let names = ["posts", "followers", "following", "receipt_rows", "keys", "feeds"];
+    let (mut sums, mut user) = (names.map(|_| 0), user.to_owned());
+    for _ in 0..ORDERS_MAX {
+        let dropped = admin.order(&json!({"do": "drop-user", "user": user}))?;
+        // the handle went with the first step
+        if let Some(id) = dropped.get("user").and_then(Value::as_str) {
+            id.clone_into(&mut user);
+        }
+        for (sum, name) in sums.iter_mut().zip(names) {
+            *sum += number(&dropped, name);
+        }
+        if dropped.get("done") == Some(&Value::Bool(true)) {
+            let [posts, followers, following, rows, keys, feeds] = sums;
+            println!(
+                "{user} is gone: {posts} posts, {followers} followers, {following} followed, \
+                 {rows} rows of receipts, {keys} keys, {feeds} feeds"
+            );
+            return Ok(ExitCode::SUCCESS);
+        }
+        let wait_ms = number(&dropped, "wait_ms");
+        if wait_ms > 0 {
+            eprintln!("{user}: waiting {} s for what is still under way", wait_ms.div_ceil(1000));
+        }
+        process::sleep(Duration::from_millis(wait_ms))?;
+    }
+    Err(failure(format!("{user} is not dropped yet: give the order again")))
+}
+
+/// Moves what is in a dead-letter queue now. What is poison still comes back to it.
+pub fn redrive(queue: &str, at: At) -> Done<ExitCode> {
+    let admin = at.admin()?;
+    let (mut moved, mut waiting) = (0, None);
+    for _ in 0..ORDERS_MAX {
+        let redriven = admin.order(&json!({"do": "redrive", "queue": queue}))?;
+        let (now, left) = (number(&redriven, "moved"), number(&redriven, "left"));
+        for (reason, count) in
+            redriven.get("reasons").and_then(Value::as_object).into_iter().flatten()
+        {
+            println!("{count}: {reason}");
+        }
+        moved += now;
+        let all = *waiting.get_or_insert(now + left);
+        if now == 0 || left == 0 || moved >= all {
+            break;
+        }
+    }
+    println!("{moved} of {} moved to {queue}", waiting.unwrap_or_default().max(moved));
+    Ok(ExitCode::SUCCESS)
+}
