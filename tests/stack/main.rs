@@ -12,6 +12,7 @@
 //! | [`tls`] | Valkey over TLS, and with IAM in place of a password |
 //! | [`faults`] | the deployed stack under load, while its parts are disturbed |
 //! | [`api`] | the deployed stack over HTTP, each answer held against the specification |
+//! | [`security`] | attacks on the deployed stack, and what the threat model says of them |
 //! | [`serial`] | the deployed stack, where a test disturbs what others rely on |
 //! | [`fixtures`] | what earlier versions wrote is read, and still written so |
 //! | [`openapi`] | the specification is the handlers' |
@@ -37,6 +38,7 @@ mod openapi;
 mod queues;
 mod rules;
 mod scripts;
+mod security;
 mod serial;
 mod simulation;
 mod tls;

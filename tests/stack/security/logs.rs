@@ -1,0 +1,137 @@
+//! What users send must not make lines of the log, nor stand in them.
+
+use std::collections::BTreeMap;
+
+use fanfold_store::log::Chain;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::wire::{self, JSON};
+use crate::harness::client::Client;
+use crate::harness::world::World;
+use crate::harness::{aws, dice, eventually};
+
+/// The lines of every function since a time, by function.
+async fn lines(since_ms: u64) -> BTreeMap<String, Vec<String>> {
+    let logs = async |operation: &str, body: Value| {
+        aws(&format!("Logs_20140328.{operation}"), "1.1", &body).await
+    };
+    let groups = logs("DescribeLogGroups", json!({"logGroupNamePrefix": "/aws/lambda/"})).await;
+    let groups = groups["logGroups"].as_array().expect("groups").clone();
+    let mut found = BTreeMap::new();
+    for group in groups {
+        let group = group["logGroupName"].as_str().expect("a name");
+        let ask = json!({"logGroupName": group, "startTime": since_ms});
+        let events = logs("FilterLogEvents", ask).await;
+        let events = events["events"].as_array().cloned().unwrap_or_default();
+        let messages = events.iter().filter_map(|event| event["message"].as_str());
+        let lines: Vec<String> = messages.flat_map(str::lines).map(str::to_owned).collect();
+        found.insert(group.to_owned(), lines);
+    }
+    found
+}
+
+/// Lambda's own lines.
+fn is_platforms(line: &str) -> bool {
+    let starts = ["START RequestId: ", "END RequestId: ", "REPORT RequestId: ", "INIT_", "XRAY "];
+    starts.iter().any(|start| line.starts_with(start))
+}
+
+#[tokio::test]
+async fn nothing_that_is_sent_makes_a_line_or_stands_in_one() {
+    let since_ms = fanfold_store::clock::now_ms() - 1;
+    let mark = format!("mark{:x}", dice::fresh());
+    let user = Client::new().await;
+    let token = user.token.clone().expect("a token");
+    let line = format!("{{\"level\":\"ERROR\",\"message\":\"forged {mark}\"}}");
+    let odd = [
+        format!("{mark}\n{line}\n"),
+        format!("{mark}\r\n{line}"),
+        format!("{mark}\u{1b}[2J\u{1b}[31m{line}"),
+        format!("{mark}\"}}\n{line}"),
+        format!("{mark}\u{2028}{line}"),
+        format!("{mark} END RequestId: 0\nSTART RequestId: {mark}"),
+    ];
+    for odd in &odd {
+        user.post(odd).await;
+        let profile = json!({"handle": odd, "name": odd});
+        user.send(Method::PUT, "/v1/me", &[], Some(profile)).await;
+        let name = json!({"handle": user.handle, "name": format!("{mark}{{\"a\":\"b")});
+        user.send(Method::PUT, "/v1/me", &[], Some(name)).await;
+        let encoded: String = odd.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        for path in [
+            format!("/{encoded}"),
+            format!("/v1/users/@{encoded}"),
+            format!("/v1/posts/{encoded}"),
+            format!("/v1/timeline?cursor={encoded}"),
+            format!("/v1/timeline?{encoded}=1"),
+            format!("/v1/timeline?<\"{mark}\">|^`{{}}"),
+        ] {
+            let answer = wire::send_as(&token, "GET", &path, "", b"");
+            assert!((400..500).contains(&answer.status), "{path}: {answer:?}");
+        }
+        let visible: String = odd.chars().filter(|c| c.is_ascii_graphic()).collect();
+        let head = format!(
+            "{JSON}Idempotency-Key: {visible}\r\nUser-Agent: {visible}\r\nX-Odd: {visible}\r\n\
+             X-Forwarded-Proto: {visible}\r\nX-Amzn-Trace-Id: {visible}\r\nReferer: {visible}\r\n"
+        );
+        let body = json!({"text": format!("{mark} text")}).to_string();
+        let posted = wire::send_as(&token, "POST", "/v1/posts", &head, body.as_bytes());
+        assert_eq!(posted.status, 201, "{posted:?}");
+    }
+    assert_eq!(user.get("/v1/timeline").await.status, 200);
+    let marker = user.publish("last").await;
+    eventually("the post is on its way", async || {
+        let receipt = user.get(&format!("/v1/posts/{marker}/delivery")).await;
+        (receipt.body["state"] == "complete").then_some(())
+    })
+    .await;
+    let (seen, mut starts) = (lines(since_ms).await, 0);
+    for (function, lines) in &seen {
+        for line in lines {
+            assert!(!line.contains(&mark), "{function} repeats what was sent: {line}");
+            assert!(!line.contains(&token), "{function} logs a token");
+            let json = serde_json::from_str::<Value>(line).is_ok_and(|line| line.is_object());
+            assert!(json || is_platforms(line), "{function}: {line:?}");
+            starts += usize::from(line.starts_with("START RequestId: "));
+        }
+    }
+    for function in ["Posts", "Users", "Timeline", "Dispatch"] {
+        let found = seen.iter().find(|(name, _)| name.contains(function));
+        assert!(found.is_some_and(|(_, lines)| lines.len() > 2), "{function} has a log");
+    }
+    assert!(starts > 60, "the invocations are in it: {starts}");
+}
+
+/// An error of the store says what we were doing and why it failed, and not with which password.
+#[tokio::test]
+async fn a_password_of_valkey_is_in_no_error() {
+    let world = World::new().await;
+    let (secret, address) = ("pa55-of-valkey", world.config.text("REDIS_URL").expect("a URL"));
+    let host = address.strip_prefix("redis://").expect("a URL");
+    for url in [
+        format!("redis://user:{secret}@{host}"), // the server has no such user
+        format!("redis://:{secret}@{host}"),
+        format!("redis://user:{secret}@127.0.0.1:1"),
+        format!("rediss://user:{secret}@{host}"), // the server speaks no TLS
+        format!("redis-cluster://user:{secret}@127.0.0.1:1"),
+    ] {
+        let app = fanfold_posts::App::new(&world.sdk, &world.config_but("REDIS_URL", &url));
+        let post = fanfold_core::PostId::new(1, 1, world.id("ash"));
+        let error = app.expect("an app").valkey.push_own(post).await.expect_err("refused");
+        let said = format!("{} {error:?}", Chain(&error));
+        assert!(said.len() > 20 && !said.contains(secret), "{said}");
+    }
+    for url in [
+        format!("user:{secret}@{host}"),
+        format!("http://user:{secret}@{host}"),
+        format!("redis://user:{secret}@{host}:port"),
+        format!("redis-cluster://user:{secret}@a,b/1"),
+        format!("redis://user:{secret}/@{host}"),
+        format!("//:{secret}@{host}"),
+    ] {
+        let app = fanfold_posts::App::new(&world.sdk, &world.config_but("REDIS_URL", &url));
+        let Err(error) = app else { continue };
+        assert!(!error.to_string().contains(secret), "{error}");
+    }
+}
