@@ -127,7 +127,7 @@ async fn messages_name_the_request_that_they_come_from() {
     };
     let expected = json!({"StringValue": "request-1=", "DataType": "String"});
     origin.clone().scope(world.publish("ash", "text")).await;
-    assert_eq!(told("POST_EVENTS_QUEUE_URL").await, [expected.clone()]);
+    assert_eq!(told("POST_EVENTS_QUEUE_URL").await, std::slice::from_ref(&expected));
     // one that was sent without, by an older function
     world.publish("ash", "text").await;
     assert_eq!(told("POST_EVENTS_QUEUE_URL").await, [Value::Null]);
