@@ -1,31 +1,44 @@
 //! From the gateway's event to the router. `lambda_http` puts a URL together from what the client
 //! sent: it panics where that is none, and follows dots in it, so that a function would take
-//! another route than the one that the gateway has checked. Both are seen to here.
-
-use std::convert::Infallible;
+//! another route than the one that the gateway has checked. Headers that are none it cannot read.
+//! All of it is seen to here.
 
 use axum::Router;
 use axum::http::header::HOST;
 use fanfold_core::limits::URI_BYTES_MAX;
 use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use lambda_http::request::LambdaRequest;
-use lambda_http::{Adapter, LambdaEvent, Service as _, service_fn};
+use lambda_http::{Adapter, Error, LambdaEvent, Service as _, service_fn};
+use serde_json::Value;
 
 type Answer = <Adapter<'static, axum::response::Response, Router> as lambda_http::Service<
     LambdaEvent<LambdaRequest>,
 >>::Response;
 
 /// Answers requests until the function ends.
-pub async fn run(router: Router) -> Result<(), lambda_http::Error> {
+pub async fn run(router: Router) -> Result<(), Error> {
     lambda_http::lambda_runtime::run(service_fn(move |event| answer(router.clone(), event))).await
 }
 
-async fn answer(router: Router, event: LambdaEvent<LambdaRequest>) -> Result<Answer, Infallible> {
-    let LambdaEvent { mut payload, context } = event;
-    if let LambdaRequest::ApiGatewayV2(request) = &mut payload {
+async fn answer(router: Router, event: LambdaEvent<Value>) -> Result<Answer, Error> {
+    let LambdaEvent { payload: mut event, context } = event;
+    if let Some(Value::Object(headers)) = event.get_mut("headers") {
+        headers.values_mut().for_each(make_header);
+    }
+    let mut request: LambdaRequest = serde_json::from_value(event)?;
+    if let LambdaRequest::ApiGatewayV2(request) = &mut request {
         make_plain(request);
     }
-    Adapter::from(router).call(LambdaEvent::new(payload, context)).await
+    Ok(Adapter::from(router).call(LambdaEvent::new(request, context)).await?)
+}
+
+/// A header with what no header may have keeps its place, and is no text to whoever asks for it.
+fn make_header(value: &mut Value) {
+    if let Value::String(text) = value
+        && text.contains(|c: char| c.is_ascii_control() && c != '\t')
+    {
+        *text = text.replace(|c: char| c.is_ascii_control(), "\u{fffd}");
+    }
 }
 
 fn make_plain(request: &mut ApiGatewayV2httpRequest) {
@@ -71,15 +84,14 @@ fn encoded(text: &str, kept: &[u8]) -> String {
 mod tests {
     use axum::extract::Request;
     use lambda_http::Context;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
     /// What a router is asked for when the gateway sends this.
     async fn asked(event: Value) -> String {
         let router = Router::new().fallback(async |request: Request| request.uri().to_string());
-        let payload = serde_json::from_value(event).unwrap();
-        let answer = answer(router, LambdaEvent::new(payload, Context::default())).await.unwrap();
+        let answer = answer(router, LambdaEvent::new(event, Context::default())).await.unwrap();
         serde_json::to_value(answer).unwrap()["body"].as_str().unwrap().to_owned()
     }
 
@@ -111,6 +123,7 @@ mod tests {
             json!({"x-forwarded-proto": "java script", "host": "a"}),
             json!({"host": "a b:99999999"}),
             json!({"host": "[::"}),
+            json!({"x-odd": "a\u{7f}b\0\r\n\u{e9}\tc", "host": "\n"}),
         ] {
             assert_eq!(asked(event("/v1/me", "", headers)).await, "/v1/me");
         }
