@@ -4,6 +4,7 @@
 //! redis://[user[:password]@]host[:port][/database]      one node
 //! redis-cluster://[user[:password]@]host[:port][,host[:port]…]   a cluster, by any of its nodes
 //! rediss://…  rediss-cluster://…                        the same over TLS
+//! rediss://user@host  rediss-cluster://user@host        with IAM, see [`super::iam`]
 //! ```
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};

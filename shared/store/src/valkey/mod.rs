@@ -5,6 +5,7 @@ mod drop;
 pub mod iam;
 pub mod keys;
 mod link;
+mod node;
 mod read;
 mod rebuild;
 mod relate;

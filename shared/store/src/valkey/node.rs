@@ -1,0 +1,70 @@
+//! A single server, and the connection to it once there is one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use redis::aio::{ConnectionLike as _, ConnectionManager, ConnectionManagerConfig};
+use redis::{
+    Client, Cmd, ConnectionInfo, ErrorKind, RedisResult, ServerErrorKind, TlsCertificates, Value,
+};
+
+use super::iam::Tokens;
+use super::link::{ANSWER_WITHIN, CONNECT_WITHIN};
+
+pub struct Node {
+    client: Client,
+    tokens: Option<Tokens>,
+    kept: Mutex<Option<Arc<ConnectionManager>>>,
+}
+
+impl Node {
+    pub fn new(
+        node: ConnectionInfo,
+        trusted: Option<TlsCertificates>,
+        tokens: Option<Tokens>,
+    ) -> RedisResult<Self> {
+        let client = match trusted {
+            Some(trusted) => Client::build_with_tls(node, trusted)?,
+            None => Client::open(node)?,
+        };
+        Ok(Self { client, tokens, kept: Mutex::default() })
+    }
+
+    pub async fn call(&self, command: &Cmd) -> RedisResult<Value> {
+        let connection = self.connection()?;
+        let answer = (*connection).clone().req_packed_command(command).await;
+        let Err(error) = &answer else { return answer };
+        let replica = error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly);
+        if replica || error.kind() == ErrorKind::AuthenticationFailed {
+            self.leave(&connection);
+        }
+        if replica || error.is_connection_dropped() {
+            return (*self.connection()?).clone().req_packed_command(command).await;
+        }
+        answer
+    }
+
+    fn connection(&self) -> RedisResult<Arc<ConnectionManager>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connection) = &*kept {
+            return Ok(connection.clone());
+        }
+        let mut config = ConnectionManagerConfig::new()
+            .set_number_of_retries(1)
+            .set_min_delay(Duration::from_millis(20))
+            .set_max_delay(Duration::from_millis(100))
+            .set_connection_timeout(Some(CONNECT_WITHIN))
+            .set_response_timeout(Some(ANSWER_WITHIN));
+        if let Some(tokens) = &self.tokens {
+            config = config.set_credentials_provider(tokens.clone());
+        }
+        let connection = ConnectionManager::new_lazy_with_config(self.client.clone(), config)?;
+        Ok(kept.insert(Arc::new(connection)).clone())
+    }
+
+    /// Many may leave a connection at once, and none may take the next one with it.
+    fn leave(&self, connection: &Arc<ConnectionManager>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.take_if(|kept| Arc::ptr_eq(kept, connection));
+    }
+}
