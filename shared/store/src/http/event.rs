@@ -42,9 +42,8 @@ fn make_header(value: &mut Value) {
 }
 
 fn make_plain(request: &mut ApiGatewayV2httpRequest) {
-    // without these the URL is the path alone, and no route asks for them
+    // without a host the URL is the path alone, and no route asks for it
     request.headers.remove(HOST);
-    request.headers.remove("x-forwarded-proto");
     request.request_context.domain_name = None;
     let mut path = request.raw_path.take().unwrap_or_default();
     let mut query = request.raw_query_string.take().unwrap_or_default();
