@@ -105,9 +105,11 @@ fn plain(answer: &Value) -> Value {
             *reason = code;
         }
     }
-    for set in fields.get_mut("Attributes").and_then(Value::as_object_mut).into_iter().flatten() {
-        if let Some(set) = set.1.get_mut("NS").and_then(Value::as_array_mut) {
-            set.sort_by_key(Value::to_string);
+    for name in ["Attributes", "Item"] {
+        for set in fields.get_mut(name).and_then(Value::as_object_mut).into_iter().flatten() {
+            if let Some(set) = set.1.get_mut("NS").and_then(Value::as_array_mut) {
+                set.sort_by_key(Value::to_string);
+            }
         }
     }
     for item in fields.get_mut("Items").and_then(Value::as_array_mut).into_iter().flatten() {
