@@ -84,7 +84,7 @@ async fn nobody_tells(secrets: &[&str], since_ms: u64) {
             assert_eq!(told, None, "{function} tells what it should not");
         }
     }
-    assert!(all > 20, "the search itself works: {all} lines");
+    assert!(all > 5, "the search itself works: {all} lines");
 }
 
 #[tokio::test]
