@@ -1,6 +1,7 @@
 //! The tools around the stack, run as a user runs them.
 
 mod local;
+mod orders;
 mod program;
 mod sam;
 mod watch;

@@ -28,7 +28,12 @@ impl Stack {
         let answer = std::env::temp_dir().join(format!("fanfold-answer-{}", std::process::id()));
         let mut invoke = aws("lambda", "invoke", self.region.as_deref());
         invoke.args(["--function-name", &self.function, "--payload", &order.to_string()]);
-        invoke.args(["--cli-binary-format", "raw-in-base64-out"]);
+        // the first version of the program takes texts as they are, and has no such option
+        let mut version = Command::new("aws");
+        version.arg("--version");
+        if !said(version)?.starts_with("aws-cli/1.") {
+            invoke.args(["--cli-binary-format", "raw-in-base64-out"]);
+        }
         // the function has a minute, and an order that is sent twice is the work of two
         invoke.args(["--cli-read-timeout", "90"]).arg(&answer);
         let invoked = said(invoke);

@@ -41,7 +41,8 @@ async fn drop_ash(world: &World, deadline: Deadline) -> (Value, usize) {
         if dropped["done"] == true {
             return (sums, orders);
         }
-        world.advance(dropped["wait_ms"].as_u64().expect("a time"));
+        // the world's clock stands still while an order is at work
+        world.advance(dropped["wait_ms"].as_u64().expect("a time") + 2_000);
     }
     panic!("it is never done");
 }
@@ -337,5 +338,6 @@ async fn two_orders_do_not_work_on_one_user() {
     world.advance(wait_ms + 1_000); // it died
     let dropped = order(&world, drop).await;
     assert_eq!(dropped["posts"], 3, "{dropped}");
-    assert_eq!(dropped["wait_ms"], DROP_SETTLES_MS, "{dropped}");
+    let wait_ms = dropped["wait_ms"].as_u64().expect("a time");
+    assert!((1..=DROP_SETTLES_MS).contains(&wait_ms), "{dropped}");
 }

@@ -7,15 +7,20 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::orders;
 use super::program::{Background, command, root, run, succeed};
 
-fn cargo_local(arguments: &[&str]) -> Command {
+pub(super) fn cargo_local(arguments: &[&str]) -> Command {
     command("cargo", &[&["local"], arguments].concat())
 }
 
 /// The only line that a command says of its failure.
-fn complaint(arguments: &[&str]) -> String {
-    let ended = run(cargo_local(arguments));
+pub(super) fn complaint(arguments: &[&str]) -> String {
+    complaint_of(cargo_local(arguments))
+}
+
+pub(super) fn complaint_of(command: Command) -> String {
+    let ended = run(command);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     let lines: Vec<&str> =
         ended.stderr.lines().filter(|line| line.starts_with("cargo local: ")).collect();
@@ -85,7 +90,7 @@ fn the_lines_that_it_prints_work_when_pasted_and_ctrl_c_stops_all() {
     assert_eq!(answers[1]["text"], "Hello!");
     assert!(answers[2]["items"].as_array().is_some_and(|items| items.len() == 3));
     redrive_brings_dead_letters_back(answers[1]["id"].as_str().expect("an id"));
-    a_users_feeds_are_rebuilt_and_a_user_is_dropped();
+    orders::are_obeyed();
     up.signal("-INT");
     assert_eq!(up.end_within(Duration::from_secs(20)), Some(0));
     assert!(servers.iter().all(|url| !listens(url)), "servers are left running");
@@ -135,24 +140,4 @@ fn redrive_brings_dead_letters_back(post: &str) {
     assert_eq!(length("ChunksDeadQueueUrl"), 0);
     let said = complaint(&["redrive", "no-such-queue"]);
     assert!(said.contains("no-such-queue") && said.contains("graph-events"), "{said}");
-}
-
-fn a_users_feeds_are_rebuilt_and_a_user_is_dropped() {
-    let said = succeed(cargo_local(&["rebuild", "@birch"]));
-    let lines: Vec<&str> = said.lines().collect();
-    let [home, author] = lines[..] else { panic!("{said}") };
-    assert!(home.starts_with("home feed: ") && home.ends_with("down to the first post"), "{said}");
-    assert!(author.starts_with("author feed: "), "{said}");
-    let said = complaint(&["rebuild", "@nobody"]);
-    assert!(said.contains("user: @nobody has no profile here"), "{said}");
-    let said = complaint(&["drop", "@birch"]);
-    assert!(said.contains("--yes"), "{said}");
-    succeed(cargo_local(&["rebuild", "@birch"])); // birch is still there
-    let said = succeed(cargo_local(&["drop", "@birch", "--yes"]));
-    let (id, counts) = said.trim().split_once(" is gone: ").expect("what it says");
-    assert!(!counts.starts_with("0 posts"), "{said}");
-    let said = complaint(&["rebuild", "@birch"]);
-    assert!(said.contains("no profile"), "{said}");
-    let said = succeed(cargo_local(&["drop", id, "--yes"]));
-    assert!(said.contains("0 posts, 0 followers"), "{said}");
 }

@@ -3,7 +3,7 @@
 //!
 //! | table | pk | sk | holds |
 //! | --- | --- | --- | --- |
-//! | users | `user#<user>` | | profile and counters |
+//! | users | `user#<user>` | | profile and counters; while the user is dropped, how far that got |
 //! | users | `handle#<handle>` | | whose handle it is |
 //! | users | `pulled-authors` | | the authors whose posts are not pushed |
 //! | posts | `<author>` | `<post>` | a post, or its tombstone |

@@ -1,0 +1,96 @@
+//! What operators type, while a system runs.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::local::{cargo_local, complaint, complaint_of};
+use super::program::{root, succeed};
+use crate::harness::dice;
+
+pub fn are_obeyed() {
+    feeds_are_rebuilt_and_users_dropped();
+    a_stack_is_reached_through_the_aws_program();
+}
+
+fn feeds_are_rebuilt_and_users_dropped() {
+    let said = succeed(cargo_local(&["rebuild", "@birch"]));
+    let lines: Vec<&str> = said.lines().collect();
+    let [home, author] = lines[..] else { panic!("{said}") };
+    assert!(home.starts_with("home feed: ") && home.ends_with("down to the first post"), "{said}");
+    assert!(author.starts_with("author feed: "), "{said}");
+    let said = complaint(&["rebuild", "@nobody"]);
+    assert!(said.contains("user: @nobody has no profile here"), "{said}");
+    let said = complaint(&["drop", "@birch"]);
+    assert!(said.contains("--yes"), "{said}");
+    succeed(cargo_local(&["rebuild", "@birch"])); // birch is still there
+    let said = succeed(cargo_local(&["drop", "@birch", "--yes"]));
+    let (id, counts) = said.trim().split_once(" is gone: ").expect("what it says");
+    assert!(!counts.starts_with("0 posts"), "{said}");
+    let said = complaint(&["rebuild", "@birch"]);
+    assert!(said.contains("no profile"), "{said}");
+    let said = succeed(cargo_local(&["drop", id, "--yes"]));
+    assert!(said.contains("0 posts, 0 followers"), "{said}");
+}
+
+/// Stands in for the `aws` program: takes what that takes, and asks the local cloud.
+const AWS: &str = r#"#!/usr/bin/env python3
+import argparse, sys
+import boto3
+
+if sys.argv[1:] == ["--version"]:
+    sys.exit(print("aws-cli/2.0.0 stand-in"))
+given = argparse.ArgumentParser(allow_abbrev=False)
+given.add_argument("service")
+given.add_argument("operation")
+given.add_argument("--region", required=True)
+for name in ["stack-name", "output", "query", "function-name", "payload", "cli-binary-format", "cli-read-timeout"]:
+    given.add_argument(f"--{name}")
+given.add_argument("outfile", nargs="?")
+given = given.parse_args()
+client = boto3.client(given.service, region_name=given.region)
+if (given.service, given.operation) == ("cloudformation", "describe-stacks"):
+    assert given.query == "Stacks[0].Outputs[?OutputKey=='AdminFunction'].OutputValue"
+    assert given.output == "text"
+    outputs = client.describe_stacks(StackName=given.stack_name)["Stacks"][0]["Outputs"]
+    print(*[o["OutputValue"] for o in outputs if o["OutputKey"] == "AdminFunction"])
+else:
+    assert (given.service, given.operation) == ("lambda", "invoke")
+    assert given.cli_binary_format == "raw-in-base64-out" and int(given.cli_read_timeout) > 60
+    answer = client.invoke(FunctionName=given.function_name, Payload=given.payload.encode())
+    open(given.outfile, "wb").write(answer["Payload"].read())
+    print('{"StatusCode": 200}')
+"#;
+
+fn a_stack_is_reached_through_the_aws_program() {
+    let folder = std::env::temp_dir().join(format!("fanfold-aws-{:x}", dice::fresh()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let program = folder.join("aws");
+    std::fs::write(&program, AWS).expect("a program");
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).expect("its mode");
+    let state = std::fs::read_to_string(root().join("target/local/running.json"));
+    let state: Value = serde_json::from_str(&state.expect("the running system")).expect("JSON");
+    let on_stack = |arguments: &[&str], stack: &str| -> Command {
+        let at = ["--stack", stack, "--region", "us-east-1"];
+        let mut command = cargo_local(&[arguments, &at].concat());
+        let all = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path);
+        let all = all.expect("a path").to_string_lossy().into_owned();
+        command.env("PATH", format!("{}:{all}", folder.display()));
+        command.env("AWS_ENDPOINT_URL", state["endpoint"].as_str().expect("an endpoint"));
+        command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
+        command
+    };
+    let said = succeed(on_stack(&["rebuild", "@cedar"], "fanfold"));
+    assert!(said.starts_with("home feed: "), "{said}");
+    let said = succeed(on_stack(&["redrive", "rebuilds"], "fanfold"));
+    assert_eq!(said, "0 of 0 moved to rebuilds\n");
+    let said = succeed(on_stack(&["drop", "@cedar", "--yes"], "fanfold"));
+    assert!(said.contains(" is gone: "), "{said}");
+    let said = complaint_of(on_stack(&["rebuild", "@cedar"], "fanfold"));
+    assert!(said.contains("user: @cedar has no profile here"), "{said}");
+    let said = complaint_of(on_stack(&["rebuild", "@cedar"], "no-such-stack"));
+    assert!(said.contains("no-such-stack"), "{said}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
