@@ -142,7 +142,6 @@ async fn no_url_or_header_stops_a_function() {
         "Accept: text/html\r\n",
         "Accept-Encoding: gzip;q=x\r\n",
         "If-None-Match: *\r\n",
-        "Upgrade: websocket\r\nConnection: upgrade\r\n",
     ] {
         let answer = wire::send("GET", "/nowhere", head.as_bytes(), b"");
         refused(&answer, head);
