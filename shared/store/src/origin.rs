@@ -69,6 +69,11 @@ impl Origin {
         ORIGIN.scope(self, work).await
     }
 
+    /// The same for work that does not wait.
+    pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        ORIGIN.sync_scope(self.clone(), work)
+    }
+
     /// The fields that stand in a line of the log, by their names.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, &ForeignId)> {
         let fields = [

@@ -54,7 +54,7 @@ where
                 records.push((record, origin));
             }
             Err(error) => {
-                let (fate, reason) = origin.clone().scope(unread(&record, &error)).await;
+                let (fate, reason) = origin.during(|| unread(&record, &error));
                 failed.push((record, origin, fate, reason));
             }
         }
@@ -62,7 +62,7 @@ where
     if !messages.is_empty() {
         for ((record, origin), result) in records.into_iter().zip(handle(messages).await) {
             let Err(error) = result else { continue };
-            let (fate, reason) = origin.clone().scope(fate_of(&error, &record)).await;
+            let (fate, reason) = origin.during(|| fate_of(&error, &record));
             failed.push((record, origin, fate, reason));
         }
     }
@@ -92,9 +92,8 @@ fn body(record: &SqsMessage) -> &str {
     record.body.as_deref().unwrap_or_default()
 }
 
-/// What becomes of a body that cannot be read. (Async for the origin's sake, as the next one is: a line
-/// of the log names the origin in whose scope it is written.)
-async fn unread(record: &SqsMessage, error: &serde_json::Error) -> (Fate, String) {
+/// What becomes of a body that cannot be read.
+fn unread(record: &SqsMessage, error: &serde_json::Error) -> (Fate, String) {
     let (head, reason) = (Head::of(body(record)), reason_of(error));
     let (message_id, post) = (id(record), head.post().map(tracing::field::display));
     match head.newer() {
@@ -109,7 +108,7 @@ async fn unread(record: &SqsMessage, error: &serde_json::Error) -> (Fate, String
     }
 }
 
-async fn fate_of(error: &StoreError, record: &SqsMessage) -> (Fate, String) {
+fn fate_of(error: &StoreError, record: &SqsMessage) -> (Fate, String) {
     let post = Head::of(body(record)).post().map(tracing::field::display);
     let (message_id, reason) = (id(record), reason_of(Chain(error)));
     if let StoreError::NotCommittedYet { .. } = error {
