@@ -104,7 +104,8 @@ pub const POST_TOMBSTONE_KEPT_S: u64 = 30 * 24 * 3600;
 pub const RECEIPT_KEPT_S: u64 = 30 * 24 * 3600;
 pub const IDEMPOTENCY_KEPT_S: u64 = 24 * 3600;
 /// An event goes out before its commit. What is not committed after this long never will be: a
-/// writer lives 10 s at the most. Until then the event goes back to its queue, and starts anew there
+/// writer lives 10 s at the most (an operator's order lives longer, but commits within a call of its event,
+/// and a call takes 8 s at the most). Until then the event goes back to its queue, and starts anew there
 /// when its tries are used up.
 pub const COMMIT_GRACE_MS: u64 = 30_000;
 /// Looks at a commit that is on its way, 20 to 320 ms apart, before the event goes back.
