@@ -59,6 +59,26 @@ async fn a_receipt_counts_every_follower_once() {
     }
 }
 
+/// In the deployed stack an author with 13 followers is pulled: the first post from then on goes out with
+/// pointers, and the next to nobody.
+#[tokio::test]
+async fn a_large_authors_posts_are_pulled_and_read_by_all() {
+    let (author, readers) = audience(13).await;
+    let pushed = author.publish("pushed, with pointers").await;
+    let receipt = complete(&author, &pushed).await;
+    assert_eq!(receipt.body["delivered"], json!(12), "{receipt:?}");
+    let pulled = author.publish("pulled").await;
+    let path = format!("/v1/posts/{pulled}/delivery");
+    eventually("a receipt that says so", async || {
+        let receipt = author.get(&path).await;
+        (receipt.body["state"] == "pulled").then_some(())
+    })
+    .await;
+    for reader in &readers {
+        assert_eq!(reader.get("/v1/timeline").await.ids(), [pulled.as_str(), pushed.as_str()]);
+    }
+}
+
 #[tokio::test]
 async fn a_receipt_is_the_authors_alone() {
     let (author, other) = (Client::new().await, Client::new().await);

@@ -43,13 +43,15 @@ pub fn soak(report: &mut Report, seconds: u64) -> Done<()> {
 }
 
 /// Messages that fail come back soon, so the tests need not wait for minutes; the fault run kills
-/// functions more often than anybody else does; and a handful of followers is a large audience.
-const PARAMETERS: [(&str, &str); 5] = [
+/// functions more often than anybody else does; a handful of followers is a large audience, and a
+/// dozen and one a very large one.
+const PARAMETERS: [(&str, &str); 6] = [
     ("QueueVisibility", "20"),
     ("QueueTries", "6"),
     ("SmallFollowers", "2"),
     ("ChunkFollowers", "2"),
     ("BulkFollowers", "6"),
+    ("PullFollowers", "13"),
 ];
 
 /// The benches, quickly: they must measure everything, however fast it is.
