@@ -21,6 +21,8 @@ pub fn init() {
     let level = std::env::var("LOG_LEVEL").ok().and_then(|level| level.parse().ok());
     let logs = to(std::io::stdout, level.unwrap_or(Level::INFO));
     let _already_started = logs.try_init();
+    // one line of JSON, where it would be several of text
+    std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "panicked")));
 }
 
 /// Other crates' lines below a warning are left out at every level: an HTTP client would tell the
