@@ -48,7 +48,7 @@ given.add_argument("--region", required=True)
 for name in ["stack-name", "output", "query", "function-name", "payload", "cli-binary-format", "cli-read-timeout"]:
     given.add_argument(f"--{name}")
 given.add_argument("outfile", nargs="?")
-given = given.parse_args()
+given = given.parse_intermixed_args()
 client = boto3.client(given.service, region_name=given.region)
 if (given.service, given.operation) == ("cloudformation", "describe-stacks"):
     assert given.query == "Stacks[0].Outputs[?OutputKey=='AdminFunction'].OutputValue"
