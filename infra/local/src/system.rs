@@ -66,6 +66,8 @@ impl System {
         let user = format!("redis://{}@127.0.0.1:{valkey_port}", valkey::USER);
         parameters.push(("ValkeyUrl", user));
         parameters.push(("Architecture", architecture()?.to_owned()));
+        // each function at work is a process here, and this machine has but a few cores
+        parameters.push(("FanOutAtOnce", "5".to_owned()));
         let outputs = step(quiet, "deploying infra/template.yaml", || {
             cloud::deploy(&tools, &endpoint, &binaries, &parameters)
         })?;
