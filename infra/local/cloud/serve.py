@@ -56,9 +56,14 @@ calls = Calls(os.environ.get("FANFOLD_CALLS"))
 enforce, check = iam_evaluator.enforce, iam_evaluator.check_credentials
 
 
+# AWS knows no such actions: a batch needs the right to what it is a batch of
+BATCHES = {f"sqs:{name}Batch": f"sqs:{name}" for name in ("SendMessage", "DeleteMessage", "ChangeMessageVisibility")}
+
+
 def enforce_signed(access_key, action, service, region, resource_arn="*", service_context=None):
     if not access_key:
         return None
+    action = BATCHES.get(action, action)
     refused = enforce(access_key, action, service, region, resource_arn, service_context)
     calls.note(access_key, action, resource_arn, refused is None)
     return refused
