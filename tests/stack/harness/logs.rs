@@ -14,8 +14,8 @@ pub async fn functions() -> Vec<String> {
 
 /// The deployed function that the template calls so.
 pub async fn function(name: &str) -> String {
-    let part = format!("-{name}-");
-    let found = functions().await.into_iter().find(|function| function.contains(&part));
+    let end = format!("-{}", name.to_lowercase());
+    let found = functions().await.into_iter().find(|function| function.ends_with(&end));
     found.unwrap_or_else(|| panic!("there is no function {name}"))
 }
 
