@@ -77,6 +77,8 @@ class Stack:
                     return self.value(arguments[1 if self.holds(arguments[0]) else 2])
                 case "Fn::Join":
                     return arguments[0].join(self.value(arguments[1]))
+                case "Fn::Split":
+                    return self.value(arguments[1]).split(arguments[0])
                 case "Fn::Sub":
                     return self.substituted(arguments)
         return {key: self.value(each) for key, each in node.items()}
