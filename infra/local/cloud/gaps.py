@@ -8,6 +8,7 @@ import json
 import sys
 
 import boto3
+from samtranslator.yaml_helper import yaml_parse
 
 AWS_PSEUDO = {
     "AWS::Region": "us-east-1",
@@ -21,6 +22,7 @@ class Stack:
     """A deployed stack, and the values of its template's functions."""
 
     def __init__(self, name: str):
+        self.name = name
         cloudformation = boto3.client("cloudformation")
         self.template = cloudformation.get_template(StackName=name, TemplateStage="Processed")["TemplateBody"]
         if isinstance(self.template, str):
@@ -99,13 +101,22 @@ class Stack:
         return result
 
 
+def allow_origins(stack: Stack) -> None:
+    """Gives the HTTP API its CORS. The local transform puts a parameter's default in place of its value, so
+    this is read from the template as it was written."""
+    template = boto3.client("cloudformation").get_template(StackName=stack.name, TemplateStage="Original")
+    template = template["TemplateBody"]
+    template = yaml_parse(template) if isinstance(template, str) else template
+    for logical, resource in template["Resources"].items():
+        cors = stack.value(resource.get("Properties", {}).get("CorsConfiguration"))
+        if resource["Type"] == "AWS::Serverless::HttpApi" and cors:
+            cors = {name[0].upper() + name[1:]: value for name, value in cors.items()}
+            boto3.client("apigatewayv2").update_api(ApiId=stack.refs[logical], CorsConfiguration=cors)
+
+
 def make_routes(api: str, body: dict) -> None:
     """Makes the API's routes from its OpenAPI body, in place of those that are there."""
     gateway = boto3.client("apigatewayv2")
-    cors = body.get("x-amazon-apigateway-cors") or {}
-    cors = {name[0].upper() + name[1:]: value for name, value in cors.items() if value}
-    if cors:
-        gateway.update_api(ApiId=api, CorsConfiguration=cors)
     for route in gateway.get_routes(ApiId=api)["Items"]:
         gateway.delete_route(ApiId=api, RouteId=route["RouteId"])
     for authorizer in gateway.get_authorizers(ApiId=api)["Items"]:
@@ -148,6 +159,7 @@ def make_routes(api: str, body: dict) -> None:
 
 def fill_gaps(name: str) -> None:
     stack = Stack(name)
+    allow_origins(stack)
     for logical, resource in stack.template["Resources"].items():
         properties = resource.get("Properties", {})
         if resource["Type"] == "AWS::ApiGatewayV2::Api":
