@@ -96,7 +96,7 @@ async fn nothing_that_is_sent_makes_a_line_or_stands_in_one() {
             starts += usize::from(line.starts_with("START RequestId: "));
         }
     }
-    for function in ["Posts", "Users", "Timeline", "Dispatch"] {
+    for function in ["-posts", "-users", "-timeline", "-dispatch"] {
         let found = seen.iter().find(|(name, _)| name.contains(function));
         assert!(found.is_some_and(|(_, lines)| lines.len() > 2), "{function} has a log");
     }
