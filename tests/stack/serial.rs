@@ -2,6 +2,7 @@
 //! when nothing else runs.
 
 mod deployment;
+mod rights;
 
 use fanfold_core::UserId;
 use fanfold_store::valkey::{Feed, Keys};

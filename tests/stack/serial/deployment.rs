@@ -31,25 +31,18 @@ async fn is_updated(function: &str) {
     .await;
 }
 
-/// Where the tool put the functions' code.
-async fn codes() -> String {
-    let bucket = format!("{}/fanfold-artifacts?list-type=2", setting("AWS_ENDPOINT_URL"));
-    let listed = reqwest::get(bucket).await.expect("S3 answers");
-    listed.text().await.expect("a list")
-}
-
-/// Code and settings: all environments of the function end, and new ones begin.
-async fn update(name: &str, codes: &str) {
+/// A new version, and the alias that everybody calls on it: as a deploy does.
+async fn update(name: &str) {
     let function = function(name).await;
-    let prefix = format!("<Key>{}-", name.to_lowercase());
-    let at = codes.find(&prefix).unwrap_or_else(|| panic!("no {prefix} in {codes}"));
-    let key = codes[at + "<Key>".len()..].split('<').next().expect("a key");
-    let code = json!({"S3Bucket": "fanfold-artifacts", "S3Key": key});
-    lambda(Method::PUT, &function, "code", &code).await;
-    is_updated(&function).await;
     let settings = json!({"Description": format!("updated {name}")});
     lambda(Method::PUT, &function, "configuration", &settings).await;
     is_updated(&function).await;
+    let before = lambda(Method::GET, &function, "aliases/live", &Value::Null).await;
+    let version = lambda(Method::POST, &function, "versions", &json!({})).await["Version"].clone();
+    assert_ne!(version, before["FunctionVersion"], "a version of its own");
+    let moved = json!({"FunctionVersion": version});
+    let alias = lambda(Method::PUT, &function, "aliases/live", &moved).await;
+    assert_eq!(alias["FunctionVersion"], version, "{function}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -64,10 +57,9 @@ async fn functions_that_are_updated_under_load_lose_and_double_nothing() {
             futures::join!(futures::future::join_all(writers), futures::future::join_all(readers));
         }
     };
-    let codes = codes().await;
     let deployment = async {
         for name in FUNCTIONS {
-            update(name, &codes).await;
+            update(name).await;
         }
         over.store(true, Ordering::SeqCst);
     };
