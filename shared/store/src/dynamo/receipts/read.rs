@@ -1,3 +1,4 @@
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use fanfold_core::PostId;
 use fanfold_core::fanout::RANGES;
 use serde::Deserialize;
@@ -42,20 +43,25 @@ impl Stored for ReceiptItem {
 }
 
 impl ReceiptStore {
+    /// A page of a receipt's rows.
+    fn page(&self, post: PostId, start: Option<Item>) -> QueryFluentBuilder {
+        self.client
+            .query()
+            .table_name(&self.table)
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", text(receipt_pk(post)))
+            .consistent_read(true)
+            .set_exclusive_start_key(start)
+    }
+
     /// The keys of all rows of a receipt.
     pub(in crate::dynamo) async fn rows(&self, post: PostId) -> Result<Vec<Item>, StoreError> {
         let doing = "looking for a delivery receipt";
         let (mut rows, mut start): (Vec<Item>, Option<Item>) = (Vec::new(), None);
         loop {
             let page = self
-                .client
-                .query()
-                .table_name(&self.table)
-                .key_condition_expression("pk = :pk")
+                .page(post, start)
                 .projection_expression("pk, sk")
-                .expression_attribute_values(":pk", text(receipt_pk(post)))
-                .consistent_read(true)
-                .set_exclusive_start_key(start)
                 .send()
                 .await
                 .map_err(StoreError::dynamo(doing))?;
@@ -72,17 +78,7 @@ impl ReceiptStore {
         let (mut receipt, mut shards, mut ranges) = (Receipt::default(), 0, 0);
         let mut start: Option<Item> = None;
         loop {
-            let page = self
-                .client
-                .query()
-                .table_name(&self.table)
-                .key_condition_expression("pk = :pk")
-                .expression_attribute_values(":pk", text(receipt_pk(post)))
-                .consistent_read(true)
-                .set_exclusive_start_key(start)
-                .send()
-                .await
-                .map_err(StoreError::dynamo(doing))?;
+            let page = self.page(post, start).send().await.map_err(StoreError::dynamo(doing))?;
             for item in page.items.unwrap_or_default() {
                 let done = numbers(&item, "done");
                 let part: ReceiptItem = read(doing, item)?;
