@@ -9,24 +9,14 @@ use serde_json::{Value, json};
 use super::wire::{self, JSON};
 use crate::harness::client::Client;
 use crate::harness::world::World;
-use crate::harness::{aws, dice, eventually};
+use crate::harness::{dice, eventually, logs};
 
 /// The lines of every function since a time, by function.
 async fn lines(since_ms: u64) -> BTreeMap<String, Vec<String>> {
-    let logs = async |operation: &str, body: Value| {
-        aws(&format!("Logs_20140328.{operation}"), "1.1", &body).await
-    };
-    let groups = logs("DescribeLogGroups", json!({"logGroupNamePrefix": "/aws/lambda/"})).await;
-    let groups = groups["logGroups"].as_array().expect("groups").clone();
     let mut found = BTreeMap::new();
-    for group in groups {
-        let group = group["logGroupName"].as_str().expect("a name");
-        let ask = json!({"logGroupName": group, "startTime": since_ms});
-        let events = logs("FilterLogEvents", ask).await;
-        let events = events["events"].as_array().cloned().unwrap_or_default();
-        let messages = events.iter().filter_map(|event| event["message"].as_str());
-        let lines: Vec<String> = messages.flat_map(str::lines).map(str::to_owned).collect();
-        found.insert(group.to_owned(), lines);
+    for function in logs::functions().await {
+        let lines = logs::lines(&function, since_ms, "").await;
+        found.insert(function, lines);
     }
     found
 }
