@@ -1,6 +1,6 @@
 //! `cargo local bench`: builds what is measured, and measures it. The benches are in `tests/bench`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub fn run(bench: &Bench) -> Done<ExitCode> {
         return Err(failure(format!("there is no bench {name:?}; there are {}", PARTS.join(", "))));
     }
     std::fs::create_dir_all(place::local()).doing(place::local().display())?;
-    if !process::run(command(bench.quick, &bench.names)?)?.success() {
+    if !process::run(command("bench", bench.quick, &bench.names, &folder())?)?.success() {
         return Err(failure("the benches went wrong, for the reason above"));
     }
     if bench.publish {
@@ -36,27 +36,35 @@ fn folder() -> PathBuf {
     place::target().join("bench")
 }
 
-/// The benches, ready to run; what an earlier run wrote is gone.
-pub fn command(quick: bool, names: &[String]) -> Done<Command> {
+/// The quick benches as a test: with the debug build that the other tests use, which saves minutes of
+/// compiling. Its figures judge nothing, and leave those in `target/bench` alone.
+pub fn test() -> Done<(Command, PathBuf)> {
+    let folder = place::local().join("bench");
+    Ok((command("dev", true, &[], &folder)?, folder))
+}
+
+/// The benches, ready to run; what an earlier run wrote there is gone.
+fn command(profile: &str, quick: bool, names: &[String], folder: &Path) -> Done<Command> {
     let tools = Tools::cloud(false)?;
     let binaries = match names.is_empty() || names.iter().any(|name| name == "start") {
         true => step(false, "building the functions", || build::functions(&tools, false))?,
         false => PathBuf::new(),
     };
-    if folder().exists() {
-        std::fs::remove_dir_all(folder()).doing(folder().display())?;
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).doing(folder.display())?;
     }
     let mut bench = Command::new("cargo");
-    bench.args(["bench", "--locked", "--quiet", "-p", "fanfold-tests", "--bench", "bench", "--"]);
-    bench.args(quick.then_some("--quick")).args(names).current_dir(place::root());
+    bench.args(["bench", "--profile", profile, "--locked", "--quiet"]).current_dir(place::root());
+    bench.args(["-p", "fanfold-tests", "--bench", "bench", "--"]);
+    bench.args(quick.then_some("--quick")).args(names);
     bench.env("FANFOLD_CLOUD_TOOLS", tools.bin("")).env("FANFOLD_BINARIES", binaries);
-    bench.env("FANFOLD_BENCH_FOLDER", folder());
+    bench.env("FANFOLD_BENCH_FOLDER", folder);
     Ok(bench)
 }
 
 /// Whether a whole run left its figures. (That none of those with a target lacks, it sees to itself.)
-pub fn figures() -> Done<usize> {
-    let file = folder().join("summary.json");
+pub fn figures(folder: &Path) -> Done<usize> {
+    let file = folder.join("summary.json");
     let text = std::fs::read_to_string(&file).doing(file.display())?;
     let summary: Value =
         serde_json::from_str(&text).map_err(|e| failure(format!("{}: {e}", file.display())))?;

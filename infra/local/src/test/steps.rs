@@ -56,8 +56,9 @@ const PARAMETERS: [(&str, &str); 6] = [
 
 /// The benches, quickly: they must measure everything, however fast it is.
 pub fn bench(report: &mut Report) -> Done<()> {
-    report.check("benches", bench::command(true, &[])?)?;
-    report.hold("the benches' figures", bench::figures().map(drop));
+    let (bench, folder) = bench::test()?;
+    report.check("benches", bench)?;
+    report.hold("the benches' figures", bench::figures(&folder).map(drop));
     Ok(())
 }
 
@@ -130,6 +131,7 @@ pub fn system(report: &mut Report) -> Done<()> {
         "faults::",
         "cluster::",
         "tls::",
+        "simulation::dropping",
         "simulation::every",
         "simulation::stampede",
     ];
