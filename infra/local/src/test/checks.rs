@@ -111,4 +111,19 @@ mod tests {
             assert!(unknown.is_empty(), "{file}: {unknown:?} are not in template.yaml: {known:?}");
         }
     }
+
+    #[test]
+    fn the_subnets_fit_in_the_smallest_network_that_may_be_asked_for() {
+        let number = |text: &str, before: &str| -> u32 {
+            let rest = text.split(before).nth(1).expect(before);
+            rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().expect(before)
+        };
+        let smallest = number(&text("template.yaml"), "a prefix from /16 to /");
+        let network = text("network.yaml");
+        let (subnets, bits) = (
+            number(&network, "!Cidr [!Ref VpcCidr, "),
+            number(&network, "!Cidr [!Ref VpcCidr, 2, "),
+        );
+        assert!(subnets << bits <= 1 << (32 - smallest), "{subnets} of {bits} bits in /{smallest}");
+    }
 }
