@@ -9,8 +9,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::{Doing as _, Done, failure};
@@ -33,7 +32,7 @@ pub fn interrupted() -> bool {
 }
 
 pub fn is_running(pid: i32) -> bool {
-    pid > 0 && nix::sys::signal::kill(Pid::from_raw(pid), None).is_ok()
+    pid > 0 && Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid).is_ok())
 }
 
 /// A pause that Ctrl-C ends.
@@ -102,14 +101,14 @@ impl Drop for Running {
 
 /// Asks the whole group to end, and after a while makes it.
 fn stop(child: &mut Child) {
-    let group = Pid::from_raw(child.id() as i32);
+    let group = Pid::from_child(child);
     // a group that is gone already is what we want
-    let _gone = killpg(group, Signal::SIGTERM);
+    let _gone = kill_process_group(group, Signal::TERM);
     let start = Instant::now();
     while matches!(child.try_wait(), Ok(None)) && start.elapsed() < STOP_WITHIN {
         std::thread::sleep(POLL);
     }
-    let _gone = killpg(group, Signal::SIGKILL);
+    let _gone = kill_process_group(group, Signal::KILL);
     let _status = child.wait();
 }
 
