@@ -36,11 +36,11 @@ fn folder() -> PathBuf {
     place::target().join("bench")
 }
 
-/// The quick benches as a test: with the debug build that the other tests use, which saves minutes of
+/// The quick benches as a test: with the build that the other tests use, which saves minutes of
 /// compiling. Its figures judge nothing, and leave those in `target/bench` alone.
 pub fn test() -> Done<(Command, PathBuf)> {
     let folder = place::local().join("bench");
-    Ok((command("dev", true, &[], &folder)?, folder))
+    Ok((command("test", true, &[], &folder)?, folder))
 }
 
 /// The benches, ready to run; what an earlier run wrote there is gone.

@@ -150,6 +150,27 @@ impl Cluster {
         (self.place(&primary[1]), self.place(&replica[1]))
     }
 
+    /// Waits until a replica has all that its primary has.
+    pub fn wait_for_replica(&self, primary: usize, replica: usize) {
+        let told = |node: &Node, name: &str| -> Option<String> {
+            let info = node.cli(&["INFO", "replication"]);
+            info.lines().find_map(|line| Some(line.trim().strip_prefix(name)?.to_owned()))
+        };
+        let offset = told(self.node(primary), "master_repl_offset:").expect("an offset");
+        let offset: u64 = offset.parse().expect("a number");
+        let replica = self.node(replica);
+        let start = Instant::now();
+        loop {
+            let got = told(replica, "slave_repl_offset:").and_then(|got| got.parse::<u64>().ok());
+            let linked = told(replica, "master_link_status:").is_some_and(|status| status == "up");
+            if linked && got >= Some(offset) {
+                return;
+            }
+            assert!(start.elapsed().as_secs() < 30, "the replica is at {got:?} of {offset}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     fn place(&self, address: &str) -> usize {
         let port = address.split('@').next().and_then(|host| host.rsplit(':').next());
         let port: u16 = port.expect("an address").parse().expect("a port");
