@@ -41,10 +41,10 @@ def is_of(stack: str, function: str) -> bool:
 
 def is_rare(stack: str, grant: tuple[str, str, str]) -> bool:
     function, action, resource = grant
+    name = resource.rpartition(":")[2].removeprefix("table/").removeprefix(f"{stack}-")
     # a table has a unique part behind its name
-    resource = resource.rpartition(":")[2].removeprefix("table/")
-    where = resource.removeprefix(f"{stack}-")
-    where = where.partition("-")[0] if where.partition("-")[0].endswith("Table") else where
+    table = name.partition("-")[0]
+    where = table if table.endswith("Table") else name
     return (function.removeprefix(f"{stack}-"), action, where) in RARE
 
 
