@@ -3,8 +3,9 @@
 #
 # FANFOLD_BUILD=dev takes debug builds of this (Linux) machine, in which the header Fanfold-Dev-Caller names
 # the caller: for `sam local start-api`, which knows no authorizer.
+#
+# GNU make 3.81 reads this, which macOS ships: nothing newer, so recipes begin with a tab.
 
-.RECIPEPREFIX := >
 ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/../..)
 FUNCTIONS := Posts Users Timeline Dispatch Deliver Graph Rebuild Audit Sweep Admin
 # where `cargo local` keeps cargo-lambda, behind one of your own
@@ -18,9 +19,9 @@ lower = $(shell echo $(1) | tr A-Z a-z)
 .PHONY: $(FUNCTIONS:%=build-%)
 $(FUNCTIONS:%=build-%): build-%:
 ifeq ($(FANFOLD_BUILD),dev)
-> cd "$(ROOT)" && cargo build --locked
-> cp "$(ALL)/debug/$(call lower,$*)" "$(ARTIFACTS_DIR)/bootstrap"
+	cd "$(ROOT)" && cargo build --locked
+	cp "$(ALL)/debug/$(call lower,$*)" "$(ARTIFACTS_DIR)/bootstrap"
 else
-> cd "$(ROOT)" && cargo lambda build --release --locked $(TARGET) --lambda-dir "$(BUILT)"
-> cp "$(BUILT)/$(call lower,$*)/bootstrap" "$(ARTIFACTS_DIR)/bootstrap"
+	cd "$(ROOT)" && cargo lambda build --release --locked $(TARGET) --lambda-dir "$(BUILT)"
+	cp "$(BUILT)/$(call lower,$*)/bootstrap" "$(ARTIFACTS_DIR)/bootstrap"
 endif
