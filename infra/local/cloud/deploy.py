@@ -1,4 +1,5 @@
-"""Deploys infra/template.yaml to the local cloud and prints the stack's outputs as JSON.
+"""Deploys infra/template.yaml to the local cloud and prints the stack's outputs as JSON: creates the stack, or
+updates it where it exists. A parameter that is not given keeps its value.
 
     deploy.py --stack NAME --template FILE --binaries DIR [--parameter NAME=VALUE ...]
 
@@ -13,6 +14,7 @@ import io
 import json
 import pathlib
 import sys
+import uuid
 import zipfile
 
 import boto3
@@ -25,6 +27,10 @@ BUCKET = "fanfold-artifacts"
 URL = f"https://s3.amazonaws.com/{BUCKET}/"
 
 
+class Failed(Exception):
+    """A deployment that ended otherwise than with a running stack. Says why, on one line."""
+
+
 def packed(bootstrap: pathlib.Path) -> bytes:
     """A zip with the binary alone; the same binary gives the same bytes."""
     entry = zipfile.ZipInfo("bootstrap")
@@ -35,8 +41,9 @@ def packed(bootstrap: pathlib.Path) -> bytes:
     return buffer.getvalue()
 
 
-def package(file: pathlib.Path, binaries: pathlib.Path) -> str:
-    """Puts templates and each function's code into S3, names them in the template, and says where it lies."""
+def package(file: pathlib.Path, binaries: pathlib.Path) -> tuple[str, set[str]]:
+    """Puts templates and each function's code into S3, names them in the template, and gives the template's URL
+    and the names of its parameters."""
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket=BUCKET)
 
@@ -48,21 +55,78 @@ def package(file: pathlib.Path, binaries: pathlib.Path) -> str:
     template = yaml_parse(file.read_text())
     template["Globals"]["Function"].pop("CodeUri")
     for name, resource in template["Resources"].items():
-        properties = resource["Properties"]
+        properties = resource.get("Properties", {})
         if resource["Type"] == "AWS::Serverless::Application":
             nested = yaml_parse((file.parent / properties["Location"]).read_text())
             properties["Location"] = URL + put(name, "json", json.dumps(nested).encode())
         if resource["Type"] == "AWS::Serverless::Function":
             code = packed(binaries / name.lower() / "bootstrap")
             properties["CodeUri"] = {"Bucket": BUCKET, "Key": put(name, "zip", code)}
-    return URL + put("fanfold", "json", json.dumps(template).encode())
+    url = URL + put("fanfold", "json", json.dumps(template).encode())
+    return url, set(template["Parameters"])
 
 
-def why_it_failed(cloudformation, stack: str) -> str:
-    events = cloudformation.describe_stack_events(StackName=stack)["StackEvents"]
-    failed = [e for e in events if e["ResourceStatus"].endswith("FAILED")]
-    reasons = [f"{e['LogicalResourceId']}: {e.get('ResourceStatusReason', '')}" for e in failed]
-    return "; ".join(reversed(reasons)) or "no reason was given"
+def existing(cloudformation, stack: str) -> dict | None:
+    """The stack, if there is one by this name."""
+    try:
+        return cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
+    except ClientError as error:
+        if "does not exist" in str(error):
+            return None
+        raise
+
+
+def parameters_of(stack: dict | None, given: list[str], declared: set[str]) -> list[dict]:
+    """The given values; a parameter that is not given keeps the value that the stack has."""
+    values = dict(pair.split("=", 1) for pair in given)
+    kept = {each["ParameterKey"] for each in (stack or {}).get("Parameters", [])} & declared - values.keys()
+    return [{"ParameterKey": name, "ParameterValue": value} for name, value in values.items()] + [
+        {"ParameterKey": name, "UsePreviousValue": True} for name in sorted(kept)
+    ]
+
+
+def why_it_failed(cloudformation, stack: str, token: str) -> str:
+    """The reasons that the events of one operation on the stack name, the first one first."""
+    pages = cloudformation.get_paginator("describe_stack_events").paginate(StackName=stack)
+    events = [event for page in pages for event in page["StackEvents"]]
+    failed = [
+        event
+        for event in reversed(events)
+        if event["ResourceStatus"].endswith("FAILED") and event.get("ClientRequestToken") == token
+    ]
+    reasons = [f"{event['LogicalResourceId']}: {event.get('ResourceStatusReason', '')}" for event in failed]
+    return "; ".join(reasons) or "no reason was given"
+
+
+def deploy(stack: str, template: pathlib.Path, binaries: pathlib.Path, given: list[str]) -> dict[str, str]:
+    """Creates or updates the stack, waits for it, and gives its outputs."""
+    cloudformation = boto3.client("cloudformation")
+    token = f"deploy-{uuid.uuid4()}"
+    try:
+        url, declared = package(template, binaries)
+        before = existing(cloudformation, stack)
+        order = dict(
+            StackName=stack,
+            TemplateURL=url,
+            Parameters=parameters_of(before, given, declared),
+            Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
+            ClientRequestToken=token,
+        )
+        if before is None:
+            cloudformation.create_stack(**order)
+            done = cloudformation.get_waiter("stack_create_complete")
+        else:
+            cloudformation.update_stack(**order)
+            done = cloudformation.get_waiter("stack_update_complete")
+        done.wait(StackName=stack, WaiterConfig={"Delay": 0.2, "MaxAttempts": 300})
+    except WaiterError as error:
+        raise Failed(f"the stack failed: {why_it_failed(cloudformation, stack, token)}") from error
+    except ClientError as error:
+        if "No updates are to be performed" not in str(error):
+            raise Failed(f"the template was refused: {error}") from error
+    fill_gaps(stack)
+    outputs = existing(cloudformation, stack).get("Outputs", [])
+    return {output["OutputKey"]: output["OutputValue"] for output in outputs}
 
 
 def main() -> int:
@@ -72,29 +136,12 @@ def main() -> int:
     options.add_argument("--binaries", type=pathlib.Path, required=True)
     options.add_argument("--parameter", action="append", default=[])
     given = options.parse_args()
-
-    template = package(given.template, given.binaries)
-    pairs = (parameter.partition("=") for parameter in given.parameter)
-    parameters = [{"ParameterKey": k, "ParameterValue": v} for k, _, v in pairs]
-    cloudformation = boto3.client("cloudformation")
     try:
-        cloudformation.create_stack(
-            StackName=given.stack,
-            TemplateURL=template,
-            Parameters=parameters,
-            Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
-        )
-        done = cloudformation.get_waiter("stack_create_complete")
-        done.wait(StackName=given.stack, WaiterConfig={"Delay": 0.2, "MaxAttempts": 300})
-    except WaiterError:
-        print(f"the stack failed: {why_it_failed(cloudformation, given.stack)}", file=sys.stderr)
+        outputs = deploy(given.stack, given.template, given.binaries, given.parameter)
+    except Failed as failed:
+        print(failed, file=sys.stderr)
         return 1
-    except ClientError as error:
-        print(f"the template was refused: {error}", file=sys.stderr)
-        return 1
-    fill_gaps(given.stack)
-    stack = cloudformation.describe_stacks(StackName=given.stack)["Stacks"][0]
-    print(json.dumps({o["OutputKey"]: o["OutputValue"] for o in stack.get("Outputs", [])}))
+    print(json.dumps(outputs))
     return 0
 
 

@@ -10,12 +10,7 @@ import sys
 import boto3
 from samtranslator.yaml_helper import yaml_parse
 
-AWS_PSEUDO = {
-    "AWS::Region": "us-east-1",
-    "AWS::Partition": "aws",
-    "AWS::AccountId": "000000000000",
-    "AWS::URLSuffix": "amazonaws.com",
-}
+NO_VALUE = object()
 
 
 class Stack:
@@ -28,7 +23,17 @@ class Stack:
         if isinstance(self.template, str):
             self.template = json.loads(self.template)
         described = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
-        self.refs = dict(AWS_PSEUDO, **{"AWS::StackName": name})
+        # arn:aws:cloudformation:<region>:<account>:stack/<name>/<id>
+        _, partition, _, region, account, _ = described["StackId"].split(":", 5)
+        self.refs = {
+            "AWS::StackName": name,
+            "AWS::StackId": described["StackId"],
+            "AWS::Region": region,
+            "AWS::Partition": partition,
+            "AWS::AccountId": account,
+            "AWS::URLSuffix": "amazonaws.com",
+            "AWS::NoValue": NO_VALUE,
+        }
         for parameter in described.get("Parameters", []):
             declared = self.template["Parameters"].get(parameter["ParameterKey"], {})
             value = parameter["ParameterValue"]
@@ -43,6 +48,10 @@ class Stack:
         if self.types[resource] == "AWS::Lambda::Function" and name == "Arn":
             found = boto3.client("lambda").get_function(FunctionName=self.refs[resource])
             return found["Configuration"]["FunctionArn"]
+        if self.types[resource] == "AWS::CloudFormation::Stack" and name.startswith("Outputs."):
+            nested = boto3.client("cloudformation").describe_stacks(StackName=self.refs[resource])["Stacks"][0]
+            outputs = {output["OutputKey"]: output["OutputValue"] for output in nested["Outputs"]}
+            return outputs[name.removeprefix("Outputs.")]
         raise LookupError(f"no rule for {resource}.{name}")
 
     def holds(self, condition) -> bool:
@@ -64,7 +73,8 @@ class Stack:
 
     def value(self, node):
         if isinstance(node, list):
-            return [self.value(each) for each in node]
+            values = [self.value(each) for each in node]
+            return [value for value in values if value is not NO_VALUE]
         if not isinstance(node, dict):
             return node
         if len(node) == 1:
@@ -77,13 +87,19 @@ class Stack:
                     return self.attribute(*parts)
                 case "Fn::If":
                     return self.value(arguments[1 if self.holds(arguments[0]) else 2])
+                case "Fn::FindInMap":
+                    of, first, second = self.value(arguments[:3])
+                    return self.value(self.template["Mappings"][of][str(first)][str(second)])
+                case "Fn::Select":
+                    return self.value(arguments[1])[int(self.value(arguments[0]))]
                 case "Fn::Join":
                     return arguments[0].join(self.value(arguments[1]))
                 case "Fn::Split":
                     return self.value(arguments[1]).split(arguments[0])
                 case "Fn::Sub":
                     return self.substituted(arguments)
-        return {key: self.value(each) for key, each in node.items()}
+        values = {key: self.value(each) for key, each in node.items()}
+        return {key: value for key, value in values.items() if value is not NO_VALUE}
 
     def substituted(self, arguments) -> str:
         text, extra = (arguments, {}) if isinstance(arguments, str) else arguments
@@ -108,53 +124,92 @@ def allow_origins(stack: Stack) -> None:
     template = template["TemplateBody"]
     template = yaml_parse(template) if isinstance(template, str) else template
     for logical, resource in template["Resources"].items():
-        cors = stack.value(resource.get("Properties", {}).get("CorsConfiguration"))
-        if resource["Type"] == "AWS::Serverless::HttpApi" and cors:
+        if resource["Type"] != "AWS::Serverless::HttpApi":
+            continue
+        cors = stack.value(resource["Properties"].get("CorsConfiguration"))
+        if cors and cors is not NO_VALUE:
             cors = {name[0].upper() + name[1:]: value for name, value in cors.items()}
             boto3.client("apigatewayv2").update_api(ApiId=stack.refs[logical], CorsConfiguration=cors)
 
 
+def verb(method: str) -> str:
+    return "ANY" if method == "x-amazon-apigateway-any-method" else method.upper()
+
+
+def keep(wanted: dict, found: dict, make, remove) -> dict:
+    """Makes what is wanted and not found, removes what is found and not wanted, and leaves the rest alone: requests
+    go on while a stack is updated. Gives the id of each."""
+    for each in found.keys() - wanted.keys():
+        remove(found[each])
+    return {each: found[each] if each in found else make(wanted[each]) for each in wanted}
+
+
 def make_routes(api: str, body: dict) -> None:
-    """Makes the API's routes from its OpenAPI body, in place of those that are there."""
+    """Gives the API the authorizers, integrations and routes of its OpenAPI body, and no others."""
     gateway = boto3.client("apigatewayv2")
-    for route in gateway.get_routes(ApiId=api)["Items"]:
-        gateway.delete_route(ApiId=api, RouteId=route["RouteId"])
-    for authorizer in gateway.get_authorizers(ApiId=api)["Items"]:
-        gateway.delete_authorizer(ApiId=api, AuthorizerId=authorizer["AuthorizerId"])
-    authorizers = {}
+
+    def items(kind: str) -> list[dict]:
+        return gateway.get_paginator(f"get_{kind}").paginate(ApiId=api).build_full_result()["Items"]
+
     schemes = body.get("components", {}).get("securitySchemes", {})
-    for name, scheme in schemes.items():
-        declared = scheme["x-amazon-apigateway-authorizer"]
-        tokens = declared["jwtConfiguration"]
-        made = gateway.create_authorizer(
+    declared = {name: scheme["x-amazon-apigateway-authorizer"] for name, scheme in schemes.items()}
+    wanted = {
+        (name, scheme["identitySource"], tokens["issuer"], *tokens["audience"]): {
+            "Name": name,
+            "IdentitySource": [scheme["identitySource"]],
+            "JwtConfiguration": {"Issuer": tokens["issuer"], "Audience": tokens["audience"]},
+        }
+        for name, scheme in declared.items()
+        for tokens in [scheme["jwtConfiguration"]]
+    }
+    found = {
+        (each["Name"], each["IdentitySource"][0], tokens["Issuer"], *tokens["Audience"]): each["AuthorizerId"]
+        for each in items("authorizers")
+        for tokens in [each["JwtConfiguration"]]
+    }
+    authorizers = keep(
+        wanted,
+        found,
+        lambda each: gateway.create_authorizer(ApiId=api, AuthorizerType="JWT", **each)["AuthorizerId"],
+        lambda each: gateway.delete_authorizer(ApiId=api, AuthorizerId=each),
+    )
+    authorizers = {name: each for (name, *_), each in authorizers.items()}
+
+    operations = [
+        (path, method, operation, operation["x-amazon-apigateway-integration"])
+        for path, methods in body["paths"].items()
+        for method, operation in methods.items()
+    ]
+    integrations = keep(
+        {target["uri"]: target for *_, target in operations},
+        {each["IntegrationUri"]: each["IntegrationId"] for each in items("integrations")},
+        lambda each: gateway.create_integration(
             ApiId=api,
-            Name=name,
-            AuthorizerType="JWT",
-            IdentitySource=[declared["identitySource"]],
-            JwtConfiguration={"Issuer": tokens["issuer"], "Audience": tokens["audience"]},
+            IntegrationType="AWS_PROXY",
+            IntegrationUri=each["uri"],
+            PayloadFormatVersion=each["payloadFormatVersion"],
+        )["IntegrationId"],
+        lambda each: gateway.delete_integration(ApiId=api, IntegrationId=each),
+    )
+
+    wanted = {}
+    for path, method, operation, target in operations:
+        key = "$default" if path.strip("/") == "$default" else f"{verb(method)} {path}"
+        needed = [name for need in operation.get("security", []) for name in need if name in authorizers]
+        guard = authorizers[needed[0]] if needed else None
+        way = f"integrations/{integrations[target['uri']]}"
+        wanted[key, way, guard] = {"RouteKey": key, "Target": way} | (
+            {"AuthorizationType": "JWT", "AuthorizerId": guard} if guard else {}
         )
-        authorizers[name] = made["AuthorizerId"]
-    integrations = {}
-    for path, methods in body["paths"].items():
-        for method, operation in methods.items():
-            declared = operation["x-amazon-apigateway-integration"]
-            uri = declared["uri"]
-            if uri not in integrations:
-                integrations[uri] = gateway.create_integration(
-                    ApiId=api,
-                    IntegrationType="AWS_PROXY",
-                    IntegrationUri=uri,
-                    PayloadFormatVersion=declared["payloadFormatVersion"],
-                )["IntegrationId"]
-            verb = "ANY" if method == "x-amazon-apigateway-any-method" else method.upper()
-            needed = [name for need in operation.get("security", []) for name in need if name in authorizers]
-            guard = {"AuthorizationType": "JWT", "AuthorizerId": authorizers[needed[0]]} if needed else {}
-            gateway.create_route(
-                ApiId=api,
-                RouteKey="$default" if path.strip("/") == "$default" else f"{verb} {path}",
-                Target=f"integrations/{integrations[uri]}",
-                **guard,
-            )
+    keep(
+        wanted,
+        {
+            (each["RouteKey"], each["Target"], each.get("AuthorizerId") or None): each["RouteId"]
+            for each in items("routes")
+        },
+        lambda each: gateway.create_route(ApiId=api, **each)["RouteId"],
+        lambda each: gateway.delete_route(ApiId=api, RouteId=each),
+    )
 
 
 def fill_gaps(name: str) -> None:

@@ -76,6 +76,10 @@ def check_signed(access_key, service=None):
 iam_evaluator.enforce = enforce_signed
 iam_evaluator.check_credentials = check_signed
 
+import cloudformation  # noqa: E402
+
+cloudformation.install()
+
 from ministack.app import main  # noqa: E402
 
 sys.exit(main())
