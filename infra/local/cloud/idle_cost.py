@@ -1,0 +1,103 @@
+"""What a deployed stack costs in a month in which nobody calls, computed from the translated templates.
+
+    idle_cost.py
+"""
+
+import re
+
+from translated import ROOT, Stack, deployed
+
+HOURS = 730
+MINUTES = HOURS * 60
+
+# List prices of us-east-1 in US$, without free tiers. From the price pages of each service.
+ENDPOINT_HOUR = 0.01  # interface endpoint, in each zone
+NODE_HOUR = {  # Valkey on ElastiCache, each node
+    "cache.t4g.micro": 0.0128,
+    "cache.t4g.small": 0.0256,
+    "cache.t4g.medium": 0.052,
+}
+SERVERLESS_GB_HOUR = 0.084  # Valkey Serverless, of which at least 0.1 GB are charged
+SERVERLESS_LEAST_GB = 0.1
+SERVERLESS_ECPU = 0.0023 / 1e6
+ALARM_METRIC = 0.10  # a month, for each metric that an alarm looks at
+DASHBOARD = 3.00  # a month
+CUSTOM_METRIC = 0.30  # a month
+KEY = 1.00  # a month
+LAMBDA_REQUEST = 0.20 / 1e6
+LAMBDA_GB_SECOND = 0.0000133334  # arm64
+SCHEDULE = 1.00 / 1e6  # an invocation
+SQS_REQUEST = 0.40 / 1e6
+LOGS_GB = 0.50
+
+# Assumed, on the high side.
+IDLE_INVOCATION_SECONDS = 0.2
+LOG_GB_PER_INVOCATION = 2e-6
+# Lambda polls an idle queue with five long polls of 20 seconds.
+POLLS_A_MINUTE = 15
+
+
+def scheduled(stack: Stack) -> dict[str, float]:
+    """Invocations a minute by function."""
+    rates = {}
+    for schedule in stack.of_type("AWS::Scheduler::Schedule").values():
+        minutes = int(re.fullmatch(r"rate\((\d+) minutes?\)", schedule["ScheduleExpression"])[1])
+        # the target is an alias: <stack>-<function>Alias<name>-<unique part>
+        function = re.search(r"-(\w+)Alias", schedule["Target"]["Arn"])[1]
+        rates[function] = rates.get(function, 0) + 1 / minutes
+    return rates
+
+
+def told_metrics(function: str) -> int:
+    """Custom metrics that a function writes with each invocation, from the source."""
+    main = (ROOT / "functions" / function.lower() / "src/main.rs").read_text()
+    found = re.search(r"measure::init\((?:measure::)?(\w+|&\[\])\)", main)
+    if not found or found[1] == "&[]":
+        return 0
+    measure = (ROOT / "shared/store/src/measure.rs").read_text()
+    constant = re.search(rf"const {found[1]}: &\[&str\] =\s*&\[([^\]]*)\]", measure)
+    return len([name for name in constant[1].split(",") if name.strip()])
+
+
+def idle_cost(stack: Stack) -> dict[str, float]:
+    """US$ a month, by what is paid for."""
+    costs = dict.fromkeys(("endpoints", "Valkey", "alarms", "dashboards", "keys", "metrics", "schedules", "polls"), 0.0)
+    for each in stack.all().values():
+        for endpoint in each.of_type("AWS::EC2::VPCEndpoint").values():
+            if endpoint["VpcEndpointType"] == "Interface":
+                costs["endpoints"] += len(endpoint["SubnetIds"]) * ENDPOINT_HOUR * HOURS
+        for nodes in each.of_type("AWS::ElastiCache::ReplicationGroup").values():
+            count = int(nodes["NumNodeGroups"]) * (1 + int(nodes["ReplicasPerNodeGroup"]))
+            costs["Valkey"] += count * NODE_HOUR[nodes["CacheNodeType"]] * HOURS
+        for cache in each.of_type("AWS::ElastiCache::ServerlessCache").values():
+            reserved = int(cache["CacheUsageLimits"]["ECPUPerSecond"].get("Minimum", 0))
+            hour = SERVERLESS_LEAST_GB * SERVERLESS_GB_HOUR + reserved * 3600 * SERVERLESS_ECPU
+            costs["Valkey"] += hour * HOURS
+        for alarm in each.of_type("AWS::CloudWatch::Alarm").values():
+            metrics = [query for query in alarm.get("Metrics", [alarm]) if "Expression" not in query]
+            costs["alarms"] += len(metrics) * ALARM_METRIC
+        costs["dashboards"] += len(each.of_type("AWS::CloudWatch::Dashboard")) * DASHBOARD
+        costs["keys"] += len(each.of_type("AWS::KMS::Key")) * KEY
+    for function, rate in scheduled(stack).items():
+        memory_gb = int(stack[function]["MemorySize"]) / 1024
+        invocation = (
+            LAMBDA_REQUEST
+            + memory_gb * IDLE_INVOCATION_SECONDS * LAMBDA_GB_SECOND
+            + SCHEDULE
+            + LOG_GB_PER_INVOCATION * LOGS_GB
+        )
+        costs["schedules"] += rate * MINUTES * invocation
+        costs["metrics"] += told_metrics(function) * CUSTOM_METRIC
+    queues = len(stack.of_type("AWS::Lambda::EventSourceMapping"))
+    costs["polls"] += queues * POLLS_A_MINUTE * MINUTES * SQS_REQUEST
+    return costs
+
+
+def by_kind() -> dict[str, dict[str, float]]:
+    return {kind: idle_cost(deployed(ValkeyKind=kind)) for kind in ("cluster", "serverless")}
+
+
+if __name__ == "__main__":
+    for kind, costs in by_kind().items():
+        parts = ", ".join(f"{what} {cost:.2f}" for what, cost in costs.items())
+        print(f"{kind}: US$ {sum(costs.values()):.2f} a month ({parts})")

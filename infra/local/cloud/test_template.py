@@ -1,0 +1,766 @@
+"""Holds infra/template.yaml, as SAM translates it, against what AWS does and the local cloud does not: what a changed
+parameter replaces, names, quotas, what is kept, and what it costs.
+
+    test_template.py
+
+It needs no server. FANFOLD_TEMPLATES names a folder with other templates to test.
+"""
+
+import functools
+import itertools
+import json
+import math
+import re
+import sys
+import unittest
+
+from idle_cost import by_kind
+from translated import INFRA, NAMES, ROOT, Stack, deployed, text, written
+
+FUNCTION, VERSION, ALIAS = "AWS::Lambda::Function", "AWS::Lambda::Version", "AWS::Lambda::Alias"
+SOURCE, QUEUE, ALARM = "AWS::Lambda::EventSourceMapping", "AWS::SQS::Queue", "AWS::CloudWatch::Alarm"
+ROLE, POLICY, GROUP = "AWS::IAM::Role", "AWS::IAM::ManagedPolicy", "AWS::Logs::LogGroup"
+
+PARAMETERS = written("template.yaml")["Parameters"]
+GIVEN = {
+    "Network": "given",
+    "VpcId": "vpc-0123456789abcdef0",
+    "SubnetIds": "subnet-0123456789abcdef0,subnet-0123456789abcdef1",
+    "SecurityGroupIds": "sg-0123456789abcdef0",
+}
+OUTSIDE = {"Network": "none", "ValkeyUrl": "rediss-cluster://app@cache.example.com:6379", "ValkeyIamCache": "cache"}
+
+# A value, and another one, for each parameter that takes any text.
+TEXTS = {
+    "VpcCidr": "10.91.0.0/18",
+    "Zones": "us-east-1b,us-east-1d",
+    "VpcId": "vpc-0fedcba9876543210",
+    "SubnetIds": "subnet-0fedcba9876543210,subnet-0fedcba9876543211",
+    "SecurityGroupIds": "sg-0fedcba9876543210",
+    "ValkeyNodeType": "cache.t4g.small",
+    "ValkeyMinEcpu": "60000",
+    "ValkeyUrl": "rediss://other@valkey.example.com:6380",
+    "ValkeyIamCache": "other-cache",
+    "JwtIssuer": "https://issuer.example.com",
+    "JwtAudience": "app,web",
+    "CorsOrigins": "https://app.example.com",
+    "AlarmEmail": "operators@example.com",
+    "AwsEndpointUrl": "http://172.17.0.1:4566",
+}
+
+
+def others(parameter: str, value: str) -> list[str]:
+    """Other values that a parameter takes."""
+    declared = PARAMETERS[parameter]
+    if "AllowedValues" in declared:
+        found = map(text, declared["AllowedValues"])
+    elif declared["Type"] == "Number":
+        found = map(text, (declared["MinValue"], declared.get("MaxValue", declared["Default"] * 2)))
+    else:
+        found = (TEXTS[parameter],)
+    return [each for each in found if each != value]
+
+
+def longest(parameter: str) -> str:
+    """The longest value that a parameter takes; 128 characters for what may be of any length."""
+    declared = PARAMETERS[parameter]
+    if "AllowedValues" in declared:
+        return max(map(text, declared["AllowedValues"]), key=len)
+    if "MaxValue" in declared:
+        return text(declared["MaxValue"])
+    host = "h" * 100 + ".example.com"
+    return {
+        "VpcCidr": "255.255.255.0/16",
+        "Zones": "us-east-1-wl1-bos-wlz-1,us-east-1-wl1-nyc-wlz-1",
+        "ValkeyNodeType": "cache.r7gd.16xlarge",
+        "ValkeyMinEcpu": "15000000",
+        "ValkeyUrl": f"rediss-cluster://{'u' * 40}@{host}:65535",
+        "ValkeyIamCache": "c" * 40,
+        "JwtIssuer": f"https://{host}/realms/name",
+        "JwtAudience": ",".join(["a" * 40] * 3),
+        "CorsOrigins": f"https://{host},https://{host}",
+        "AlarmEmail": f"operators@{host}",
+        "AwsEndpointUrl": f"https://{host}:65535",
+        "VpcId": "vpc-0123456789abcdef0",
+        "SubnetIds": ",".join(["subnet-0123456789abcdef0"] * 6),
+        "SecurityGroupIds": ",".join(["sg-0123456789abcdef0"] * 5),
+        "LagAlarmMs": "100000000",
+    }[parameter]
+
+
+def function_of(logical_alias: str) -> str:
+    """dispatch, for an alias' or a version's token."""
+    return re.search(r"-(\w+)Alias", logical_alias)[1]
+
+
+# Characters that a name may have, by type.
+LIMITS = {
+    "AWS::AppConfig::Application": 64,
+    ALARM: 255,
+    "AWS::CloudWatch::Dashboard": 255,
+    "AWS::Cognito::UserPool": 128,
+    "AWS::ElastiCache::ReplicationGroup": 40,
+    "AWS::ElastiCache::ServerlessCache": 40,
+    "AWS::ElastiCache::User": 40,
+    "AWS::ElastiCache::UserGroup": 40,
+    FUNCTION: 64,
+    GROUP: 512,
+    "AWS::SNS::Topic": 256,
+    QUEUE: 80,
+    "AWS::Scheduler::Schedule": 64,
+}
+
+
+def physical_names(stack: Stack) -> list[tuple[str, str]]:
+    """(type, name) of all that has a name of its own, in all templates."""
+    found = []
+    for each in stack.all().values():
+        for logical, resource in each.resources.items():
+            for key in NAMES.get(resource["Type"], ()):
+                if key in resource.get("Properties", {}):
+                    found.append((resource["Type"], each[logical][key]))
+    return found
+
+
+def longest_stack_name() -> int:
+    """The length of the longest name of a stack whose resources' names fit."""
+    stack = deployed("stack-name")
+    return len(stack.name) + min(LIMITS[kind] - len(name) for kind, name in physical_names(stack) if stack.name in name)
+
+
+@functools.cache
+def scenarios() -> list[Stack]:
+    """Stacks that together have every resource and every branch of the templates."""
+    return [
+        deployed(),
+        deployed(ValkeyKind="serverless", ValkeyMinEcpu="30000", GradualDeployment="true", Tracing="Active"),
+        deployed(ValkeyShards="4", Zones="us-east-1b,us-east-1d", CorsOrigins="https://app.example.com"),
+        deployed(**GIVEN, JwtIssuer="https://issuer.example.com", JwtAudience="app", AlarmEmail="me@example.com"),
+        deployed(**OUTSIDE, ApiReserved="10", AwsEndpointUrl="http://localhost:4566", RouteMetrics="true"),
+    ]
+
+
+@functools.cache
+def worst() -> list[Stack]:
+    """Stacks with the longest names and values, with a cache of their own and with a given one."""
+    name = "s" * longest_stack_name()
+    values = {parameter: longest(parameter) for parameter in PARAMETERS}
+    own = {"Network": "own", "ValkeyUrl": "", "ValkeyShards": "4", "JwtIssuer": "", "JwtAudience": ""}
+    own |= {"SubnetIds": "", "SecurityGroupIds": "", "VpcId": "", "GradualDeployment": "true"}
+    variants = [own, own | {"ValkeyKind": "cluster"}, {"Network": "given", "GradualDeployment": "true"}]
+    where = {"name": name, "region": "ap-southeast-7", "partition": "aws-us-gov"}
+    return [deployed(**where, **(values | variant)) for variant in variants]
+
+
+def functions(stack: Stack) -> dict[str, dict]:
+    return stack.of_type(FUNCTION)
+
+
+# ---- versions ----------------------------------------------------------------------------------
+
+# what belongs to the function and not to its versions
+NOT_VERSIONED = {"Code", "FunctionName", "ReservedConcurrentExecutions", "RecursiveLoop", "Tags"}
+
+
+def version_of(stack: Stack, function: str) -> tuple[str, str]:
+    """The version that the alias of a function names: another logical id or description makes another one."""
+    alias = stack.template["Resources"][f"{function}Aliaslive"]["Properties"]
+    logical = alias["FunctionVersion"]["Fn::GetAtt"][0]
+    return logical, stack[logical]["Description"]
+
+
+def configuration(stack: Stack, function: str) -> dict:
+    properties = stack[function]
+    return {key: value for key, value in properties.items() if key not in NOT_VERSIONED}
+
+
+def without_settings(properties: dict) -> dict:
+    variables = dict(properties["Environment"]["Variables"])
+    variables.pop("SETTINGS_VERSION", None)
+    return properties | {"Environment": variables}
+
+
+class Versions(unittest.TestCase):
+    def test_a_changed_parameter_reaches_the_alias_of_each_function(self):
+        reached = set()
+        for base in ({}, {"ValkeyKind": "serverless"}, GIVEN, OUTSIDE):
+            before = deployed(**base)
+            old = {function: configuration(before, function) for function in functions(before)}
+            for parameter in PARAMETERS:
+                values = others(parameter, text(base.get(parameter, PARAMETERS[parameter]["Default"])))
+                # every value once, and one beside other settings
+                for value in values[:1] if base else values:
+                    changed = base | {parameter: value}
+                    if parameter == "Network":
+                        changed = {"given": GIVEN, "none": OUTSIDE}.get(value, {}) | changed
+                    after = deployed(**changed)
+                    for function in old:
+                        new = configuration(after, function)
+                        replaced = version_of(before, function) != version_of(after, function)
+                        with self.subTest(parameter=parameter, value=value, function=function):
+                            if without_settings(old[function]) != without_settings(new):
+                                reached.add(parameter)
+                                self.assertTrue(replaced, "the alias keeps the old configuration")
+                            if replaced:
+                                self.assertNotEqual(old[function], new, "PublishVersion refuses: nothing has changed")
+        expected = {"LogLevel", "FeedCap", "InactiveAfter", "ValkeyUrl", "ValkeyKind", "Network", "Zones", "VpcCidr"}
+        expected |= {"PullFollowers", "QueueTries", "Tracing", "Architecture", "SubnetIds", "AuditFeeds"}
+        self.assertLessEqual(expected, reached)
+
+    def test_the_settings_hold_each_value_that_reaches_a_function(self):
+        for stack in scenarios():
+            content = json.loads(stack["Settings"]["Content"])
+            held = set(itertools.chain.from_iterable(v if isinstance(v, list) else [v] for v in content.values()))
+            for function, properties in functions(stack).items():
+                values = {text(v) for k, v in properties["Environment"]["Variables"].items() if k != "SETTINGS_VERSION"}
+                self.assertLessEqual(values, held, function)
+                for key in ("SubnetIds", "SecurityGroupIds"):
+                    self.assertIn(",".join(properties.get("VpcConfig", {}).get(key, [])), held)
+
+    def test_a_version_that_is_replaced_is_deleted(self):
+        stack = deployed()
+        kept = [v for v, r in stack.resources.items() if r["Type"] == VERSION and r.get("DeletionPolicy") != "Delete"]
+        self.assertEqual(kept, [], "it keeps network interfaces in a VPC that an update may delete")
+
+    def test_each_event_goes_to_the_alias(self):
+        stack = deployed()
+        targets = [properties["FunctionName"] for properties in stack.of_type(SOURCE).values()]
+        targets += [properties["Target"]["Arn"] for properties in stack.of_type("AWS::Scheduler::Schedule").values()]
+        self.assertTrue(targets)
+        for target in targets:
+            self.assertIn("Aliaslive", target)
+
+
+# ---- names -------------------------------------------------------------------------------------
+
+
+class Names(unittest.TestCase):
+    # names within something that has a name, or that AWS gives
+    SCOPED = {
+        (ALIAS, "Name"),
+        ("AWS::ApiGatewayV2::Stage", "StageName"),
+        ("AWS::AppConfig::ConfigurationProfile", "Name"),
+        ("AWS::CodeDeploy::DeploymentGroup", "DeploymentConfigName"),
+        ("AWS::EC2::VPCEndpoint", "ServiceName"),
+        ("AWS::SNS::Subscription", "Endpoint"),
+        (ALARM, "MetricName"),
+    }
+
+    def test_two_stacks_share_no_name(self):
+        for parameters in ({}, {"ValkeyKind": "serverless", "GradualDeployment": "true"}):
+            one, two = (deployed(name, **parameters).all() for name in ("one", "two"))
+            for file, stack in one.items():
+                for logical, resource in stack.resources.items():
+                    properties, its = stack[logical], two[file][logical]
+                    for key, value in properties.items():
+                        named = key.endswith("Name") or key in NAMES.get(resource["Type"], ())
+                        if named and isinstance(value, str) and (resource["Type"], key) not in self.SCOPED:
+                            self.assertNotEqual(value, its[key], f"{file}: {logical}.{key}")
+
+    def test_schedules_are_named(self):
+        for logical, schedule in deployed().of_type("AWS::Scheduler::Schedule").items():
+            self.assertIn("Name", schedule, f"SAM names {logical} by its logical id")
+
+    def test_each_named_type_has_a_limit(self):
+        self.assertEqual(set(NAMES), set(LIMITS))
+
+    def test_names_of_the_longest_stack_fit(self):
+        for stack in worst():
+            for kind, name in physical_names(stack):
+                self.assertLessEqual(len(name), LIMITS[kind], f"{kind} {name}")
+
+    def test_a_longer_stack_name_is_refused_by_each_nested_template(self):
+        most = longest_stack_name()
+        stack = deployed("stack-name")
+        for logical in stack.of_type("AWS::CloudFormation::Stack"):
+            template = stack.stack(logical).template
+            taken = [key for key, value in stack.stack(logical).values.items() if value == stack.name]
+            self.assertTrue(taken, f"{logical} does not see the stack's name")
+            declared = template["Parameters"][taken[0]]
+            self.assertEqual(declared["MaxLength"], most, logical)
+            self.assertIn(f"{most} characters", declared["ConstraintDescription"])
+
+    def test_names_in_elasticache_are_short_and_in_lower_case(self):
+        stack = deployed("A-Stack-With-CAPITALS")
+        for kind, name in physical_names(stack):
+            if kind.startswith("AWS::ElastiCache"):
+                self.assertRegex(name, r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$")
+                declared = stack.stack("Cache").template["Parameters"]["Name"]
+                suffix = len(name) - len(stack.stack("Cache").values["Name"])
+                self.assertLessEqual(declared["MaxLength"] + suffix, 40)
+
+
+# ---- quotas ------------------------------------------------------------------------------------
+
+
+class Quotas(unittest.TestCase):
+    def test_environments_take_4_kb(self):
+        for stack in worst():
+            for function, properties in functions(stack).items():
+                variables = {key: text(value) for key, value in properties["Environment"]["Variables"].items()}
+                self.assertLessEqual(len(json.dumps(variables)), 4096, function)
+
+    def test_policies(self):
+        def size(document) -> int:
+            return len(json.dumps(document, separators=(",", ":")))
+
+        for stack in worst():
+            for logical, role in stack.of_type(ROLE).items():
+                inline = sum(size(policy["PolicyDocument"]) for policy in role.get("Policies", []))
+                self.assertLessEqual(inline, 10240, logical)
+                self.assertLessEqual(len(role.get("ManagedPolicyArns", [])), 10, logical)
+                self.assertLessEqual(size(role["AssumeRolePolicyDocument"]), 2048, logical)
+            for logical, policy in stack.of_type(POLICY).items():
+                self.assertLessEqual(size(policy["PolicyDocument"]), 6144, logical)
+                self.assertLessEqual(len(policy["Description"]), 1000, logical)
+            self.assertTrue(stack.of_type(POLICY))
+
+    def test_templates(self):
+        for stack in worst():
+            for file, each in stack.all().items():
+                template = each.template
+                for section, most in (("Resources", 500), ("Parameters", 200), ("Outputs", 200), ("Mappings", 200)):
+                    self.assertLessEqual(len(template.get(section, {})), most, f"{file} {section}")
+                self.assertLessEqual(len(template.get("Description", "")), 1024, file)
+                self.assertLessEqual(len(json.dumps(template)), 1_000_000, file)
+                for name, parameter in template.get("Parameters", {}).items():
+                    self.assertLessEqual(len(parameter.get("Description", "")), 4000, name)
+                for table in template.get("Mappings", {}).values():
+                    self.assertLessEqual(len(table), 200)
+                for logical in itertools.chain(template["Resources"], template.get("Outputs", {})):
+                    self.assertRegex(logical, r"^[A-Za-z0-9]{1,255}$")
+
+    def test_descriptions_of_versions_take_256_characters(self):
+        for stack in worst():
+            described = {**stack.of_type(VERSION), **functions(stack)}
+            for logical, properties in described.items():
+                self.assertLessEqual(len(properties["Description"]), 256, logical)
+
+    def test_alarms(self):
+        for stack in worst():
+            for file, each in stack.all().items():
+                for logical, alarm in each.of_type(ALARM).items():
+                    self.assertLessEqual(len(alarm["AlarmDescription"]), 1024, logical)
+                    self.assertLessEqual(len(alarm.get("Dimensions", [])), 30, logical)
+                    queries = alarm.get("Metrics", [])
+                    metrics = [query for query in queries if "Expression" not in query]
+                    self.assertLessEqual(len(metrics), 10, logical)
+                    periods = [alarm["Period"]] if "Period" in alarm else [m["MetricStat"]["Period"] for m in metrics]
+                    for period in map(int, periods):
+                        self.assertEqual(period % 60, 0, logical)
+                        longest_s = 7 * 86400 if period >= 3600 else 86400
+                        self.assertLessEqual(period * alarm["EvaluationPeriods"], longest_s, logical)
+
+    def test_the_dashboard(self):
+        for stack in scenarios() + worst():
+            body = dashboard(stack)
+            self.assertLessEqual(len(body["widgets"]), 500)
+            metrics = [widget["properties"].get("metrics", []) for widget in body["widgets"]]
+            self.assertLessEqual(max(map(len, metrics)), 500)
+            self.assertLessEqual(sum(map(len, metrics)), 2500)
+
+    def test_routes_and_the_access_log(self):
+        stack = deployed()
+        (api,) = stack.of_type("AWS::ApiGatewayV2::Api").values()
+        self.assertLessEqual(sum(map(len, api["Body"]["paths"].values())), 300)
+        (stage,) = stack.of_type("AWS::ApiGatewayV2::Stage").values()
+        self.assertLessEqual(len(stage["AccessLogSettings"]["Format"].encode()), 3072)
+
+    def test_messages_stay_hidden_while_a_function_works_on_them(self):
+        least = deployed(QueueVisibility=str(PARAMETERS["QueueVisibility"]["MinValue"]))
+        sources = least.of_type(SOURCE)
+        self.assertEqual(len(sources), 6)
+        queues = {queue["QueueName"]: queue for queue in least.of_type(QUEUE).values()}
+        for source in sources.values():
+            queue = queues[source["EventSourceArn"].rsplit(":", 1)[-1]]
+            timeout = least[function_of(source["FunctionName"])]["Timeout"]
+            self.assertGreaterEqual(int(queue["VisibilityTimeout"]), timeout)
+            self.assertIn(int(source["ScalingConfig"]["MaximumConcurrency"]), range(2, 1001))
+
+
+# ---- what stays --------------------------------------------------------------------------------
+
+
+class Parameters(unittest.TestCase):
+    def test_each_is_described_and_asked_for_in_one_group(self):
+        groups = written("template.yaml")["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+        grouped = [parameter for group in groups for parameter in group["Parameters"]]
+        self.assertEqual(sorted(grouped), sorted(PARAMETERS))
+        for name, parameter in PARAMETERS.items():
+            self.assertIn("Description", parameter, name)
+
+
+class Kept(unittest.TestCase):
+    DATA = {"AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable", "AWS::Cognito::UserPool", "AWS::S3::Bucket"}
+
+    def test_what_holds_data_or_refuses_deletion_is_retained(self):
+        found = set()
+        for stack in scenarios():
+            for each in stack.all().values():
+                for logical, resource in each.resources.items():
+                    protected = any(key.startswith("DeletionProtection") for key in resource.get("Properties", {}))
+                    if protected or resource["Type"] in self.DATA:
+                        found.add(logical)
+                        self.assertEqual(resource.get("DeletionPolicy"), "Retain", logical)
+                        self.assertEqual(resource.get("UpdateReplacePolicy"), "Retain", logical)
+        self.assertEqual(found, {"UsersTable", "PostsTable", "GraphTable", "UserPool"})
+
+
+# ---- how much at once --------------------------------------------------------------------------
+
+
+class Concurrency(unittest.TestCase):
+    def test_defaults_leave_8_of_50_executions(self):
+        sources = deployed().of_type(SOURCE).values()
+        most = sum(int(source["ScalingConfig"]["MaximumConcurrency"]) for source in sources)
+        self.assertLessEqual(most, 42)
+        reserved = [f for f, properties in functions(deployed()).items() if "ReservedConcurrentExecutions" in properties]
+        self.assertEqual(reserved, [], "an account of 50 can reserve nothing")
+
+
+# ---- messages ----------------------------------------------------------------------------------
+
+
+def triggers(stack: Stack) -> dict[str, set[str]]:
+    """The queues that each function is invoked from."""
+    found = {function: set() for function in functions(stack)}
+    for source in stack.of_type(SOURCE).values():
+        found[function_of(source["FunctionName"])].add(source["EventSourceArn"])
+    return found
+
+
+def sends(stack: Stack, function: str) -> set[str]:
+    """The queues that a function may send to."""
+    found = set()
+    for policy in stack[f"{function}Role"].get("Policies", []):
+        for statement in policy["PolicyDocument"]["Statement"]:
+            actions, resources = statement["Action"], statement["Resource"]
+            if "sqs:SendMessage" in ([actions] if isinstance(actions, str) else actions):
+                found |= {resources} if isinstance(resources, str) else set(resources)
+    return found
+
+
+class Messages(unittest.TestCase):
+    def test_loops_are_allowed_where_a_function_sends_to_its_own_queue(self):
+        stack = deployed()
+        invoked = triggers(stack)
+        loops = {function for function in invoked if sends(stack, function) & invoked[function]}
+        allowed = {function for function, p in functions(stack).items() if p.get("RecursiveLoop") == "Allow"}
+        self.assertEqual(loops, allowed)
+        self.assertEqual(loops, {"Dispatch", "Deliver", "Graph", "Rebuild"})
+
+    def test_what_may_loop_is_watched(self):
+        stack = deployed()
+        alarms = stack.stack("Alarms").of_type(ALARM).values()
+        watched = {alarm["Dimensions"][0]["Value"] for alarm in alarms if alarm.get("MetricName") == "MessagesAnew"}
+        looping = {p["FunctionName"] for p in functions(stack).values() if "RecursiveLoop" in p}
+        self.assertEqual(watched, looping)
+
+    def test_tries_outlast_throttled_polls(self):
+        declared = PARAMETERS["QueueTries"]
+        self.assertGreaterEqual(declared["MinValue"], 5)
+        self.assertEqual(declared["Default"], 10)
+        stack = deployed(QueueTries="7")
+        redriven = [queue["RedrivePolicy"] for queue in stack.of_type(QUEUE).values() if "RedrivePolicy" in queue]
+        self.assertEqual({text(policy["maxReceiveCount"]) for policy in redriven}, {"7"})
+        for function, queues in triggers(stack).items():
+            tries = stack[function]["Environment"]["Variables"].get("QUEUE_TRIES")
+            self.assertEqual(text(tries) if queues else tries, "7" if queues else None, function)
+
+    def test_the_doctor_has_a_queue(self):
+        stack = deployed()
+        queue = stack["Doctor"]
+        self.assertEqual(stack.output("DoctorQueueUrl"), stack["Admin"]["Environment"]["Variables"]["DOCTOR_QUEUE_URL"])
+        self.assertTrue(queue["SqsManagedSseEnabled"])
+        self.assertLessEqual(queue["MessageRetentionPeriod"], 300)
+        self.assertIn(stack.attribute("Doctor", "Arn"), sends(stack, "Admin"))
+
+
+# ---- logs and alarms ---------------------------------------------------------------------------
+
+LEVELS = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"]
+
+
+def evaluated(expression: str, **series: float | None) -> float | None:
+    """A CloudWatch expression over one data point of each series. None is a missing one."""
+    python = re.sub(r"\bAND\b", " and ", re.sub(r"\bIF\(", "when(", expression))
+    names = {
+        "when": lambda condition, yes, no: yes if condition else no,
+        "FILL": lambda value, filling: filling if value is None else value,
+        "MAX": lambda values: max((value for value in values if value is not None), default=None),
+    }
+    try:
+        return eval(python, {"__builtins__": {}}, names | series)
+    except TypeError:
+        return None
+
+
+def fires(alarm: dict, **series: float | None) -> bool:
+    (expression,) = (query["Expression"] for query in alarm["Metrics"] if "Expression" in query)
+    value = evaluated(expression, **series)
+    if value is None:
+        return alarm["TreatMissingData"] == "breaching"
+    return value >= float(alarm["Threshold"])
+
+
+class Watching(unittest.TestCase):
+    def test_lambda_drops_no_line_that_a_function_writes(self):
+        for level in PARAMETERS["LogLevel"]["AllowedValues"]:
+            for function, properties in functions(deployed(LogLevel=level)).items():
+                logging = properties["LoggingConfig"]
+                self.assertEqual(logging["LogFormat"], "JSON", function)
+                self.assertEqual(properties["Environment"]["Variables"]["LOG_LEVEL"], level)
+                lowest = LEVELS.index(logging.get("ApplicationLogLevel", "INFO"))
+                self.assertLessEqual(lowest, LEVELS.index(level.upper()), f"{function} at {level}")
+                # lines of metrics have no level: Lambda takes them for INFO
+                self.assertLessEqual(lowest, LEVELS.index("INFO"), function)
+
+    def test_the_audits_alarm_follows_its_schedule(self):
+        for minutes in PARAMETERS["AuditEvery"]["AllowedValues"]:
+            stack = deployed(AuditEvery=str(minutes))
+            schedule = next(s for s in stack.of_type("AWS::Scheduler::Schedule").values() if s["Name"].endswith("-audit"))
+            unit = "minute" if minutes == 1 else "minutes"
+            self.assertEqual(schedule["ScheduleExpression"], f"rate({minutes} {unit})")
+            alarm = stack.stack("Alarms")["AuditMissing"]
+            periods = {int(q["MetricStat"]["Period"]) for q in alarm["Metrics"] if "MetricStat" in q}
+            self.assertEqual(periods, {3 * minutes * 60})
+            named = {q["Id"]: q["MetricStat"]["Metric"]["Dimensions"][0]["Value"] for q in alarm["Metrics"] if "MetricStat" in q}
+            self.assertEqual(named, {"audit": "fanfold-audit", "sweep": "fanfold-sweep"})
+            whole = 3 * minutes
+            self.assertFalse(fires(alarm, audit=None, sweep=None), "nothing has run yet")
+            self.assertFalse(fires(alarm, audit=None, sweep=whole // 3), "deployed within the period")
+            self.assertFalse(fires(alarm, audit=1, sweep=whole))
+            self.assertTrue(fires(alarm, audit=None, sweep=whole))
+            self.assertTrue(fires(alarm, audit=0, sweep=whole))
+
+    def test_no_alarm_fires_without_data(self):
+        for stack in scenarios():
+            for file, each in stack.all().items():
+                for logical, alarm in each.of_type(ALARM).items():
+                    self.assertIn(alarm["TreatMissingData"], ("notBreaching", "missing"), logical)
+
+    def test_a_deployment_rolls_back_on_errors_of_functions_alone(self):
+        stack = deployed(GradualDeployment="true")
+        alarms = {p["AlarmName"]: p for p in stack.stack("Alarms").of_type(ALARM).values()}
+        groups = stack.of_type("AWS::CodeDeploy::DeploymentGroup")
+        self.assertEqual(len(groups), len(functions(stack)))
+        for logical, group in groups.items():
+            watched = [each["Name"] for each in group["AlarmConfiguration"]["Alarms"]]
+            self.assertLessEqual(len(watched), 10, logical)
+            kinds = {(alarms[name]["Namespace"], alarms[name]["MetricName"]) for name in watched}
+            self.assertEqual(kinds, {("AWS/Lambda", "Errors")}, logical)
+
+    def test_the_access_log_is_json(self):
+        (stage,) = deployed().of_type("AWS::ApiGatewayV2::Stage").values()
+        values = {
+            "requestId": "Pd1xYhTqIAMEV3w=",
+            "requestTime": "22/Nov/2026:09:00:00 +0000",
+            "routeKey": "GET /v1/users/{user}",
+            "status": "200",
+            "responseLength": "12",
+            "responseLatency": "3",
+            "integrationLatency": "-",
+            "error.message": 'No "scope" in the token',
+            "error.messageString": '"No \\"scope\\" in the token"',
+            "authorizer.error": "-",
+            "identity.sourceIp": "2001:db8::1",
+        }
+        line = re.sub(r"\$context\.([A-Za-z.]+)", lambda found: values[found[1]], stage["AccessLogSettings"]["Format"])
+        self.assertEqual(json.loads(line)["error"], values["error.message"])
+
+    def test_metrics_of_routes_are_paid_for_on_request(self):
+        for value, expected in ((None, False), ("false", False), ("true", True)):
+            stack = deployed() if value is None else deployed(RouteMetrics=value)
+            (stage,) = stack.of_type("AWS::ApiGatewayV2::Stage").values()
+            self.assertIs(stage["DefaultRouteSettings"]["DetailedMetricsEnabled"], expected)
+
+
+# ---- Valkey ------------------------------------------------------------------------------------
+
+
+def dashboard(stack: Stack) -> dict:
+    return json.loads(stack.stack("Dashboard")["Dashboard"]["DashboardBody"])
+
+
+def watched_nodes(stack: Stack, metric: str) -> list[str]:
+    """The dimensions that alarms on a metric of ElastiCache look at, as `name=value`."""
+    found = []
+    for alarm in stack.stack("Alarms").of_type(ALARM).values():
+        metrics = [q["MetricStat"]["Metric"] for q in alarm.get("Metrics", []) if "MetricStat" in q]
+        for each in metrics or [alarm]:
+            if (each["Namespace"], each["MetricName"]) == ("AWS/ElastiCache", metric):
+                found += [f"{d['Name']}={d['Value']}" for d in each["Dimensions"]]
+    return sorted(found)
+
+
+def shown_nodes(stack: Stack) -> set[str]:
+    metrics = [m for widget in dashboard(stack)["widgets"] for m in widget["properties"].get("metrics", [])]
+    return {f"{m[2]}={m[3]}" for m in metrics if m[0] == "AWS/ElastiCache"}
+
+
+class Caches(unittest.TestCase):
+    def test_a_cluster(self):
+        for shards in PARAMETERS["ValkeyShards"]["AllowedValues"]:
+            stack = deployed(ValkeyKind="cluster", ValkeyShards=str(shards))
+            cache = stack.stack("Cache")
+            (group,) = cache.of_type("AWS::ElastiCache::ReplicationGroup").values()
+            self.assertFalse(cache.of_type("AWS::ElastiCache::ServerlessCache"))
+            settings = cache["Settings"]
+            self.assertEqual(settings["Properties"]["maxmemory-policy"], "volatile-lru")
+            self.assertEqual(settings["Properties"]["cluster-enabled"], "yes")
+            self.assertEqual(settings["CacheParameterGroupFamily"], f"valkey{group['EngineVersion'].split('.')[0]}")
+            for held in ("MultiAZEnabled", "AutomaticFailoverEnabled", "TransitEncryptionEnabled"):
+                self.assertIs(group[held], True, held)
+            self.assertIs(group["AtRestEncryptionEnabled"], True)
+            self.assertEqual(group["TransitEncryptionMode"], "required")
+            self.assertEqual(group["SnapshotRetentionLimit"], 0)
+            self.assertTrue(group["UserGroupIds"])
+            self.assertEqual(cache.template["Resources"]["Nodes"]["UpdatePolicy"], {"UseOnlineResharding": True})
+            nodes = sorted(
+                f"CacheClusterId={group['ReplicationGroupId']}-{shard:04}-{node:03}"
+                for shard in range(1, int(group["NumNodeGroups"]) + 1)
+                for node in range(1, int(group["ReplicasPerNodeGroup"]) + 2)
+            )
+            self.assertEqual(len(nodes), 2 * shards)
+            for metric in ("DatabaseMemoryUsageCountedForEvictPercentage", "Evictions"):
+                self.assertEqual(watched_nodes(stack, metric), nodes, metric)
+            self.assertEqual(watched_nodes(stack, "ThrottledCmds"), [])
+            self.assertEqual(shown_nodes(stack), set(nodes))
+
+    def test_serverless(self):
+        for least, reserved in (("0", None), ("30000", "30000")):
+            stack = deployed(ValkeyKind="serverless", ValkeyMinEcpu=least)
+            cache = stack.stack("Cache")
+            (serverless,) = cache.of_type("AWS::ElastiCache::ServerlessCache").values()
+            for kind in ("ReplicationGroup", "ParameterGroup", "SubnetGroup"):
+                self.assertFalse(cache.of_type(f"AWS::ElastiCache::{kind}"))
+            limits = serverless["CacheUsageLimits"]["ECPUPerSecond"]
+            self.assertEqual(limits.get("Minimum"), reserved)
+            self.assertEqual(text(limits["Maximum"]), "1000000")
+            named = [f"clusterId={serverless['ServerlessCacheName']}"]
+            for metric in ("BytesUsedForCache", "Evictions", "ThrottledCmds"):
+                self.assertEqual(watched_nodes(stack, metric), named, metric)
+            self.assertEqual(watched_nodes(stack, "DatabaseMemoryUsageCountedForEvictPercentage"), [])
+            self.assertEqual(shown_nodes(stack), set(named))
+
+    def test_what_functions_are_told_of_each_kind(self):
+        names = {}
+        for kind, iam_kind, arn in (
+            ("cluster", "replication-group", "replicationgroup"),
+            ("serverless", "serverless", "serverlesscache"),
+        ):
+            stack = deployed(ValkeyKind=kind)
+            cache = stack.stack("Cache")
+            variables = stack["Timeline"]["Environment"]["Variables"]
+            names[kind] = variables["REDIS_IAM_CACHE"]
+            self.assertEqual(variables["REDIS_IAM_KIND"], iam_kind)
+            user = cache["User"]["UserId"]
+            self.assertTrue(variables["REDIS_URL"].startswith(f"rediss-cluster://{user}@"))
+            (statement,) = stack["ConnectToCache"]["PolicyDocument"]["Statement"]
+            ends = [f":{arn}:{names[kind]}", f":user:{user}"]
+            for resource, end in zip(statement["Resource"], ends, strict=True):
+                self.assertTrue(resource.endswith(end), resource)
+        self.assertEqual(len(set(names.values())), 2, "a change of kind makes one cache beside the other")
+
+    def test_both_kinds_are_full_at_four_fifths(self):
+        cluster, serverless = (deployed(ValkeyKind=kind).stack("Alarms") for kind in ("cluster", "serverless"))
+        self.assertTrue(fires(cluster["ValkeyMemory1"], a=None, b=81))
+        self.assertFalse(fires(cluster["ValkeyMemory1"], a=79, b=10))
+        self.assertTrue(fires(cluster["ValkeyEvictions1"], a=1, b=0))
+        self.assertFalse(fires(cluster["ValkeyEvictions1"], a=0, b=None))
+        self.assertTrue(fires(serverless["ValkeyMemory"], used=8.1 * 2**30))
+        self.assertFalse(fires(serverless["ValkeyMemory"], used=7.9 * 2**30))
+
+    def test_the_access_string_is_one_line_with_every_prefix(self):
+        lines = (INFRA / "cache.yaml").read_text().splitlines()
+        (line,) = (line for line in lines if line.strip().startswith("AccessString: "))
+        for prefix in ("home", "author", "live", "rel", "rels", "lock", "memory", "doctor"):
+            self.assertIn(f" ~{prefix}:* ", line)
+
+    def test_a_dashboard_without_a_known_cache_is_valid(self):
+        stack = deployed(Network="none", ValkeyUrl="redis://valkey.example.com")
+        self.assertEqual(shown_nodes(stack), set())
+
+
+# ---- network -----------------------------------------------------------------------------------
+
+
+class Zones(unittest.TestCase):
+    def zones(self, **parameters: str) -> list[str]:
+        subnets = deployed(**parameters).stack("Vpc").of_type("AWS::EC2::Subnet").values()
+        return [subnet["AvailabilityZone"] for subnet in subnets]
+
+    def test_the_given_ones_or_the_first_two(self):
+        self.assertEqual(self.zones(), ["us-east-1a", "us-east-1b"])
+        self.assertEqual(self.zones(Zones="us-east-1d,us-east-1f"), ["us-east-1d", "us-east-1f"])
+
+    def test_what_may_be_given(self):
+        pattern = PARAMETERS["Zones"]["AllowedPattern"]
+        two = ("us-east-1a,us-east-1b", "us-gov-west-1a,us-gov-west-1c", "us-west-2-lax-1a,us-west-2-lax-1b")
+        for fine in ("", *two, "us-east-1-wl1-bos-wlz-1,us-east-1a"):
+            self.assertRegex(fine, pattern)
+        for wrong in ("us-east-1a", "us-east-1a,", "us-east-1a, us-east-1b", "us-east-1,us-west-2", "a,b", ",".join("abc")):
+            self.assertNotRegex(wrong, pattern)
+
+
+# ---- money -------------------------------------------------------------------------------------
+
+
+class IdleCost(unittest.TestCase):
+    def test_a_stack_costs_at_most_50_dollars_when_nobody_calls(self):
+        for kind, costs in by_kind().items():
+            self.assertLessEqual(sum(costs.values()), 50, f"{kind}: {costs}")
+            self.assertTrue(all(cost > 0 for cost in costs.values()), f"{kind}: {costs}")
+
+    def test_the_readme_says_what_it_costs(self):
+        paragraphs = re.split(r"\n\s*\n", (ROOT / "README.md").read_text())
+        said = " ".join(each for each in paragraphs if "when nobody calls" in each)
+        for kind, costs in by_kind().items():
+            parts = ", ".join(f"{what} {cost:.2f}" for what, cost in costs.items())
+            wanted = f"US$ {round(sum(costs.values()))}"
+            self.assertIn(wanted, said, f"README.md wants '{wanted}' beside 'when nobody calls' for {kind} ({parts})")
+
+
+class Report(unittest.TestResult):
+    """A line for each test, and the summary that `cargo test` prints."""
+
+    def __init__(self):
+        super().__init__()
+        self.passed, self.failed = [], {}
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.why = []
+
+    def addFailure(self, test, err):
+        self.why.append(self._exc_info_to_string(err, test))
+
+    addError = addFailure
+
+    def addSubTest(self, test, subtest, err):
+        if err is not None:
+            self.why.append(f"{subtest._subDescription()} {self._exc_info_to_string(err, test)}")
+
+    def stopTest(self, test):
+        name = test.id().removeprefix("__main__.")
+        if self.why:
+            self.failed[name] = self.why
+        else:
+            self.passed.append(name)
+        print(f"test {name} ... {'FAILED' if self.why else 'ok'}", flush=True)
+        super().stopTest(test)
+
+
+def main() -> int:
+    report = Report()
+    unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]).run(report)
+    for name, why in report.failed.items():
+        shown = "\n".join(why[:3]) + (f"\n({len(why) - 3} more)" if len(why) > 3 else "")
+        print(f"\n---- {name}\n{shown}")
+    result = "FAILED" if report.failed else "ok"
+    print(f"\ntest result: {result}. {len(report.passed)} passed; {len(report.failed)} failed; 0 ignored")
+    return 1 if report.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
