@@ -7,13 +7,17 @@ mod cache;
 mod coalesce;
 mod commit;
 mod continuation;
+mod doctor;
 mod floor;
+mod full;
 mod letters;
+mod memory;
 mod pages;
 mod pulled;
 mod rebuild;
 mod relations;
 mod sweep;
+mod valkey_limits;
 
 use fanfold_core::PostId;
 use fanfold_store::clock;

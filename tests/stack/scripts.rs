@@ -196,7 +196,7 @@ async fn one_history(seed: u64) {
                 let pushed = match (pushed.forgotten.first(), model.memory) {
                     (Some(forgotten), Some(memory)) => {
                         assert_eq!((chosen, &forgotten.feeds), (0, &feeds));
-                        assert!(forgotten.memory.ends_with(&format!(":{memory}")));
+                        assert!(forgotten.memory.contains(&format!(":{memory}:")));
                         order.chosen = Chosen::Since(forgotten.memory.clone());
                         valkey.push(&order).await.expect("push")
                     }

@@ -16,8 +16,9 @@ use fanfold_store::sqs::{DeadLetters, Queue};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::doctor::Doctor;
 use crate::order::{Order, QUEUES, Refusal, user};
-use crate::{drop, feed};
+use crate::{doctor, drop, feed, memory};
 
 #[derive(Clone)]
 pub struct App {
@@ -26,6 +27,7 @@ pub struct App {
     pub feeds: Feeds,
     pub events: Queue<RelationChanged>,
     pub letters: Vec<(&'static str, DeadLetters)>,
+    pub doctor: Doctor,
     /// See [`DROP_SETTLES_MS`].
     pub drop_settles_ms: u64,
 }
@@ -42,6 +44,7 @@ impl App {
             feeds: Feeds::new(sdk, config)?,
             events: Queue::new(sdk, config, "GRAPH_EVENTS_QUEUE_URL")?,
             letters,
+            doctor: Doctor::new(sdk, config)?,
             drop_settles_ms: DROP_SETTLES_MS,
         })
     }
@@ -71,6 +74,8 @@ pub async fn obey(
             tracing::info!(queue, redriven.moved, redriven.left, "brought dead letters back");
             answer(redriven)
         }
+        Order::BeginMemory => answer(Box::pin(memory::begin(&app.feeds.valkey, now_ms)).await?),
+        Order::Doctor => answer(Box::pin(doctor::diagnose(&app.doctor, &app.feeds.valkey)).await),
     }
 }
 

@@ -17,6 +17,10 @@ pub enum Order {
     DropUser { user: String },
     /// Brings the dead letters of a queue back to it.
     Redrive { queue: String },
+    /// Begins a new memory of every bucket: all feeds are rebuilt as their readers come.
+    BeginMemory,
+    /// Checks what the code assumes about the services that it runs on.
+    Doctor,
 }
 
 /// Why an order was not obeyed.

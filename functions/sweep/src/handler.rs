@@ -1,8 +1,8 @@
-//! Decides which feeds are dropped.
+//! Decides which feeds are dropped, and which relations are forgotten.
 
 use std::error::Error;
 
-use fanfold_core::limits::{CONCURRENCY, SWEEP_BATCH, SWEEP_FEEDS_MAX};
+use fanfold_core::limits::{CONCURRENCY, REL_KEPT_MS, SWEEP_BATCH, SWEEP_FEEDS_MAX};
 use fanfold_store::aws::SdkConfig;
 use fanfold_store::valkey::Valkey;
 use fanfold_store::{Config, StoreError};
@@ -13,7 +13,8 @@ use serde::Serialize;
 pub struct App {
     pub valkey: Valkey,
     pub inactive_after_ms: u64,
-    /// Feeds that one run drops at the most (give or take one round over the buckets).
+    /// Feeds that one run drops at the most, and authors whose relations it forgets (give or take one
+    /// round over the buckets).
     pub feeds_max: u64,
 }
 
@@ -22,6 +23,8 @@ pub struct App {
 pub struct Swept {
     pub dropped: u64,
     pub remaining: u64,
+    /// `rel` keys in which nothing has changed for as long as messages rely on them.
+    pub forgotten: u64,
 }
 
 impl App {
@@ -35,28 +38,43 @@ impl App {
     }
 }
 
-/// Goes round the buckets, a batch from each, until nothing is due or the run has done its share.
+/// Drops feeds and forgets relations until nothing is due or the run has done its share.
 pub async fn sweep(app: &App, now_ms: u64) -> Result<Swept, StoreError> {
     let until_ms = now_ms.saturating_sub(app.inactive_after_ms);
-    let mut buckets: Vec<u16> = (0..app.valkey.keys().buckets()).collect();
-    let mut dropped = 0;
-    while !buckets.is_empty() && dropped < app.feeds_max {
-        let batch = (app.feeds_max - dropped).min(SWEEP_BATCH as u64) as usize;
-        let round: Vec<_> = buckets
-            .iter()
-            .map(|bucket| async move {
-                Ok::<_, StoreError>((*bucket, app.valkey.expire(*bucket, until_ms, batch).await?))
-            })
-            .collect();
-        let round: Vec<(u16, u64)> =
-            stream::iter(round).buffer_unordered(CONCURRENCY).try_collect().await?;
-        dropped += round.iter().map(|(_, count)| count).sum::<u64>();
-        buckets = round.into_iter().filter(|(_, count)| *count > 0).map(|(b, _)| b).collect();
-    }
+    let expire = async |bucket, batch| app.valkey.expire(bucket, until_ms, batch).await;
+    let dropped = round_the_buckets(app, expire).await?;
+    let unchanged_since_ms = now_ms.saturating_sub(REL_KEPT_MS);
+    let forget = async |bucket, batch| app.valkey.forget(bucket, unchanged_since_ms, batch).await;
+    let forgotten = round_the_buckets(app, forget).await?;
     let due: Vec<_> =
         (0..app.valkey.keys().buckets()).map(|bucket| app.valkey.due(bucket, until_ms)).collect();
     let due: Vec<u64> = stream::iter(due).buffer_unordered(CONCURRENCY).try_collect().await?;
-    let swept = Swept { dropped, remaining: due.iter().sum() };
-    tracing::info!(swept.dropped, swept.remaining, "swept");
+    let swept = Swept { dropped, remaining: due.iter().sum(), forgotten };
+    tracing::info!(swept.dropped, swept.remaining, swept.forgotten, "swept");
     Ok(swept)
+}
+
+/// Takes a batch from each bucket in turn, until none has more or the run has done its share. Returns
+/// how many were taken.
+async fn round_the_buckets(
+    app: &App,
+    take: impl AsyncFn(u16, usize) -> Result<u64, StoreError>,
+) -> Result<u64, StoreError> {
+    let mut buckets: Vec<u16> = (0..app.valkey.keys().buckets()).collect();
+    let mut taken = 0;
+    while !buckets.is_empty() && taken < app.feeds_max {
+        let batch = (app.feeds_max - taken).min(SWEEP_BATCH as u64) as usize;
+        let take = &take;
+        let round: Vec<_> = buckets
+            .iter()
+            .map(
+                |bucket| async move { Ok::<_, StoreError>((*bucket, take(*bucket, batch).await?)) },
+            )
+            .collect();
+        let round: Vec<(u16, u64)> =
+            stream::iter(round).buffer_unordered(CONCURRENCY).try_collect().await?;
+        taken += round.iter().map(|(_, count)| count).sum::<u64>();
+        buckets = round.into_iter().filter(|(_, count)| *count > 0).map(|(b, _)| b).collect();
+    }
+    Ok(taken)
 }

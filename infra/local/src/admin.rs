@@ -126,3 +126,68 @@ pub fn redrive(queue: &str, at: At) -> Done<ExitCode> {
     println!("{moved} of {} moved to {queue}", waiting.unwrap_or_default().max(moved));
     Ok(ExitCode::SUCCESS)
 }
+
+/// Lets every feed begin again, as if Valkey had lost its data.
+pub fn begin_memory(at: At) -> Done<ExitCode> {
+    let begun = at.admin()?.order(&json!({"do": "begin-memory"}))?;
+    println!("{} buckets have a new memory", number(&begun, "buckets"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints whether each assumption holds, and what follows where one does not.
+pub fn doctor(at: At) -> Done<ExitCode> {
+    let diagnosis = at.admin()?.order(&json!({"do": "doctor"}))?;
+    let checks = diagnosis.get("checks").and_then(Value::as_array);
+    let checks = checks.filter(|checks| !checks.is_empty());
+    let checks = checks.ok_or_else(|| failure(format!("the function answered {diagnosis}")))?;
+    let (table, broken) = table_of(checks);
+    print!("{table}");
+    Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A line for each check, with what follows below it where it does not hold, and a line that counts; and
+/// how many do not hold.
+fn table_of(checks: &[Value]) -> (String, usize) {
+    let text = |check: &Value, name: &str| {
+        check.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let widest = checks.iter().map(|check| text(check, "assumption").chars().count()).max();
+    let (widest, mut table, mut counts) = (widest.unwrap_or_default(), String::new(), [0, 0, 0]);
+    for check in checks {
+        let (state, at) = match text(check, "state").as_str() {
+            "holds" => ("holds", 0),
+            "does-not-hold" => ("DOES NOT", 1),
+            _ => ("unknown", 2),
+        };
+        counts[at] += 1;
+        let (assumption, found) = (text(check, "assumption"), text(check, "found"));
+        table += &format!("{state:<8}  {assumption:<widest$}  {found}\n");
+        if let Some(follows) = check.get("follows").and_then(Value::as_str) {
+            table += &format!("          → {follows}\n");
+        }
+    }
+    let [holds, broken, unknown] = counts;
+    table += &format!("{holds} hold, {broken} do not hold, {unknown} unknown\n");
+    (table, broken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_says_what_holds_and_what_follows_where_something_does_not() {
+        let checks = [
+            json!({"assumption": "Valkey answers", "state": "holds", "found": "within 1 ms"}),
+            json!({"assumption": "clocks agree", "state": "does-not-hold", "found": "5 s apart",
+                   "follows": "Set the clock."}),
+            json!({"assumption": "IAM", "state": "unknown", "found": "not used"}),
+        ];
+        let (table, broken) = table_of(&checks);
+        let expected = "holds     Valkey answers  within 1 ms\n\
+                        DOES NOT  clocks agree    5 s apart\n          → Set the clock.\n\
+                        unknown   IAM             not used\n\
+                        1 hold, 1 do not hold, 1 unknown\n";
+        assert_eq!((table.as_str(), broken), (expected, 1));
+    }
+}

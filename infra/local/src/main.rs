@@ -120,6 +120,16 @@ enum Command {
         #[command(flatten)]
         at: admin::At,
     },
+    /// Check what the system assumes about Valkey, DynamoDB, SQS and clocks; fails if anything does not hold
+    Doctor {
+        #[command(flatten)]
+        at: admin::At,
+    },
+    /// Begin a new memory of Valkey: every feed is rebuilt when its reader comes
+    BeginMemory {
+        #[command(flatten)]
+        at: admin::At,
+    },
     /// Write shared/store/openapi.json anew from the handlers
     Openapi,
 }
@@ -134,6 +144,8 @@ fn main() -> ExitCode {
         Some(Command::Openapi) => commands::openapi(),
         Some(Command::Rebuild { user, at }) => admin::rebuild(&user, at),
         Some(Command::Drop { user, yes, at }) => admin::drop_user(&user, yes, at),
+        Some(Command::Doctor { at }) => admin::doctor(at),
+        Some(Command::BeginMemory { at }) => admin::begin_memory(at),
         Some(Command::Redrive { queue, at }) => admin::redrive(&queue, at),
         Some(Command::Test(test)) => test::run(&test),
         Some(Command::Bench(bench)) => bench::run(&bench),

@@ -122,6 +122,7 @@ impl System {
             ("CHUNKS_DEAD_QUEUE_URL", "ChunksDeadQueueUrl"),
             ("GRAPH_EVENTS_DEAD_QUEUE_URL", "GraphEventsDeadQueueUrl"),
             ("REBUILDS_DEAD_QUEUE_URL", "RebuildsDeadQueueUrl"),
+            ("DOCTOR_QUEUE_URL", "DoctorQueueUrl"),
         ] {
             settings.push((setting, self.output(output)?.to_owned()));
         }

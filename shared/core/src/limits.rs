@@ -70,8 +70,10 @@ pub const SHARDS_AT_ONCE: usize = 4;
 /// What SQS takes in one call.
 pub const SEND_BATCH_MAX: usize = 10;
 pub const SEND_BATCH_BYTES_MAX: usize = 250 * 1024;
-/// Tries after which SQS gives a message up (setting `QUEUE_TRIES`, SQS takes no more).
-pub const QUEUE_TRIES_DEFAULT: u64 = 5;
+/// Tries after which SQS gives a message up (setting `QUEUE_TRIES`, SQS takes no more). A poll that
+/// Lambda throttles counts as a try, so fewer than five would give up messages that nobody has seen.
+pub const QUEUE_TRIES_DEFAULT: u64 = 10;
+pub const QUEUE_TRIES_MIN: u64 = 5;
 pub const QUEUE_TRIES_MAX: u64 = 1_000;
 /// A message that came that often because a store was away starts anew, so many times, after so
 /// long at the most: with the template's settings for weeks.
@@ -94,7 +96,8 @@ pub const CONCURRENCY: usize = 32;
 /// The same for the authors of a merge: a rebuild waits for a thousand answers.
 pub const MERGE_CONCURRENCY: usize = 64;
 
-/// How long a change of a relation is remembered in Valkey. Older messages ask DynamoDB.
+/// How long a change of a relation is remembered in Valkey, at the least: the sweep then forgets it.
+/// Older messages ask DynamoDB.
 pub const REL_KEPT_MS: u64 = 3_600_000;
 /// How long the row of an ended relation stays, so that the next change is later than it.
 pub const RELATION_TOMBSTONE_KEPT_S: u64 = 2 * 24 * 3600;
@@ -110,6 +113,18 @@ pub const IDEMPOTENCY_KEPT_S: u64 = 24 * 3600;
 pub const COMMIT_GRACE_MS: u64 = 30_000;
 /// Looks at a commit that is on its way, 20 to 320 ms apart, before the event goes back.
 pub const LOOKS_MAX: u32 = 5;
+
+/// Arguments of one command that ElastiCache Serverless takes, its name included.
+pub const VALKEY_ARGUMENTS_MAX: usize = 3_999;
+/// Feeds in one script call: bounds the time for which the server does nothing else.
+pub const PUSH_FEEDS_MAX: usize = 1_000;
+/// Script calls of one push that are under way at once.
+pub const PUSH_CALLS_AT_ONCE: usize = 64;
+/// Times that a command is sent again which a server throttled, with pauses that begin at this length
+/// and double: three quarters of a second in all, since a cache doubles its capacity in minutes and a message
+/// waits in its queue better than in a function.
+pub const VALKEY_THROTTLED_TRIES_MAX: u32 = 4;
+pub const VALKEY_THROTTLED_PAUSE_MS: u64 = 50;
 
 /// A rebuild may work this long before another may take over.
 pub const REBUILD_LEASE_MS: u64 = 10_000;
@@ -145,6 +160,11 @@ pub const DROP_PAGE: i32 = 500;
 pub const DROP_SETTLES_MS: u64 = 30_000;
 /// An order that died leaves a user to the next one after this long: longer than the function lives.
 pub const DROP_LEASE_MS: u64 = 65_000;
+/// How long one check of the deployed system may take, in ms.
+pub const DOCTOR_CHECK_MS: u64 = 8_000;
+/// Looks for a message that was sent to the queue for checks, each waiting this long.
+pub const PROBE_LOOKS_MAX: u32 = 3;
+pub const PROBE_WAIT_S: i32 = 2;
 /// Looks at a feed that somebody else is rebuilding, this far apart: longer than a lease.
 pub const ADMIN_REBUILD_LOOKS_MAX: u32 = 24;
 pub const ADMIN_REBUILD_LOOK_EVERY_MS: u64 = 500;

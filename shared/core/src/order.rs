@@ -20,6 +20,11 @@ pub fn member(post: PostId) -> [u8; 16] {
     (!post.0).to_be_bytes()
 }
 
+/// The members of posts, one after the other: scripts take them as one argument.
+pub fn packed(posts: &[PostId]) -> Vec<u8> {
+    posts.iter().flat_map(|post| member(*post)).collect()
+}
+
 pub fn post(member: &[u8]) -> Option<PostId> {
     let bytes: [u8; 16] = member.try_into().ok()?;
     Some(PostId(!u128::from_be_bytes(bytes)))

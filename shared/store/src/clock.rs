@@ -17,6 +17,11 @@ pub async fn sleep(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
+/// What a call gives, or nothing if that takes longer.
+pub async fn within<T>(ms: u64, call: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(Duration::from_millis(ms), call).await.ok()
+}
+
 /// When the function that runs is ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(u64);

@@ -89,6 +89,9 @@ impl World {
         for queue in QUEUES {
             pairs.push((queue.replace("_QUEUE", "_DEAD_QUEUE"), dead.clone()));
         }
+        let doctor = sqs.create_queue().queue_name(format!("DOCTOR-{name:x}")).send().await;
+        let doctor = doctor.expect("a queue").queue_url.expect("its url");
+        pairs.push(("DOCTOR_QUEUE_URL".to_owned(), doctor));
         pairs.extend(settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
         let config = Config::from_pairs(pairs.clone());
         Self {

@@ -34,7 +34,7 @@ async fn run(world: &World, event: SqsEvent) -> usize {
 }
 
 async fn run_of<M: DeserializeOwned>(world: &World, event: SqsEvent) -> usize {
-    let config = world.config_but("QUEUE_TRIES", "3");
+    let config = world.config_but("QUEUE_TRIES", "5");
     let letters =
         Letters::new(&world.sdk, &config, &[Source { queue: "CHUNKS_QUEUE_URL", dead: DEAD }])
             .unwrap();
@@ -65,12 +65,12 @@ async fn dead_letter(world: &World) -> Value {
 #[tokio::test]
 async fn while_a_store_is_away_a_message_starts_anew_and_never_dies() {
     let world = World::new().await;
-    assert_eq!(run(&world, event("1", 1, 0)).await, 1, "SQS brings it once more");
+    assert_eq!(run(&world, event("1", 2, 0)).await, 1, "SQS brings it once more");
     assert_eq!((length(&world, "CHUNKS_QUEUE_URL").await, length(&world, DEAD).await), (0, 0));
-    assert_eq!(run(&world, event("1", 2, 0)).await, 0, "done with, where it was");
+    assert_eq!(run(&world, event("1", 3, 0)).await, 0, "done with, where it was");
     assert_eq!((length(&world, "CHUNKS_QUEUE_URL").await, length(&world, DEAD).await), (1, 0));
     // but not for ever
-    assert_eq!(run(&world, event("1", 2, ANEW_MAX)).await, 0);
+    assert_eq!(run(&world, event("1", 3, ANEW_MAX)).await, 0);
     assert_eq!((length(&world, "CHUNKS_QUEUE_URL").await, length(&world, DEAD).await), (1, 1));
     let letter = dead_letter(&world).await;
     let reason = &letter["MessageAttributes"]["reason"]["StringValue"];
@@ -81,8 +81,8 @@ async fn while_a_store_is_away_a_message_starts_anew_and_never_dies() {
 async fn poison_is_tried_again_and_then_lies_in_the_dead_letter_queue_with_its_reason() {
     let world = World::new().await;
     // another version of the function may know it: a deployment may be under way
-    assert_eq!(run(&world, event("poison", 1, 0)).await, 1);
-    assert_eq!(run(&world, event("poison", 2, 0)).await, 0);
+    assert_eq!(run(&world, event("poison", 2, 0)).await, 1);
+    assert_eq!(run(&world, event("poison", 3, 0)).await, 0);
     assert_eq!((length(&world, "CHUNKS_QUEUE_URL").await, length(&world, DEAD).await), (0, 1));
     let letter = dead_letter(&world).await;
     assert_eq!(letter["Body"], "poison");
@@ -96,7 +96,7 @@ async fn a_newer_version_waits_for_a_newer_function_and_never_dies() {
     let world = World::new().await;
     let newer = r#"{"type":"DeliverChunk","v":2,"post":{"another":"form"}}"#;
     assert_eq!(run_of::<DeliverChunk>(&world, event(newer, 1, 0)).await, 1, "it comes once more");
-    assert_eq!(run_of::<DeliverChunk>(&world, event(newer, 2, 0)).await, 0);
+    assert_eq!(run_of::<DeliverChunk>(&world, event(newer, 3, 0)).await, 0);
     assert_eq!((length(&world, "CHUNKS_QUEUE_URL").await, length(&world, DEAD).await), (1, 0));
     // neither an unknown field nor an unknown kind is a newer version
     for poison in [
@@ -104,7 +104,7 @@ async fn a_newer_version_waits_for_a_newer_function_and_never_dies() {
         r#"{"type":"SomethingElse","v":2}"#,
     ] {
         let dead = length(&world, DEAD).await;
-        assert_eq!(run_of::<DeliverChunk>(&world, event(poison, 2, 0)).await, 0);
+        assert_eq!(run_of::<DeliverChunk>(&world, event(poison, 3, 0)).await, 0);
         assert_eq!(length(&world, DEAD).await, dead + 1, "{poison}");
     }
 }
@@ -136,7 +136,7 @@ async fn messages_name_the_request_that_they_come_from() {
     origin.scope(world.dispatch.bulk.events.send_all(&events)).await.unwrap();
     assert_eq!(told("BULK_EVENTS_QUEUE_URL").await, [expected.clone(), expected.clone()]);
     // a message is handled as one of its request, and keeps it as a dead letter
-    let mut poison = event("poison", 2, 0);
+    let mut poison = event("poison", 3, 0);
     let mut attribute = SqsMessageAttribute::default();
     attribute.string_value = Some("request-1=".to_owned());
     poison.records[0].message_attributes.insert("request".to_owned(), attribute);

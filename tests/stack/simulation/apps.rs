@@ -155,6 +155,7 @@ impl Apps {
             ("BULK_CHUNKS_DEAD_QUEUE_URL", "none"),
             ("GRAPH_EVENTS_DEAD_QUEUE_URL", "none"),
             ("REBUILDS_DEAD_QUEUE_URL", "none"),
+            ("DOCTOR_QUEUE_URL", "none"),
             ("BUCKETS", "2"),
             ("CHUNK_FOLLOWERS", "1"),
             ("SMALL_FOLLOWERS", "1"),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fanfold_admin::handler::obey;
 use fanfold_admin::order::Order;
-use fanfold_core::limits::{COMMIT_GRACE_MS, DROP_LEASE_MS, DROP_SETTLES_MS};
+use fanfold_core::limits::{COMMIT_GRACE_MS, DROP_LEASE_MS, DROP_SETTLES_MS, REL_KEPT_MS};
 use fanfold_core::{PostId, Relation, UserId};
 use fanfold_store::clock::Deadline;
 use fanfold_store::config::FanOutSettings;
@@ -322,10 +322,18 @@ impl Stage {
             !key.starts_with("rel:") && in_text(id(ASH), key)
                 || live && members.iter().any(|member| in_member(id(ASH), member))
         });
-        match feed {
-            Some(feed) => Err(format!("a feed is left: {feed:?}")),
-            None => Ok(()),
+        if let Some(feed) = feed {
+            return Err(format!("a feed is left: {feed:?}"));
         }
+        // the sweep forgets what Valkey remembers of relations
+        let later = self.now_ms + REL_KEPT_MS;
+        let swept = fanfold_sweep::handler::sweep(&self.apps.sweep, later).await;
+        swept.map_err(|error| format!("the sweep: {error:?}"))?;
+        let left = self.apps.valkey.keys().into_iter().find(|(key, members)| {
+            let holds = members.iter().any(|member| in_member(id(ASH), member));
+            key.starts_with("rel") && (in_text(id(ASH), key) || holds)
+        });
+        left.map_or(Ok(()), |left| Err(format!("a relation is left: {left:?}")))
     }
 
     /// Nothing but what expires, and what readers may have brought back: an empty feed.
@@ -344,7 +352,7 @@ impl Stage {
             }
         }
         for (key, members) in self.apps.valkey.keys() {
-            if key.starts_with("rel:") || key.starts_with("live:") {
+            if ["rel:", "rels:", "live:"].iter().any(|kind| key.starts_with(kind)) {
                 continue;
             }
             if let Some(member) = members.iter().find(|member| in_member(user, member)) {

@@ -101,6 +101,10 @@ pub enum Action {
     LeaseEnds {
         who: Who,
     },
+    /// Valkey is full, and drops what has a time to live.
+    Evict,
+    /// An operator lets every feed begin again.
+    BeginMemory,
 }
 
 impl Plan {
@@ -210,7 +214,9 @@ fn action(dice: &mut Dice, people: &[Who], throw: u64, calm: bool) -> Action {
         93 | 94 if !calm => Action::Flush,
         95 if !calm => Action::ForgetScripts,
         96 if !calm => Action::Replicate,
+        97 if !calm && dice.one_in(3) => Action::BeginMemory,
         97 if !calm => Action::FailOver,
+        99 => Action::Evict,
         98 => Action::LeaseEnds { who },
         _ => Action::Steps { count: 5 + dice.below(30) as usize },
     }
@@ -255,6 +261,8 @@ impl fmt::Display for Action {
             Action::ForgetScripts => f.write_str("Valkey loses its scripts"),
             Action::Replicate => f.write_str("the replica catches up, and lags from now on"),
             Action::FailOver => f.write_str("the replica is promoted"),
+            Action::Evict => f.write_str("Valkey drops what has a time to live"),
+            Action::BeginMemory => f.write_str("an operator begins a new memory"),
             Action::LeaseEnds { who } => write!(f, "the lease of {who}'s rebuild ends"),
         }
     }

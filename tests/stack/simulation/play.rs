@@ -187,6 +187,8 @@ impl Play {
             Action::ForgetScripts => self.apps.valkey.forget_scripts(),
             Action::Replicate => self.apps.valkey.replicate(),
             Action::FailOver => self.apps.valkey.fail_over(),
+            Action::Evict => self.apps.valkey.evict(),
+            Action::BeginMemory => self.begin_memory(),
             Action::LeaseEnds { who } => {
                 self.apps.valkey.delete(&format!("lock:*{}", id(who)));
             }
@@ -284,12 +286,26 @@ impl Play {
     }
 
     fn sweep(&mut self) {
-        let apps = self.apps.clone();
-        let late = self.now_ms + apps.sweep.inactive_after_ms + 1;
+        let (apps, now) = (self.apps.clone(), self.now_ms);
+        // every feed is one that nobody has read for long
+        let app = fanfold_sweep::App { inactive_after_ms: 0, ..apps.sweep.clone() };
         let future = Box::pin(async move {
-            Done::Swept(fanfold_sweep::handler::sweep(&apps.sweep, late).await.map(drop))
+            Done::Swept(fanfold_sweep::handler::sweep(&app, now).await.map(drop))
         });
         self.begin("sweeps", Subject::Nothing, future);
+    }
+
+    fn begin_memory(&mut self) {
+        let (apps, now) = (self.apps.clone(), self.now_ms);
+        let future = Box::pin(async move {
+            let order = fanfold_admin::order::Order::BeginMemory;
+            let obey = fanfold_admin::handler::obey;
+            let begun = obey(&apps.admin, order, now, Deadline::NONE).await;
+            // an operator gives it again; here what was begun stays
+            let _tried = begun;
+            Done::Swept(Ok(()))
+        });
+        self.begin("begins a new memory", Subject::Nothing, future);
     }
 
     fn audit(&mut self) {
@@ -342,9 +358,13 @@ impl Play {
             self.kill(0);
         }
         let ms = REL_KEPT_MS + COMMIT_GRACE_MS;
-        self.apps.valkey.delete("rel:*");
-        self.apps.valkey.delete("lock:*");
-        self.wait(ms).await
+        self.apps.valkey.evict();
+        self.wait(ms).await?;
+        // whatever comes next may meet the sweep that forgets relations, or come before it
+        if self.dice.one_in(2) {
+            self.sweep();
+        }
+        Ok(())
     }
 
     /// One call is made, of whoever's turn it is.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use fanfold_core::limits::VALKEY_ARGUMENTS_MAX;
 use fanfold_store::valkey::Answers;
 use redis::{Cmd, Connection, ErrorKind, RedisFuture, RedisResult, Value};
 
@@ -106,6 +107,15 @@ impl Valkey {
         self.run::<()>(&[b"SCRIPT", b"FLUSH"]);
     }
 
+    /// What a full server with the policy `volatile-lru` may do at any time.
+    pub fn evict(&self) {
+        for key in self.run::<Vec<Vec<u8>>>(&[b"KEYS", b"*"]) {
+            if self.run::<i64>(&[b"PTTL", &key]) > 0 {
+                self.run::<()>(&[b"DEL", &key]);
+            }
+        }
+    }
+
     pub fn delete(&self, pattern: &str) {
         for key in self.run::<Vec<Vec<u8>>>(&[b"KEYS", pattern.as_bytes()]) {
             self.run::<()>(&[b"DEL", &key]);
@@ -159,6 +169,8 @@ impl Valkey {
             let one = (!all.is_empty()).then(|| state.faults.dice.pick(&all).clone());
             return Ok(Value::Array(one.into_iter().map(Value::BulkString).collect()));
         }
+        let words = command.args_iter().count();
+        assert!(words <= VALKEY_ARGUMENTS_MAX, "{words} arguments, which Serverless refuses");
         let struck = state.faults.strike();
         let lost = |_| Err((ErrorKind::Io, "the connection is cut").into());
         match struck.then(|| state.faults.dice.one_in(2)) {
@@ -197,11 +209,11 @@ fn describe(command: &Cmd) -> String {
         })
         .collect();
     match words.first().map(String::as_str) {
+        Some("EVAL") => format!("valkey the text of a script {}", words[3..].join(" ")),
         Some("EVALSHA") => {
             let name = NAMES.with(|names| names.get(&words[1]).copied().unwrap_or("a script"));
             format!("valkey {name} {}", words[3..].join(" "))
         }
-        Some("SCRIPT") => "valkey SCRIPT LOAD".to_owned(),
         _ => format!("valkey {}", words.join(" ")),
     }
 }
@@ -221,7 +233,9 @@ fn texts() -> Vec<(&'static str, String)> {
     }
     let shared = include_str!("../../../shared/store/src/valkey/lua/_feed.lua");
     let mut texts = Vec::new();
-    for (name, text) in hashes!("push", "begin", "commit", "relate", "read", "expire", "drop") {
+    for (name, text) in
+        hashes!("push", "begin", "commit", "relate", "read", "renew", "expire", "forget", "drop")
+    {
         for text in [format!("{shared}\n{text}"), text.to_owned()] {
             texts.push((name, text));
         }

@@ -5,7 +5,8 @@ use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::MessageAttributeValue;
 use fanfold_core::limits::{
-    ANEW_DELAY_S_MAX, ANEW_MAX, QUEUE_TRIES_DEFAULT, QUEUE_TRIES_MAX, REASON_CHARS_MAX,
+    ANEW_DELAY_S_MAX, ANEW_MAX, QUEUE_TRIES_DEFAULT, QUEUE_TRIES_MAX, QUEUE_TRIES_MIN,
+    REASON_CHARS_MAX,
 };
 
 use crate::clock;
@@ -66,7 +67,11 @@ impl Letters {
         Ok(Self(Some(Known {
             client: Client::new(sdk),
             queues: sources.iter().map(urls).collect::<Result<_, ConfigError>>()?,
-            tries: config.number("QUEUE_TRIES", QUEUE_TRIES_DEFAULT, 1..=QUEUE_TRIES_MAX)?,
+            tries: config.number(
+                "QUEUE_TRIES",
+                QUEUE_TRIES_DEFAULT,
+                QUEUE_TRIES_MIN..=QUEUE_TRIES_MAX,
+            )?,
         })))
     }
 

@@ -49,6 +49,22 @@ impl Address {
         }
     }
 
+    /// The redis crate does not log in without a password, so a user that has none would be nobody's and the
+    /// connection the default user's. A server takes any password for such a user.
+    pub fn with_login(self) -> Self {
+        let login = |node: ConnectionInfo| {
+            let settings = node.redis_settings().clone();
+            match (settings.username(), settings.password()) {
+                (Some(_), None) => node.set_redis_settings(settings.set_password("")),
+                _ => node,
+            }
+        };
+        match self {
+            Self::Node(node) => Self::Node(Box::new(login(*node))),
+            Self::Cluster(nodes) => Self::Cluster(nodes.into_iter().map(login).collect()),
+        }
+    }
+
     pub fn is_tls(&self) -> bool {
         self.first().is_some_and(|node| matches!(node.addr(), ConnectionAddr::TcpTls { .. }))
     }

@@ -1,6 +1,6 @@
 use fanfold_core::UserId;
 
-use super::{Feed, Valkey, failed, scripts};
+use super::{Feed, Valkey, scripts};
 use crate::error::StoreError;
 
 impl Valkey {
@@ -9,12 +9,11 @@ impl Valkey {
     /// What Valkey remembers of the user's relations stays for as long as it does of anybody's: by it
     /// pushes that are under way are left out.
     pub async fn drop_feeds(&self, user: UserId) -> Result<u64, StoreError> {
-        let mut script = scripts::DROP.prepare_invoke();
+        let mut script = scripts::DROP.call();
         script.key(self.keys.live(self.keys.bucket(user)));
         for feed in Feed::own(user) {
             script.key(self.keys.feed(feed)).key(self.keys.lock(feed));
         }
-        let dropped = script.invoke_async(&mut self.link.clone()).await;
-        dropped.map_err(failed("dropping a user's feeds"))
+        script.run(&self.link, "dropping a user's feeds").await
     }
 }

@@ -123,7 +123,7 @@ impl Tokens {
         Ok(Self { login, region, credentials })
     }
 
-    async fn fresh(&self) -> RedisResult<BasicAuth> {
+    pub(super) async fn fresh(&self) -> RedisResult<BasicAuth> {
         let failed = |error: &dyn Error| -> RedisError {
             let why = Chain(error).to_string();
             (ErrorKind::AuthenticationFailed, "no token for ElastiCache", why).into()

@@ -65,6 +65,9 @@ pub struct Keys {
     buckets: u16,
 }
 
+/// The kinds of keys: how the name of each begins.
+pub const KINDS: [&str; 7] = ["home", "author", "live", "memory", "rel", "rels", "lock"];
+
 impl Keys {
     pub fn new(buckets: u16) -> Self {
         Self { buckets: buckets.max(1) }
@@ -101,6 +104,16 @@ impl Keys {
         format!("rel:{{{bucket}}}:{author}")
     }
 
+    /// The `rel` keys of a bucket, each with the time of its last change.
+    pub fn rels(self, bucket: u16) -> String {
+        format!("rels:{{{bucket}}}")
+    }
+
+    /// A key of some kind, in a bucket that has no user.
+    pub fn of_nobody(self, kind: &str) -> String {
+        format!("{kind}:{{probe}}:nobody")
+    }
+
     pub fn lock(self, feed: Feed) -> String {
         format!("lock:{}", self.feed(feed))
     }
@@ -116,6 +129,7 @@ mod tests {
         assert_eq!(keys.feed(feed), "home:{5}:0123456700000105");
         assert_eq!(keys.lock(feed), "lock:home:{5}:0123456700000105");
         assert_eq!(keys.live(keys.bucket(feed.user)), "live:{5}");
+        assert_eq!(keys.rels(keys.bucket(feed.user)), "rels:{5}");
         assert_eq!(Feed::of_key(&keys.feed(feed)), Some(feed));
         for other in ["", "é", "home:{5}", "lock:home:{5}:0123456700000105", "home:{5}:x"] {
             assert_eq!(Feed::of_key(other), None);

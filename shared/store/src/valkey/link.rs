@@ -7,14 +7,18 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use fanfold_core::limits::{VALKEY_THROTTLED_PAUSE_MS, VALKEY_THROTTLED_TRIES_MAX};
 use redis::aio::ConnectionLike;
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
-use redis::{Cmd, ErrorKind, Pipeline, RedisFuture, RedisResult, TlsCertificates, Value};
+use redis::{
+    Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, TlsCertificates, Value,
+};
 
 use super::address::Address;
 use super::iam::Tokens;
 use super::node::Node;
+use crate::clock;
 
 pub(super) const CONNECT_WITHIN: Duration = Duration::from_millis(700);
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_millis(1_000);
@@ -52,6 +56,7 @@ impl Link {
         let Access { authority, tokens } = access;
         let trusted =
             authority.map(|pem| TlsCertificates { client_tls: None, root_cert: Some(pem) });
+        let address = if tokens.is_some() { address } else { address.with_login() };
         Ok(Self(Arc::new(match address {
             Address::Node(node) => Way::Node(Box::new(Node::new(*node, trusted, tokens)?)),
             Address::Cluster(nodes) => {
@@ -80,7 +85,21 @@ impl Link {
         Self(Arc::new(Way::Given(answers)))
     }
 
+    /// Sends a command, and for a moment again while the server throttles it.
     async fn call(&self, command: &Cmd) -> RedisResult<Value> {
+        for tried in 0.. {
+            match self.send(command).await.and_then(Value::extract_error) {
+                Err(error) if is_throttled(&error) && tried < VALKEY_THROTTLED_TRIES_MAX => {
+                    let pause_ms = VALKEY_THROTTLED_PAUSE_MS << tried;
+                    clock::sleep(pause_ms / 2 + clock::random() % pause_ms).await;
+                }
+                answer => return answer,
+            }
+        }
+        Err((ErrorKind::Client, "the command was not sent").into())
+    }
+
+    async fn send(&self, command: &Cmd) -> RedisResult<Value> {
         match &*self.0 {
             Way::Given(answers) => answers.answer(command).await,
             Way::Cluster(client, kept) => {
@@ -89,6 +108,13 @@ impl Link {
             Way::Node(node) => node.call(command).await,
         }
     }
+}
+
+/// Whether a server that grows refused a command only because of the rate. No document names the error
+/// of ElastiCache Serverless, so any that speaks of throttling is taken for it.
+fn is_throttled(error: &RedisError) -> bool {
+    let texts = [error.code(), error.detail()];
+    texts.into_iter().flatten().any(|text| text.to_ascii_lowercase().contains("throttl"))
 }
 
 /// Many may find that there is no connection yet: each makes one, and the last is kept.

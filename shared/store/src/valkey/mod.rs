@@ -6,6 +6,7 @@ pub mod iam;
 pub mod keys;
 mod link;
 mod node;
+pub mod probe;
 mod read;
 mod rebuild;
 mod relate;

@@ -80,15 +80,14 @@ impl Valkey {
             before => order::score(before.time_ms()).to_string(),
         };
         let bucket = self.keys.bucket(feed.user);
-        let mut script = scripts::READ.prepare_invoke();
+        let mut script = scripts::READ.call();
         script.key(self.keys.live(bucket)).key(self.keys.memory(bucket));
         script.key(self.keys.feed(feed));
         script.arg(now_ms).arg(touch_every_ms).arg(from).arg(count);
         if let Some(token) = token {
             script.key(self.keys.lock(feed)).arg(token).arg(REBUILD_LEASE_MS);
         }
-        let reply: Value =
-            script.invoke_async(&mut self.link.clone()).await.map_err(failed("reading a feed"))?;
+        let reply: Value = script.run(&self.link, "reading a feed").await?;
         let Answer { state, floor, members, heads } =
             Answer::of(reply).map_err(failed("reading a feed's answer"))?;
         let (2, Some(floor)) = (state, floor) else {

@@ -1,7 +1,7 @@
 use fanfold_core::limits::REBUILD_LEASE_MS;
 use fanfold_core::{Slice, UserId, order};
 
-use super::{Feed, Valkey, failed, scripts};
+use super::{Feed, Valkey, scripts};
 use crate::error::StoreError;
 
 /// How the start of a rebuild went.
@@ -19,22 +19,26 @@ impl Valkey {
     /// Takes the lease and makes the feed live, so that pushes land in it from now on. Whoever
     /// comes with the token of the lease that is held goes on with it.
     pub async fn begin(&self, feed: Feed, token: &str, now_ms: u64) -> Result<Begun, StoreError> {
-        let outcome: String = scripts::BEGIN
-            .key(self.keys.live(self.keys.bucket(feed.user)))
-            .key(self.keys.memory(self.keys.bucket(feed.user)))
-            .key(self.keys.feed(feed))
-            .key(self.keys.lock(feed))
-            .arg(now_ms)
-            .arg(token)
-            .arg(REBUILD_LEASE_MS)
-            .invoke_async(&mut self.link.clone())
-            .await
-            .map_err(failed("beginning a rebuild"))?;
+        let bucket = self.keys.bucket(feed.user);
+        let mut script = scripts::BEGIN.call();
+        script.key(self.keys.live(bucket)).key(self.keys.memory(bucket));
+        script.key(self.keys.feed(feed)).key(self.keys.lock(feed));
+        script.arg(now_ms).arg(token).arg(REBUILD_LEASE_MS);
+        let outcome: String = script.run(&self.link, "beginning a rebuild").await?;
         Ok(match outcome.as_str() {
             "begun" => Begun::Begun,
             "built" => Begun::Built,
             _ => Begun::Busy,
         })
+    }
+
+    /// Begins a new memory of a bucket: from now on none of its feeds and relations is believed. `token`
+    /// is one that no other memory has.
+    pub async fn renew(&self, bucket: u16, token: &str, now_ms: u64) -> Result<(), StoreError> {
+        let mut script = scripts::RENEW.call();
+        script.key(self.keys.memory(bucket)).arg(now_ms).arg(token);
+        let _done: String = script.run(&self.link, "beginning a new memory").await?;
+        Ok(())
     }
 
     /// Commits all entries and the floor at once. False: the lease was lost, nothing was done.
@@ -51,7 +55,7 @@ impl Valkey {
         authors.extend(pulled);
         authors.sort_unstable();
         authors.dedup();
-        let mut script = scripts::COMMIT.prepare_invoke();
+        let mut script = scripts::COMMIT.call();
         script.key(self.keys.live(bucket)).key(self.keys.memory(bucket));
         script.key(self.keys.feed(feed)).key(self.keys.lock(feed));
         for author in &authors {
@@ -59,21 +63,16 @@ impl Valkey {
         }
         script.arg(feed.user.to_string()).arg(token);
         script.arg(order::score(slice.floor_ms())).arg(self.full()).arg(self.keep());
-        let place = |author| authors.partition_point(|other| *other < author) + 1;
-        for post in &slice.posts {
-            script.arg(order::score(post.time_ms())).arg(&order::member(*post)[..]);
-            script.arg(place(post.author()));
-        }
-        for author in pulled {
-            script.arg("-inf").arg(&order::pointer(*author)[..]).arg(place(*author));
-        }
-        if !pulled.is_empty() {
-            script.arg("-inf").arg(order::POINTERS).arg(0);
-        }
-        let outcome: String = script
-            .invoke_async(&mut self.link.clone())
-            .await
-            .map_err(failed("committing a rebuild"))?;
+        // a feed has at most FEED_CAP_MAX entries, so a place fits two bytes
+        let place = |author| authors.partition_point(|other| *other < author) as u16 + 1;
+        let places = |authors: &mut dyn Iterator<Item = UserId>| -> Vec<u8> {
+            authors.flat_map(|author| place(author).to_be_bytes()).collect()
+        };
+        let pointers: Vec<u8> = pulled.iter().flat_map(|author| order::pointer(*author)).collect();
+        script.arg(order::packed(&slice.posts));
+        script.arg(places(&mut slice.posts.iter().map(|post| post.author())));
+        script.arg(pointers).arg(places(&mut pulled.iter().copied()));
+        let outcome: String = script.run(&self.link, "committing a rebuild").await?;
         Ok(outcome == "done")
     }
 }

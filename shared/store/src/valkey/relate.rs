@@ -1,7 +1,7 @@
 use fanfold_core::limits::REL_KEPT_MS;
 use fanfold_core::{Change, Slice, UserId, order};
 
-use super::{Feed, Valkey, failed, scripts};
+use super::{Feed, Valkey, scripts};
 use crate::error::StoreError;
 
 /// What became of a change of relation.
@@ -41,9 +41,10 @@ impl Valkey {
         memory: &str,
     ) -> Result<Related, StoreError> {
         let (bucket, feed) = (self.keys.bucket(reader), Feed::home(reader));
-        let mut script = scripts::RELATE.prepare_invoke();
+        let mut script = scripts::RELATE.call();
         script.key(self.keys.live(bucket)).key(self.keys.memory(bucket));
         script.key(self.keys.feed(feed)).key(self.keys.rel(bucket, author));
+        script.key(self.keys.rels(bucket));
         script.arg(reader.to_string()).arg(change.score()).arg(REL_KEPT_MS);
         script.arg(self.full()).arg(self.keep()).arg(memory);
         script.arg(&order::author_suffix(author)[..]);
@@ -53,13 +54,10 @@ impl Valkey {
         };
         let pulled = backfill.as_ref().is_some_and(|backfill| backfill.pulled);
         script.arg(&order::pointer(author)[..]).arg(u8::from(pulled));
-        for post in backfill.iter().flat_map(|backfill| &backfill.slice.posts) {
-            script.arg(order::score(post.time_ms())).arg(&order::member(*post)[..]);
-        }
-        let (outcome, count): (String, u64) = script
-            .invoke_async(&mut self.link.clone())
-            .await
-            .map_err(failed("recording a relation"))?;
+        let posts = backfill.as_ref().map_or(&[][..], |backfill| &backfill.slice.posts);
+        script.arg(order::packed(posts));
+        let (outcome, count): (String, u64) =
+            script.run(&self.link, "recording a relation").await?;
         Ok(match outcome.as_str() {
             "again" => Related::Again,
             "stale" => Related::Stale,

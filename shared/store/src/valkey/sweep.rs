@@ -13,25 +13,45 @@ impl Valkey {
         count: usize,
     ) -> Result<u64, StoreError> {
         let live = self.keys.live(bucket);
-        let count = count.min(SWEEP_BATCH);
-        let due: Vec<String> = redis::cmd("ZRANGE")
-            .arg(&live)
-            .arg("-inf")
-            .arg(until_ms)
-            .arg("BYSCORE")
-            .arg("LIMIT")
-            .arg(0)
-            .arg(count)
-            .query_async(&mut self.link.clone())
-            .await
-            .map_err(failed("looking for feeds to drop"))?;
+        let due = self.due_in(&live, until_ms, count, "looking for feeds to drop").await?;
         if due.is_empty() {
             return Ok(0);
         }
-        let mut script = scripts::EXPIRE.prepare_invoke();
-        script.key(live).arg(until_ms);
-        script.key(due);
-        script.invoke_async(&mut self.link.clone()).await.map_err(failed("dropping feeds"))
+        let mut script = scripts::EXPIRE.call();
+        script.key(live).key(due).arg(until_ms);
+        script.run(&self.link, "dropping feeds").await
+    }
+
+    /// Forgets the changes of relations to up to `count` authors, of whom none has changed after
+    /// `until_ms`. Returns how many were forgotten.
+    pub async fn forget(
+        &self,
+        bucket: u16,
+        until_ms: u64,
+        count: usize,
+    ) -> Result<u64, StoreError> {
+        let rels = self.keys.rels(bucket);
+        let due = self.due_in(&rels, until_ms, count, "looking for relations to forget").await?;
+        if due.is_empty() {
+            return Ok(0);
+        }
+        let mut script = scripts::FORGET.call();
+        script.key(rels).key(due).arg(until_ms);
+        script.run(&self.link, "forgetting relations").await
+    }
+
+    /// The members of a sorted set with a score up to a time, at most `count` and [`SWEEP_BATCH`].
+    async fn due_in(
+        &self,
+        key: &str,
+        until_ms: u64,
+        count: usize,
+        doing: &'static str,
+    ) -> Result<Vec<String>, StoreError> {
+        let mut range = redis::cmd("ZRANGE");
+        range.arg(key).arg("-inf").arg(until_ms).arg("BYSCORE");
+        range.arg("LIMIT").arg(0).arg(count.min(SWEEP_BATCH));
+        range.query_async(&mut self.link.clone()).await.map_err(failed(doing))
     }
 
     /// How many feeds of a bucket are due.

@@ -1,4 +1,7 @@
-use fanfold_core::limits::{CLOCKS_DIFFER_MS, SWEEP_BATCH, TRIM_POST_IN};
+use fanfold_core::limits::{
+    CLOCKS_DIFFER_MS, PUSH_CALLS_AT_ONCE, PUSH_FEEDS_MAX, SWEEP_BATCH, TRIM_POST_IN,
+    VALKEY_ARGUMENTS_MAX,
+};
 use fanfold_core::{PostId, order};
 use futures::stream::{self, StreamExt as _};
 use redis::{FromRedisValue, ParsingError, RedisResult, Value};
@@ -44,9 +47,9 @@ pub struct Push {
     pub pointer: bool,
 }
 
-/// Feeds in one script call: bounds the time for which the server does nothing else.
-const FEEDS_PER_CALL: usize = 1_000;
-const CALLS_AT_ONCE: usize = 64;
+/// Arguments of a push call for each post, beside its feeds, and of the call itself.
+const ARGUMENTS_PER_POST: usize = 7;
+const ARGUMENTS_PER_PUSH: usize = 7;
 
 impl Valkey {
     /// Pushes a post to the author's own two feeds.
@@ -72,10 +75,10 @@ impl Valkey {
         all.sort_by_key(|target| (target.bucket, target.push));
         let calls: Vec<_> = all
             .chunk_by(|a, b| a.bucket == b.bucket)
-            .flat_map(|bucket| bucket.chunks(FEEDS_PER_CALL))
+            .flat_map(calls_of)
             .map(|call| self.push_call(pushes, call))
             .collect();
-        let mut calls = stream::iter(calls).buffer_unordered(CALLS_AT_ONCE);
+        let mut calls = stream::iter(calls).buffer_unordered(PUSH_CALLS_AT_ONCE);
         let mut sums: Vec<Result<Pushed, StoreError>> =
             pushes.iter().map(|_| Ok(Pushed::default())).collect();
         while let Some((parts, answers)) = calls.next().await {
@@ -104,7 +107,7 @@ impl Valkey {
             .filter_map(|part| Some((part.first()?.push, part)))
             .collect();
         let bucket = call.first().map_or(0, |target| target.bucket);
-        let mut script = scripts::PUSH.prepare_invoke();
+        let mut script = scripts::PUSH.call();
         script.key(self.keys.live(bucket)).key(self.keys.memory(bucket));
         script.arg(self.full()).arg(self.keep());
         for (push, feeds) in &parts {
@@ -122,7 +125,7 @@ impl Valkey {
         for target in call {
             script.key(self.keys.feed(target.feed));
         }
-        let answers = script.invoke_async(&mut self.link.clone()).await;
+        let answers = script.ask(&self.link).await;
         (parts, answers)
     }
 
@@ -159,6 +162,24 @@ struct Target {
     /// The place of its push.
     push: usize,
     feed: Feed,
+}
+
+/// Cuts the targets of a bucket, which are in the order of their pushes, into calls that are short enough.
+fn calls_of(bucket: &[Target]) -> Vec<&[Target]> {
+    let (mut calls, mut rest) = (Vec::new(), bucket);
+    while !rest.is_empty() {
+        let (mut arguments, mut before) = (ARGUMENTS_PER_PUSH, None);
+        let fits = |target: &&Target| {
+            arguments += 1 + if before == Some(target.push) { 0 } else { ARGUMENTS_PER_POST };
+            before = Some(target.push);
+            arguments <= VALKEY_ARGUMENTS_MAX
+        };
+        let count = rest.iter().take(PUSH_FEEDS_MAX).take_while(fits).count().max(1);
+        let (call, others) = rest.split_at(count);
+        calls.push(call);
+        rest = others;
+    }
+    calls
 }
 
 /// What the server says of a post in a bucket.
@@ -200,4 +221,26 @@ impl Pushed {
 fn looks_at_lengths(post: PostId, chosen: &Chosen) -> bool {
     let unique = (post.0 >> 64) as u16;
     *chosen == Chosen::Own || unique.is_multiple_of(TRIM_POST_IN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_call_has_more_arguments_than_a_server_takes() {
+        for (pushes, feeds) in [(1, 20_000), (10, 2_000), (5_000, 1), (3_000, 2), (1, 1), (0, 0)] {
+            let user = fanfold_core::UserId(1);
+            let target = |push| Target { bucket: 0, push, feed: Feed::home(user) };
+            let bucket: Vec<Target> =
+                (0..pushes).flat_map(|push| vec![target(push); feeds]).collect();
+            let calls = calls_of(&bucket);
+            assert_eq!(calls.iter().map(|call| call.len()).sum::<usize>(), bucket.len());
+            for call in calls {
+                let posts = call.chunk_by(|a, b| a.push == b.push).count();
+                let arguments = ARGUMENTS_PER_PUSH + posts * ARGUMENTS_PER_POST + call.len();
+                assert!(arguments <= VALKEY_ARGUMENTS_MAX && call.len() <= PUSH_FEEDS_MAX);
+            }
+        }
+    }
 }

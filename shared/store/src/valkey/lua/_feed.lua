@@ -10,11 +10,15 @@
 --
 -- A rel key has the memory in which it was written as a member, too ('M<memory>', at +inf).
 --
--- memory:{b} says since when this server remembers bucket b without a gap: '<generation>:<ms>'.
+-- memory:{b} says since when this server remembers bucket b without a gap: '<generation>:<ms>:<token>'.
 -- The generation is the start of the server's replication id, which changes when a replica is
 -- promoted, when a snapshot is loaded and when the bucket moves to another node: in each case
 -- writes that were acknowledged may be missing. Then, or when all is lost, the next rebuild begins
--- a new memory, and feeds and relations of an older one are not believed any more.
+-- a new memory, and feeds and relations of an older one are not believed any more. The token, that of
+-- the rebuild, makes the name unique: all may be lost in the millisecond in which a memory began.
+--
+-- Only locks have a time to live, because a full server evicts such keys first. Nothing relies on a
+-- lock: a rebuild whose lock is gone is refused at its commit.
 
 -- This server's generation; false on a replica, which takes no writes and may be behind.
 local function generation()
@@ -28,6 +32,17 @@ local function generation()
   end
   local _, last = string.find(info, 'master_replid:', 1, true)
   return last and string.sub(info, last + 1, last + 8) or '-'
+end
+
+-- Entries are sent packed, 16 bytes each, because ElastiCache Serverless takes 3,999 arguments at the
+-- most. Returns the nth one (from 0), and its score: the time is in the first 48 bits, inverted.
+local function entry(packed, nth)
+  local member = string.sub(packed, nth * 16 + 1, nth * 16 + 16)
+  local time = 0
+  for i = 1, 6 do
+    time = time * 256 + 255 - string.byte(member, i)
+  end
+  return member, string.format('%d', -time)
 end
 
 local READ_ONLY = { err = 'READONLY this server is a replica' }
@@ -93,7 +108,7 @@ local function begin(gen, live, memory_key, feed, lock, now, token, lease)
   end
   local memory = memory_of(memory_key, gen)
   if not memory then
-    memory = gen .. ':' .. now
+    memory = gen .. ':' .. now .. ':' .. token
     redis.call('SET', memory_key, memory)
   end
   local seen = redis.call('ZSCORE', live, feed)

@@ -3,8 +3,8 @@
 --
 -- KEYS  1 live, 2 memory, 3 the feed, 4 its lock, 5.. rel of each author that has entries
 -- ARGV  1 the user, 2 token, 3 score of the floor, 4 full, 5 keep (see `trim`),
---       6.. for each entry, or pointer: score, member, place of its author among the rel keys (from
---       1; 0: nobody's)
+--       6 the entries, packed (see `entry`), 7 for each of them the place of its author among the rel
+--       keys (from 1, two bytes), 8 the pointers (nine bytes each), 9 the places of their authors
 -- Returns 'done', or 'lost' if the lease has ended or the feed is no longer the one that was begun
 local gen = generation()
 if not gen then
@@ -24,9 +24,21 @@ for i = 5, #KEYS do
   local rel = redis.call('ZMSCORE', KEYS[i], ARGV[1], 'M' .. memory)
   left_out[i - 4] = rel[2] and rel[1] and tonumber(rel[1]) < 0
 end
-for i = 6, #ARGV, 3 do
-  if not left_out[tonumber(ARGV[i + 2])] then
-    redis.call('ZADD', KEYS[3], ARGV[i], ARGV[i + 1])
+-- whether the author at the nth place of a list is left out
+local function is_out(places, nth)
+  local high, low = string.byte(places, nth * 2 + 1, nth * 2 + 2)
+  return left_out[high * 256 + low]
+end
+for nth = 0, #ARGV[6] / 16 - 1 do
+  if not is_out(ARGV[7], nth) then
+    local member, score = entry(ARGV[6], nth)
+    redis.call('ZADD', KEYS[3], score, member)
+  end
+end
+for nth = 0, #ARGV[8] / 9 - 1 do
+  if not is_out(ARGV[9], nth) then
+    local pointer = string.sub(ARGV[8], nth * 9 + 1, nth * 9 + 9)
+    redis.call('ZADD', KEYS[3], '-inf', 'L', '-inf', pointer)
   end
 end
 local floor = ARGV[3]

@@ -34,7 +34,8 @@ if not floor or not marks[2] then
 end
 local age = tonumber(ARGV[2])
 if age >= 0 and tonumber(ARGV[1]) - tonumber(seen) > age then
-  redis.call('ZADD', KEYS[1], 'XX', 'GT', ARGV[1], KEYS[3])
+  -- a server that is full refuses, and the page is shown all the same
+  redis.pcall('ZADD', KEYS[1], 'XX', 'GT', ARGV[1], KEYS[3])
 end
 local from, count = ARGV[3], tonumber(ARGV[4])
 if from == '-inf' then

@@ -5,12 +5,12 @@
 -- on, and one with what was read after that. Read before, it could miss a post whose push was still
 -- left out.
 --
--- KEYS  1 live, 2 memory, 3 the reader's feed, 4 rel of the author
--- ARGV  1 the user, 2 time of the change in ms, negative for an unfollow, 3 how long rel is kept in
---       ms, 4 full, 5 keep (see `trim`), 6 the memory that the server had before the relation was
+-- KEYS  1 live, 2 memory, 3 the reader's feed, 4 rel of the author, 5 rels
+-- ARGV  1 the user, 2 time of the change in ms, negative for an unfollow, 3 how long a change is kept at
+--       the least in ms, 4 full, 5 keep (see `trim`), 6 the memory that the server had before the relation was
 --       read (or ''), 7 how members of this author end, 8 score down to which the backfill is
 --       complete ('': there is none), 9 the pointer to this author, 10 whether it is left ('1'),
---       11.. for each backfilled entry: score, member
+--       11 the backfilled entries, packed (see `entry`)
 -- Returns {'again' | 'stale' | 'absent' | 'recorded' | 'done', entries removed or offered}; again:
 --       the server remembers less than it did, so the relation must be read again; recorded: the
 --       backfill is wanted
@@ -34,8 +34,9 @@ if kept then
   end
 end
 redis.call('ZADD', KEYS[4], ARGV[2], ARGV[1])
-redis.call('PEXPIRE', KEYS[4], ARGV[3])
--- a key that is kept alive by ever new changes forgets the old ones all the same
+-- the key has no time to live, since pushes rely on it: the sweep drops it by this list
+redis.call('ZADD', KEYS[5], 'GT', math.abs(at), KEYS[4])
+-- a key that changes again and again forgets its old changes here
 local old = math.abs(at) - tonumber(ARGV[3])
 if old > 0 then
   redis.call('ZREMRANGEBYSCORE', KEYS[4], string.format('%d', -old), string.format('%d', old))
@@ -60,9 +61,10 @@ if ARGV[10] == '1' then
   redis.call('ZADD', KEYS[3], '-inf', 'L', '-inf', ARGV[9])
 end
 local floor = redis.call('ZSCORE', KEYS[3], 'F')
-for i = 11, #ARGV, 2 do
-  if not floor or tonumber(ARGV[i]) < tonumber(floor) then
-    redis.call('ZADD', KEYS[3], ARGV[i], ARGV[i + 1])
+for nth = 0, #ARGV[11] / 16 - 1 do
+  local member, score = entry(ARGV[11], nth)
+  if not floor or tonumber(score) < tonumber(floor) then
+    redis.call('ZADD', KEYS[3], score, member)
     count = count + 1
   end
 end
