@@ -1,0 +1,242 @@
+"""Makefiles, README and runbook against what they speak of. No server is needed.
+
+    test_texts.py
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from samtranslator.yaml_helper import yaml_parse
+
+import results
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent.parent
+INFRA = ROOT / "infra"
+README = (ROOT / "README.md").read_text()
+RUNBOOK = (INFRA / "RUNBOOK.md").read_text()
+SAMPLES = [json.loads(line) for line in (HERE / "log_samples.jsonl").read_text().splitlines()]
+
+# ---- makefiles ---------------------------------------------------------------------------------
+
+# What GNU make 3.81 does not know, by the NEWS of the releases after it.
+NEWER_THAN_3_81 = {
+    "3.82": [
+        r"\.RECIPEPREFIX\b",
+        r"\.SHELLFLAGS\b",
+        r"\.ONESHELL\b",
+        r"^ *(override +|export +)*private\b",
+        r":.*\bprivate\b.*=",
+        r"^ *undefine\b",
+        r"^ *(override +)?define +\S+ *[:?+!]*=",
+        r"^ *(override|export|unexport) +(override|export|unexport|define)\b",
+        r"--eval\b",
+    ],
+    "4.0": [r"!=", r"::=", r"\$[({]file ", r"\$[({]guile ", r"^ *-?load\b", r"GNUMAKEFLAGS", r"\bMAKE_HOST\b"]
+    + [r"--output-sync\b", r"--trace\b"],
+    "4.1": [r"\bMAKE_TERM(OUT|ERR)\b"],
+    "4.2": [r"\.SHELLSTATUS\b"],
+    "4.3": [r"&::?", r"\.EXTRA_PREREQS\b", r"--no-silent\b"],
+    "4.4": [r":::=", r"\$[({]let ", r"\$[({]intcmp ", r"\.WAIT\b", r"\.NOTINTERMEDIATE\b", r"--shuffle\b"]
+    + [r"^[^\t#=]*:.*\bunexport\b", r"[?+]:+=", r"\.WARNINGS\b"],
+}
+
+
+def newer(makefile: str) -> list[str]:
+    """What is in a makefile that 3.81 does not know."""
+    found = []
+    for number, line in enumerate(makefile.splitlines(), 1):
+        is_recipe, text = line.startswith("\t"), line.partition("#")[0]
+        # in a recipe, make reads variables and functions alone; the rest is the shell's
+        text = " ".join(re.findall(r"\$[({][^\s]* ?", text)) if is_recipe else text
+        for version, patterns in NEWER_THAN_3_81.items():
+            found += [f"line {number}: {line.strip()} ({version})" for each in patterns if re.search(each, text)]
+    return found
+
+
+class Makefiles(unittest.TestCase):
+    files = [*INFRA.glob("build/*.mk"), *INFRA.glob("build/*/Makefile")]
+
+    def test_makefiles_have_nothing_newer_than_make_3_81(self):
+        self.assertEqual(len(self.files), 3)
+        for file in self.files:
+            self.assertEqual(newer(file.read_text()), [], file.relative_to(ROOT))
+
+    def test_what_is_newer_is_found(self):
+        for line in (
+            ".RECIPEPREFIX := >",
+            ".ONESHELL:",
+            "OUT != ls",
+            "A ::= b",
+            "A :::= b",
+            "\techo $(file < list)",
+            "X := $(file >list,$(Y))",
+            "define RULE =",
+            "undefine X",
+            "private X := 1",
+            "all: private X := 1",
+            "override export X := 1",
+            "a b &: c",
+            "$(let x,1,$(x))",
+            "$(intcmp 1,2,a)",
+            "MAKEFLAGS += --output-sync",
+        ):
+            self.assertTrue(newer(line), line)
+        for line in ("\tif [ a != b ]; then echo; fi", "define RULE", "export PATH := a:$(PATH)", "# not .ONESHELL"):
+            self.assertEqual(newer(line), [])
+
+    def test_recipes_name_what_is_built_and_where_it_goes(self):
+        for architecture, flag in (("arm64", "--arm64"), ("x86_64", "--x86-64")):
+            with tempfile.TemporaryDirectory() as artifacts:
+                command = ["make", "-n", f"ARTIFACTS_DIR={artifacts}", "build-Posts"]
+                made = subprocess.run(command, cwd=INFRA / "build" / architecture, capture_output=True, text=True)
+                self.assertEqual(made.returncode, 0, made.stderr)
+                self.assertIn(f"cargo lambda build --release --locked {flag}", made.stdout)
+                self.assertIn(f'"{artifacts}/bootstrap"', made.stdout)
+
+
+# ---- searches in logs --------------------------------------------------------------------------
+
+
+def sources() -> str:
+    files = [file for part in ("shared", "functions") for file in sorted((ROOT / part).rglob("*.rs"))]
+    return "\n".join(file.read_text() for file in files)
+
+
+def said_by(source: str) -> dict[str, set[str]]:
+    """The levels at which functions log each text."""
+    said = {}
+    for found in re.finditer(r"tracing::(error|warn|info|debug|trace)!\(", source):
+        depth, end = 1, found.end()
+        while depth:
+            depth += {"(": 1, ")": -1}.get(source[end], 0)
+            end += 1
+        for text in re.findall(r'"((?:[^"\\]|\\.)*)"', source[found.end() : end]):
+            said.setdefault(text, set()).add(found[1].upper())
+    return said
+
+
+def greps(text: str) -> list[tuple[bool, list[str]]]:
+    """The alternatives of each `grep`, and whether it ignores case."""
+    found = []
+    for options, pattern in re.findall(r"\bgrep((?: -[A-Za-z]+)*) ('[^']*'|[^\s`]+)", text):
+        alternatives = pattern.strip("'").split("|") if "E" in options else [pattern.strip("'")]
+        found.append(("i" in options, alternatives))
+    return found
+
+
+def filters(text: str) -> list[str]:
+    """The filter patterns that CloudWatch Logs gets."""
+    return re.findall(r"'(\{ [^']* \})'", text)
+
+
+def terms(pattern: str) -> list[tuple[str, str]]:
+    """(selector, value) of each comparison in a filter pattern for JSON."""
+    found = re.findall(r'\(?\$\.([a-z_.A-Z]+) = "?([^"()|&]*?)"? *(?=[)|&}])', pattern)
+    if len(found) != pattern.count("$."):
+        raise AssertionError(f"not understood: {pattern}")
+    return found
+
+
+def holds(sample: dict, selector: str, value: str) -> bool:
+    for name in selector.split("."):
+        sample = sample.get(name) if isinstance(sample, dict) else None
+    return isinstance(sample, str) and re.fullmatch(re.escape(value).replace(r"\*", ".*"), sample) is not None
+
+
+class Searches(unittest.TestCase):
+    def test_every_search_of_the_runbook_finds_what_logs_contain(self):
+        lines = [json.dumps(sample, separators=(",", ":"), ensure_ascii=False) for sample in SAMPLES]
+        searched = greps(RUNBOOK)
+        self.assertTrue(searched)
+        for ignores_case, alternatives in searched:
+            for each in alternatives:
+                matching = re.compile(each, re.IGNORECASE if ignores_case else 0)
+                self.assertTrue(any(map(matching.search, lines)), f"no line has {each}")
+        patterns = filters(RUNBOOK)
+        self.assertTrue(patterns)
+        for pattern in patterns:
+            for selector, value in terms(pattern):
+                found = any(holds(sample, selector, value) for sample in SAMPLES)
+                self.assertTrue(found, f"no line has {selector} = {value}")
+
+    def test_nothing_is_searched_that_only_plain_logs_have(self):
+        # LogFormat: JSON writes none of these
+        for text in ("Task timed out", "timed out after", "REPORT RequestId", "START RequestId", "Runtime exited"):
+            self.assertFalse(text in RUNBOOK, f"{text} is in no JSON log")
+
+    def test_the_samples_are_what_functions_and_lambda_write(self):
+        said = said_by(sources())
+        for sample in SAMPLES:
+            if "type" in sample:
+                self.assertRegex(sample["type"], "^platform[.](start|report|runtimeDone|initReport|fault)$")
+                record = sample["record"]
+                if "status" in record:
+                    self.assertIn(record["status"], ("success", "failure", "error", "timeout"))
+                continue
+            self.assertTrue(sample["message"] in said, f"no function says: {sample['message']}")
+            self.assertIn(sample["level"], said[sample["message"]])
+
+    def test_the_texts_that_the_runbook_quotes_are_in_the_source(self):
+        self.assertTrue('"the setting {0} is missing"' in sources())
+        self.assertTrue("`the setting … is missing`" in RUNBOOK)
+
+
+# ---- parameters --------------------------------------------------------------------------------
+
+
+def rows() -> dict[str, tuple[str, str]]:
+    """Setting and default of each parameter in README's table."""
+    table = README.partition("## Configuration")[2].partition("\n## ")[0]
+    found = {}
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) != 4 or not cells[0].startswith("`"):
+            continue
+        names = re.findall(r"`([A-Za-z]+)`", cells[0])
+        defaults = [part.strip().strip("`") for part in cells[2].split(", ")]
+        defaults = defaults * len(names) if len(defaults) == 1 else defaults
+        if len(names) != len(defaults):
+            raise AssertionError(f"{len(names)} parameters with {len(defaults)} defaults: {line}")
+        found |= {name: (cells[1], default) for name, default in zip(names, defaults)}
+    return found
+
+
+def says(default: str, value: str) -> bool:
+    """Whether a cell of the table gives this default. A text after it explains it."""
+    if value == "":
+        return default.startswith(("none", "empty"))
+    return re.match(re.escape(value) + r"($|[ :/`])", default) is not None
+
+
+class Parameters(unittest.TestCase):
+    template = yaml_parse((INFRA / "template.yaml").read_text())["Parameters"]
+
+    def test_every_parameter_is_in_the_table_with_its_default(self):
+        documented = rows()
+        self.assertEqual(documented.keys() ^ self.template.keys(), set())
+        for name, declared in self.template.items():
+            default, value = documented[name][1], str(declared["Default"])
+            self.assertTrue(says(default, value), f"{name}: README says {default}, the template {value!r}")
+
+    def test_every_parameter_that_the_texts_name_exists(self):
+        named = re.findall(r"`([A-Z][A-Za-z]+)=[^`]*`|\b([A-Z][A-Za-z]+)=(?:true|false|[0-9]+)\b", README + RUNBOOK)
+        names = {one or other for one, other in named}
+        self.assertTrue(names)
+        self.assertLessEqual(names - {"PASSWORD"}, self.template.keys())
+
+    def test_a_running_stack_is_changed_by_way_of_samconfig(self):
+        for name, text in (("README.md", README), ("RUNBOOK.md", RUNBOOK)):
+            joined = text.replace("\\\n", " ")
+            once = re.findall(r"sam deploy[^\n`]*--parameter-overrides", joined)
+            self.assertEqual(once, [], f"{name}: the next deployment undoes it")
+            self.assertTrue("samconfig.toml" in text, f"{name} does not say where a parameter is changed")
+
+
+if __name__ == "__main__":
+    sys.exit(results.run(Makefiles, Searches, Parameters))
