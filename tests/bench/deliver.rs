@@ -68,9 +68,9 @@ impl Posts {
 }
 
 pub fn run(pace: &Pace, report: &mut Report) {
-    let (count, rounds, cpu_s) = match pace.quick {
-        true => (5_000, 3, 0.1),
-        false => (20_000, 5, 1.0),
+    let (count, rounds, cpu_s, units) = match pace.quick {
+        true => (5_000, 3, 0.1, 20_000),
+        false => (20_000, 5, 1.0, 200_000),
     };
     let runtime = crate::runtime();
     let all = Audience::new(count, 100);
@@ -102,6 +102,12 @@ pub fn run(pace: &Pace, report: &mut Report) {
             turns.push(round);
         }
         summarize(report, live, &turns, &mut rows);
+        if live == 100 {
+            let unit_us = median((0..rounds).map(|_| ours.feeds.server.ecpu_us(units)));
+            let deliver_us = median(turns.iter().map(|round| round[0].cpu_us));
+            report.set("ecpu_us", unit_us);
+            report.set("ecpu_per_delivery", deliver_us / unit_us);
+        }
     }
     let head = ["live", "variant", "server µs/follower", "wall µs/follower", "times ours"];
     let title = format!(

@@ -47,7 +47,7 @@ impl Server {
 
     /// What a bucket's memory is called that began long ago.
     pub fn memory(&self) -> String {
-        format!("{}:1000", self.generation)
+        format!("{}:1000:bench", self.generation)
     }
 
     pub fn query<T: FromRedisValue>(&mut self, command: &Cmd) -> T {
@@ -81,6 +81,25 @@ impl Server {
     pub fn cpu_s(&mut self) -> f64 {
         let info = self.info("cpu");
         info["used_cpu_user"] + info["used_cpu_sys"]
+    }
+
+    /// Server CPU, in µs, of what ElastiCache Serverless counts as one processing unit (ECPU): a GET of 1 KB.
+    /// Sent in pipelines, where it is cheapest, so that ECPUs are not underestimated.
+    pub fn ecpu_us(&mut self, count: usize) -> f64 {
+        self.query::<()>(redis::cmd("SET").arg("one-kb").arg("x".repeat(1_000)));
+        let before = self.cpu_s();
+        let mut left = count;
+        while left > 0 {
+            let mut pipeline = Pipeline::with_capacity(PIPELINE);
+            for _ in 0..left.min(PIPELINE) {
+                pipeline.cmd("GET").arg("one-kb");
+            }
+            self.pipe::<Vec<String>>(&pipeline);
+            left -= left.min(PIPELINE);
+        }
+        let us = (self.cpu_s() - before) * 1e6 / count as f64;
+        self.query::<()>(redis::cmd("DEL").arg("one-kb"));
+        us
     }
 
     pub fn memory_bytes(&mut self) -> f64 {

@@ -9,13 +9,14 @@ enum Bound {
 }
 use Bound::{AtLeast, AtMost, Between};
 
-const TARGETS: [(&str, Bound); 18] = [
+const TARGETS: [(&str, Bound); 19] = [
     ("deliver_vs_pipeline_live100", AtLeast(1.15)),
     ("deliver_vs_pipeline_live20", AtLeast(1.7)),
     ("deliver_vs_pipeline_live5", AtLeast(2.2)),
     ("deliver_vs_script_per_follower_live100", AtLeast(1.25)),
     ("deliver_vs_script_per_follower_live20", AtLeast(1.9)),
     ("deliver_vs_ceiling", AtLeast(0.65)),
+    ("ecpu_per_delivery", AtMost(10.0)),
     ("bytes_per_feed_vs_pipeline", AtMost(0.1)),
     ("fanout_followers_per_s_1m", AtLeast(100_000.0)),
     ("fanout_time_1m_vs_100k", Between(8.0, 12.0)),

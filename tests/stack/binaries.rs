@@ -94,6 +94,7 @@ fn start(function: &str) -> Duration {
             ("USERS_TABLE", "users"),
             ("POSTS_TABLE", "posts"),
             ("GRAPH_TABLE", "graph"),
+            ("DOCTOR_QUEUE_URL", "http://127.0.0.1:1/queue"),
         ])
         .envs(QUEUES.iter().flat_map(|queue| {
             ["QUEUE_URL", "DEAD_QUEUE_URL"]

@@ -152,21 +152,21 @@ fn table_of(checks: &[Value]) -> (String, usize) {
         check.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     let widest = checks.iter().map(|check| text(check, "assumption").chars().count()).max();
-    let (widest, mut table, mut counts) = (widest.unwrap_or_default(), String::new(), [0, 0, 0]);
+    let (widest, mut table) = (widest.unwrap_or_default(), String::new());
+    let (mut holds, mut broken, mut unknown) = (0, 0, 0);
     for check in checks {
-        let (state, at) = match text(check, "state").as_str() {
-            "holds" => ("holds", 0),
-            "does-not-hold" => ("DOES NOT", 1),
-            _ => ("unknown", 2),
+        let (state, count) = match text(check, "state").as_str() {
+            "holds" => ("holds", &mut holds),
+            "does-not-hold" => ("DOES NOT", &mut broken),
+            _ => ("unknown", &mut unknown),
         };
-        counts[at] += 1;
+        *count += 1;
         let (assumption, found) = (text(check, "assumption"), text(check, "found"));
         table += &format!("{state:<8}  {assumption:<widest$}  {found}\n");
         if let Some(follows) = check.get("follows").and_then(Value::as_str) {
             table += &format!("          → {follows}\n");
         }
     }
-    let [holds, broken, unknown] = counts;
     table += &format!("{holds} hold, {broken} do not hold, {unknown} unknown\n");
     (table, broken)
 }

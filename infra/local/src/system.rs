@@ -84,6 +84,11 @@ impl System {
         })
     }
 
+    /// The folder of the functions' binaries.
+    pub fn binaries(&self) -> &std::path::Path {
+        &self.binaries
+    }
+
     /// Where the API answers.
     pub fn url(&self) -> Done<String> {
         let api = self.output("ApiId")?;

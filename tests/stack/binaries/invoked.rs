@@ -141,6 +141,7 @@ fn invoke(function: &str, event: &Value, aws_answers: bool) -> Done {
             ("USERS_TABLE", "users"),
             ("POSTS_TABLE", "posts"),
             ("GRAPH_TABLE", "graph"),
+            ("DOCTOR_QUEUE_URL", "http://127.0.0.1:1/queue"),
         ])
         .envs(QUEUES.iter().flat_map(|queue| {
             ["QUEUE_URL", "DEAD_QUEUE_URL"].map(|kind| {

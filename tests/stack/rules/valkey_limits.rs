@@ -38,7 +38,7 @@ impl Answers for Strict {
             let order = Ordering::SeqCst;
             if self.throttled.fetch_update(order, order, throttle).is_ok() {
                 let error = "-ERR Request throttled: the limit of ECPUs is reached\r\n";
-                return Ok(redis::parse_redis_value(error.as_bytes())?.extract_error()?);
+                return redis::parse_redis_value(error.as_bytes())?.extract_error();
             }
             self.connection.clone().req_packed_command(command).await
         })

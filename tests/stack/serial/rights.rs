@@ -62,6 +62,15 @@ async fn the_deployed_admin_function_does_what_operators_order() {
         let redriven = order(json!({"do": "redrive", "queue": queue})).await;
         assert!(redriven["moved"].as_u64().is_some_and(|moved| moved > 0), "{queue}: {redriven}");
     }
+    let diagnosis = order(json!({"do": "doctor"})).await;
+    let checks = diagnosis["checks"].as_array().expect("checks").iter();
+    let (holds, rest): (Vec<_>, Vec<_>) = checks.partition(|check| check["state"] == "holds");
+    let rest: Vec<_> = rest.iter().map(|check| (&check["state"], &check["found"])).collect();
+    let iam = json!("IAM is not used here (REDIS_IAM_CACHE is empty)");
+    assert_eq!((holds.len(), rest), (10, vec![(&json!("unknown"), &iam)]), "{diagnosis}");
+    the_functions_have_a_user_of_their_own().await;
+    let begun = order(json!({"do": "begin-memory"})).await;
+    assert_eq!(begun, json!({"buckets": 256}));
     let (user, other) = (Client::new().await, Client::new().await);
     assert_eq!(user.put(&format!("/v1/users/{}/follow", other.id)).await.status, 204);
     assert_eq!(other.put(&format!("/v1/users/{}/follow", user.id)).await.status, 204);
@@ -82,6 +91,18 @@ async fn the_deployed_admin_function_does_what_operators_order() {
     assert_eq!(other.get(&format!("/v1/posts/{post}")).await.status, 404);
     let me = other.get(&format!("/v1/users/{}", other.id)).await;
     assert_eq!((&me.body["followers"], &me.body["following"]), (&json!(0), &json!(0)));
+}
+
+/// What they may do in Valkey is what the access string of infra/cache.yaml gives them.
+async fn the_functions_have_a_user_of_their_own() {
+    let client = redis::Client::open(setting("REDIS_URL")).expect("a client");
+    let mut valkey = client.get_multiplexed_async_connection().await.expect("Valkey");
+    let mut list = redis::cmd("CLIENT");
+    let clients: String = list.arg("LIST").query_async(&mut valkey).await.expect("clients");
+    assert!(clients.lines().any(|line| line.contains("user=functions")), "{clients}");
+    let mut log = redis::cmd("ACL");
+    let refused: Vec<redis::Value> = log.arg("LOG").query_async(&mut valkey).await.expect("a log");
+    assert!(refused.is_empty(), "the functions do what their user may not: {refused:?}");
 }
 
 /// More authors than a request rebuilds: the first page is pulled, and the feed comes by way of the queue.

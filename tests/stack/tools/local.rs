@@ -99,6 +99,8 @@ fn the_lines_that_it_prints_work_when_pasted_and_ctrl_c_stops_all() {
         &["redrive", "chunks"],
         &["rebuild", "@ash"],
         &["drop", "@ash", "--yes"],
+        &["doctor"],
+        &["begin-memory"],
     ] {
         let said = complaint(arguments);
         assert!(said.contains("no system is running"), "{said}");

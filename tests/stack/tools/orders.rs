@@ -6,10 +6,11 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::local::{cargo_local, complaint, complaint_of};
-use super::program::{root, succeed};
+use super::program::{command, root, run, succeed};
 use crate::harness::dice;
 
 pub fn are_obeyed() {
+    the_doctor_says_what_is_wrong();
     feeds_are_rebuilt_and_users_dropped();
     a_stack_is_reached_through_the_aws_program();
 }
@@ -32,6 +33,51 @@ fn feeds_are_rebuilt_and_users_dropped() {
     assert!(said.contains("no profile"), "{said}");
     let said = succeed(cargo_local(&["drop", id, "--yes"]));
     assert!(said.contains("0 posts, 0 followers"), "{said}");
+}
+
+/// Of a running system that is sound, and of the same with three of its parts broken.
+fn the_doctor_says_what_is_wrong() {
+    let said = succeed(cargo_local(&["doctor"]));
+    assert!(said.ends_with("10 hold, 0 do not hold, 1 unknown\n"), "{said}");
+    let settings = std::fs::read_to_string(root().join("target/local/functions.env"));
+    let settings = settings.expect("the settings of the functions");
+    let setting = |name: &str| {
+        let line = settings.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        line.unwrap_or_else(|| panic!("{name}: {settings}")).to_owned()
+    };
+    let client = redis::Client::open(setting("REDIS_URL")).expect("a client");
+    let mut valkey = client.get_connection().expect("Valkey");
+    let mut valkey = |words: &[&str]| {
+        let mut command = redis::Cmd::new();
+        command.arg(words).query::<redis::Value>(&mut valkey).expect("Valkey")
+    };
+    valkey(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lfu"]);
+    valkey(&["ACL", "SETUSER", "functions", "-info", "-zrank"]);
+    let ended = run(cargo_local(&["doctor"]));
+    assert_eq!(ended.code, Some(1), "{}", ended.stdout);
+    let broken: Vec<&str> =
+        ended.stdout.lines().filter(|line| line.starts_with("DOES NOT")).collect();
+    let [commands, role] = broken[..] else { panic!("{}", ended.stdout) };
+    assert!(commands.contains("ZRANK") && role.contains("replication id"), "{}", ended.stdout);
+    // where INFO is refused, the policy is not known
+    assert!(ended.stdout.lines().any(|line| line.starts_with("unknown  a full Valkey")));
+    valkey(&["ACL", "SETUSER", "functions", "+info", "+zrank"]);
+    let url = setting("DOCTOR_QUEUE_URL");
+    let body = serde_json::json!({"QueueUrl": url}).to_string();
+    let json = "Content-Type: application/x-amz-json-1.0";
+    let target = "X-Amz-Target: AmazonSQS.DeleteQueue";
+    let endpoint = setting("AWS_ENDPOINT_URL");
+    succeed(command("curl", &["-sf", &endpoint, "-H", target, "-H", json, "-d", &body]));
+    let ended = run(cargo_local(&["doctor"]));
+    assert_eq!(ended.code, Some(1), "{}", ended.stdout);
+    let broken: Vec<&str> =
+        ended.stdout.lines().filter(|line| line.starts_with("DOES NOT")).collect();
+    let [eviction, queue] = broken[..] else { panic!("{}", ended.stdout) };
+    assert!(eviction.contains("allkeys-lfu") && queue.contains("SQS"), "{}", ended.stdout);
+    assert_eq!(ended.stdout.matches("\n          → ").count(), 2, "{}", ended.stdout);
+    valkey(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]);
+    let said = succeed(cargo_local(&["begin-memory"]));
+    assert_eq!(said, "256 buckets have a new memory\n");
 }
 
 /// Stands in for the `aws` program: takes what that takes, and asks the local cloud.
@@ -84,6 +130,8 @@ fn a_stack_is_reached_through_the_aws_program() {
     };
     let said = succeed(on_stack(&["rebuild", "@cedar"], "fanfold"));
     assert!(said.starts_with("home feed: "), "{said}");
+    let said = run(on_stack(&["doctor"], "fanfold")).stdout;
+    assert!(said.contains("holds     DynamoDB answers for each table"), "{said}");
     let said = succeed(on_stack(&["redrive", "rebuilds"], "fanfold"));
     assert_eq!(said, "0 of 0 moved to rebuilds\n");
     let said = succeed(on_stack(&["drop", "@cedar", "--yes"], "fanfold"));

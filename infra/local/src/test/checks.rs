@@ -34,7 +34,20 @@ pub fn templates(report: &mut Report) -> Done<()> {
     lint.args(templates);
     report.check("all templates (cfn-lint)", lint)?;
     let scan = here(checks.bin("checkov"), &["--config-file", ".checkov.yaml"]);
-    report.check("security of the templates (checkov)", scan)
+    report.check("security of the templates (checkov)", scan)?;
+    let cloud = Tools::cloud(false)?;
+    report.tests("the translated template", python(&cloud, "test_template.py"))?;
+    report.tests("texts for operators", python(&cloud, "test_texts.py"))
+}
+
+/// Tests in Python, which print their results as cargo does. Nothing of the caller's AWS settings reaches
+/// them.
+pub fn python(tools: &Tools, tests: &str) -> Command {
+    let mut python = tools.python();
+    python.arg(place::script(tests)).current_dir(place::root());
+    cloud::with_aws(&mut python, "");
+    python.env_remove("AWS_ENDPOINT_URL").env("PYTHONDONTWRITEBYTECODE", "1");
+    python
 }
 
 /// Whether dependencies are licensed, known, without a second TLS stack, and needed.

@@ -2,11 +2,12 @@
 
 use std::process::Command;
 
+use super::checks;
 use super::report::Report;
 use crate::failure::Done;
 use crate::system::{Start, System};
 use crate::tools::Tools;
-use crate::{bench, engine, place};
+use crate::{bench, engine, place, valkey};
 
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new("cargo");
@@ -124,6 +125,10 @@ fn graviton() -> bool {
 /// What needs the whole system.
 pub fn system(report: &mut Report) -> Done<()> {
     let deployed = Deployed::start()?;
+    let (tools, binaries) = (&deployed.system.tools, deployed.system.binaries());
+    let mut stacks = checks::python(tools, "test_stacks.py");
+    stacks.arg("--binaries").arg(binaries).arg("--valkey").arg(valkey::program(tools)?);
+    report.tests("stacks that are updated, deleted, and side by side", stacks)?;
     let apart = [
         "serial::",
         "tools::",
