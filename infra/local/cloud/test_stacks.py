@@ -256,6 +256,12 @@ class Stacks(unittest.TestCase):
         # the posts between were published by functions that do not tell it
         self.assertEqual(len([line for line in stack.log("posts") if line.get("message") == "published"]), 2)
 
+    def test_a_parameter_of_one_function_can_be_changed(self):
+        before = self.short.versions()
+        self.short.deploy(AuditFeeds="20")
+        self.assertEqual(self.short.settings("AUDIT_FEEDS")["audit"], "20")
+        self.assertGreater(self.short.versions()["audit"], before["audit"])
+
     @staticmethod
     def published(stack: Stack, post: str) -> bool:
         lines = stack.log("posts")
@@ -264,6 +270,8 @@ class Stacks(unittest.TestCase):
     def test_a_deployment_without_a_change_publishes_nothing(self):
         before = self.long.versions()
         self.long.deploy(ValkeyUrl=self.valkeys[1].url)
+        # and one that no function sees
+        self.long.deploy(LogDays="7")
         self.assertEqual(self.long.versions(), before)
         for function in FUNCTIONS:
             name = f"{self.long.name}-{function}"
@@ -393,6 +401,6 @@ if __name__ == "__main__":
     options.add_argument("--binaries", type=pathlib.Path, required=True)
     options.add_argument("--valkey", type=pathlib.Path, required=True)
     options.parse_args(namespace=GIVEN)
-    # a runner that ends the tests ends their servers, too
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # unittest takes any other exception for a failed test, and goes on
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(results.run(Stacks))
