@@ -264,10 +264,6 @@ class Names(unittest.TestCase):
                         if named and isinstance(value, str) and (resource["Type"], key) not in self.SCOPED:
                             self.assertNotEqual(value, its[key], f"{file}: {logical}.{key}")
 
-    def test_schedules_are_named(self):
-        for logical, schedule in deployed().of_type("AWS::Scheduler::Schedule").items():
-            self.assertIn("Name", schedule, f"SAM names {logical} by its logical id")
-
     def test_each_named_type_has_a_limit(self):
         self.assertEqual(set(NAMES), set(LIMITS))
 
