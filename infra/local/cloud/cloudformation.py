@@ -1,47 +1,10 @@
-"""Brings the local CloudFormation in line with AWS. It refuses what AWS refuses: parameters outside their
-constraints, the deletion of what is protected, and a schedule by a name that another stack has. It takes alarms on
-metric math, and keeps them without looking at their metrics.
+"""Brings the local CloudFormation in line with AWS. It refuses what AWS refuses: the deletion of what is
+protected, and a schedule by a name that another stack has. It takes alarms on metric math, and keeps them without
+looking at their metrics.
 """
 
-import re
-
 from ministack.services import cognito, dynamodb, scheduler
-from ministack.services.cloudformation import changesets, engine, handlers, provisioners
-
-
-def wrong_with(name: str, declared: dict, value: str) -> str | None:
-    """What CloudFormation says of a value that breaks a constraint, in its words."""
-    length, said = len(value), declared.get("ConstraintDescription")
-    failed = None
-    if "MinLength" in declared and length < int(declared["MinLength"]):
-        failed = f"Parameter '{name}' must contain at least {declared['MinLength']} characters"
-    if "MaxLength" in declared and length > int(declared["MaxLength"]):
-        failed = f"Parameter '{name}' must contain at most {declared['MaxLength']} characters"
-    # an empty default, where the pattern leaves room for none, is refused as well
-    if "AllowedPattern" in declared and not re.fullmatch(declared["AllowedPattern"], value):
-        failed = f"Parameter '{name}' must match pattern {declared['AllowedPattern']}"
-    if declared.get("Type") == "Number":
-        if "MinValue" in declared and float(value) < float(declared["MinValue"]):
-            failed = f"Parameter '{name}' must be a number not less than {declared['MinValue']}"
-        if "MaxValue" in declared and float(value) > float(declared["MaxValue"]):
-            failed = f"Parameter '{name}' must be a number not greater than {declared['MaxValue']}"
-    if failed and said:
-        return f"Parameter {name} failed to satisfy constraint: {said}"
-    return failed
-
-
-def checked(resolve):
-    def resolve_and_check(template, *arguments, **named):
-        values = resolve(template, *arguments, **named)
-        for name, declared in template.get("Parameters", {}).items():
-            value = str(values[name]["Value"])
-            of_a_list = declared.get("Type", "String") not in ("String", "Number")
-            for each in value.split(",") if of_a_list else [value]:
-                if failed := wrong_with(name, declared, each):
-                    raise ValueError(failed)
-        return values
-
-    return resolve_and_check
+from ministack.services.cloudformation import provisioners
 
 
 def protected(resource: str, is_protected):
@@ -94,10 +57,6 @@ def alarm_record(record):
 
 
 def install() -> None:
-    resolve = checked(engine._resolve_parameters)
-    for module in (engine, handlers, changesets):
-        if hasattr(module, "_resolve_parameters"):
-            module._resolve_parameters = resolve
     of = provisioners._RESOURCE_HANDLERS
     of["AWS::DynamoDB::Table"]["delete"] = protected("AWS::DynamoDB::Table", table_is_protected)
     of["AWS::Cognito::UserPool"]["delete"] = protected("AWS::Cognito::UserPool", pool_is_protected)

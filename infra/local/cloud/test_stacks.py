@@ -337,7 +337,9 @@ class Stacks(unittest.TestCase):
             self.assertEqual(len(targets), 6)
             for schedule in stack.resources("AWS::Scheduler::Schedule").values():
                 targets[schedule] = boto3.client("scheduler").get_schedule(Name=schedule)["Target"]["Arn"]
-            for each in gateway.get_integrations(ApiId=stack.outputs["ApiId"])["Items"]:
+            integrations = gateway.get_integrations(ApiId=stack.outputs["ApiId"])["Items"]
+            self.assertEqual(len(integrations), 3)
+            for each in integrations:
                 targets[each["IntegrationId"]] = each["IntegrationUri"].removesuffix("/invocations")
             for target, arn in targets.items():
                 self.assertRegex(arn, rf":function:{stack.name}-[a-z]+:live$", target)
