@@ -28,7 +28,7 @@ pub fn templates(report: &mut Report) -> Done<()> {
     cloud::with_aws(&mut validate, "");
     validate.env_remove("AWS_ENDPOINT_URL").env("SAM_CLI_TELEMETRY", "0");
     report.check("the template (sam validate --lint)", validate)?;
-    let templates = ["template", "network", "cache", "alarms", "dashboard"];
+    let templates = ["template", "names", "network", "cache", "alarms", "dashboard"];
     let templates = templates.map(|name| format!("infra/{name}.yaml"));
     let mut lint = here(sam.bin("cfn-lint"), &["--regions", "us-east-1", "eu-central-1", "--"]);
     lint.args(templates);
