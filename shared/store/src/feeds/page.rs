@@ -55,6 +55,7 @@ impl Feeds {
         }
         let source = source.unwrap_or(Source::Pull);
         measure::page(source);
+        tracing::debug!(%feed, ?source, posts = found.len(), "read a page");
         let more = found.len() > limit;
         found.truncate(limit);
         let next_before = match found.last() {

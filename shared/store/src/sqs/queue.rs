@@ -39,6 +39,7 @@ impl<M: Serialize> Queue<M> {
     pub async fn send(&self, message: &M) -> Result<(), StoreError> {
         let doing = "sending a message";
         let body = body(doing, message)?;
+        tracing::debug!(queue = self.url, bytes = body.len(), "sends a message");
         let call = self.client.send_message().queue_url(&self.url).message_body(body);
         let request = attributes(Origin::current().request.as_ref())?;
         let sent = call.set_message_attributes(request).send().await;

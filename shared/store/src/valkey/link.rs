@@ -91,6 +91,7 @@ impl Link {
             match self.send(command).await.and_then(Value::extract_error) {
                 Err(error) if is_throttled(&error) && tried < VALKEY_THROTTLED_TRIES_MAX => {
                     let pause_ms = VALKEY_THROTTLED_PAUSE_MS << tried;
+                    tracing::debug!(tried, %error, "Valkey throttles a command");
                     clock::sleep(pause_ms / 2 + clock::random() % pause_ms).await;
                 }
                 answer => return answer,

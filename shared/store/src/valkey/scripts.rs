@@ -14,6 +14,7 @@ use crate::error::StoreError;
 
 /// The text of a script, and the hash that names it.
 pub struct Script {
+    name: &'static str,
     text: &'static str,
     hash: std::sync::LazyLock<String>,
 }
@@ -21,6 +22,7 @@ pub struct Script {
 macro_rules! script {
     (@of $name:ident, $text:expr) => {
         pub static $name: Script = Script {
+            name: stringify!($name),
             text: $text,
             hash: std::sync::LazyLock::new(|| redis::Script::new($text).get_hash().to_owned()),
         };
@@ -104,6 +106,7 @@ impl Call {
                 text,
             )));
         }
+        tracing::debug!(script = self.script.name, arguments = self.len(), "calls a script");
         let mut link = link.clone();
         let by_hash = self.command("EVALSHA", &self.script.hash);
         let answer = match link.req_packed_command(&by_hash).await {
