@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use fanfold_core::limits::{FEED_CAP_DEFAULT, TRIM_POST_IN, trim_to};
+use fanfold_core::limits::{FEED_CAP_DEFAULT, MEMORY_BEGINS_WITHIN_MS, TRIM_POST_IN, trim_to};
 use fanfold_core::{Change, PostId, Relation, Slice, UserId};
 use fanfold_store::aws::SdkConfig;
 use fanfold_store::config::FeedSettings;
@@ -196,7 +196,11 @@ async fn one_history(seed: u64) {
                 let pushed = match (pushed.forgotten.first(), model.memory) {
                     (Some(forgotten), Some(memory)) => {
                         assert_eq!((chosen, &forgotten.feeds), (0, &feeds));
-                        assert!(forgotten.memory.contains(&format!(":{memory}:")));
+                        assert!(
+                            forgotten
+                                .memory
+                                .contains(&format!(":{}:", memory + MEMORY_BEGINS_WITHIN_MS))
+                        );
                         order.chosen = Chosen::Since(forgotten.memory.clone());
                         valkey.push(&order).await.expect("push")
                     }

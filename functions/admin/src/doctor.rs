@@ -8,8 +8,9 @@ use fanfold_store::dynamo::TableProbe;
 use fanfold_store::log::Chain;
 use fanfold_store::sqs::QueueProbe;
 use fanfold_store::valkey::Valkey;
-use fanfold_store::valkey::probe::{Told, Unknown, log_in_twice};
+use fanfold_store::valkey::probe::{Cause, ScriptInfo, UnknownScript, log_in_twice};
 use fanfold_store::{Config, StoreError, clock};
+use futures::future::BoxFuture;
 use serde::Serialize;
 
 #[derive(Clone)]
@@ -70,7 +71,8 @@ fn unknown(found: impl Into<String>) -> Result<Found, StoreError> {
     Ok((State::Unknown, found.into()))
 }
 
-/// Makes one check. What fails or takes too long does not hold.
+/// Makes one check. What fails or takes too long does not hold, unless it could not be tried for want of
+/// rights, which a check of its own reports.
 async fn check(
     assumption: &'static str,
     follows: &'static str,
@@ -78,7 +80,10 @@ async fn check(
 ) -> Check {
     let (state, found) = match clock::within(DOCTOR_CHECK_MS, look).await {
         Some(Ok(found)) => found,
-        Some(Err(error)) => (State::DoesNotHold, Chain(&error).to_string()),
+        Some(Err(error)) => match Cause::of(&error) {
+            Cause::Rights => (State::Unknown, Chain(&error).to_string()),
+            _ => (State::DoesNotHold, Chain(&error).to_string()),
+        },
         None => (State::DoesNotHold, format!("no answer within {} s", DOCTOR_CHECK_MS / 1000)),
     };
     let follows = (state == State::DoesNotHold).then_some(follows);
@@ -86,140 +91,195 @@ async fn check(
 }
 
 /// Makes all checks. Those of different services go on at the same time.
-pub async fn diagnose(doctor: &Doctor, valkey: &Valkey) -> Diagnosis {
-    let (of_valkey, of_tables, of_queue) = futures::join!(
-        of_valkey(doctor, valkey),
-        of_tables(&doctor.tables),
+pub async fn diagnose(doctor: &Doctor, valkey: &Valkey, now_ms: u64) -> Diagnosis {
+    let (of_valkey, login, of_tables, of_queue) = futures::join!(
+        of_valkey(valkey),
+        of_login(doctor),
+        of_tables(&doctor.tables, now_ms),
         of_queue(&doctor.queue)
     );
-    let checks: Vec<Check> = of_valkey.into_iter().chain(of_tables).chain(of_queue).collect();
+    let checks: Vec<Check> =
+        of_valkey.into_iter().chain([login]).chain(of_tables).chain(of_queue).collect();
     for check in checks.iter().filter(|check| check.state == State::DoesNotHold) {
         tracing::warn!(check.assumption, check.found, "an assumption does not hold");
     }
     Diagnosis { checks }
 }
 
-async fn of_valkey(doctor: &Doctor, valkey: &Valkey) -> Vec<Check> {
+/// First whether Valkey answers: the other checks would only wait for the same answer.
+async fn of_valkey(valkey: &Valkey) -> Vec<Check> {
+    // a bucket of a shard that answers
+    let mut answers = None;
     let reached = check(
         "Valkey answers",
         "Pages are read from DynamoDB, and posts wait in their queues. Look at the security groups, \
-         REDIS_URL, and the user's login.",
+         REDIS_URL, the user's login, and the nodes.",
         async {
             let before_ms = clock::now_ms();
-            valkey.ping().await?;
-            holds(format!("within {} ms", clock::now_ms().saturating_sub(before_ms)))
+            let pings = valkey.ping_each().await;
+            let took_ms = clock::now_ms().saturating_sub(before_ms);
+            // a refusal is an answer, too
+            let silent = |ping: &&Result<(), StoreError>| {
+                ping.as_ref().is_err_and(|error| Cause::of(error) == Cause::Other)
+            };
+            answers = pings.iter().position(|ping| !silent(&ping)).map(|bucket| bucket as u16);
+            match pings.iter().filter(silent).count() {
+                0 => holds(format!("for {} buckets, within {took_ms} ms", pings.len())),
+                count => {
+                    let first = pings.iter().find(silent).and_then(|ping| ping.as_ref().err());
+                    let reason = first.map(|error| Chain(error).to_string()).unwrap_or_default();
+                    broken(format!("not for {count} of {} buckets: {reason}", pings.len()))
+                }
+            }
         },
     )
     .await;
-    let is_reached = reached.state == State::Holds;
-    let mut checks = vec![reached];
-    // each of these would only wait for the same answer
-    let ask = async |assumption, follows, look: futures::future::BoxFuture<'_, _>| match is_reached
-    {
-        true => check(assumption, follows, look).await,
-        false => check(assumption, follows, async { unknown("Valkey does not answer") }).await,
-    };
-    checks.push(
+    let ask =
+        async |assumption, follows, look: BoxFuture<'_, Result<Found, StoreError>>| match answers {
+            Some(_) => check(assumption, follows, look).await,
+            None => check(assumption, follows, async { unknown("Valkey does not answer") }).await,
+        };
+    let bucket = answers.unwrap_or_default();
+    let (commands, writes, role, eviction, arguments, script) = futures::join!(
         ask(
             "Valkey lets the functions run every command that they use",
             "Whatever needs the command fails. Give the user the access string of infra/cache.yaml.",
-            Box::pin(user(valkey)),
-        )
-        .await,
-    );
-    checks.push(
+            Box::pin(commands(valkey, bucket)),
+        ),
+        ask(
+            "Valkey takes writes",
+            "Feeds are read from DynamoDB, and posts wait in their queues. If it is full, make room (the runbook \
+             says how, at valkey-memory). If it is a replica, let REDIS_URL name the primary.",
+            Box::pin(writes(valkey)),
+        ),
         ask(
             "a script learns the server's role and replication id",
             "After a fail-over that loses writes, feeds may lack posts until the audit finds them, and a \
              late push may reach somebody who has unfollowed the author. Use ValkeyKind=cluster.",
             Box::pin(role(valkey)),
-        )
-        .await,
-    );
-    checks.push(
+        ),
         ask(
             "a full Valkey evicts nothing that a rule relies on",
             "A full server forgets feeds, relations and memories in part, so feeds may be wrong until the \
              audit finds them. Set maxmemory-policy to volatile-lru or noeviction.",
             Box::pin(eviction(valkey)),
-        )
-        .await,
-    );
-    checks.push(
+        ),
         ask(
             "Valkey takes the longest call of a script",
             "Long rebuilds and pushes fail. Lower FeedCap.",
             Box::pin(async {
-                let (arrived, sent) = valkey.longest_call().await?;
+                let (arrived, sent) = valkey.longest_call(bucket).await?;
                 match arrived == sent {
                     true => holds(format!("{VALKEY_ARGUMENTS_MAX} arguments")),
                     false => broken(format!("{arrived} of {sent} arguments arrived")),
                 }
             }),
-        )
-        .await,
-    );
-    checks.push(
+        ),
         ask(
             "Valkey says when it does not know a script, and then takes its text",
             "After a restart of the server, no script runs. Feeds are read from DynamoDB.",
             Box::pin(async {
-                match valkey.unknown_script().await? {
-                    Unknown::Answered => holds("NOSCRIPT, and then the answer"),
-                    Unknown::Other(what) => broken(what),
+                match valkey.unknown_script(bucket).await? {
+                    UnknownScript::Learned => holds("NOSCRIPT, and then the answer"),
+                    UnknownScript::Forgotten => holds("it forgets scripts: calls are sent twice"),
+                    UnknownScript::Other(what) => broken(what),
                 }
             }),
-        )
-        .await,
+        ),
     );
-    checks.push(
-        ask(
-            "the functions log in to Valkey with IAM, and again on an open connection",
-            "A connection is refused, or ends after 12 hours. Look at ConnectToCache, REDIS_IAM_CACHE, \
-             REDIS_IAM_KIND, and the cache's user group.",
-            Box::pin(async {
-                match log_in_twice(&doctor.sdk, &doctor.settings).await? {
-                    true => holds("two logins"),
-                    false => unknown("IAM is not used here (REDIS_IAM_CACHE is empty)"),
-                }
-            }),
-        )
-        .await,
-    );
-    checks
+    vec![reached, commands, writes, role, eviction, arguments, script]
 }
 
-async fn user(valkey: &Valkey) -> Result<Found, StoreError> {
-    let refused = valkey.refused_commands().await?;
-    match refused.as_slice() {
-        [] => holds("every command, on every kind of key"),
-        [first, others @ ..] => broken(format!("{first} (and {} more)", others.len())),
+async fn commands(valkey: &Valkey, bucket: u16) -> Result<Found, StoreError> {
+    let refused = valkey.refused_commands(bucket).await?;
+    let (rights, others): (Vec<_>, Vec<_>) =
+        refused.iter().partition(|refused| Cause::of_text(refused) == Cause::Rights);
+    match (rights.first(), others.first()) {
+        (Some(first), _) => broken(format!("{first} (and {} more)", rights.len() - 1)),
+        (None, Some(first)) => unknown(format!("not tried to the end: {first}")),
+        (None, None) => holds("every command, on every kind of key"),
     }
+}
+
+async fn writes(valkey: &Valkey) -> Result<Found, StoreError> {
+    let writes = valkey.write_each().await;
+    let failed: Vec<&StoreError> = writes.iter().filter_map(|write| write.as_ref().err()).collect();
+    let Some(first) = failed.first() else { return holds(format!("in {} buckets", writes.len())) };
+    let why = match Cause::of(first) {
+        Cause::Rights => return unknown(Chain(*first).to_string()),
+        Cause::Full => "the server is full: ",
+        Cause::ReadOnly => "the server is a replica: ",
+        Cause::Other => "",
+    };
+    broken(format!("not in {} of {} buckets: {why}{}", failed.len(), writes.len(), Chain(*first)))
+}
+
+/// The worst that any shard tells, in the order of `State`.
+fn worst(
+    infos: Vec<Result<ScriptInfo, StoreError>>,
+    judge: impl Fn(&ScriptInfo) -> Found,
+) -> Result<Found, StoreError> {
+    let mut worst: Option<Found> = None;
+    for info in infos {
+        let found = match &info {
+            Ok(info) => judge(info),
+            Err(error) => (State::Unknown, Chain(error).to_string()),
+        };
+        let rank = |state| match state {
+            State::Holds => 0,
+            State::Unknown => 1,
+            State::DoesNotHold => 2,
+        };
+        if worst.as_ref().is_none_or(|worst| rank(found.0) > rank(worst.0)) {
+            worst = Some(found);
+        }
+    }
+    Ok(worst.unwrap_or((State::Unknown, "there are no buckets".to_owned())))
 }
 
 async fn role(valkey: &Valkey) -> Result<Found, StoreError> {
-    let told = valkey.info_in_script("replication").await?;
-    match (&told, told.field("role"), told.field("master_replid")) {
-        (_, Some("master"), Some(id)) if id.len() >= 8 => holds("a primary with an id"),
-        (_, Some(role), _) if role != "master" => {
-            broken(format!("the server that answers is a replica (role:{role})"))
+    worst(valkey.info_each("replication").await, |info| {
+        match (info, info.field("role"), info.field("master_replid")) {
+            (_, Some("master"), Some(id)) if id.len() >= 8 => {
+                (State::Holds, "a primary with an id".to_owned())
+            }
+            (_, Some(role), _) if role != "master" => {
+                (State::DoesNotHold, format!("a server that answers is a replica (role:{role})"))
+            }
+            (ScriptInfo::Refused(reason), ..) => {
+                (State::DoesNotHold, format!("INFO is refused in scripts: {reason}"))
+            }
+            (_, None, _) => (State::DoesNotHold, "INFO replication shows no role".to_owned()),
+            _ => (State::DoesNotHold, "INFO replication shows no master_replid".to_owned()),
         }
-        (Told::Refused(reason), ..) => broken(format!("INFO is refused in scripts: {reason}")),
-        (_, None, _) => broken("INFO replication shows no role"),
-        _ => broken("INFO replication shows no master_replid"),
-    }
+    })
 }
 
 async fn eviction(valkey: &Valkey) -> Result<Found, StoreError> {
-    let told = valkey.info_in_script("memory").await?;
-    match told.field("maxmemory_policy") {
-        Some(policy) if policy.starts_with("allkeys-") => broken(policy),
-        Some(policy) => holds(policy),
-        None => unknown("INFO memory shows no maxmemory_policy"),
-    }
+    worst(valkey.info_each("memory").await, |info| match info.field("maxmemory_policy") {
+        Some(policy) if policy.starts_with("allkeys-") => (State::DoesNotHold, policy.to_owned()),
+        Some(policy) => (State::Holds, policy.to_owned()),
+        None => (State::Unknown, "INFO memory shows no maxmemory_policy".to_owned()),
+    })
 }
 
-async fn of_tables(tables: &TableProbe) -> Vec<Check> {
+/// On a connection of its own, so that it is made where the login is what keeps Valkey from answering.
+async fn of_login(doctor: &Doctor) -> Check {
+    check(
+        "the functions log in to Valkey with IAM, and again on an open connection",
+        "A connection is refused, or ends after 12 hours. Look at ConnectToCache, REDIS_IAM_CACHE, \
+         REDIS_IAM_KIND, and the cache's user group.",
+        async {
+            match log_in_twice(&doctor.sdk, &doctor.settings).await? {
+                true => holds("two logins"),
+                false => unknown("IAM is not used here (REDIS_IAM_CACHE is empty)"),
+            }
+        },
+    )
+    .await
+}
+
+async fn of_tables(tables: &TableProbe, now_ms: u64) -> Vec<Check> {
     let reached = check(
         "DynamoDB answers for each table",
         "The API answers 503, and messages wait. Look at the gateway endpoint, its policy, and the \
@@ -234,7 +294,7 @@ async fn of_tables(tables: &TableProbe) -> Vec<Check> {
         "Posts and follows are refused, or written twice. Look at the endpoint's policy and at \
          the functions' policies.",
         async {
-            match tables.transact().await? {
+            match tables.transact(now_ms).await? {
                 true => holds("written, refused the second time, deleted"),
                 false => broken("the second transaction was not refused for both items"),
             }
@@ -263,15 +323,30 @@ async fn of_queue(queue: &QueueProbe) -> Vec<Check> {
         "the clocks of the functions and of AWS agree",
         "A push that was cut before an unfollow may count as newer, so a reader may see posts of somebody \
          they have unfollowed. Look at the clock of the machine that runs the functions.",
-        async {
-            // two functions may differ in opposite directions
-            match apart_ms {
-                None => unknown("SQS did not tell its time"),
-                Some(ms) if ms <= CLOCKS_DIFFER_MS / 2 => holds(format!("within {} ms", ms + 1)),
-                Some(ms) => broken(format!("{ms} ms apart")),
-            }
-        },
+        async { clocks(apart_ms) },
     )
     .await;
     vec![delivered, clocks]
+}
+
+/// Two functions may differ in opposite directions, so each may differ by half.
+fn clocks(apart_ms: Option<u64>) -> Result<Found, StoreError> {
+    match apart_ms {
+        None => unknown("SQS did not tell its time"),
+        Some(ms) if ms <= CLOCKS_DIFFER_MS / 2 => holds(format!("within {} ms", ms + 1)),
+        Some(ms) => broken(format!("{ms} ms apart")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_may_differ_by_half_of_what_pushes_allow_for() {
+        let state = |apart_ms| clocks(apart_ms).map(|found| found.0);
+        assert!(matches!(state(Some(CLOCKS_DIFFER_MS / 2)), Ok(State::Holds)));
+        assert!(matches!(state(Some(CLOCKS_DIFFER_MS / 2 + 1)), Ok(State::DoesNotHold)));
+        assert!(matches!(state(None), Ok(State::Unknown)));
+    }
 }

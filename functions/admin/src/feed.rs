@@ -2,7 +2,7 @@
 
 use fanfold_core::limits::{ADMIN_REBUILD_LOOK_EVERY_MS, ADMIN_REBUILD_LOOKS_MAX, FEED_CAP_MAX};
 use fanfold_core::{Slice, UserId};
-use fanfold_store::clock;
+use fanfold_store::clock::{self, Stopwatch};
 use fanfold_store::dynamo::users::Profile;
 use fanfold_store::feeds::{Reading, Rebuilt};
 use fanfold_store::valkey::{Feed, Held};
@@ -36,8 +36,9 @@ pub async fn rebuild(app: &App, user: Profile, now_ms: u64) -> Result<RebuiltFee
 }
 
 async fn rebuild_one(app: &App, feed: Feed, now_ms: u64) -> Result<FeedNow, Refusal> {
-    let (valkey, reading) = (&app.feeds.valkey, Reading::new(now_ms));
+    let (valkey, stopwatch) = (&app.feeds.valkey, Stopwatch::start());
     for _ in 0..ADMIN_REBUILD_LOOKS_MAX {
+        let reading = Reading::new(now_ms + stopwatch.ms());
         valkey.distrust(feed).await?;
         match app.feeds.rebuild(feed, None, &reading).await? {
             Rebuilt::Done(Some(Held { slice, .. })) => {

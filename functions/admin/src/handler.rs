@@ -74,8 +74,10 @@ pub async fn obey(
             tracing::info!(queue, redriven.moved, redriven.left, "brought dead letters back");
             answer(redriven)
         }
-        Order::BeginMemory => answer(Box::pin(memory::begin(&app.feeds.valkey, now_ms)).await?),
-        Order::Doctor => answer(Box::pin(doctor::diagnose(&app.doctor, &app.feeds.valkey)).await),
+        Order::BeginMemory => answer(Box::pin(memory::begin(&app.feeds.valkey, now_ms)).await),
+        Order::Doctor => {
+            answer(Box::pin(doctor::diagnose(&app.doctor, &app.feeds.valkey, now_ms)).await)
+        }
     }
 }
 

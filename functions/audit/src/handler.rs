@@ -9,7 +9,7 @@ use fanfold_core::limits::{
 };
 use fanfold_core::{PostId, Slice};
 use fanfold_store::aws::SdkConfig;
-use fanfold_store::clock::{self, Deadline};
+use fanfold_store::clock::{self, Deadline, Stopwatch};
 use fanfold_store::feeds::{Feeds, Reading};
 use fanfold_store::valkey::{Feed, Held, Read};
 use fanfold_store::{Config, StoreError, measure};
@@ -43,7 +43,7 @@ impl App {
 /// Compares a few feeds, chosen by chance, for as long as there is time.
 pub async fn audit(app: &App, now_ms: u64, deadline: Deadline) -> Result<Audited, StoreError> {
     let (mut audited, buckets) = (Audited::default(), app.feeds.valkey.keys().buckets());
-    let mut chosen = HashSet::new();
+    let (mut chosen, stopwatch) = (HashSet::new(), Stopwatch::start());
     // a bucket may have no live feeds: a few more tries than feeds
     for _ in 0..app.sample * 4 {
         if chosen.len() >= app.sample || deadline.is_within_ms(AUDIT_TIME_LEFT_MIN_MS) {
@@ -52,7 +52,7 @@ pub async fn audit(app: &App, now_ms: u64, deadline: Deadline) -> Result<Audited
         let bucket = (clock::random() % u64::from(buckets)) as u16;
         for feed in app.feeds.valkey.sample(bucket, 1).await? {
             if chosen.insert(feed) {
-                Box::pin(check(app, feed, now_ms, &mut audited)).await?;
+                Box::pin(check(app, feed, now_ms + stopwatch.ms(), &mut audited)).await?;
             }
         }
     }

@@ -38,43 +38,52 @@ impl App {
     }
 }
 
-/// Drops feeds and forgets relations until nothing is due or the run has done its share.
+/// Drops feeds and forgets relations until nothing is due or the run has done its share. A bucket that
+/// fails keeps no other from its turn; the first error is answered in the end.
 pub async fn sweep(app: &App, now_ms: u64) -> Result<Swept, StoreError> {
     let until_ms = now_ms.saturating_sub(app.inactive_after_ms);
     let expire = async |bucket, batch| app.valkey.expire(bucket, until_ms, batch).await;
-    let dropped = round_the_buckets(app, expire).await?;
+    let (dropped, expired) = round_the_buckets(app, expire).await;
     let unchanged_since_ms = now_ms.saturating_sub(REL_KEPT_MS);
     let forget = async |bucket, batch| app.valkey.forget(bucket, unchanged_since_ms, batch).await;
-    let forgotten = round_the_buckets(app, forget).await?;
+    let (forgotten, forgot) = round_the_buckets(app, forget).await;
     let due: Vec<_> =
         (0..app.valkey.keys().buckets()).map(|bucket| app.valkey.due(bucket, until_ms)).collect();
-    let due: Vec<u64> = stream::iter(due).buffer_unordered(CONCURRENCY).try_collect().await?;
-    let swept = Swept { dropped, remaining: due.iter().sum(), forgotten };
-    tracing::info!(swept.dropped, swept.remaining, swept.forgotten, "swept");
+    let due: Result<Vec<u64>, _> =
+        stream::iter(due).buffer_unordered(CONCURRENCY).try_collect().await;
+    tracing::info!(dropped, forgotten, "swept");
+    expired.and(forgot)?;
+    let swept = Swept { dropped, remaining: due?.iter().sum(), forgotten };
     Ok(swept)
 }
 
 /// Takes a batch from each bucket in turn, until none has more or the run has done its share. Returns
-/// how many were taken.
+/// how many were taken, and what failed first.
 async fn round_the_buckets(
     app: &App,
     take: impl AsyncFn(u16, usize) -> Result<u64, StoreError>,
-) -> Result<u64, StoreError> {
+) -> (u64, Result<(), StoreError>) {
     let mut buckets: Vec<u16> = (0..app.valkey.keys().buckets()).collect();
-    let mut taken = 0;
+    let (mut taken, mut failed) = (0, Ok(()));
     while !buckets.is_empty() && taken < app.feeds_max {
         let batch = (app.feeds_max - taken).min(SWEEP_BATCH as u64) as usize;
         let take = &take;
-        let round: Vec<_> = buckets
-            .iter()
-            .map(
-                |bucket| async move { Ok::<_, StoreError>((*bucket, take(*bucket, batch).await?)) },
-            )
-            .collect();
-        let round: Vec<(u16, u64)> =
-            stream::iter(round).buffer_unordered(CONCURRENCY).try_collect().await?;
-        taken += round.iter().map(|(_, count)| count).sum::<u64>();
-        buckets = round.into_iter().filter(|(_, count)| *count > 0).map(|(b, _)| b).collect();
+        let round =
+            buckets.iter().map(|bucket| async move { (*bucket, take(*bucket, batch).await) });
+        let round: Vec<_> = round.collect();
+        let round: Vec<(u16, Result<u64, StoreError>)> =
+            stream::iter(round).buffer_unordered(CONCURRENCY).collect().await;
+        buckets.clear();
+        for (bucket, count) in round {
+            match count {
+                Ok(0) => {}
+                Ok(count) => {
+                    taken += count;
+                    buckets.push(bucket);
+                }
+                Err(error) => failed = failed.and(Err(error)),
+            }
+        }
     }
-    Ok(taken)
+    (taken, failed)
 }

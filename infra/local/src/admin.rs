@@ -130,8 +130,14 @@ pub fn redrive(queue: &str, at: At) -> Done<ExitCode> {
 /// Lets every feed begin again, as if Valkey had lost its data.
 pub fn begin_memory(at: At) -> Done<ExitCode> {
     let begun = at.admin()?.order(&json!({"do": "begin-memory"}))?;
-    println!("{} buckets have a new memory", number(&begun, "buckets"));
-    Ok(ExitCode::SUCCESS)
+    println!("{} buckets have a new memory", number(&begun, "begun"));
+    match begun.get("reason").and_then(Value::as_str) {
+        None => Ok(ExitCode::SUCCESS),
+        Some(reason) => {
+            let failed = number(&begun, "failed");
+            Err(failure(format!("{failed} buckets have none, give the order again: {reason}")))
+        }
+    }
 }
 
 /// Prints whether each assumption holds, and what follows where one does not.

@@ -120,9 +120,9 @@ pub const VALKEY_ARGUMENTS_MAX: usize = 3_999;
 pub const PUSH_FEEDS_MAX: usize = 1_000;
 /// Script calls of one push that are under way at once.
 pub const PUSH_CALLS_AT_ONCE: usize = 64;
-/// Times that a command is sent again which a server throttled, with pauses that begin at this length
-/// and double: three quarters of a second in all, since a cache doubles its capacity in minutes and a message
-/// waits in its queue better than in a function.
+/// Times that a command is sent again which a server throttled, with pauses of this length, doubled each
+/// time, give or take a half: at most 1.1 s in all, since a cache doubles its capacity in minutes and a
+/// message waits in its queue better than in a function.
 pub const VALKEY_THROTTLED_TRIES_MAX: u32 = 4;
 pub const VALKEY_THROTTLED_PAUSE_MS: u64 = 50;
 
@@ -133,6 +133,10 @@ pub const REBUILD_LEASE_MS: u64 = 10_000;
 pub const REBUILD_INLINE_AUTHORS: usize = 64;
 /// Looks at a feed that somebody else is rebuilding, 5 to 80 ms apart, before it is pulled.
 pub const REBUILD_LOOKS_MAX: u32 = 5;
+/// From the time that a caller has for now until its script begins a new memory, at the most: as long as a
+/// function lives that answers requests or takes messages. Pushes that were cut within this long after it
+/// ask DynamoDB who still follows.
+pub const MEMORY_BEGINS_WITHIN_MS: u64 = 20_000;
 /// By how much the clocks of two functions may differ.
 pub const CLOCKS_DIFFER_MS: u64 = 2_000;
 /// A dispatch with less time left than this hands on the rest.
@@ -165,6 +169,10 @@ pub const DOCTOR_CHECK_MS: u64 = 8_000;
 /// Looks for a message that was sent to the queue for checks, each waiting this long.
 pub const PROBE_LOOKS_MAX: u32 = 3;
 pub const PROBE_WAIT_S: i32 = 2;
+/// How long a look hides the messages of other checks from them.
+pub const PROBE_HIDES_S: i32 = 1;
+/// How long an item of a check stays that died before it deleted it.
+pub const PROBE_ITEM_KEPT_S: u64 = 3_600;
 /// Looks at a feed that somebody else is rebuilding, this far apart: longer than a lease.
 pub const ADMIN_REBUILD_LOOKS_MAX: u32 = 24;
 pub const ADMIN_REBUILD_LOOK_EVERY_MS: u64 = 500;

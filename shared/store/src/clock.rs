@@ -17,6 +17,20 @@ pub async fn sleep(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
+/// Milliseconds since it was started, for work that outlives the time it was given as now.
+#[derive(Debug, Clone, Copy)]
+pub struct Stopwatch(tokio::time::Instant);
+
+impl Stopwatch {
+    pub fn start() -> Self {
+        Self(tokio::time::Instant::now())
+    }
+
+    pub fn ms(self) -> u64 {
+        self.0.elapsed().as_millis() as u64
+    }
+}
+
 /// What a call gives, or nothing if that takes longer.
 pub async fn within<T>(ms: u64, call: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(Duration::from_millis(ms), call).await.ok()

@@ -178,7 +178,7 @@ fn a_message_that_is_sent_carries_trace_and_request() {
     let event = json!({"Records": [{
         "messageId": "m-1",
         "body": "poison\n\u{1b}[31m",
-        "attributes": {"ApproximateReceiveCount": "5"},
+        "attributes": {"ApproximateReceiveCount": "6"},
         "messageAttributes": {"request": {
             "stringValue": "request-1=", "dataType": "String",
             "stringListValues": [], "binaryListValues": [],
@@ -214,7 +214,7 @@ fn a_message_that_is_sent_carries_trace_and_request() {
 #[test]
 fn a_request_that_is_no_id_is_forgotten() {
     let event = json!({"Records": [{
-        "messageId": "m-1", "body": "poison", "attributes": {"ApproximateReceiveCount": "5"},
+        "messageId": "m-1", "body": "poison", "attributes": {"ApproximateReceiveCount": "6"},
         "messageAttributes": {"request": {
             "stringValue": "x\",\"level\":\"\n", "dataType": "String",
             "stringListValues": [], "binaryListValues": [],

@@ -52,7 +52,7 @@ async fn while_a_full_server_evicts_an_unfollow_is_remembered() {
     let mut posts = people(&world).await;
     settle(&world, &posts).await;
     // a chunk is cut while fir follows, and arrives after fir has unfollowed and the server is full
-    world.advance(10_000); // so long that the followers' time is later than the server's memory
+    world.advance(30_000); // so long that the followers' time is later than the server's memory
     let late = only_stored(&world, "ash").await;
     let followers = ["cedar", "fir"].map(|name| world.id(name)).to_vec();
     let chunk = DeliverChunk::new(late, world.now(), followers);

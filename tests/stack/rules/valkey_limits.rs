@@ -214,7 +214,7 @@ fn no_restricted_command_is_used_and_the_check_for_operators_tries_every_one_tha
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
         match path.file_name().unwrap() == "try.lua" {
-            true => tried.extend(commands(&text, &["try("])),
+            true => tried.extend(commands(&text, &["\ntry("])),
             false => scripts.extend(commands(&text, &["redis.call(", "redis.pcall(", " call("])),
         }
     }

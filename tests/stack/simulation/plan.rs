@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use fanfold_core::limits::MEMORY_BEGINS_WITHIN_MS;
 use fanfold_store::config::FanOutSettings;
 
 use super::apps::PEOPLE;
@@ -181,7 +182,7 @@ fn ordinary_day(dice: &mut Dice, people: &[Who]) -> Vec<Action> {
     for who in people {
         actions.extend([true, false].map(|author| Action::Read { who, author, limit: 3 }));
     }
-    actions.extend([Action::Rush, Action::Wait { ms: 5_000 }]);
+    actions.extend([Action::Rush, Action::Wait { ms: MEMORY_BEGINS_WITHIN_MS + 5_000 }]);
     actions
 }
 

@@ -234,7 +234,7 @@ fn texts() -> Vec<(&'static str, String)> {
     let shared = include_str!("../../../shared/store/src/valkey/lua/_feed.lua");
     let mut texts = Vec::new();
     for (name, text) in
-        hashes!("push", "begin", "commit", "relate", "read", "renew", "expire", "forget", "drop")
+        hashes!("push", "begin", "commit", "relate", "read", "renew", "expire", "drop")
     {
         for text in [format!("{shared}\n{text}"), text.to_owned()] {
             texts.push((name, text));

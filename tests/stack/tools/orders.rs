@@ -38,7 +38,7 @@ fn feeds_are_rebuilt_and_users_dropped() {
 /// Of a running system that is sound, and of the same with three of its parts broken.
 fn the_doctor_says_what_is_wrong() {
     let said = succeed(cargo_local(&["doctor"]));
-    assert!(said.ends_with("10 hold, 0 do not hold, 1 unknown\n"), "{said}");
+    assert!(said.ends_with("11 hold, 0 do not hold, 1 unknown\n"), "{said}");
     let settings = std::fs::read_to_string(root().join("target/local/functions.env"));
     let settings = settings.expect("the settings of the functions");
     let setting = |name: &str| {

@@ -98,12 +98,17 @@ async fn the_forgotten(
         }
         let still: Vec<UserId> = graph.still_following(push.post.author(), users).await?;
         let still: HashSet<UserId> = still.into_iter().collect();
+        let Push { post, pointer, .. } = *push;
+        let mut again = Vec::new();
         for Forgotten { memory, mut feeds } in forgotten {
             let all = feeds.len();
             feeds.retain(|feed| still.contains(&feed.user));
             reached.unfollowed += (all - feeds.len()) as u64;
-            let again = Push { feeds, chosen: Chosen::Since(memory), ..push.clone() };
-            let again = valkey.push(&again).await?;
+            again.push(Push { post, feeds, chosen: Chosen::Since(memory), pointer });
+        }
+        // there may be one for each bucket, so they go on at the same time
+        for again in valkey.push_all(&again).await {
+            let again = again?;
             pushed.delivered += again.delivered;
             pushed.not_live += again.not_live;
             pushed.unfollowed += again.unfollowed;

@@ -1,7 +1,7 @@
 use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
-use fanfold_core::limits::{PROBE_LOOKS_MAX, PROBE_WAIT_S, SEND_BATCH_MAX};
+use fanfold_core::limits::{PROBE_HIDES_S, PROBE_LOOKS_MAX, PROBE_WAIT_S, SEND_BATCH_MAX};
 
 use crate::clock;
 use crate::config::{Config, ConfigError};
@@ -45,7 +45,7 @@ impl QueueProbe {
         for _ in 0..PROBE_LOOKS_MAX {
             let call = self.client.receive_message().queue_url(&self.url);
             let call = call.max_number_of_messages(SEND_BATCH_MAX as i32);
-            let call = call.wait_time_seconds(PROBE_WAIT_S);
+            let call = call.wait_time_seconds(PROBE_WAIT_S).visibility_timeout(PROBE_HIDES_S);
             let call =
                 call.message_system_attribute_names(MessageSystemAttributeName::SentTimestamp);
             let answer = call.send().await;

@@ -109,9 +109,9 @@ impl Keys {
         format!("rels:{{{bucket}}}")
     }
 
-    /// A key of some kind, in a bucket that has no user.
-    pub fn of_nobody(self, kind: &str) -> String {
-        format!("{kind}:{{probe}}:nobody")
+    /// A key of some kind that is no user's.
+    pub fn of_nobody(self, kind: &str, bucket: u16) -> String {
+        format!("{kind}:{{{bucket}}}:nobody")
     }
 
     pub fn lock(self, feed: Feed) -> String {

@@ -2,6 +2,7 @@
 
 use aws_config::SdkConfig;
 use fanfold_core::limits::VALKEY_ARGUMENTS_MAX;
+use futures::future::join_all;
 use redis::aio::ConnectionLike as _;
 use redis::{ErrorKind, RedisResult, ServerErrorKind, Value};
 
@@ -11,48 +12,115 @@ use crate::clock;
 use crate::config::FeedSettings;
 use crate::error::StoreError;
 
-/// What a server tells of itself within a script.
+/// What a script learns from `INFO`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
-    Text(String),
-    /// It refuses to tell, for this reason.
+pub enum ScriptInfo {
+    Shown(String),
+    /// It is refused, for this reason.
     Refused(String),
 }
 
-impl Told {
-    /// The value of a field of `INFO`.
+impl ScriptInfo {
+    /// The value of a field.
     pub fn field(&self, name: &str) -> Option<&str> {
-        let Told::Text(text) = self else { return None };
+        let ScriptInfo::Shown(text) = self else { return None };
         text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))
     }
 }
 
 /// How a server treats a script that it does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unknown {
-    /// As it should: the hash alone is refused, the text is run, and then the hash is known.
-    Answered,
+pub enum UnknownScript {
+    /// The hash alone is refused with `NOSCRIPT`, the text is run, and then the hash is known.
+    Learned,
+    /// The text is run, but the hash is not known afterwards.
+    Forgotten,
     /// Something else.
     Other(String),
 }
 
-impl Valkey {
-    pub async fn ping(&self) -> Result<(), StoreError> {
-        let ping = redis::cmd("GET").arg(self.keys.of_nobody("memory")).to_owned();
-        let answer: RedisResult<Option<String>> = ping.query_async(&mut self.link.clone()).await;
-        answer.map(drop).map_err(failed("asking whether Valkey answers"))
+/// Why a command failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The user may not do this.
+    Rights,
+    /// The server has no memory left.
+    Full,
+    /// The server takes no writes.
+    ReadOnly,
+    Other,
+}
+
+impl Cause {
+    pub fn of(error: &StoreError) -> Self {
+        match error {
+            StoreError::Valkey { source, .. } => Self::of_text(&source.to_string()),
+            _ => Self::Other,
+        }
     }
 
-    /// The commands that this user may not run on keys of some kind, with the reasons.
-    pub async fn refused_commands(&self) -> Result<Vec<String>, StoreError> {
+    /// Of an error as a server, or the redis crate, writes it.
+    pub fn of_text(text: &str) -> Self {
+        let text = text.to_ascii_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        match () {
+            () if has(&["noperm", "no permissions", "acl failure"]) => Self::Rights,
+            () if has(&["oom ", "outofmemory", "used memory >"]) => Self::Full,
+            () if has(&["readonly", "read only replica"]) => Self::ReadOnly,
+            () => Self::Other,
+        }
+    }
+}
+
+impl Valkey {
+    fn every_bucket(&self) -> std::ops::Range<u16> {
+        0..self.keys.buckets()
+    }
+
+    /// Asks for a key in each bucket, and so each shard. Gives an answer for each.
+    pub async fn ping_each(&self) -> Vec<Result<(), StoreError>> {
+        let ping = async |bucket| {
+            let get = redis::cmd("GET").arg(self.keys.of_nobody("memory", bucket)).to_owned();
+            let answer: RedisResult<Option<String>> = get.query_async(&mut self.link.clone()).await;
+            answer.map(drop).map_err(failed("asking whether Valkey answers"))
+        };
+        join_all(self.every_bucket().map(ping)).await
+    }
+
+    /// Writes a key in each bucket, and takes it away.
+    pub async fn write_each(&self) -> Vec<Result<(), StoreError>> {
+        let write = async |bucket| {
+            let mut script = scripts::WRITE.call();
+            script.key(self.keys.of_nobody("lock", bucket));
+            script.run::<String>(&self.link, "writing a key").await.map(drop)
+        };
+        join_all(self.every_bucket().map(write)).await
+    }
+
+    /// A section of `INFO`, as a script in each bucket is told it.
+    pub async fn info_each(&self, section: &str) -> Vec<Result<ScriptInfo, StoreError>> {
+        let info = async |bucket| {
+            let mut script = scripts::INFO.call();
+            script.key(self.keys.of_nobody("memory", bucket)).arg(section);
+            let (how, text): (String, String) =
+                script.run(&self.link, "asking for INFO in a script").await?;
+            Ok(if how == "shown" { ScriptInfo::Shown(text) } else { ScriptInfo::Refused(text) })
+        };
+        join_all(self.every_bucket().map(info)).await
+    }
+
+    /// Tries the commands of scripts on keys of each kind, in one bucket. Gives those that failed, with
+    /// the reasons.
+    pub async fn refused_commands(&self, bucket: u16) -> Result<Vec<String>, StoreError> {
         let mut refused = Vec::new();
         for kind in super::keys::KINDS {
             let mut script = scripts::TRY.call();
-            script.key(self.keys.of_nobody(kind));
+            let key = self.keys.of_nobody(kind, bucket);
+            script.key(format!("{key}:text")).key(key);
             match script.ask::<Vec<String>>(&self.link).await {
                 Ok(more) => refused.extend(more),
                 // the key itself may be what is refused
-                Err(error) if error.code() == Some("NOPERM") => {
+                Err(error) if Cause::of_text(&error.to_string()) == Cause::Rights => {
                     refused.push(format!("{kind}: {error}"));
                 }
                 Err(error) => return Err(failed("trying commands")(error)),
@@ -61,54 +129,52 @@ impl Valkey {
         Ok(refused)
     }
 
-    /// A section of `INFO`, as a script is told it.
-    pub async fn info_in_script(&self, section: &str) -> Result<Told, StoreError> {
-        let mut script = scripts::INFO.call();
-        script.key(self.keys.of_nobody("memory")).arg(section);
-        let (how, text): (String, String) =
-            script.run(&self.link, "asking for INFO in a script").await?;
-        Ok(if how == "told" { Told::Text(text) } else { Told::Refused(text) })
-    }
-
     /// Sends the longest call that any script may make. Returns how many arguments arrived, and how many
     /// were sent.
-    pub async fn longest_call(&self) -> Result<(usize, usize), StoreError> {
+    pub async fn longest_call(&self, bucket: u16) -> Result<(usize, usize), StoreError> {
         let mut script = scripts::COUNT.call();
-        script.key(self.keys.of_nobody("memory"));
+        script.key(self.keys.of_nobody("memory", bucket));
         let sent = VALKEY_ARGUMENTS_MAX - script.len();
-        script.arg(vec![0_u8; sent].iter().map(u8::to_string).collect::<Vec<_>>());
+        script.arg(vec!["0"; sent]);
         Ok((script.run(&self.link, "sending the longest call").await?, sent))
     }
 
     /// Runs a script that no server has seen.
-    pub async fn unknown_script(&self) -> Result<Unknown, StoreError> {
+    pub async fn unknown_script(&self, bucket: u16) -> Result<UnknownScript, StoreError> {
         let number = clock::random() >> 32;
         let text = format!("return {number}");
         let hash = redis::Script::new(&text).get_hash().to_owned();
         let call = async |name: &str, script: &str| {
             let mut command = redis::cmd(name);
-            command.arg(script).arg(1).arg(self.keys.of_nobody("memory"));
+            command.arg(script).arg(1).arg(self.keys.of_nobody("memory", bucket));
             self.link.clone().req_packed_command(&command).await
         };
-        let answer = |value: Value| redis::from_redis_value::<u64>(value).ok();
+        let no_script = ErrorKind::Server(ServerErrorKind::NoScript);
         match call("EVALSHA", &hash).await {
-            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {}
-            Err(error) if is_refusal(&error) => return Ok(Unknown::Other(error.to_string())),
+            Err(error) if error.kind() == no_script => {}
+            Err(error) if is_refusal(&error) => return Ok(UnknownScript::Other(error.to_string())),
             Err(error) => return Err(failed("calling a script that is not known")(error)),
-            Ok(value) => return Ok(Unknown::Other(format!("the answer {value:?}"))),
+            Ok(value) => return Ok(UnknownScript::Other(format!("the answer {value:?}"))),
         }
         for (name, script) in [("EVAL", &text), ("EVALSHA", &hash)] {
-            let value = call(name, script).await.map_err(failed("calling a new script"))?;
-            if answer(value.clone()) != Some(number) {
-                return Ok(Unknown::Other(format!("{name} answers {value:?}")));
+            match call(name, script).await {
+                Ok(value) if redis::from_redis_value::<u64>(value.clone()).ok() == Some(number) => {
+                }
+                Ok(value) => return Ok(UnknownScript::Other(format!("{name} answers {value:?}"))),
+                Err(error) if name == "EVALSHA" && error.kind() == no_script => {
+                    return Ok(UnknownScript::Forgotten);
+                }
+                Err(error) => return Err(failed("calling a new script")(error)),
             }
         }
-        Ok(Unknown::Answered)
+        Ok(UnknownScript::Learned)
     }
 }
 
+/// Whether the server answered with an error that is not about the user's rights.
 fn is_refusal(error: &redis::RedisError) -> bool {
-    matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
+    let is_answer = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
+    is_answer && Cause::of_text(&error.to_string()) != Cause::Rights
 }
 
 /// Opens a new connection with a token made for it, and shows a second token on that connection, as is
@@ -123,11 +189,16 @@ pub async fn log_in_twice(sdk: &SdkConfig, settings: &FeedSettings) -> Result<bo
     let access = Access { authority: settings.authority.clone(), tokens: Some(tokens) };
     let link = Link::to(settings.redis.clone(), access).map_err(failed(doing))?;
     let fresh = Valkey::over(link, settings);
-    fresh.ping().await?;
+    let ping = redis::cmd("GET").arg(fresh.keys.of_nobody("memory", 0)).to_owned();
+    let ping = async || -> Result<(), StoreError> {
+        let answer: RedisResult<Value> = ping.query_async(&mut fresh.link.clone()).await;
+        answer.map(drop).map_err(failed(doing))
+    };
+    ping().await?;
     let mut auth = redis::cmd("AUTH");
     auth.arg(&login.user).arg(again.password());
     let answer: RedisResult<Value> = auth.query_async(&mut fresh.link.clone()).await;
     answer.map_err(failed("logging in again on a connection"))?;
-    fresh.ping().await?;
+    ping().await?;
     Ok(true)
 }

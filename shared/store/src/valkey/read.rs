@@ -1,4 +1,4 @@
-use fanfold_core::limits::REBUILD_LEASE_MS;
+use fanfold_core::limits::{MEMORY_BEGINS_WITHIN_MS, REBUILD_LEASE_MS};
 use fanfold_core::{PostId, Slice, UserId, order};
 use redis::{FromRedisValue, Value};
 
@@ -85,7 +85,8 @@ impl Valkey {
         script.key(self.keys.feed(feed));
         script.arg(now_ms).arg(touch_every_ms).arg(from).arg(count);
         if let Some(token) = token {
-            script.key(self.keys.lock(feed)).arg(token).arg(REBUILD_LEASE_MS);
+            script.key(self.keys.lock(feed)).arg(now_ms + MEMORY_BEGINS_WITHIN_MS);
+            script.arg(token).arg(REBUILD_LEASE_MS);
         }
         let reply: Value = script.run(&self.link, "reading a feed").await?;
         let Answer { state, floor, members, heads } =

@@ -1,4 +1,4 @@
-use fanfold_core::limits::REBUILD_LEASE_MS;
+use fanfold_core::limits::{MEMORY_BEGINS_WITHIN_MS, REBUILD_LEASE_MS};
 use fanfold_core::{Slice, UserId, order};
 
 use super::{Feed, Valkey, scripts};
@@ -23,7 +23,7 @@ impl Valkey {
         let mut script = scripts::BEGIN.call();
         script.key(self.keys.live(bucket)).key(self.keys.memory(bucket));
         script.key(self.keys.feed(feed)).key(self.keys.lock(feed));
-        script.arg(now_ms).arg(token).arg(REBUILD_LEASE_MS);
+        script.arg(now_ms).arg(now_ms + MEMORY_BEGINS_WITHIN_MS).arg(token).arg(REBUILD_LEASE_MS);
         let outcome: String = script.run(&self.link, "beginning a rebuild").await?;
         Ok(match outcome.as_str() {
             "begun" => Begun::Begun,
@@ -36,7 +36,7 @@ impl Valkey {
     /// is one that no other memory has.
     pub async fn renew(&self, bucket: u16, token: &str, now_ms: u64) -> Result<(), StoreError> {
         let mut script = scripts::RENEW.call();
-        script.key(self.keys.memory(bucket)).arg(now_ms).arg(token);
+        script.key(self.keys.memory(bucket)).arg(now_ms + MEMORY_BEGINS_WITHIN_MS).arg(token);
         let _done: String = script.run(&self.link, "beginning a new memory").await?;
         Ok(())
     }

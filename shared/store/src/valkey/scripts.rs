@@ -47,10 +47,10 @@ script!(READ, "read.lua");
 script!(RENEW, "renew.lua");
 script!(plain DROP, "drop.lua");
 script!(plain EXPIRE, "expire.lua");
-script!(plain FORGET, "forget.lua");
 script!(plain TRY, "try.lua");
 script!(plain INFO, "info.lua");
 script!(plain COUNT, "count.lua");
+script!(plain WRITE, "write.lua");
 
 /// `EVALSHA`, the hash and the number of keys come before the keys and arguments.
 const BEFORE_KEYS: usize = 3;

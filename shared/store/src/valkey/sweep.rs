@@ -12,46 +12,39 @@ impl Valkey {
         until_ms: u64,
         count: usize,
     ) -> Result<u64, StoreError> {
-        let live = self.keys.live(bucket);
-        let due = self.due_in(&live, until_ms, count, "looking for feeds to drop").await?;
-        if due.is_empty() {
-            return Ok(0);
-        }
-        let mut script = scripts::EXPIRE.call();
-        script.key(live).key(due).arg(until_ms);
-        script.run(&self.link, "dropping feeds").await
+        self.drop_due(self.keys.live(bucket), until_ms, count, "dropping feeds").await
     }
 
-    /// Forgets the changes of relations to up to `count` authors, of whom none has changed after
-    /// `until_ms`. Returns how many were forgotten.
+    /// Forgets the changes of relations to up to `count` authors, of which none was made after
+    /// `until_ms`. Returns how many authors' were forgotten.
     pub async fn forget(
         &self,
         bucket: u16,
         until_ms: u64,
         count: usize,
     ) -> Result<u64, StoreError> {
-        let rels = self.keys.rels(bucket);
-        let due = self.due_in(&rels, until_ms, count, "looking for relations to forget").await?;
-        if due.is_empty() {
-            return Ok(0);
-        }
-        let mut script = scripts::FORGET.call();
-        script.key(rels).key(due).arg(until_ms);
-        script.run(&self.link, "forgetting relations").await
+        self.drop_due(self.keys.rels(bucket), until_ms, count, "forgetting relations").await
     }
 
-    /// The members of a sorted set with a score up to a time, at most `count` and [`SWEEP_BATCH`].
-    async fn due_in(
+    /// Drops keys that a list names with a time up to this one, at most `count` and [`SWEEP_BATCH`].
+    async fn drop_due(
         &self,
-        key: &str,
+        list: String,
         until_ms: u64,
         count: usize,
         doing: &'static str,
-    ) -> Result<Vec<String>, StoreError> {
+    ) -> Result<u64, StoreError> {
         let mut range = redis::cmd("ZRANGE");
-        range.arg(key).arg("-inf").arg(until_ms).arg("BYSCORE");
+        range.arg(&list).arg("-inf").arg(until_ms).arg("BYSCORE");
         range.arg("LIMIT").arg(0).arg(count.min(SWEEP_BATCH));
-        range.query_async(&mut self.link.clone()).await.map_err(failed(doing))
+        let due: Vec<String> =
+            range.query_async(&mut self.link.clone()).await.map_err(failed(doing))?;
+        if due.is_empty() {
+            return Ok(0);
+        }
+        let mut script = scripts::EXPIRE.call();
+        script.key(list).key(due).arg(until_ms);
+        script.run(&self.link, doing).await
     }
 
     /// How many feeds of a bucket are due.

@@ -205,7 +205,10 @@ impl ReceiptStore {
         let complete = self
             .update(post, "-")
             .update_expression("SET completed_at_ms = :now")
-            .condition_expression("attribute_not_exists(completed_at_ms)")
+            // without the plan, this would make a row anew that never expires
+            .condition_expression(
+                "attribute_exists(shards) AND attribute_not_exists(completed_at_ms)",
+            )
             .expression_attribute_values(":now", number(now_ms));
         changed(doing, V, complete).await?;
         Ok(Some(plan))

@@ -15,7 +15,9 @@
 -- promoted, when a snapshot is loaded and when the bucket moves to another node: in each case
 -- writes that were acknowledged may be missing. Then, or when all is lost, the next rebuild begins
 -- a new memory, and feeds and relations of an older one are not believed any more. The token, that of
--- the rebuild, makes the name unique: all may be lost in the millisecond in which a memory began.
+-- the rebuild, makes the name unique: all may be lost in the millisecond in which a memory began. The
+-- time must not be earlier than the moment in which this happens, so callers send one that is later than
+-- they expect the script to run: a push that was cut before it asks DynamoDB.
 --
 -- Only locks have a time to live, because a full server evicts such keys first. Nothing relies on a
 -- lock: a rebuild whose lock is gone is refused at its commit.
@@ -98,8 +100,8 @@ end
 
 -- Takes the lease of a rebuild and makes the feed live, empty and without a floor, so that what is
 -- pushed from now on lands in it. 'busy' if another rebuild is at work, 'built' if there is nothing to
--- do, else 'begun'.
-local function begin(gen, live, memory_key, feed, lock, now, token, lease)
+-- do, else 'begun'. A new memory is said to begin at `since`.
+local function begin(gen, live, memory_key, feed, lock, now, since, token, lease)
   if not redis.call('SET', lock, token, 'NX', 'PX', lease) then
     if redis.call('GET', lock) ~= token then
       return 'busy'
@@ -108,7 +110,7 @@ local function begin(gen, live, memory_key, feed, lock, now, token, lease)
   end
   local memory = memory_of(memory_key, gen)
   if not memory then
-    memory = gen .. ':' .. now .. ':' .. token
+    memory = gen .. ':' .. since .. ':' .. token
     redis.call('SET', memory_key, memory)
   end
   local seen = redis.call('ZSCORE', live, feed)

@@ -1,12 +1,13 @@
--- Drops feeds of one bucket that were not read since a time.
+-- Drops keys of one bucket that a list names with a time: live feeds by when they were last read, and
+-- relations by their last change.
 --
--- KEYS  1 live, 2.. the feeds
+-- KEYS  1 the list, 2.. the keys
 -- ARGV  1 that time in ms
--- Returns how many were dropped: one that was read since the caller looked stays
+-- Returns how many were dropped: one whose time is later, since the caller looked, stays
 local dropped = 0
 for i = 2, #KEYS do
-  local seen = redis.call('ZSCORE', KEYS[1], KEYS[i])
-  if seen and tonumber(seen) <= tonumber(ARGV[1]) then
+  local at = redis.call('ZSCORE', KEYS[1], KEYS[i])
+  if at and tonumber(at) <= tonumber(ARGV[1]) then
     redis.call('ZREM', KEYS[1], KEYS[i])
     redis.call('UNLINK', KEYS[i])
     dropped = dropped + 1

@@ -2,9 +2,9 @@
 --
 -- KEYS  1 any key of the server
 -- ARGV  1 a section of INFO
--- Returns {'told', the text} or {'refused', the reason}
+-- Returns {'shown', the text} or {'refused', the reason}
 local info = redis.pcall('INFO', ARGV[1])
 if type(info) == 'table' and info.err then
   return { 'refused', info.err }
 end
-return { 'told', type(info) == 'table' and info.ok or info }
+return { 'shown', type(info) == 'table' and info.ok or info }

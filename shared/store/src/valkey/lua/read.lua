@@ -3,7 +3,7 @@
 -- KEYS  1 live, 2 memory, 3 the feed, 4 its lock, if a rebuild is to begin where there is nothing to
 --       show
 -- ARGV  1 now in ms, 2 how old the note may be (-1: leave no note), 3 the score to begin at (or
---       -inf), 4 how many members, 5 token of the rebuild, 6 lease in ms
+--       -inf), 4 how many members, 5 the time of a new memory in ms, 6 token of the rebuild, 7 lease in ms
 -- Returns {3} if a rebuild was begun, {4} if another one is at work, {0} if the feed is not live, {1}
 --       if nothing may be shown of it (it is being rebuilt, or was begun in another memory), else {2, score of the floor, members above the floor}: of
 --       those at the score to begin at all, and of the others as many as were asked for; and a fourth
@@ -16,7 +16,7 @@ local function nothing(state)
   if not KEYS[4] then
     return { state }
   end
-  local begun = begin(gen, KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1], ARGV[5], ARGV[6])
+  local begun = begin(gen, KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1], ARGV[5], ARGV[6], ARGV[7])
   return { begun == 'begun' and 3 or 4 }
 end
 local seen = redis.call('ZSCORE', KEYS[1], KEYS[3])

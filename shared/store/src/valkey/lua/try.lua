@@ -1,7 +1,8 @@
 -- Tries each command that the scripts use, on keys that hold nothing, and leaves nothing behind.
 --
--- KEYS  names of each kind, of one bucket that no user is in
+-- KEYS  1 a name for a text, 2 a name for a sorted set; both are no user's
 -- Returns a list of the commands that were refused, each with the reason
+local text, set = KEYS[1], KEYS[2]
 local refused = {}
 local function try(name, ...)
   local answer = redis.pcall(name, ...)
@@ -9,24 +10,22 @@ local function try(name, ...)
     refused[#refused + 1] = name .. ' ' .. tostring((...)) .. ': ' .. answer.err
   end
 end
-for _, key in ipairs(KEYS) do
-  try('ZADD', key, 'GT', 1, 'a', 2, 'b')
-  try('ZSCORE', key, 'a')
-  try('ZMSCORE', key, 'a', 'b')
-  try('ZCARD', key)
-  try('ZCOUNT', key, '-inf', '+inf')
-  try('ZRANK', key, 'a')
-  try('ZRANGE', key, '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, 1)
-  try('ZRANDMEMBER', key, 1)
-  try('ZRANGESTORE', key, key, 0, -1)
-  try('ZREM', key, 'a')
-  try('ZREMRANGEBYRANK', key, 5, 6)
-  try('ZREMRANGEBYSCORE', key, 5, 6)
-  try('EXISTS', key)
-  try('UNLINK', key)
-  try('SET', key, 'a', 'NX', 'PX', 1000)
-  try('GET', key)
-  try('PEXPIRE', key, 1000)
-  try('DEL', key)
-end
+try('ZADD', set, 'GT', 1, 'a', 2, 'b')
+try('ZSCORE', set, 'a')
+try('ZMSCORE', set, 'a', 'b')
+try('ZCARD', set)
+try('ZCOUNT', set, '-inf', '+inf')
+try('ZRANK', set, 'a')
+try('ZRANGE', set, '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, 1)
+try('ZRANDMEMBER', set, 1)
+try('ZRANGESTORE', set, set, 0, -1)
+try('ZREM', set, 'a')
+try('ZREMRANGEBYRANK', set, 5, 6)
+try('ZREMRANGEBYSCORE', set, 5, 6)
+try('UNLINK', set)
+try('SET', text, 'a', 'NX', 'PX', 1000)
+try('GET', text)
+try('EXISTS', text)
+try('PEXPIRE', text, 1000)
+try('DEL', text)
 return refused
