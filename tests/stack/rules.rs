@@ -7,7 +7,7 @@ mod cache;
 mod coalesce;
 mod commit;
 mod continuation;
-mod doctor;
+pub mod doctor;
 mod floor;
 mod full;
 mod letters;

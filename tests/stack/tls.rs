@@ -20,6 +20,7 @@ use crate::harness::setting;
 use crate::harness::tls::{Authority, Front, Login};
 use crate::harness::valkeys::{Node, free_port};
 use crate::harness::world::World;
+use crate::rules::doctor::{IAM, examine};
 
 const HOST: &str = "127.0.0.1";
 /// All that the functions' user needs, as ElastiCache's access string has it.
@@ -184,6 +185,15 @@ async fn every_connection_shows_a_token_of_its_own() {
         }
         refused.store(false, Ordering::SeqCst);
         settle(&world, &posts).await;
+
+        // the check for operators opens a connection of its own, and says which of it is wrong
+        let checks = examine(&world, &world.config).await;
+        assert_eq!(checks[IAM], ("holds".to_owned(), "two logins".to_owned()), "{scheme}");
+        let kind = if serverless { "replication-group" } else { "serverless" };
+        for change in [("REDIS_IAM_CACHE", "feeds-2"), ("REDIS_IAM_KIND", kind)] {
+            let checks = examine(&world, &world.config_with(&[change])).await;
+            assert_eq!(checks[IAM].0, "does-not-hold", "{scheme} with {change:?}: {checks:?}");
+        }
 
         for change in [("REDIS_IAM_CACHE", "feeds-2"), ("REDIS_URL", &*url.replace("fan", "man"))] {
             let (source, said) = elsewhere(&world, &[change]).await;

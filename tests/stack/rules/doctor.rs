@@ -15,7 +15,7 @@ use crate::harness::valkeys::{Cluster, Node};
 use crate::harness::world::World;
 
 /// The state of each assumption, by some words of it, and what was found.
-async fn examine(world: &World, config: &Config) -> BTreeMap<String, (String, String)> {
+pub async fn examine(world: &World, config: &Config) -> BTreeMap<String, (String, String)> {
     let admin = fanfold_admin::App::new(&world.sdk, config).expect("an app");
     let found = obey(&admin, Order::Doctor, world.now(), Deadline::NONE).await.expect("obeyed");
     let checks = found["checks"].as_array().expect("checks").iter();
@@ -44,7 +44,7 @@ const ARGUMENTS: &str = "Valkey takes the longest call of a script";
 const SCRIPTS: &str = "Valkey says when it does not know a script, and then takes its text";
 const ROLE: &str = "a script learns the server's role and replication id";
 const EVICTION: &str = "a full Valkey evicts nothing that a rule relies on";
-const IAM: &str = "the functions log in to Valkey with IAM, and again on an open connection";
+pub const IAM: &str = "the functions log in to Valkey with IAM, and again on an open connection";
 const CLOCKS: &str = "the clocks of the functions and of AWS agree";
 const SQS: &str = "SQS takes a message and gives it back";
 const TABLES: &str = "DynamoDB answers for each table";
