@@ -10,7 +10,8 @@ from translated import ROOT, Stack, deployed
 HOURS = 730
 MINUTES = HOURS * 60
 
-# List prices of us-east-1 in US$, without free tiers. From the price pages of each service.
+# List prices of us-east-1 in US$ as of writing (2026), without free tiers, from the price pages of each service. Other
+# regions and later prices differ; nothing here asks AWS.
 ENDPOINT_HOUR = 0.01  # interface endpoint, in each zone
 NODE_HOUR = {  # Valkey on ElastiCache, each node
     "cache.t4g.micro": 0.0128,

@@ -13,14 +13,16 @@ import math
 import re
 import sys
 import unittest
+from collections.abc import Iterator
 
 from idle_cost import by_kind
-from translated import INFRA, NAMES, ROOT, Stack, deployed, text, written
+from translated import INFRA, NAMES, ONLY_ONE, ROOT, Stack, deployed, text, written
 
 FUNCTION, VERSION, ALIAS = "AWS::Lambda::Function", "AWS::Lambda::Version", "AWS::Lambda::Alias"
 SOURCE, QUEUE, ALARM = "AWS::Lambda::EventSourceMapping", "AWS::SQS::Queue", "AWS::CloudWatch::Alarm"
 ROLE, POLICY, GROUP = "AWS::IAM::Role", "AWS::IAM::ManagedPolicy", "AWS::Logs::LogGroup"
 
+RUNBOOK = ROOT / "infra/RUNBOOK.md"
 PARAMETERS = written("template.yaml")["Parameters"]
 GIVEN = {
     "Network": "given",
@@ -70,15 +72,15 @@ def grouped(*labels: str) -> list[str]:
 
 
 def longest(parameter: str) -> str:
-    """The longest value that a parameter takes; 128 characters for what may be of any length."""
+    """The longest value that a parameter takes, in bytes; 128 characters for what may be of any length."""
     declared = PARAMETERS[parameter]
     if "AllowedValues" in declared:
         return max(map(text, declared["AllowedValues"]), key=len)
     if "MaxValue" in declared:
         return text(declared["MaxValue"])
     host = "h" * 100 + ".example.com"
-    return {
-        "VpcCidr": "255.255.255.0/16",
+    value = {
+        "VpcCidr": "255.255.248.0/21",
         "Zones": "us-east-1-wl1-bos-wlz-1,us-east-1-wl1-nyc-wlz-1",
         "ValkeyNodeType": "cache.r7gd.16xlarge",
         "ValkeyMinEcpu": "15000000",
@@ -94,6 +96,11 @@ def longest(parameter: str) -> str:
         "SecurityGroupIds": ",".join(["sg-0123456789abcdef0"] * 5),
         "LagAlarmMs": "100000000",
     }[parameter]
+    if "MaxLength" not in declared:
+        return value
+    # the limit counts characters: filled with the widest that the pattern takes
+    filled = [value.ljust(int(declared["MaxLength"]), each) for each in "😀éa"]
+    return next(each for each in filled if re.search(declared["AllowedPattern"], each))
 
 
 def function_of(logical_alias: str) -> str:
@@ -101,39 +108,96 @@ def function_of(logical_alias: str) -> str:
     return re.search(r"-(\w+)Alias", logical_alias)[1]
 
 
-# Characters that a name may have, by type.
+# Characters that a name which a template gives may have.
 LIMITS = {
-    "AWS::AppConfig::Application": 64,
-    ALARM: 255,
-    "AWS::CloudWatch::Dashboard": 255,
-    "AWS::Cognito::UserPool": 128,
-    "AWS::ElastiCache::ReplicationGroup": 40,
-    "AWS::ElastiCache::ServerlessCache": 40,
-    "AWS::ElastiCache::User": 40,
-    "AWS::ElastiCache::UserGroup": 40,
-    FUNCTION: 64,
-    GROUP: 512,
-    "AWS::SNS::Topic": 256,
-    QUEUE: 80,
-    "AWS::Scheduler::Schedule": 64,
+    (ALIAS, "Name"): 128,
+    ("AWS::ApiGatewayV2::Api", "Title"): 128,
+    ("AWS::ApiGatewayV2::Stage", "StageName"): 128,
+    ("AWS::AppConfig::Application", "Name"): 64,
+    ("AWS::AppConfig::ConfigurationProfile", "Name"): 128,
+    (ALARM, "AlarmName"): 255,
+    ("AWS::CloudWatch::Dashboard", "DashboardName"): 255,
+    ("AWS::Cognito::UserPool", "UserPoolName"): 128,
+    ("AWS::Cognito::UserPoolClient", "ClientName"): 128,
+    ("AWS::ElastiCache::ReplicationGroup", "ReplicationGroupId"): 40,
+    ("AWS::ElastiCache::ServerlessCache", "ServerlessCacheName"): 40,
+    ("AWS::ElastiCache::SubnetGroup", "CacheSubnetGroupName"): 255,
+    ("AWS::ElastiCache::User", "UserId"): 40,
+    ("AWS::ElastiCache::User", "UserName"): 40,
+    ("AWS::ElastiCache::UserGroup", "UserGroupId"): 40,
+    (FUNCTION, "FunctionName"): 64,
+    (GROUP, "LogGroupName"): 512,
+    ("AWS::SNS::Topic", "TopicName"): 256,
+    (QUEUE, "QueueName"): 80,
+    ("AWS::Scheduler::Schedule", "Name"): 64,
+}
+
+# Properties that end as names do, and refer to something that has one.
+REFERENCES = {
+    (ALARM, "MetricName"),
+    (ALIAS, "FunctionName"),
+    (SOURCE, "FunctionName"),
+    (VERSION, "FunctionName"),
+    ("AWS::ApiGatewayV2::Stage", "ApiId"),
+    ("AWS::AppConfig::ConfigurationProfile", "ApplicationId"),
+    ("AWS::AppConfig::HostedConfigurationVersion", "ApplicationId"),
+    ("AWS::AppConfig::HostedConfigurationVersion", "ConfigurationProfileId"),
+    ("AWS::CodeDeploy::DeploymentGroup", "ApplicationName"),
+    ("AWS::CodeDeploy::DeploymentGroup", "DeploymentConfigName"),
+    ("AWS::Cognito::UserPoolClient", "UserPoolId"),
+    ("AWS::EC2::RouteTable", "VpcId"),
+    ("AWS::EC2::SecurityGroup", "VpcId"),
+    ("AWS::EC2::Subnet", "VpcId"),
+    ("AWS::EC2::SubnetRouteTableAssociation", "RouteTableId"),
+    ("AWS::EC2::SubnetRouteTableAssociation", "SubnetId"),
+    ("AWS::EC2::VPCEndpoint", "ServiceName"),
+    ("AWS::EC2::VPCEndpoint", "VpcId"),
+    ("AWS::ElastiCache::ReplicationGroup", "CacheParameterGroupName"),
+    ("AWS::ElastiCache::ReplicationGroup", "CacheSubnetGroupName"),
+    ("AWS::ElastiCache::ServerlessCache", "UserGroupId"),
+    ("AWS::Lambda::EventInvokeConfig", "FunctionName"),
+    ("AWS::Lambda::Permission", "FunctionName"),
+    ("AWS::SNS::Topic", "KmsMasterKeyId"),
 }
 
 
-def physical_names(stack: Stack) -> list[tuple[str, str]]:
-    """(type, name) of all that has a name of its own, in all templates."""
-    found = []
-    for each in stack.all().values():
+def names_of(stack: Stack) -> dict[tuple[str, str, str, str], str]:
+    """What names something or refers to it by a name, by (file, logical id, type, property), in all templates."""
+    found = {}
+    for file, each in stack.all().items():
         for logical, resource in each.resources.items():
-            for key in NAMES.get(resource["Type"], ()):
-                if key in resource.get("Properties", {}):
-                    found.append((resource["Type"], each[logical][key]))
+            properties = each[logical]
+            if resource["Type"] == "AWS::ApiGatewayV2::Api":
+                # SAM puts the API's name into its body
+                found[file, logical, resource["Type"], "Title"] = properties["Body"]["info"]["title"]
+            for key, value in properties.items():
+                if key.endswith(("Name", "Id")):
+                    found[file, logical, resource["Type"], key] = value
     return found
+
+
+def physical_names(stack: Stack) -> list[tuple[tuple[str, str], str]]:
+    """((type, property), name) of all that a template gives a name, in all templates."""
+    return [((kind, key), name) for (_, _, kind, key), name in names_of(stack).items() if (kind, key) in LIMITS]
 
 
 def longest_stack_name() -> int:
     """The length of the longest name of a stack whose resources' names fit."""
     stack = deployed("stack-name")
     return len(stack.name) + min(LIMITS[kind] - len(name) for kind, name in physical_names(stack) if stack.name in name)
+
+
+def changes() -> Iterator[tuple[str, str, Stack, Stack]]:
+    """(parameter, value, before, after) for each parameter, and in each network and kind of cache."""
+    serverless = {"ValkeyKind": "serverless"}
+    for base in ({}, serverless, GIVEN, GIVEN | serverless, OUTSIDE):
+        # what others do does not depend on where the cache is
+        for parameter in grouped("Network", "Valkey") if base else PARAMETERS:
+            for value in others(parameter, text(base.get(parameter, PARAMETERS[parameter]["Default"]))):
+                changed = base | {parameter: value}
+                if parameter == "Network":
+                    changed = {"given": GIVEN, "none": OUTSIDE}.get(value, {}) | changed
+                yield parameter, value, deployed(**base), deployed(**changed)
 
 
 @functools.cache
@@ -191,25 +255,16 @@ def without_settings(properties: dict) -> dict:
 class Versions(unittest.TestCase):
     def test_a_changed_parameter_reaches_the_alias_of_each_function(self):
         reached = set()
-        for base in ({}, {"ValkeyKind": "serverless"}, GIVEN, OUTSIDE):
-            before = deployed(**base)
-            old = {function: configuration(before, function) for function in functions(before)}
-            # what others do does not depend on where the cache is
-            for parameter in grouped("Network", "Valkey") if base else PARAMETERS:
-                for value in others(parameter, text(base.get(parameter, PARAMETERS[parameter]["Default"]))):
-                    changed = base | {parameter: value}
-                    if parameter == "Network":
-                        changed = {"given": GIVEN, "none": OUTSIDE}.get(value, {}) | changed
-                    after = deployed(**changed)
-                    for function in old:
-                        new = configuration(after, function)
-                        replaced = version_of(before, function) != version_of(after, function)
-                        with self.subTest(parameter=parameter, value=value, function=function):
-                            if without_settings(old[function]) != without_settings(new):
-                                reached.add(parameter)
-                                self.assertTrue(replaced, "the alias keeps the old configuration")
-                            if replaced:
-                                self.assertNotEqual(old[function], new, "PublishVersion refuses: nothing has changed")
+        for parameter, value, before, after in changes():
+            for function in functions(before):
+                old, new = configuration(before, function), configuration(after, function)
+                replaced = version_of(before, function) != version_of(after, function)
+                with self.subTest(parameter=parameter, value=value, function=function):
+                    if without_settings(old) != without_settings(new):
+                        reached.add(parameter)
+                        self.assertTrue(replaced, "the alias keeps the old configuration")
+                    if replaced:
+                        self.assertNotEqual(old, new, "PublishVersion refuses: nothing has changed")
         expected = {"LogLevel", "FeedCap", "InactiveAfter", "ValkeyUrl", "ValkeyKind", "Network", "Zones", "VpcCidr"}
         expected |= {"PullFollowers", "QueueTries", "Tracing", "Architecture", "SubnetIds", "AuditFeeds"}
         self.assertLessEqual(expected, reached)
@@ -238,6 +293,121 @@ class Versions(unittest.TestCase):
             self.assertIn("Aliaslive", target)
 
 
+# ---- replacements ------------------------------------------------------------------------------
+
+
+def refusals(before: Stack, after: Stack) -> set[str]:
+    """What AWS refuses when one stack is updated to the other: CloudFormation makes a replacement before it deletes
+    what is replaced, so both must be able to stand side by side."""
+    found = set()
+    olds, news = before.all(), after.all()
+    for file in olds.keys() & news.keys():
+        old, new = olds[file], news[file]
+        for logical in old.resources.keys() & new.resources.keys():
+            kind = old.resources[logical]["Type"]
+            fixed, other = old.create_only(logical), new.create_only(logical)
+            changed = sorted(key for key in fixed.keys() | other.keys() if fixed.get(key) != other.get(key))
+            one, two = old[logical], new[logical]
+            unique = [key for key in NAMES.get(kind, ()) + ONLY_ONE.get(kind, ()) if key in one]
+            if changed and unique and all(one[key] == two.get(key) for key in unique):
+                found.add(f"{logical}: {', '.join(changed)} under the same {', '.join(unique)}")
+            # ModifyCacheSubnetGroup takes no subnet of another VPC, and takes none away that is in use
+            if kind == "AWS::ElastiCache::SubnetGroup" and one["SubnetIds"] != two["SubnetIds"]:
+                if old.given_name(logical) == new.given_name(logical):
+                    found.add(f"{logical}: SubnetIds under the same name")
+    return found
+
+
+def cache_of(stack: Stack) -> str | None:
+    """The name of the stack's own cache."""
+    return stack.stack("Cache").output("Name") if "Cache" in stack.resources else None
+
+
+class Replacements(unittest.TestCase):
+    def test_a_replacement_can_stand_beside_what_it_replaces(self):
+        refused = {}
+        for parameter, _, before, after in changes():
+            for each in refusals(before, after) | refusals(after, before):
+                refused.setdefault(parameter, set()).add(each)
+        # README and the parameter say that other zones need another VpcCidr
+        zones = refused.pop("Zones", set())
+        self.assertEqual(zones, {f"Subnet{each}: AvailabilityZone under the same VpcId, CidrBlock" for each in "AB"})
+        self.assertEqual(refused, {})
+
+    def test_other_zones_need_another_range(self):
+        for kind in PARAMETERS["ValkeyKind"]["AllowedValues"]:
+            zones = {"Zones": "us-east-1b,us-east-1d"}
+            before, after = deployed(ValkeyKind=kind), deployed(ValkeyKind=kind, VpcCidr="10.91.0.0/16", **zones)
+            self.assertEqual(refusals(before, after), set())
+            self.assertNotEqual(cache_of(before), cache_of(after))
+        for said in (PARAMETERS["Zones"]["Description"], (ROOT / "README.md").read_text(), RUNBOOK.read_text()):
+            said = " ".join(said.replace("`", "").split())
+            self.assertTrue("change VpcCidr in the same deployment" in said, said[:100])
+
+    def test_a_cache_is_replaced_only_where_it_must_be(self):
+        replaced = {
+            parameter
+            for parameter, _, before, after in changes()
+            if cache_of(before) and cache_of(after) and cache_of(before) != cache_of(after)
+        }
+        expected = {"Network", "VpcCidr", "Zones", "VpcId", "SubnetIds", "ValkeyKind"}
+        self.assertEqual(replaced, expected, "feeds are lost with a cache")
+        (said,) = re.findall(r"After a change of (.*?), make", " ".join((ROOT / "README.md").read_text().split()))
+        self.assertEqual(set(re.findall(r"`(\w+)`", said)), expected | {"ValkeyUrl"})
+
+    def test_what_depends_on_a_replaced_cache_follows_it(self):
+        for kind in PARAMETERS["ValkeyKind"]["AllowedValues"]:
+            for parameters in ({}, {"VpcCidr": "10.91.0.0/16"}):
+                stack = deployed(ValkeyKind=kind, **parameters)
+                name = cache_of(stack)
+                self.assertTrue(all(name in each for each in shown_nodes(stack)))
+                self.assertTrue(all(name in each for each in watched_nodes(stack, "Evictions")))
+                self.assertTrue(stack.stack("Cache").output("Arn").endswith(f":{name}"))
+
+
+# ---- order -------------------------------------------------------------------------------------
+
+
+def needs(stack: Stack, logical: str) -> set[str]:
+    """The resources that exist before this one."""
+    found = set()
+
+    def look(node):
+        if isinstance(node, list):
+            for each in node:
+                look(each)
+        elif isinstance(node, dict) and "Fn::If" in node and len(node) == 1:
+            condition, yes, no = node["Fn::If"]
+            look(yes if stack.holds({"Condition": condition}) else no)
+        elif isinstance(node, dict):
+            for key, value in node.items():
+                names = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+                if key == "Fn::Sub":
+                    found.update(re.findall(r"\$\{(\w+)", value if isinstance(value, str) else value[0]))
+                elif key in ("Ref", "Fn::GetAtt", "DependsOn"):
+                    found.update(name.split(".")[0] for name in names if isinstance(name, str))
+                look(value)
+
+    resource = stack.resources[logical]
+    look({key: resource[key] for key in ("Properties", "DependsOn") if key in resource})
+    direct = found & stack.resources.keys() - {logical}
+    return direct.union(*(needs(stack, each) for each in direct))
+
+
+class Order(unittest.TestCase):
+    def test_what_stays_is_made_when_all_else_that_may_be_refused_is_there(self):
+        for parameters, before in (({}, {"Vpc", "Cache", "Names"}), (GIVEN, {"Cache", "Names"}), (OUTSIDE, {"Names"})):
+            stack = deployed(**parameters)
+            kept = [each for each, resource in stack.resources.items() if resource.get("DeletionPolicy") == "Retain"]
+            self.assertEqual(len(kept), 4)
+            for each in kept:
+                self.assertLessEqual(before, needs(stack, each), each)
+
+    def test_waiting_for_the_cache_changes_nothing_later(self):
+        waits = {str(after["Names"]["Parameters"]) for _, _, _, after in changes() if "Cache" in after.resources}
+        self.assertEqual(len(waits), 1)
+
+
 # ---- names -------------------------------------------------------------------------------------
 
 
@@ -249,23 +419,32 @@ class Names(unittest.TestCase):
         ("AWS::AppConfig::ConfigurationProfile", "Name"),
         ("AWS::CodeDeploy::DeploymentGroup", "DeploymentConfigName"),
         ("AWS::EC2::VPCEndpoint", "ServiceName"),
-        ("AWS::SNS::Subscription", "Endpoint"),
         (ALARM, "MetricName"),
     }
+    # what is global in an account
+    GLOBAL = {("AWS::CloudWatch::Dashboard", "DashboardName"), (ROLE, "RoleName"), (POLICY, "ManagedPolicyName")}
 
     def test_two_stacks_share_no_name(self):
         for parameters in ({}, {"ValkeyKind": "serverless", "GradualDeployment": "true"}):
-            one, two = (deployed(name, **parameters).all() for name in ("one", "two"))
-            for file, stack in one.items():
-                for logical, resource in stack.resources.items():
-                    properties, its = stack[logical], two[file][logical]
-                    for key, value in properties.items():
-                        named = key.endswith("Name") or key in NAMES.get(resource["Type"], ())
-                        if named and isinstance(value, str) and (resource["Type"], key) not in self.SCOPED:
-                            self.assertNotEqual(value, its[key], f"{file}: {logical}.{key}")
+            one, two = (names_of(deployed(name, **parameters)) for name in ("one", "two"))
+            for (file, logical, kind, key), name in one.items():
+                if (kind, key) not in self.SCOPED:
+                    self.assertNotEqual(name, two[file, logical, kind, key], f"{file}: {logical}.{key}")
 
-    def test_each_named_type_has_a_limit(self):
-        self.assertEqual(set(NAMES), set(LIMITS))
+    def test_two_regions_share_no_name_that_is_global(self):
+        one, two = (names_of(deployed(region=region)) for region in ("us-east-1", "eu-central-1"))
+        found = {where: name for where, name in one.items() if where[2:] in self.GLOBAL}
+        self.assertTrue(found)
+        for where, name in found.items():
+            self.assertNotEqual(name, two[where], where)
+        stack = deployed()
+        self.assertTrue(stack.output("DashboardUrl").endswith(f"={stack.stack('Dashboard')['Dashboard']['DashboardName']}"))
+
+    def test_each_name_has_a_limit(self):
+        found = {where[2:] for stack in scenarios() for where in names_of(stack)}
+        self.assertEqual(found - REFERENCES, LIMITS.keys())
+        self.assertEqual(REFERENCES & LIMITS.keys(), set())
+        self.assertLessEqual({(kind, key) for kind, keys in NAMES.items() for key in keys}, LIMITS.keys())
 
     def test_names_of_the_longest_stack_fit(self):
         for stack in worst():
@@ -285,12 +464,13 @@ class Names(unittest.TestCase):
 
     def test_names_in_elasticache_are_short_and_in_lower_case(self):
         stack = deployed("A-Stack-With-CAPITALS")
-        for kind, name in physical_names(stack):
+        cache = stack.stack("Cache")
+        declared = cache.template["Parameters"]
+        for (kind, _), name in physical_names(stack):
             if kind.startswith("AWS::ElastiCache"):
                 self.assertRegex(name, r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$")
-                declared = stack.stack("Cache").template["Parameters"]["Name"]
-                suffix = len(name) - len(stack.stack("Cache").values["Name"])
-                self.assertLessEqual(declared["MaxLength"] + suffix, 40)
+                self.assertIn(name, (cache.values["Name"], f"{cache.values['Name']}-{cache.values['Number']}"))
+        self.assertEqual(declared["Name"]["MaxLength"] + len("-") + declared["Number"]["MaxLength"], 40)
 
 
 # ---- quotas ------------------------------------------------------------------------------------
@@ -298,10 +478,17 @@ class Names(unittest.TestCase):
 
 class Quotas(unittest.TestCase):
     def test_environments_take_4_kb(self):
+        reached = set()
         for stack in worst():
             for function, properties in functions(stack).items():
                 variables = {key: text(value) for key, value in properties["Environment"]["Variables"].items()}
-                self.assertLessEqual(len(json.dumps(variables)), 4096, function)
+                size = len(json.dumps(variables, ensure_ascii=False).encode())
+                self.assertLessEqual(size, 4096, function)
+                reached |= {name for name, value in stack.values.items() if value and value in variables.values()}
+        free = {each for each in reached if PARAMETERS[each]["Type"] == "String" and "AllowedValues" not in PARAMETERS[each]}
+        self.assertEqual(free, {"ValkeyUrl", "ValkeyIamCache", "AwsEndpointUrl"})
+        for parameter in free:
+            self.assertIn("MaxLength", PARAMETERS[parameter], f"{parameter} may fill an environment")
 
     def test_policies(self):
         def size(document) -> int:
@@ -457,6 +644,17 @@ class Messages(unittest.TestCase):
         looping = {p["FunctionName"] for p in functions(stack).values() if "RecursiveLoop" in p}
         self.assertEqual(watched, looping)
 
+    def test_one_looping_message_raises_the_alarm(self):
+        alarms = [a for a in deployed().stack("Alarms").of_type(ALARM).values() if a.get("MetricName") == "MessagesAnew"]
+        tries, visibility_s = (int(PARAMETERS[each]["Default"]) for each in ("QueueTries", "QueueVisibility"))
+        round_s = (tries // 2 + 1) * visibility_s
+        self.assertEqual(round_s, 720)
+        for alarm in alarms:
+            # each period has a data point
+            self.assertGreaterEqual(int(alarm["Period"]), 2 * round_s)
+            self.assertEqual(alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"])
+            self.assertGreater(alarm["EvaluationPeriods"], 1, "an outage alone is no loop")
+
     def test_tries_outlast_throttled_polls(self):
         declared = PARAMETERS["QueueTries"]
         self.assertGreaterEqual(declared["MinValue"], 5)
@@ -482,12 +680,13 @@ class Messages(unittest.TestCase):
 LEVELS = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"]
 
 
-def evaluated(expression: str, **series: float | None) -> float | None:
-    """A CloudWatch expression over one data point of each series. None is a missing one."""
+def evaluated(expression: str, series: dict[str, float | None], fills_nothing: bool) -> float | None:
+    """A CloudWatch expression over one data point of each series. None is a missing one. An array function leaves
+    missing points out. It is not documented whether FILL fills a metric that never had data: `fills_nothing`."""
     python = re.sub(r"\bAND\b", " and ", re.sub(r"\bIF\(", "when(", expression))
     names = {
         "when": lambda condition, yes, no: yes if condition else no,
-        "FILL": lambda value, filling: filling if value is None else value,
+        "FILL": lambda value, filling: filling if value is None and not fills_nothing else value,
         "MAX": lambda values: max((value for value in values if value is not None), default=None),
     }
     try:
@@ -497,11 +696,18 @@ def evaluated(expression: str, **series: float | None) -> float | None:
 
 
 def fires(alarm: dict, **series: float | None) -> bool:
-    (expression,) = (query["Expression"] for query in alarm["Metrics"] if "Expression" in query)
-    value = evaluated(expression, **series)
-    if value is None:
-        return alarm["TreatMissingData"] == "breaching"
-    return value >= float(alarm["Threshold"])
+    """Whether a data point raises the alarm, however FILL is read."""
+    answers = set()
+    for fills_nothing in (False, True):
+        known, value = dict(series), None
+        for query in alarm["Metrics"]:
+            if "Expression" in query:
+                value = evaluated(query["Expression"], known, fills_nothing)
+                known[query["Id"]] = value
+                if query.get("ReturnData", True):
+                    answers.add(alarm["TreatMissingData"] == "breaching" if value is None else value >= float(alarm["Threshold"]))
+    (answer,) = answers
+    return answer
 
 
 class Watching(unittest.TestCase):
@@ -527,6 +733,8 @@ class Watching(unittest.TestCase):
             self.assertEqual(periods, {3 * minutes * 60})
             named = {q["Id"]: q["MetricStat"]["Metric"]["Dimensions"][0]["Value"] for q in alarm["Metrics"] if "MetricStat" in q}
             self.assertEqual(named, {"audit": "fanfold-audit", "sweep": "fanfold-sweep"})
+            # a change of AuditEvery is not measured at the time before it
+            self.assertEqual((alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"]), (2, 2))
             whole = 3 * minutes
             self.assertFalse(fires(alarm, audit=None, sweep=None), "nothing has run yet")
             self.assertFalse(fires(alarm, audit=None, sweep=whole // 3), "deployed within the period")
@@ -550,6 +758,16 @@ class Watching(unittest.TestCase):
             self.assertLessEqual(len(watched), 10, logical)
             kinds = {(alarms[name]["Namespace"], alarms[name]["MetricName"]) for name in watched}
             self.assertEqual(kinds, {("AWS/Lambda", "Errors")}, logical)
+            seen = {alarms[name]["Dimensions"][0]["Value"] for name in watched}
+            self.assertEqual(seen, {properties["FunctionName"] for properties in functions(stack).values()})
+
+    def test_errors_are_seen_while_traffic_moves(self):
+        for function, properties in functions(deployed()).items():
+            alarm = deployed().stack("Alarms")[f"Errors{function}"]
+            self.assertEqual(alarm["Dimensions"][0]["Value"], properties["FunctionName"])
+            points = (int(alarm["Period"]), alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"], alarm["Threshold"])
+            # the shortest shift takes five minutes; the audit runs once in AuditEvery
+            self.assertEqual(points, (900, 1, 1, 2) if function == "Audit" else (60, 3, 2, 1))
 
     def test_the_access_log_is_json(self):
         (stage,) = deployed().of_type("AWS::ApiGatewayV2::Stage").values()
@@ -566,8 +784,18 @@ class Watching(unittest.TestCase):
             "authorizer.error": "-",
             "identity.sourceIp": "2001:db8::1",
         }
-        line = re.sub(r"\$context\.([A-Za-z.]+)", lambda found: values[found[1]], stage["AccessLogSettings"]["Format"])
-        self.assertEqual(json.loads(line)["error"], values["error.message"])
+
+        def line(**others: str) -> str:
+            written = values | {"error.messageString": others.get("error", values["error.messageString"])}
+            return re.sub(r"\$context\.([A-Za-z.]+)", lambda found: written[found[1]], stage["AccessLogSettings"]["Format"])
+
+        self.assertEqual(json.loads(line())["error"], values["error.message"])
+        self.assertEqual(json.loads(line(error='"-"'))["error"], "-")
+        # A value that is missing is a hyphen. AWS documents $context.error.messageString as the quoted message and
+        # does not say whether a missing one is quoted as well. If it is not, this field alone cannot be read:
+        # `aws logs tail` still shows the line.
+        bare = line(error="-")
+        self.assertEqual(json.loads(bare.replace('"error":-,', '"error":null,'))["status"], "200")
 
     def test_metrics_of_routes_are_paid_for_on_request(self):
         for value, expected in ((None, False), ("false", False), ("true", True)):
@@ -623,7 +851,7 @@ class Caches(unittest.TestCase):
                 for node in range(1, int(group["ReplicasPerNodeGroup"]) + 2)
             )
             self.assertEqual(len(nodes), 2 * shards)
-            for metric in ("DatabaseMemoryUsageCountedForEvictPercentage", "Evictions"):
+            for metric in ("DatabaseMemoryUsageCountedForEvictPercentage", "Evictions", "EngineCPUUtilization"):
                 self.assertEqual(watched_nodes(stack, metric), nodes, metric)
             self.assertEqual(watched_nodes(stack, "ThrottledCmds"), [])
             self.assertEqual(shown_nodes(stack), set(nodes))
@@ -637,7 +865,7 @@ class Caches(unittest.TestCase):
                 self.assertFalse(cache.of_type(f"AWS::ElastiCache::{kind}"))
             limits = serverless["CacheUsageLimits"]["ECPUPerSecond"]
             self.assertEqual(limits.get("Minimum"), reserved)
-            self.assertEqual(text(limits["Maximum"]), "1000000")
+            self.assertEqual(text(limits["Maximum"]), text(PARAMETERS["ValkeyMaxEcpu"]["Default"]))
             named = [f"clusterId={serverless['ServerlessCacheName']}"]
             for metric in ("BytesUsedForCache", "Evictions", "ThrottledCmds"):
                 self.assertEqual(watched_nodes(stack, metric), named, metric)
@@ -667,6 +895,8 @@ class Caches(unittest.TestCase):
         cluster, serverless = (deployed(ValkeyKind=kind).stack("Alarms") for kind in ("cluster", "serverless"))
         self.assertTrue(fires(cluster["ValkeyMemory1"], a=None, b=81))
         self.assertFalse(fires(cluster["ValkeyMemory1"], a=79, b=10))
+        self.assertTrue(fires(cluster["ValkeyCpu1"], a=90, b=None))
+        self.assertFalse(fires(cluster["ValkeyCpu1"], a=89, b=10))
         self.assertTrue(fires(cluster["ValkeyEvictions1"], a=1, b=0))
         self.assertFalse(fires(cluster["ValkeyEvictions1"], a=0, b=None))
         self.assertTrue(fires(serverless["ValkeyMemory"], used=8.1 * 2**30))
@@ -675,8 +905,14 @@ class Caches(unittest.TestCase):
     def test_the_access_string_is_one_line_with_every_prefix(self):
         lines = (INFRA / "cache.yaml").read_text().splitlines()
         (line,) = (line for line in lines if line.strip().startswith("AccessString: "))
-        for prefix in ("home", "author", "live", "rel", "rels", "lock", "memory", "doctor"):
-            self.assertIn(f" ~{prefix}:* ", line)
+        prefixes = re.findall(r" ~(\w+):\*", line)
+        self.assertEqual(prefixes, ["home", "author", "live", "rel", "rels", "lock", "memory"])
+        words = line.strip().strip('"').split()
+        # @write has FUNCTION LOAD, so scripting is taken away before two of its commands are given
+        for one, other in itertools.pairwise(("-@all", "+@write", "-@scripting", "+eval")):
+            self.assertLess(words.index(one), words.index(other))
+        self.assertIn("+evalsha", words)
+        self.assertIn("-@dangerous", words)
 
     def test_a_dashboard_without_a_known_cache_is_valid(self):
         stack = deployed(Network="none", ValkeyUrl="redis://valkey.example.com")
@@ -702,6 +938,8 @@ class Zones(unittest.TestCase):
             self.assertRegex(fine, pattern)
         for wrong in ("us-east-1a", "us-east-1a,", "us-east-1a, us-east-1b", "us-east-1,us-west-2", "a,b", ",".join("abc")):
             self.assertNotRegex(wrong, pattern)
+        for same in ("us-east-1a,us-east-1a", "us-west-2-lax-1a,us-west-2-lax-1a"):
+            self.assertNotRegex(same, pattern)
 
 
 # ---- money -------------------------------------------------------------------------------------
@@ -715,11 +953,21 @@ class IdleCost(unittest.TestCase):
 
     def test_the_readme_says_what_it_costs(self):
         paragraphs = re.split(r"\n\s*\n", (ROOT / "README.md").read_text())
-        said = " ".join(each for each in paragraphs if "when nobody calls" in each)
-        for kind, costs in by_kind().items():
+        (said,) = (" ".join(each.split()) for each in paragraphs if "when nobody calls" in each)
+        kinds = by_kind()
+        for kind, costs in kinds.items():
             parts = ", ".join(f"{what} {cost:.2f}" for what, cost in costs.items())
             wanted = f"US$ {round(sum(costs.values()))}"
             self.assertIn(wanted, said, f"README.md wants '{wanted}' beside 'when nobody calls' for {kind} ({parts})")
+        # each part of the default, and what is other for the other kind
+        cluster, serverless = kinds["cluster"], kinds["serverless"]
+        stated = [float(each) for each in re.findall(r"\(([0-9.]+)\)", said.partition("ValkeyKind=serverless")[0])]
+        self.assertEqual(sorted(stated), sorted(round(cost, 1) for cost in cluster.values()))
+        self.assertEqual(round(sum(stated)), round(sum(cluster.values())))
+        others = [what for what in cluster if round(cluster[what], 2) != round(serverless[what], 2)]
+        self.assertEqual(others, ["Valkey", "alarms"])
+        for what in others:
+            self.assertIn(f"{what} {serverless[what]:.1f}", said)
 
 
 class Report(unittest.TestResult):

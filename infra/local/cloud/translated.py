@@ -1,8 +1,9 @@
 """The templates as AWS sees them: infra/template.yaml as SAM translates it, nested templates as they are written, and
 the values of their intrinsic functions.
 
-What only AWS knows (ids, endpoints) is replaced by tokens of the same length. A token of a nested stack depends on
-the stack's parameters, and the number of the settings on their content, so that a comparison shows what changes.
+What only AWS knows (ids, endpoints) is replaced by tokens of the same length. A token depends on the resource's
+create-only properties, and the number of a hosted configuration on its content, so that a comparison shows what
+CloudFormation replaces.
 """
 
 import copy
@@ -86,6 +87,7 @@ class Stack:
         }
         # nested stacks are one per logical id
         self.nested = {}
+        self.tokens = {}
 
     def __getitem__(self, logical: str) -> dict:
         """A resource's resolved properties."""
@@ -229,7 +231,7 @@ class Stack:
             }[kind]
             service, _, rest = service.partition("::")
             return f"arn:{self.partition}:{service}:{self.region}:{ACCOUNT}:{rest.format(self.given_name(logical))}"
-        # endpoints and ids: as long as they are, and others in a stack with other parameters
+        # endpoints and ids: as long as they are
         return f"{self.token(logical)}.{name}"
 
     def kind(self, logical: str) -> str:
@@ -244,10 +246,114 @@ class Stack:
         return self.token(logical)
 
     def token(self, logical: str) -> str:
-        if self.name.endswith(UNIQUE):
-            return f"{logical}-{digest(sorted(self.values.items(), key=str))[:17]}"
-        return f"{self.name}-{logical}-{UNIQUE}"
+        """What AWS makes up for a resource: another one for one that CloudFormation replaces."""
+        if logical not in self.tokens:
+            unique = digest((self.name, logical, self.create_only(logical)))
+            is_nested = self.name.endswith(UNIQUE)
+            token = f"{logical}-{unique[:17]}" if is_nested else f"{self.name}-{logical}-{unique[: len(UNIQUE)].upper()}"
+            self.tokens[logical] = token
+        return self.tokens[logical]
 
+    def create_only(self, logical: str) -> dict:
+        """The properties that CloudFormation cannot change: it replaces the resource."""
+        resource = self.resources[logical]
+        properties = resource.get("Properties", {})
+        fixed = {key: self.resolve(properties[key]) for key in CREATE_ONLY[resource["Type"]] if key in properties}
+        return {key: value for key, value in fixed.items() if value is not NO_VALUE}
+
+
+# The createOnlyProperties of each type that the templates use, from CloudFormation's resource schemas. Of other
+# services' options that no template here uses, some are left out.
+CREATE_ONLY = {
+    "AWS::ApiGatewayV2::Api": ("ProtocolType",),
+    "AWS::ApiGatewayV2::Stage": ("StageName", "ApiId"),
+    "AWS::AppConfig::Application": (),
+    "AWS::AppConfig::ConfigurationProfile": ("LocationUri", "Type", "ApplicationId"),
+    "AWS::AppConfig::HostedConfigurationVersion": (
+        "ApplicationId",
+        "ConfigurationProfileId",
+        "Description",
+        "Content",
+        "ContentType",
+        "LatestVersionNumber",
+        "VersionLabel",
+    ),
+    "AWS::CloudFormation::Stack": (),
+    "AWS::CloudFormation::WaitConditionHandle": (),
+    "AWS::CloudWatch::Alarm": ("AlarmName",),
+    "AWS::CloudWatch::Dashboard": ("DashboardName",),
+    "AWS::CodeDeploy::Application": ("ApplicationName", "ComputePlatform"),
+    "AWS::CodeDeploy::DeploymentGroup": ("DeploymentGroupName", "ApplicationName"),
+    "AWS::Cognito::UserPool": (),
+    "AWS::Cognito::UserPoolClient": ("GenerateSecret", "UserPoolId"),
+    "AWS::DynamoDB::Table": ("TableName", "ImportSourceSpecification", "KeySchema"),
+    "AWS::EC2::RouteTable": ("VpcId",),
+    "AWS::EC2::SecurityGroup": ("GroupDescription", "GroupName", "VpcId"),
+    "AWS::EC2::Subnet": ("VpcId", "AvailabilityZone", "AvailabilityZoneId", "CidrBlock", "Ipv6CidrBlock", "OutpostArn"),
+    "AWS::EC2::SubnetRouteTableAssociation": ("SubnetId", "RouteTableId"),
+    "AWS::EC2::VPC": ("CidrBlock", "InstanceTenancy"),
+    "AWS::EC2::VPCEndpoint": ("ServiceName", "VpcEndpointType", "VpcId", "ServiceRegion"),
+    "AWS::ElastiCache::ParameterGroup": ("CacheParameterGroupFamily",),
+    "AWS::ElastiCache::ReplicationGroup": (
+        "AtRestEncryptionEnabled",
+        "CacheSubnetGroupName",
+        "DataTieringEnabled",
+        "GlobalReplicationGroupId",
+        "KmsKeyId",
+        "NetworkType",
+        "Port",
+        "PreferredCacheClusterAZs",
+        "ReplicationGroupId",
+        "SnapshotArns",
+        "SnapshotName",
+    ),
+    "AWS::ElastiCache::ServerlessCache": (
+        "ServerlessCacheName",
+        "KmsKeyId",
+        "SnapshotArnsToRestore",
+        "SubnetIds",
+        "NetworkType",
+        "ConnectionType",
+    ),
+    "AWS::ElastiCache::SubnetGroup": ("CacheSubnetGroupName",),
+    "AWS::ElastiCache::User": ("UserId", "UserName"),
+    "AWS::ElastiCache::UserGroup": ("UserGroupId",),
+    "AWS::IAM::ManagedPolicy": ("ManagedPolicyName", "Description", "Path"),
+    "AWS::IAM::Role": ("Path", "RoleName"),
+    "AWS::KMS::Key": (),
+    "AWS::Lambda::Alias": ("Name", "FunctionName"),
+    "AWS::Lambda::EventInvokeConfig": ("FunctionName", "Qualifier"),
+    "AWS::Lambda::EventSourceMapping": ("EventSourceArn", "StartingPosition", "StartingPositionTimestamp"),
+    "AWS::Lambda::Function": ("FunctionName", "PackageType", "TenancyConfig", "DurableConfig"),
+    "AWS::Lambda::Permission": (
+        "FunctionName",
+        "FunctionUrlAuthType",
+        "SourceAccount",
+        "SourceArn",
+        "Principal",
+        "PrincipalOrgID",
+        "Action",
+        "EventSourceToken",
+    ),
+    "AWS::Lambda::Version": ("FunctionName", "Description", "CodeSha256", "ProvisionedConcurrencyConfig"),
+    "AWS::Logs::LogGroup": ("LogGroupName",),
+    "AWS::SNS::Subscription": ("Endpoint", "Protocol", "TopicArn"),
+    "AWS::SNS::Topic": ("TopicName", "FifoTopic"),
+    "AWS::SQS::Queue": ("FifoQueue", "QueueName"),
+    "AWS::Scheduler::Schedule": ("Name",),
+}
+
+# Properties by which there can be only one of a type, where it is not a name.
+ONLY_ONE = {
+    "AWS::ApiGatewayV2::Stage": ("ApiId", "StageName"),
+    "AWS::AppConfig::ConfigurationProfile": ("ApplicationId", "Name"),
+    "AWS::EC2::Subnet": ("VpcId", "CidrBlock"),
+    "AWS::EC2::SubnetRouteTableAssociation": ("SubnetId",),
+    "AWS::EC2::VPCEndpoint": ("VpcId", "ServiceName"),
+    "AWS::Lambda::Alias": ("FunctionName", "Name"),
+    "AWS::Lambda::EventInvokeConfig": ("FunctionName", "Qualifier"),
+    "AWS::Lambda::EventSourceMapping": ("FunctionName", "EventSourceArn"),
+}
 
 # Names that a template gives, by type. Each is unique in an account and region, or in an account.
 NAMES = {
@@ -257,6 +363,7 @@ NAMES = {
     "AWS::Cognito::UserPool": ("UserPoolName",),
     "AWS::ElastiCache::ReplicationGroup": ("ReplicationGroupId",),
     "AWS::ElastiCache::ServerlessCache": ("ServerlessCacheName",),
+    "AWS::ElastiCache::SubnetGroup": ("CacheSubnetGroupName",),
     "AWS::ElastiCache::User": ("UserId",),
     "AWS::ElastiCache::UserGroup": ("UserGroupId",),
     "AWS::Lambda::Function": ("FunctionName",),
