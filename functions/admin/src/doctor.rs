@@ -119,17 +119,19 @@ async fn of_valkey(valkey: &Valkey) -> Vec<Check> {
             let pings = valkey.ping_each().await;
             let took_ms = clock::now_ms().saturating_sub(before_ms);
             // a refusal is an answer, too
-            let silent = |ping: &&Result<(), StoreError>| {
+            let all = pings.len();
+            let is_silent = |ping: &Result<(), StoreError>| {
                 ping.as_ref().is_err_and(|error| Cause::of(error) == Cause::Other)
             };
-            answers = pings.iter().position(|ping| !silent(&ping)).map(|bucket| bucket as u16);
-            match pings.iter().filter(silent).count() {
-                0 => holds(format!("for {} buckets, within {took_ms} ms", pings.len())),
-                count => {
-                    let first = pings.iter().find(silent).and_then(|ping| ping.as_ref().err());
-                    let reason = first.map(|error| Chain(error).to_string()).unwrap_or_default();
-                    broken(format!("not for {count} of {} buckets: {reason}", pings.len()))
+            let (silent, heard): (Vec<_>, Vec<_>) =
+                pings.into_iter().partition(|(_, ping)| is_silent(ping));
+            answers = heard.first().map(|(bucket, _)| *bucket);
+            match silent.first() {
+                Some((_, Err(error))) => {
+                    let (count, why) = (silent.len(), Chain(error));
+                    broken(format!("not for {count} of {all} buckets: {why}"))
                 }
+                _ => holds(format!("for {all} buckets, within {took_ms} ms")),
             }
         },
     )

@@ -166,6 +166,8 @@ pub const DROP_SETTLES_MS: u64 = 30_000;
 pub const DROP_LEASE_MS: u64 = 65_000;
 /// How long one check of the deployed system may take, in ms.
 pub const DOCTOR_CHECK_MS: u64 = 8_000;
+/// Buckets in which a check looks for a shard that is not as it should be.
+pub const PROBE_BUCKETS_MAX: usize = 256;
 /// Looks for a message that was sent to the queue for checks, each waiting this long.
 pub const PROBE_LOOKS_MAX: u32 = 3;
 pub const PROBE_WAIT_S: i32 = 2;

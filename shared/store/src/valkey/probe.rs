@@ -1,7 +1,7 @@
 //! Asks a server whether it is as the rest of this crate assumes. None of it touches a user's data.
 
 use aws_config::SdkConfig;
-use fanfold_core::limits::VALKEY_ARGUMENTS_MAX;
+use fanfold_core::limits::{PROBE_BUCKETS_MAX, VALKEY_ARGUMENTS_MAX};
 use futures::future::join_all;
 use redis::aio::ConnectionLike as _;
 use redis::{ErrorKind, RedisResult, ServerErrorKind, Value};
@@ -73,31 +73,33 @@ impl Cause {
 }
 
 impl Valkey {
-    fn every_bucket(&self) -> std::ops::Range<u16> {
-        0..self.keys.buckets()
+    /// All buckets; where there are very many, some of them at even distances, so that every shard has one.
+    fn some_buckets(&self) -> impl Iterator<Item = u16> {
+        let buckets = self.keys.buckets();
+        (0..buckets).step_by(usize::from(buckets).div_ceil(PROBE_BUCKETS_MAX))
     }
 
-    /// Asks for a key in each bucket, and so each shard. Gives an answer for each.
-    pub async fn ping_each(&self) -> Vec<Result<(), StoreError>> {
+    /// Asks for a key in each of these buckets. Gives them with their answers.
+    pub async fn ping_each(&self) -> Vec<(u16, Result<(), StoreError>)> {
         let ping = async |bucket| {
             let get = redis::cmd("GET").arg(self.keys.of_nobody("memory", bucket)).to_owned();
             let answer: RedisResult<Option<String>> = get.query_async(&mut self.link.clone()).await;
-            answer.map(drop).map_err(failed("asking whether Valkey answers"))
+            (bucket, answer.map(drop).map_err(failed("asking whether Valkey answers")))
         };
-        join_all(self.every_bucket().map(ping)).await
+        join_all(self.some_buckets().map(ping)).await
     }
 
-    /// Writes a key in each bucket, and takes it away.
+    /// Writes a key in each of these buckets, and takes it away.
     pub async fn write_each(&self) -> Vec<Result<(), StoreError>> {
         let write = async |bucket| {
             let mut script = scripts::WRITE.call();
             script.key(self.keys.of_nobody("lock", bucket));
             script.run::<String>(&self.link, "writing a key").await.map(drop)
         };
-        join_all(self.every_bucket().map(write)).await
+        join_all(self.some_buckets().map(write)).await
     }
 
-    /// A section of `INFO`, as a script in each bucket is told it.
+    /// A section of `INFO`, as a script in each of these buckets is told it.
     pub async fn info_each(&self, section: &str) -> Vec<Result<ScriptInfo, StoreError>> {
         let info = async |bucket| {
             let mut script = scripts::INFO.call();
@@ -106,7 +108,7 @@ impl Valkey {
                 script.run(&self.link, "asking for INFO in a script").await?;
             Ok(if how == "shown" { ScriptInfo::Shown(text) } else { ScriptInfo::Refused(text) })
         };
-        join_all(self.every_bucket().map(info)).await
+        join_all(self.some_buckets().map(info)).await
     }
 
     /// Tries the commands of scripts on keys of each kind, in one bucket. Gives those that failed, with
