@@ -88,10 +88,13 @@ class Stack:
         # nested stacks are one per logical id
         self.nested = {}
         self.tokens = {}
+        self.resolved = {}
 
     def __getitem__(self, logical: str) -> dict:
         """A resource's resolved properties."""
-        return self.resolve(self.template["Resources"][logical].get("Properties", {}))
+        if logical not in self.resolved:
+            self.resolved[logical] = self.resolve(self.template["Resources"][logical].get("Properties", {}))
+        return self.resolved[logical]
 
     @functools.cached_property
     def resources(self) -> dict[str, dict]:
@@ -258,8 +261,8 @@ class Stack:
         """The properties that CloudFormation cannot change: it replaces the resource."""
         resource = self.resources[logical]
         properties = resource.get("Properties", {})
-        fixed = {key: self.resolve(properties[key]) for key in CREATE_ONLY[resource["Type"]] if key in properties}
-        return {key: value for key, value in fixed.items() if value is not NO_VALUE}
+        fixed = {key: properties[key] for key in CREATE_ONLY[resource["Type"]] if key in properties}
+        return self.resolve(fixed)
 
 
 # The createOnlyProperties of each type that the templates use, from CloudFormation's resource schemas. Of other
