@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fanfold_core::limits::MEMORY_BEGINS_WITHIN_MS;
 use fanfold_core::message::DeliverChunk;
 use fanfold_core::{Slice, UserId};
 use fanfold_store::valkey::{Answers, Feed, Link, Valkey};
@@ -12,6 +13,9 @@ use redis::{Cmd, RedisFuture, Value};
 
 use super::{members, only_stored};
 use crate::harness::world::World;
+
+/// By then a memory that begins now has begun, whatever the clocks say.
+const LATER_MS: u64 = MEMORY_BEGINS_WITHIN_MS + 5_000;
 
 /// A real server, and how often it was called.
 struct Counted {
@@ -45,8 +49,8 @@ async fn a_batch_of_chunks_takes_one_call_for_each_bucket() {
             }
             let mut followers: Vec<UserId> = some.iter().map(|name| world.id(name)).collect();
             followers.sort_by_key(|user| user.bucket(8));
-            // cut when Valkey's memory was older than clocks may differ
-            chunks.push(DeliverChunk::new(post, world.now() + 5_000, followers));
+            // cut when Valkey's memory had long begun
+            chunks.push(DeliverChunk::new(post, world.now() + LATER_MS, followers));
         }
     }
     world.drain().await;
@@ -56,7 +60,7 @@ async fn a_batch_of_chunks_takes_one_call_for_each_bucket() {
         valkey.begin(feed, "1", world.now()).await.unwrap();
         assert!(valkey.commit(feed, "1", &Slice::EMPTY, &[]).await.unwrap());
     }
-    world.advance(5_000);
+    world.advance(LATER_MS);
     let connection = world.redis().await;
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Counted { connection, calls: calls.clone() };
