@@ -60,7 +60,7 @@ fn the_doctor_says_what_is_wrong() {
     let [commands, role] = broken[..] else { panic!("{}", ended.stdout) };
     assert!(commands.contains("ZRANK") && role.contains("replication id"), "{}", ended.stdout);
     // where INFO is refused, the policy is not known
-    assert!(ended.stdout.lines().any(|line| line.starts_with("unknown  a full Valkey")));
+    assert!(ended.stdout.lines().any(|line| line.starts_with("unknown   a full Valkey")));
     valkey(&["ACL", "SETUSER", "functions", "+info", "+zrank"]);
     let url = setting("DOCTOR_QUEUE_URL");
     let body = serde_json::json!({"QueueUrl": url}).to_string();
