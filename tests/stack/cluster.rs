@@ -9,7 +9,7 @@ use fanfold_store::feeds::{Source, Span};
 use fanfold_store::valkey::Feed;
 
 use crate::harness::dice::fresh;
-use crate::harness::valkeys::{Cluster, Node, free_port};
+use crate::harness::valkeys::{Cluster, Node};
 use crate::harness::world::{Message, World};
 
 const PEOPLE: [&str; 6] = ["ash", "birch", "cedar", "dogwood", "elm", "fir"];
@@ -266,14 +266,8 @@ async fn connections_that_are_cut_mid_call_cost_nothing() {
 
 #[tokio::test]
 async fn the_url_chooses_node_or_cluster_user_and_password() {
-    let bus = free_port().to_string();
-    let cluster = ["--cluster-enabled", "yes", "--cluster-port", bus.as_str()];
-    for (scheme, options) in [("redis", &[][..]), ("redis-cluster", &cluster[..])] {
-        let node = Node::start(options);
-        if scheme == "redis-cluster" {
-            node.cli(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
-            node.wait_for("cluster_state:ok", &["CLUSTER", "INFO"]);
-        }
+    for scheme in ["redis", "redis-cluster"] {
+        let node = Node::of_scheme(scheme);
         node.cli(&["ACL", "SETUSER", "feeds", "on", ">p@ss", "~*", "&*", "+@all"]);
         node.cli(&["CONFIG", "SET", "requirepass", "another"]);
         let url = |login: &str| format!("{scheme}://{login}@127.0.0.1:{}", node.port);
@@ -290,14 +284,8 @@ async fn the_url_chooses_node_or_cluster_user_and_password() {
 /// Serverless caches need not tell everything. Then the generation is `-`, and all else as ever.
 #[tokio::test]
 async fn everything_works_where_the_role_is_not_told() {
-    let bus = free_port().to_string();
-    let cluster = ["--cluster-enabled", "yes", "--cluster-port", bus.as_str()];
-    for (scheme, options) in [("redis", &[][..]), ("redis-cluster", &cluster[..])] {
-        let node = Node::start(options);
-        if scheme == "redis-cluster" {
-            node.cli(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
-            node.wait_for("cluster_state:ok", &["CLUSTER", "INFO"]);
-        }
+    for scheme in ["redis", "redis-cluster"] {
+        let node = Node::of_scheme(scheme);
         node.cli(&["ACL", "SETUSER", "feeds", "on", ">pass", "~*", "&*", "+@all", "-info"]);
         let url = format!("{scheme}://feeds:pass@127.0.0.1:{}", node.port);
         let world = World::with(&[("REDIS_URL", &url)]).await;

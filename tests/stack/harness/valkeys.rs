@@ -37,6 +37,18 @@ impl Node {
         node
     }
 
+    /// One that a URL of this scheme names: a single server, or a cluster of one.
+    pub fn of_scheme(scheme: &str) -> Self {
+        if scheme != "redis-cluster" {
+            return Self::start(&[]);
+        }
+        let bus = free_port().to_string();
+        let node = Self::start(&["--cluster-enabled", "yes", "--cluster-port", &bus]);
+        node.cli(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+        node.wait_for("cluster_state:ok", &["CLUSTER", "INFO"]);
+        node
+    }
+
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }

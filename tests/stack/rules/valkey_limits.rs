@@ -283,14 +283,8 @@ async fn only_locks_have_a_time_to_live_and_the_sweep_forgets_relations() {
 /// A user without a password is logged in as, too: else a connection would be the default user's.
 #[tokio::test]
 async fn the_url_s_user_is_the_one_that_is_logged_in() {
-    let bus = crate::harness::valkeys::free_port().to_string();
-    let cluster = ["--cluster-enabled", "yes", "--cluster-port", bus.as_str()];
-    for (scheme, options) in [("redis", &[][..]), ("redis-cluster", &cluster[..])] {
-        let node = Node::start(options);
-        if scheme == "redis-cluster" {
-            node.cli(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
-            node.wait_for("cluster_state:ok", &["CLUSTER", "INFO"]);
-        }
+    for scheme in ["redis", "redis-cluster"] {
+        let node = Node::of_scheme(scheme);
         node.cli(&["ACL", "SETUSER", "feeds", "on", "nopass", "~live:*", "+@all"]);
         let url = format!("{scheme}://feeds@127.0.0.1:{}", node.port);
         let config = fanfold_store::Config::from_pairs([("REDIS_URL", url)]);
