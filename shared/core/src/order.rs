@@ -30,9 +30,6 @@ pub fn post(member: &[u8]) -> Option<PostId> {
     Some(PostId(!u128::from_be_bytes(bytes)))
 }
 
-/// The member that a feed with pointers has.
-pub const POINTERS: &[u8] = b"L";
-
 /// The member that points to an author whose posts are not pushed.
 pub fn pointer(author: UserId) -> [u8; 9] {
     let mut member = [b'L'; 9];
