@@ -1,27 +1,23 @@
-# What `sam build` runs for each function, with ARTIFACTS_DIR from it. The first one builds all functions in
-# one go of cargo; the others find their binary there.
+# `sam build` runs a target for each function and sets ARTIFACTS_DIR. All functions are one binary: the first target
+# compiles it, and the others copy it. The same content is uploaded once.
 #
-# FANFOLD_BUILD=dev takes debug builds of this (Linux) machine, in which the header Fanfold-Dev-Caller names
-# the caller: for `sam local start-api`, which knows no authorizer.
+# FANFOLD_BUILD=dev takes the development binary of this (Linux) machine, in which the header Fanfold-Dev-Caller names
+# the caller: for `sam local start-api`, which has no authorizer.
 #
-# GNU make 3.81 reads this, which macOS ships: nothing newer, so recipes begin with a tab.
+# GNU make 3.81, which macOS has, must be able to read this file. Recipes therefore begin with a tab.
 
 ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/../..)
-FUNCTIONS := Posts Users Timeline Dispatch Deliver Graph Rebuild Audit Sweep Admin
-# where `cargo local` keeps cargo-lambda, behind one of your own
+# the folder of the cargo-lambda that `cargo local` installs; a cargo-lambda elsewhere on the PATH comes after it
 export PATH := $(ROOT)/target/local/cloud/bin:$(PATH)
-# the two architectures side by side
 ALL := $(or $(CARGO_TARGET_DIR),$(ROOT)/target)
+# each architecture has a folder of its own
 BUILT := $(ALL)/lambda-$(ARCHITECTURE)
 
-lower = $(shell echo $(1) | tr A-Z a-z)
-
-.PHONY: $(FUNCTIONS:%=build-%)
-$(FUNCTIONS:%=build-%): build-%:
+build-%:
 ifeq ($(FANFOLD_BUILD),dev)
-	cd "$(ROOT)" && cargo build --locked
-	cp "$(ALL)/debug/$(call lower,$*)" "$(ARTIFACTS_DIR)/bootstrap"
+	cd "$(ROOT)" && cargo build --locked -p fanfold-functions --bin fanfold-dev $(if $(FANFOLD_FEATURES),--features $(FANFOLD_FEATURES))
+	cp "$(ALL)/debug/fanfold-dev" "$(ARTIFACTS_DIR)/bootstrap"
 else
-	cd "$(ROOT)" && cargo lambda build --release --locked $(TARGET) --lambda-dir "$(BUILT)"
-	cp "$(BUILT)/$(call lower,$*)/bootstrap" "$(ARTIFACTS_DIR)/bootstrap"
+	cd "$(ROOT)" && cargo lambda build --release --locked -p fanfold-functions --bin fanfold $(TARGET) --lambda-dir "$(BUILT)"
+	cp "$(BUILT)/fanfold/bootstrap" "$(ARTIFACTS_DIR)/bootstrap"
 endif

@@ -1,16 +1,17 @@
-//! `cost`: what a million deliveries cost, from what the fan-out to a million followers counted itself,
+//! `cost`: the cost of a million deliveries, from the counts of the fan-out to a million followers,
 //! against one message for each follower.
 //!
-//! ECPUs: a simple command is one for each kB it moves, at least one. A script is charged by the time
-//! that it works, in multiples of a simple command's (here: the server CPU of a pipelined SET), or by
-//! its kB, whichever is more.
+//! ECPUs: a simple command costs one for each kB that it transfers, at least one. A script costs its CPU
+//! time, in multiples of the time of a simple command (here: the server CPU of a pipelined SET), or its
+//! kB, whichever is more.
 
 use crate::report::{Report, thousands};
 use crate::{Pace, fanout, prices};
 
 const FOLLOWERS: f64 = 1_000_000.0;
 const BATCH: f64 = 10.0;
-const ECPU_BYTES: f64 = 1024.0;
+/// The bytes that one ECPU pays for.
+pub const ECPU_BYTES: f64 = 1024.0;
 
 struct Bill {
     messages: f64,
@@ -22,7 +23,7 @@ struct Bill {
     ecpus: f64,
 }
 
-/// What is counted of a bill.
+/// Selects a count of a bill.
 type Count = fn(&Bill) -> f64;
 
 pub fn run(pace: &Pace, report: &mut Report) {
@@ -32,7 +33,7 @@ pub fn run(pace: &Pace, report: &mut Report) {
     let of = |name: &str| report.summary[&format!("fanout_{name}_1000000")];
     let by_time = of("server_cpu_s") / (report.summary["simple_command_cpu_us"] * 1e-6);
     let by_bytes = of("server_net_bytes") / ECPU_BYTES;
-    // the post's own event is sent, received and deleted, too
+    // the event of the post is sent, received and deleted, too
     let ours = Bill {
         messages: of("messages") + 1.0,
         sqs_requests: of("sqs_requests") + 3.0,
@@ -45,18 +46,18 @@ pub fn run(pace: &Pace, report: &mut Report) {
     let batches = FOLLOWERS / BATCH;
     let one_each = Bill {
         messages: FOLLOWERS + 1.0,
-        // sent, received and deleted in tens
+        // messages are sent, received and deleted in batches of ten
         sqs_requests: 3.0 * batches + 3.0,
         lambda_requests: batches + 1.0,
         lambda_gb_s: of("dispatch_s") * prices::LAMBDA_CORE_GB
             + batches * prices::LAMBDA_BATCH_GB_S_MIN,
         read_units: of("read_units"),
         write_units: of("write_units"),
-        // an insert and a trim
+        // an insert and a trim for each follower
         ecpus: 2.0 * FOLLOWERS,
     };
     let (rows, totals) = lines(&ours, &one_each);
-    let title = format!("cost of a million deliveries, at list prices of {}", prices::OF);
+    let title = format!("cost of a million deliveries, at list prices of {}", prices::SOURCE);
     let head = ["", "ours", "US$", "one message per follower", "US$"];
     report.table("cost", &title, &head, rows);
     report.set("messages_vs_one_per_follower_1m", ours.messages / one_each.messages);
@@ -87,7 +88,7 @@ fn lines(ours: &Bill, other: &Bill) -> (Vec<Vec<String>>, [f64; 2]) {
         rows.push(row);
     }
     let all =
-        ["all".to_owned(), String::new(), dollars(totals[0]), String::new(), dollars(totals[1])];
+        ["total".to_owned(), String::new(), dollars(totals[0]), String::new(), dollars(totals[1])];
     rows.push(all.to_vec());
     (rows, totals)
 }

@@ -1,14 +1,16 @@
-//! `deliver`: the handler against what else one could do with the same feeds.
+//! `deliver`: the deliver handler against other ways to deliver a post.
 //!
 //! | variant | does |
 //! | --- | --- |
-//! | ours | the deliver handler: an SQS event of ten chunks in, acknowledged out |
-//! | pipeline | ZADD and ZREMRANGEBYRANK for each follower, live or not; feeds of 500 |
-//! | script | one script call per follower: live? ZADD, trim; our layout |
-//! | ceiling | ZADD alone, for each live follower; our layout, trimmed outside of the measurement |
+//! | ours | the deliver handler: takes an SQS event of ten chunks, and acknowledges all |
+//! | pipeline | ZADD and ZREMRANGEBYRANK for each follower, live or not; feeds of 500 entries |
+//! | script | one script call per follower: checks that the feed is live, ZADD, trim; our layout |
+//! | ceiling | only ZADD, for each live follower; our layout, trimmed outside the measurement |
 //!
-//! Each has a server of its own with feeds of its own, which are full. They take turns, and each turn
-//! goes on with new posts until the server has worked for long enough.
+//! Each variant has its own server with full feeds. The variants take turns. Each turn delivers new posts
+//! until the server has used enough CPU.
+
+use std::time::Duration;
 
 mod baselines;
 mod feeds;
@@ -16,8 +18,8 @@ mod ours;
 mod turn;
 mod variant;
 
-use fanfold_core::{PostId, UserId};
-use fanfold_store::clock::now_ms;
+use fanfold_core::{PostId, Time, UserId};
+use fanfold_runtime::clock::now;
 
 use crate::harness::dice::Dice;
 use crate::report::{Report, short, thousands};
@@ -32,7 +34,7 @@ use variant::Variant;
 const LIVE_PERCENT: [u64; 3] = [100, 20, 5];
 const NAMES: [&str; 4] = ["ours", "pipeline", "script", "ceiling"];
 
-/// Who gets the posts, and which of them have live feeds.
+/// The followers of an author, and those with live feeds among them.
 pub struct Audience {
     pub author: UserId,
     /// In bucket order, as dispatch reads them.
@@ -52,18 +54,18 @@ impl Audience {
     }
 }
 
-/// New posts, each a millisecond later.
+/// New posts, each one millisecond after the one before.
 pub struct Posts {
     author: UserId,
-    next_ms: u64,
+    next: Time,
     dice: Dice,
 }
 
 impl Posts {
     pub fn next(&mut self) -> PostId {
-        self.next_ms += 1;
-        // by these bits the store chooses the posts with which it looks at lengths
-        PostId::new(self.next_ms, self.dice.next() as u16, self.author)
+        self.next += Duration::from_millis(1);
+        // the store uses these bits to choose the posts with which it checks lengths
+        PostId::new(self.next, self.dice.next() as u16, self.author)
     }
 }
 
@@ -74,7 +76,7 @@ pub fn run(pace: &Pace, report: &mut Report) {
     };
     let runtime = crate::runtime();
     let all = Audience::new(count, 100);
-    let mut posts = Posts { author: all.author, next_ms: now_ms(), dice: Dice(5) };
+    let mut posts = Posts { author: all.author, next: now(), dice: Dice(5) };
     let mut plain = Plain::new(&all);
     let mut ours = Ours::new(&all);
     let mut others: Vec<Box<dyn Variant>> =
@@ -85,7 +87,7 @@ pub fn run(pace: &Pace, report: &mut Report) {
     for live in LIVE_PERCENT {
         let audience = Audience::new(count, live);
         ours.feeds.drop_all_but(&all, &audience);
-        // what a bare ZADD cannot do is leave somebody out
+        // a bare ZADD cannot skip followers without a live feed
         others.truncate(if live == 100 { 2 } else { 1 });
         for other in &mut others {
             other.feeds().drop_all_but(&all, &audience);
@@ -121,11 +123,12 @@ fn sizes(report: &mut Report, [plain, ours]: [f64; 2]) {
     let rows = vec![
         vec![format!("{} entries, server default", Layout::PLAIN_ENTRIES), thousands(plain)],
         vec![
-            "ours: 80 to 105 entries, compact, and its place in `live`".to_owned(),
+            "ours: 80 to 105 entries, compact, with its entry in `live`".to_owned(),
             thousands(ours),
         ],
     ];
-    report.table("bytes", "bytes per feed, all the server uses", &["layout", "bytes"], rows);
+    let title = "bytes per feed, of all memory that the server uses";
+    report.table("bytes", title, &["layout", "bytes"], rows);
     report.set("bytes_per_feed_pipeline", plain);
     report.set("bytes_per_feed", ours);
     report.set("bytes_per_feed_vs_pipeline", ours / plain);

@@ -1,8 +1,10 @@
-//! DynamoDB and SQS for the benches: the simulation's model without its faults, with counters, with
-//! a delay for each DynamoDB call if it is wanted, and with audiences of a million followers.
+//! DynamoDB and SQS for the benches: the simulation's model without faults, but with counters, with an
+//! optional delay for each call, and with audiences of a million followers.
 
+mod answer;
 mod counts;
-mod crowd;
+pub mod crowd;
+mod http;
 mod wire;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -17,14 +19,15 @@ use tokio::sync::Notify;
 use crate::simulation::cloud::Cloud;
 pub use counts::Counts;
 use crowd::Partition;
-pub use crowd::agrees_with_the_model;
+pub use crowd::assert_agrees_with_the_model;
 pub use wire::config;
 
 pub const USERS: &str = "users";
 pub const POSTS: &str = "posts";
 pub const GRAPH: &str = "graph";
-/// Both lanes lead here.
+/// The URL of `chunks` and of `bulk-chunks`.
 pub const CHUNKS: &str = "chunks";
+/// The URL of `post-events` and of `bulk-events`.
 pub const EVENTS: &str = "events";
 
 #[derive(Clone, Default)]
@@ -36,13 +39,20 @@ pub struct Emulator {
 #[derive(Default)]
 struct State {
     cloud: Cloud,
-    /// Partitions of followers, by their `pk`: too many for items of JSON.
+    /// Partitions with too many followers for items of JSON, by `pk`.
     crowds: HashMap<String, Partition>,
     counts: Counts,
-    delay: Duration,
+    delays: Delays,
     chunks: VecDeque<String>,
     events: VecDeque<String>,
     drop_chunks: bool,
+}
+
+/// How much longer each call takes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Delays {
+    pub dynamodb: Duration,
+    pub sqs: Duration,
 }
 
 impl Emulator {
@@ -55,31 +65,35 @@ impl Emulator {
         self.lock().cloud.put(table, item);
     }
 
-    /// Gives an author these followers, in as many partitions as the store would.
+    /// Gives an author these followers, in the partitions that the store would choose.
     pub fn put_crowd(&self, author: UserId, followers: &[UserId]) {
         let partitions = crowd::partitions(author, followers);
         self.lock().crowds.extend(partitions);
     }
 
     /// From now on each DynamoDB call takes this much longer.
-    pub fn set_delay(&self, delay: Duration) {
-        self.lock().delay = delay;
+    pub fn set_delay(&self, dynamodb: Duration) {
+        self.set_delays(Delays { dynamodb, sqs: Duration::ZERO });
     }
 
-    /// Whether chunks are counted and dropped.
+    pub fn set_delays(&self, delays: Delays) {
+        self.lock().delays = delays;
+    }
+
+    /// Sets whether chunks are counted and then dropped.
     pub fn set_drop_chunks(&self, drop: bool) {
         self.lock().drop_chunks = drop;
     }
 
-    /// What was counted since this was last asked.
+    /// The counts since the last call of this function.
     pub fn take_counts(&self) -> Counts {
         let mut state = self.lock();
         let units = std::mem::take(&mut state.cloud.units);
         Counts { units, ..std::mem::take(&mut state.counts) }
     }
 
-    /// A batch of chunks as Lambda would take it: up to ten, as soon as there is one. Counted as a
-    /// receive and a delete. None, if there is none yet and `more` says that none will come.
+    /// Takes a batch of chunks as Lambda would: waits for the first one, and takes up to ten. Counts a
+    /// receive and a delete. None: there is no chunk, and `more` says that none will come.
     pub async fn take_chunks(&self, more: impl Fn() -> bool) -> Option<Vec<String>> {
         loop {
             let arrived = self.sent.notified();
@@ -98,7 +112,7 @@ impl Emulator {
         }
     }
 
-    /// A part of a fan-out that is divided, if one waits.
+    /// Takes a waiting part of a divided fan-out.
     pub fn take_event(&self) -> Option<PostPublished> {
         let mut state = self.lock();
         let body = state.events.pop_front()?;
@@ -106,48 +120,11 @@ impl Emulator {
         Some(serde_json::from_str(&body).expect("an event"))
     }
 
-    /// Lets those who wait for chunks look again.
+    /// Wakes the functions that wait for chunks.
     pub fn wake(&self) {
         self.sent.notify_waiters();
     }
-
-    /// Answers a call: the status, and the body as it goes over the wire.
-    fn answer(&self, target: &str, body: &[u8]) -> (u16, Vec<u8>) {
-        let request: Value = serde_json::from_slice(body).expect("a JSON request");
-        let operation = target.rsplit('.').next().unwrap_or_default();
-        let mut state = self.lock();
-        let state = &mut *state;
-        state.counts.called(operation);
-        if let Some(partition) = state.crowd_of(operation, &request) {
-            let page = partition.page(&request);
-            state.cloud.units.read(page.read_bytes, &request["ConsistentRead"]);
-            return (200, page.body);
-        }
-        let (status, answer) = state.cloud.call(target, &request);
-        let sent = std::mem::take(&mut state.cloud.sent);
-        if !sent.is_empty() {
-            state.counts.sent(sent.len(), sent.iter().map(|(_, body)| body.len()).sum());
-            for (queue, body) in sent {
-                match queue.as_str() {
-                    EVENTS => state.events.push_back(body),
-                    CHUNKS if !state.drop_chunks => state.chunks.push_back(body),
-                    _ => {}
-                }
-            }
-            self.sent.notify_waiters();
-        }
-        (status, answer.to_string().into_bytes())
-    }
 }
 
-impl State {
-    fn crowd_of(&self, operation: &str, request: &Value) -> Option<&Partition> {
-        if operation != "Query" || request["TableName"] != GRAPH {
-            return None;
-        }
-        self.crowds.get(request["ExpressionAttributeValues"][":pk"]["S"].as_str()?)
-    }
-}
-
-/// Calls by their operation.
+/// The number of calls by operation.
 pub type Calls = BTreeMap<String, u64>;

@@ -1,27 +1,29 @@
-//! `fanout`: one post from dispatch to the last delivery, in one process: the real handlers, a real
-//! Valkey, the emulated DynamoDB and SQS. Chunks are taken in batches of ten, several at a time.
+//! `fanout`: one post from dispatch to the last delivery, in one process, with the real handlers, a real
+//! Valkey, and the emulated DynamoDB and SQS. Several functions take batches of ten chunks.
 //!
-//! The feeds are live and short: what an insert into a full feed costs, `deliver` says.
+//! The feeds are live and short. `deliver` measures the cost of an insert into a full feed.
 
 mod feeds;
 mod memory;
-pub mod stage;
+pub mod setup;
 
 use fanfold_core::PostId;
-use fanfold_store::clock::now_ms;
+use fanfold_runtime::clock::now;
+
+pub use feeds::simple_command_cpu_us;
 
 use crate::Pace;
-use crate::emulator::agrees_with_the_model;
+use crate::emulator::assert_agrees_with_the_model;
 use crate::report::{Report, short, thousands};
 use crate::stats::median;
-use stage::{Run, Stage};
+use setup::{Run, Setup};
 
 pub const SIZES: [usize; 4] = [100, 10_000, 100_000, 1_000_000];
 const MIB: f64 = 1024.0 * 1024.0;
 
 pub fn run(pace: &Pace, report: &mut Report) {
-    agrees_with_the_model();
-    let mut stage = Stage::new(SIZES[SIZES.len() - 1]);
+    assert_agrees_with_the_model();
+    let mut setup = Setup::new(SIZES[SIZES.len() - 1]);
     let mut rows = Vec::new();
     let mut dispatch_peaks = Vec::new();
     for (place, count) in SIZES.into_iter().enumerate() {
@@ -30,17 +32,17 @@ pub fn run(pace: &Pace, report: &mut Report) {
             (false, 1_000_000) | (true, _) => 3,
             (false, _) => 9,
         };
-        let author = stage.add_author(place as u64, count);
-        let runs: Vec<Run> = (0..times).map(|_| stage.run(author, count)).collect();
+        let author = setup.add_author(place as u64, count);
+        let runs: Vec<Run> = (0..times).map(|_| setup.run(author, count)).collect();
         let dispatch_peak = memory::dispatch_peak_mib(
-            &stage.emulator,
-            &stage.dispatch,
-            PostId::new(now_ms(), 9, author),
+            &setup.emulator,
+            &setup.dispatch,
+            PostId::new(now(), 9, author),
         );
         dispatch_peaks.push(dispatch_peak);
         summarize(report, count, &runs, dispatch_peak, &mut rows);
     }
-    report.set("simple_command_cpu_us", feeds::simple_command_cpu_us(&mut stage.server));
+    report.set("simple_command_cpu_us", simple_command_cpu_us(&mut setup.server));
     let head = [
         "followers",
         "ms to the last",
@@ -92,6 +94,5 @@ fn summarize(
     set("batches", of(|run| run.counts.batches as f64));
     set("read_units", of(|run| run.counts.units.reads));
     set("write_units", of(|run| run.counts.units.writes));
-    let calls = |run: &Run| run.counts.calls.values().sum::<u64>() as f64;
-    set("aws_calls", median(runs.iter().map(calls)));
+    set("aws_calls", of(|run| run.counts.all_calls() as f64));
 }

@@ -1,44 +1,44 @@
-//! The functions' handlers, called as Lambda would call them: events in, acknowledgements out.
+//! The functions' handlers, called as Lambda would call them: with events, for acknowledgements.
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
+use fanfold_app::fanout::dispatch::Dispatched;
 use fanfold_core::message::{DeliverChunk, PostPublished};
-use fanfold_dispatch::handler::Dispatched;
-use fanfold_store::Config;
-use fanfold_store::aws::SdkConfig;
-use fanfold_store::clock::{Deadline, now_ms};
-use fanfold_store::sqs::{Incoming, Letters, batch};
+use fanfold_runtime::Config;
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::clock::{Deadline, now};
+use fanfold_runtime::sqs::{Incoming, Retries, batch};
 
 /// The deliver function in one environment.
-pub struct Deliver(fanfold_deliver::App);
+pub struct Deliver(fanfold_app::fanout::deliver::Deliver);
 
 impl Deliver {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Self {
-        Self(fanfold_deliver::App::new(sdk, config).expect("deliver"))
+        Self(fanfold_app::fanout::deliver::Deliver::new(sdk, config).expect("deliver"))
     }
 
-    /// Takes a batch; everything in it must be acknowledged.
+    /// Handles a batch. All of its messages must be acknowledged.
     pub async fn take(&self, event: SqsEvent) {
         let all = async |chunks: Vec<Incoming<DeliverChunk>>| {
             let chunks: Vec<_> = chunks.into_iter().map(|incoming| incoming.message).collect();
-            fanfold_deliver::handler::deliver(&self.0, &chunks, now_ms()).await
+            fanfold_app::fanout::deliver::deliver(&self.0, &chunks, now()).await
         };
-        let response = batch::run(event, &Letters::none(), all).await;
+        let response = batch::run(event, &Retries::none(), all).await;
         assert!(response.batch_item_failures.is_empty(), "{:?}", response.batch_item_failures);
     }
 }
 
 /// The dispatch function in one environment.
-pub struct Dispatch(fanfold_dispatch::App);
+pub struct Dispatch(fanfold_app::fanout::dispatch::Dispatch);
 
 impl Dispatch {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Self {
-        Self(fanfold_dispatch::App::new(sdk, config).expect("dispatch"))
+        Self(fanfold_app::fanout::dispatch::Dispatch::new(sdk, config).expect("dispatch"))
     }
 
-    /// Takes an event; what it belongs to must not be gone, and time does not run out.
+    /// Handles an event, without a deadline. Its post must exist.
     pub async fn take(&self, event: &PostPublished) {
-        let dispatch = fanfold_dispatch::handler::dispatch;
-        let done = dispatch(&self.0, event, now_ms(), Deadline::NONE).await.expect("dispatched");
+        let dispatch = fanfold_app::fanout::dispatch::dispatch;
+        let done = dispatch(&self.0, event, now(), Deadline::NONE).await.expect("dispatched");
         let (Dispatched::Pushed(_) | Dispatched::Divided { .. } | Dispatched::Cut { .. }) = done
         else {
             panic!("{done:?}")
@@ -46,7 +46,7 @@ impl Dispatch {
     }
 }
 
-/// A batch as Lambda hands it over.
+/// A batch in the form in which Lambda passes it.
 pub fn event(bodies: Vec<String>) -> SqsEvent {
     let mut event = SqsEvent::default();
     event.records = bodies

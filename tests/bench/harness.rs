@@ -1,4 +1,4 @@
-//! What the bench borrows from the tests.
+//! The modules that the benches share with the tests.
 #![allow(dead_code, reason = "the tests use more of it")]
 
 #[path = "../stack/harness/dice.rs"]

@@ -1,25 +1,27 @@
-//! `cargo local bench`: how fast, how small, how dear; each figure beside a baseline or a limit that
-//! was measured in the same run.
+//! `cargo local bench`: measures speed, size and cost. Each figure is compared with a baseline or a
+//! limit from the same run.
 //!
-//! | module | holds |
+//! | module | contains |
 //! | --- | --- |
 //! | [`deliver`] | the deliver handler against the plain pipeline, a script per follower, bare ZADDs |
 //! | [`fanout`] | dispatch and deliver in one process, 100 to 1,000,000 followers |
-//! | [`sizes`] | what the defaults of a fan-out rest on |
-//! | [`read`] | a page from the cache against a pull at read time |
+//! | [`sizes`] | the measurements behind the default sizes of a fan-out |
+//! | [`read`] | a page from the cache against a pull at read time, and against reading items; the memory of cards |
+//! | [`write`] | the calls of a publication and of a follow |
 //! | [`rebuild`] | a returning reader's feed against one query after another |
-//! | [`start`] | the release binaries: start, first HTTPS request, size |
-//! | [`cost`], [`prices`] | what a million deliveries cost |
-//! | [`targets`], [`report`], [`plot`] | what becomes of the figures |
-//! | [`handlers`] | the only calls into the functions |
-//! | [`emulator`], [`server`], [`people`] | DynamoDB and SQS in memory, a real Valkey, and who is in them |
+//! | [`start`] | the release binaries: start, first HTTPS request, size, loads of a page over HTTP |
+//! | [`cost`], [`prices`] | the cost of a million deliveries |
+//! | [`targets`], [`report`], [`plot`] | targets, tables and plot of the figures |
+//! | [`handlers`] | the only calls to the functions |
+//! | [`emulator`], [`server`], [`people`] | DynamoDB and SQS in memory, a real Valkey, and their users |
+//! | [`http`] | HTTP on a stream, for servers that a function calls |
 
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a bench that goes wrong fails like a test: with a panic"
+    reason = "a bench fails like a test: with a panic"
 )]
 
 mod cost;
@@ -28,6 +30,7 @@ mod emulator;
 mod fanout;
 mod handlers;
 mod harness;
+mod http;
 mod people;
 mod plot;
 mod prices;
@@ -40,6 +43,7 @@ mod sizes;
 mod start;
 mod stats;
 mod targets;
+mod write;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -53,24 +57,26 @@ use report::Report;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// How much time is taken.
+/// The duration of the measurements.
 pub struct Pace {
+    /// Fewer and shorter measurements, which only show that the benches work.
     pub quick: bool,
 }
 
 type Part = (&'static str, fn(&Pace, &mut Report));
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     ("deliver", deliver::run),
     ("fanout", fanout::run),
     ("sizes", sizes::run),
     ("read", read::run),
+    ("write", write::run),
     ("rebuild", rebuild::run),
     ("start", start::run),
     ("cost", cost::run),
 ];
 
-/// One thread, as a function has.
+/// A runtime with one thread, as in a function.
 pub fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
@@ -81,9 +87,9 @@ fn main() -> ExitCode {
     let (options, names): (Vec<_>, Vec<_>) =
         arguments.iter().map(String::as_str).partition(|word| word.starts_with('-'));
     let known: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
-    let strange = names.iter().find(|name| !known.contains(name));
-    if let Some(word) = options.iter().find(|option| **option != "--quick").or(strange) {
-        eprintln!("bench: there is no {word:?}; there are --quick and {}", known.join(", "));
+    let unknown = names.iter().find(|name| !known.contains(name));
+    if let Some(word) = options.iter().find(|option| **option != "--quick").or(unknown) {
+        eprintln!("bench: unknown argument {word:?}; use --quick or {}", known.join(", "));
         return ExitCode::FAILURE;
     }
     let (pace, start) = (Pace { quick: options.contains(&"--quick") }, Instant::now());

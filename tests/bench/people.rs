@@ -1,17 +1,20 @@
-//! Users, their posts, and the items that the store keeps of them.
+//! Users, their posts, and the items that the store has for them.
 
-use fanfold_core::{PostId, UserId};
+use std::time::Duration;
+
+use fanfold_core::{PostId, Time, UserId};
 use serde_json::{Value, json};
 
 use crate::emulator::{Emulator, GRAPH, POSTS, USERS};
 use crate::harness::dice::Dice;
 
-/// Authors' first number; followers and readers have lower ones.
+/// The number of the first author. Followers and readers have lower numbers.
 const AUTHORS_FROM: u64 = 1 << 40;
-const TEXT: &str =
+/// The text of every post.
+pub const TEXT: &str =
     "The ferry leaves at seven, and nobody on the island has ever seen it leave late.";
 
-/// The same user for the same number. Ids are hashes.
+/// The user with this number. The id is a hash of the number.
 pub fn user(number: u64) -> UserId {
     UserId(Dice(number).next())
 }
@@ -20,11 +23,11 @@ pub fn author(number: u64) -> UserId {
     user(AUTHORS_FROM + number)
 }
 
-pub fn put_profile(emulator: &Emulator, user: UserId, followers: usize, shards: u16) {
-    emulator.put(USERS, profile_item(user, followers, shards));
+pub fn put_profile(emulator: &Emulator, user: UserId, followers: usize, partitions: u16) {
+    emulator.put(USERS, profile_item(user, followers, partitions));
 }
 
-pub fn profile_item(user: UserId, followers: usize, shards: u16) -> Value {
+pub fn profile_item(user: UserId, followers: usize, partitions: u16) -> Value {
     let text = |text: String| json!({"S": text});
     let number = |number: u64| json!({"N": number.to_string()});
     json!({
@@ -32,7 +35,7 @@ pub fn profile_item(user: UserId, followers: usize, shards: u16) -> Value {
         "identity": text("0".repeat(43)), "handle": text(format!("h{user}")),
         "name": text(format!("Name of {user}")), "posts": number(1),
         "followers": number(followers as u64), "following": number(0),
-        "follower_shards": number(u64::from(shards)),
+        "followers_changes": number(followers as u64), "revision": number(1), "follower_partitions": number(u64::from(partitions)),
     })
 }
 
@@ -45,15 +48,9 @@ fn post_item(post: PostId) -> Value {
     json!({"pk": {"S": author}, "sk": {"S": id}, "v": {"N": "1"}, "text": {"S": TEXT}})
 }
 
-/// A reader, and the authors whom they follow, each with this many posts; the authors' posts of the
-/// same turn are a second apart, so that a page has posts of many.
-pub fn put_reader(
-    emulator: &Emulator,
-    reader: UserId,
-    authors: &[UserId],
-    posts: u64,
-    now_ms: u64,
-) {
+/// Puts a reader, and the authors that the reader follows, each with this many posts. The posts of
+/// different authors alternate, one second apart, so that a page has posts of many authors.
+pub fn put_reader(emulator: &Emulator, reader: UserId, authors: &[UserId], posts: u64, now: Time) {
     put_profile(emulator, reader, 0, 1);
     for (place, author) in authors.iter().enumerate() {
         put_profile(emulator, *author, 1, 1);
@@ -61,13 +58,13 @@ pub fn put_reader(
             GRAPH,
             json!({
                 "pk": {"S": format!("following#{reader}")}, "sk": {"S": author.to_string()},
-                "v": {"N": "1"}, "relation": {"S": "following"}, "shard": {"N": "0"},
-                "changed_at_ms": {"N": (now_ms - 86_400_000).to_string()},
+                "v": {"N": "1"}, "relation": {"S": "following"}, "partition": {"N": "0"},
+                "changed_at_ms": {"N": (now - Duration::from_secs(86_400)).to_string()},
             }),
         );
         for turn in 0..posts {
-            let age_ms = turn * 3_600_000 + 1_000 * place as u64 + 1_000;
-            put_post(emulator, PostId::new(now_ms - age_ms, place as u16, *author));
+            let age = Duration::from_secs(turn * 3_600 + place as u64 + 1);
+            put_post(emulator, PostId::new(now - age, place as u16, *author));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The figure that README shows: how a fan-out grows, and what a follower costs the server.
+//! The figure in README: the time of a fan-out by audience, and the server CPU for each follower.
 
 mod bars;
 mod growth;
@@ -10,8 +10,8 @@ use plotters::prelude::*;
 use crate::report::Report;
 
 const SIZE: (u32, u32) = (960, 400);
-/// A light ground of its own, so that the figure reads the same on a dark page.
-const GROUND: RGBColor = RGBColor(250, 250, 248);
+/// A light background, so that the figure is readable on a dark page, too.
+const BACKGROUND: RGBColor = RGBColor(250, 250, 248);
 const INK: RGBColor = RGBColor(40, 40, 48);
 const GRID: RGBColor = RGBColor(222, 222, 218);
 const OURS: RGBColor = RGBColor(0, 114, 178);
@@ -22,12 +22,12 @@ const FONT: &str = "sans-serif";
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// Draws what there is, and says where; nothing, if its parts were not measured.
+/// Draws the figure and returns its path. None: a part of it was not measured.
 pub fn draw(report: &Report, file: &Path) -> Option<PathBuf> {
     let growth = growth::points(report)?;
     let bars = bars::groups(report)?;
     let root = SVGBackend::new(file, SIZE).into_drawing_area();
-    root.fill(&GROUND).expect("a figure");
+    root.fill(&BACKGROUND).expect("a figure");
     let (left, right) = root.split_horizontally(SIZE.0 / 2);
     growth::draw(&left, &growth).expect("a figure");
     bars::draw(&right, &bars).expect("a figure");

@@ -1,15 +1,22 @@
-//! `read`: a page of a home feed from the cache, against the same page by pull at read time, as a
-//! tutorial would write it: whom does the reader follow, a query of each one's newest posts, all at
-//! once, one merge, and the texts. And the script that reads, against bare commands for the same bytes.
+//! `read`: a page of a home feed from the cache, against the same page by pull at read time. The pull is
+//! that of a tutorial: it reads the followees, queries the newest posts of each one at the same time,
+//! merges them, and reads the texts. Also the page against bare commands for the same bytes, its calls and cost
+//! against reading items, and the memory of cards.
 
+mod against_bare;
 mod bare;
+mod items;
+mod memory;
 
 use std::time::{Duration, Instant};
 
-use fanfold_core::{PostId, UserId};
-use fanfold_store::clock::now_ms;
-use fanfold_store::feeds::{Feeds, Page, Reading, Source, Span};
-use fanfold_store::valkey::Feed;
+use fanfold_app::present::{Page, Span, Viewer, feed_page};
+use fanfold_core::{FeedId, PostId, UserId};
+use fanfold_runtime::StoreError;
+use fanfold_runtime::clock::now;
+use fanfold_store::cards::{PostCards, UserCards};
+use fanfold_store::dynamo::UserStore;
+use fanfold_store::feeds::{Feeds, ReadContext, Source};
 use futures::future::try_join_all;
 
 use crate::emulator::Emulator;
@@ -21,21 +28,44 @@ use crate::{Pace, people};
 const FOLLOWEES: [u64; 3] = [10, 100, 1_000];
 const POSTS_EACH: u64 = 10;
 const LIMIT: usize = 20;
-/// What a DynamoDB call takes on AWS, about.
+/// About the duration of a DynamoDB call on AWS.
 const DELAY: Duration = Duration::from_millis(5);
+
+/// The stores that a page is read from.
+struct Stores {
+    feeds: Feeds,
+    cards: PostCards,
+}
+
+impl Stores {
+    fn new(emulator: &Emulator, server: &Server) -> Self {
+        let (sdk, config) = (emulator.sdk(), server.config());
+        let feeds = Feeds::new(&sdk, &config).expect("feeds");
+        let users = UserStore::new(&sdk, &config).expect("users");
+        let users = UserCards { valkey: feeds.valkey.clone(), users };
+        Self { cards: PostCards { users, posts: feeds.posts.clone() }, feeds }
+    }
+
+    /// The first page of a home feed, for its owner.
+    async fn page(&self, reader: UserId) -> Result<Page, StoreError> {
+        let (viewer, feed) = (Viewer::of(reader), FeedId::home(reader));
+        let reading = ReadContext::new(now());
+        feed_page(&self.feeds, &self.cards, &viewer, feed, Span::ALL, LIMIT, &reading).await
+    }
+}
 
 pub fn run(pace: &Pace, report: &mut Report) {
     let runtime = crate::runtime();
-    let (emulator, server) = (Emulator::default(), Server::start());
-    let feeds = Feeds::new(&emulator.sdk(), &server.config()).expect("feeds");
+    let (emulator, mut server) = (Emulator::default(), Server::start());
+    let stores = Stores::new(&emulator, &server);
     let mut rows = Vec::new();
     for count in FOLLOWEES {
         let reader = people::user(count);
         let authors: Vec<UserId> = (0..count).map(|n| people::author(count * 10 + n)).collect();
-        people::put_reader(&emulator, reader, &authors, POSTS_EACH, now_ms());
-        runtime
-            .block_on(feeds.rebuild(Feed::home(reader), None, &Reading::new(now_ms())))
-            .expect("rebuilt");
+        people::put_reader(&emulator, reader, &authors, POSTS_EACH, now());
+        let (feed, reading) = (FeedId::home(reader), ReadContext::new(now()));
+        runtime.block_on(stores.feeds.rebuild(feed, None, &reading)).expect("rebuilt");
+        runtime.block_on(stores.page(reader)).expect("a page, which fills the cards");
         for delay in [Duration::ZERO, DELAY] {
             emulator.set_delay(delay);
             let times = match (pace.quick, delay.is_zero()) {
@@ -43,7 +73,7 @@ pub fn run(pace: &Pace, report: &mut Report) {
                 (true, _) => (10_000 / count as usize).clamp(20, 200),
                 (false, _) => (100_000 / count as usize).clamp(100, 2_000),
             };
-            let [cache, pull] = runtime.block_on(both(&feeds, reader, times));
+            let [cache, pull] = runtime.block_on(both(&stores, reader, times));
             let name = match delay.is_zero() {
                 true => format!("{count}"),
                 false => format!("{count}_delayed"),
@@ -55,30 +85,32 @@ pub fn run(pace: &Pace, report: &mut Report) {
     let head = ["followees", "cache p50 ms", "p99", "pull p50 ms", "p99", "p50 faster by", "p99"];
     let title = "read: a page of 20 with texts, from the cache and by pull (delayed: 5 ms for each DynamoDB call)";
     report.table("read", title, &head, rows);
-    runtime.block_on(bare::page_against_bare(pace, report, (&feeds, &emulator, &server)));
-    runtime.block_on(bare::script_against_bare(pace, report, &server));
+    let servers = (&stores, &emulator, &server);
+    runtime.block_on(against_bare::page(pace, report, servers));
+    runtime.block_on(against_bare::script(pace, report, servers));
+    items::compare(pace, report, (&stores, &emulator, &mut server), &runtime);
+    memory::of_cards(pace, report);
 }
 
-/// Milliseconds of each page, from the cache and by pull in turn.
-async fn both(feeds: &Feeds, reader: UserId, times: usize) -> [Vec<f64>; 2] {
+/// Milliseconds of each page, alternately from the cache and by pull.
+async fn both(stores: &Stores, reader: UserId, times: usize) -> [Vec<f64>; 2] {
     let (mut cache, mut pull) = (Vec::new(), Vec::new());
     for _ in 0..times {
         let start = Instant::now();
-        let page =
-            feeds.page(Feed::home(reader), Span::ALL, LIMIT, now_ms()).await.expect("a page");
+        let page = stores.page(reader).await.expect("a page");
         cache.push(start.elapsed().as_secs_f64() * 1e3);
         let start = Instant::now();
-        let pulled = tutorial(feeds, reader).await;
+        let pulled = pull_page(&stores.feeds, reader).await;
         pull.push(start.elapsed().as_secs_f64() * 1e3);
-        let Page { posts, source, .. } = page;
-        assert_eq!(source, Source::Cache);
-        let ids: Vec<PostId> = posts.iter().map(|post| post.id).collect();
+        assert_eq!(page.source, Source::Cache);
+        let ids: Vec<PostId> = page.ids().collect();
         assert_eq!((ids.len(), ids), (LIMIT, pulled), "both show the same page");
     }
     [cache, pull]
 }
 
-async fn tutorial(feeds: &Feeds, reader: UserId) -> Vec<PostId> {
+/// The first page by pull, as in a tutorial.
+async fn pull_page(feeds: &Feeds, reader: UserId) -> Vec<PostId> {
     let mut authors = feeds.graph.following(reader).await.expect("relations");
     authors.push(reader);
     let queries = authors.iter().map(|author| feeds.posts.by_author(*author, PostId::MAX, LIMIT));

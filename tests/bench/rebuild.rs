@@ -1,12 +1,13 @@
-//! `rebuild`: the feed of a reader who returns, with no author feed cached and with all of them,
-//! against one query after another. Each DynamoDB call takes 5 ms longer, as on AWS.
+//! `rebuild`: the rebuild of the feed of a returning reader, with no author feed cached and with all of
+//! them cached, against one query after another. Each DynamoDB call takes 5 ms longer, as on AWS.
 
 use std::time::{Duration, Instant};
 
+use fanfold_core::FeedId;
 use fanfold_core::{PostId, UserId};
-use fanfold_store::clock::now_ms;
-use fanfold_store::feeds::{Feeds, Reading, Rebuilt};
-use fanfold_store::valkey::{Feed, Read};
+use fanfold_runtime::clock::now;
+use fanfold_store::feeds::{Feeds, ReadContext, Rebuilt};
+use fanfold_store::valkey::Read;
 use tokio::runtime::Runtime;
 
 use crate::emulator::Emulator;
@@ -19,7 +20,7 @@ const FOLLOWEES: [u64; 3] = [10, 100, 1_000];
 const POSTS_EACH: u64 = 10;
 const DELAY: Duration = Duration::from_millis(5);
 
-struct Stage {
+struct Setup {
     runtime: Runtime,
     server: Server,
     feeds: Feeds,
@@ -37,21 +38,21 @@ pub fn run(pace: &Pace, report: &mut Report) {
         let emulator = Emulator::default();
         let (server, reader) = (Server::start(), people::user(count));
         let authors: Vec<UserId> = (0..count).map(|n| people::author(count * 10 + n)).collect();
-        people::put_reader(&emulator, reader, &authors, POSTS_EACH, now_ms());
+        people::put_reader(&emulator, reader, &authors, POSTS_EACH, now());
         let feeds = Feeds::new(&emulator.sdk(), &server.config()).expect("feeds");
-        let mut stage = Stage { runtime: crate::runtime(), server, feeds, reader };
-        stage.rebuild(); // connects, and sends the scripts
+        let mut setup = Setup { runtime: crate::runtime(), server, feeds, reader };
+        setup.rebuild(); // connects and loads the scripts
         emulator.set_delay(DELAY);
         let (mut cold, mut warm, mut serial) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {
-            stage.server.query::<()>(&redis::cmd("FLUSHALL"));
-            cold.push(stage.rebuild());
-            stage
+            setup.server.query::<()>(&redis::cmd("FLUSHALL"));
+            cold.push(setup.rebuild());
+            setup
                 .runtime
-                .block_on(stage.feeds.valkey.distrust(Feed::home(reader)))
+                .block_on(setup.feeds.valkey.invalidate(FeedId::home(reader)))
                 .expect("dropped");
-            warm.push(stage.rebuild());
-            serial.push(stage.serial());
+            warm.push(setup.rebuild());
+            serial.push(setup.serial());
         }
         record(report, count, &[cold, warm, serial], &mut rows);
     }
@@ -61,30 +62,29 @@ pub fn run(pace: &Pace, report: &mut Report) {
     report.table("rebuild", title, &head, rows);
 }
 
-impl Stage {
-    /// Milliseconds.
+impl Setup {
+    /// Rebuilds the feed and checks it. Returns the milliseconds of the rebuild.
     fn rebuild(&self) -> f64 {
-        let (feed, reading) = (Feed::home(self.reader), Reading::new(now_ms()));
+        let (feed, reading) = (FeedId::home(self.reader), ReadContext::new(now()));
         self.runtime.block_on(async {
             let start = Instant::now();
             let rebuilt = self.feeds.rebuild(feed, None, &reading).await.expect("rebuilt");
-            let took = start.elapsed().as_secs_f64() * 1e3;
+            let ms = start.elapsed().as_secs_f64() * 1e3;
             assert!(matches!(rebuilt, Rebuilt::Done(_)), "{rebuilt:?}");
-            let read =
-                self.feeds.valkey.read(feed, PostId::MAX, 200, now_ms()).await.expect("read");
-            assert_eq!(posts(read), self.wanted().await, "the feed holds what it should");
-            took
+            let read = self.feeds.valkey.read(feed, PostId::MAX, 200, now()).await.expect("read");
+            assert_eq!(posts(read), self.expected().await, "the feed has the expected posts");
+            ms
         })
     }
 
-    /// What the feed should hold, computed from DynamoDB alone.
-    async fn wanted(&self) -> Vec<PostId> {
-        let (feed, reading) = (Feed::home(self.reader), Reading::without_valkey(now_ms()));
+    /// The expected posts of the feed, computed from DynamoDB alone.
+    async fn expected(&self) -> Vec<PostId> {
+        let (feed, reading) = (FeedId::home(self.reader), ReadContext::without_valkey(now()));
         let keep = self.feeds.valkey.keep();
         self.feeds.pull(feed, PostId::MAX, keep, &reading).await.expect("a pull").posts
     }
 
-    /// Milliseconds of one query after another.
+    /// Computes the feed with one query after another, and checks it. Returns the milliseconds.
     fn serial(&self) -> f64 {
         let (feeds, keep) = (&self.feeds, self.feeds.valkey.keep());
         self.runtime.block_on(async {
@@ -97,15 +97,15 @@ impl Stage {
             }
             newest.sort_unstable_by(|a, b| b.cmp(a));
             newest.truncate(keep);
-            let took = start.elapsed().as_secs_f64() * 1e3;
-            assert_eq!(newest, self.wanted().await, "one by one leads to the same feed");
-            took
+            let ms = start.elapsed().as_secs_f64() * 1e3;
+            assert_eq!(newest, self.expected().await, "single queries give the same feed");
+            ms
         })
     }
 }
 
 fn posts(read: Read) -> Vec<PostId> {
-    read.known().map(|held| held.slice.posts).unwrap_or_default()
+    read.known().map(|cached| cached.slice.posts).unwrap_or_default()
 }
 
 fn record(

@@ -1,4 +1,4 @@
-//! What was measured: tables as they are printed, and the same for other programs.
+//! The measurements: tables for people, and JSON files for programs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ impl Report {
             .insert(name.to_owned(), json!({"title": title, "columns": head, "rows": rows}));
     }
 
-    /// Writes the summary and the details, and says where.
+    /// Writes the summary and the details. Returns the paths of the files.
     pub fn write(&self, folder: &Path) -> std::io::Result<Vec<PathBuf>> {
         std::fs::create_dir_all(folder)?;
         let files = [
@@ -42,7 +42,7 @@ impl Report {
     }
 }
 
-/// A table in columns, the first to the left and the others to the right.
+/// Prints a table. The first column is aligned to the left, the others to the right.
 pub fn print(head: &[&str], rows: &[Vec<String>]) {
     let cell =
         |row: &[String], column: usize| row.get(column).map_or(0, |cell| cell.chars().count());
@@ -63,7 +63,7 @@ pub fn print(head: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-/// A number with as many digits as one reads.
+/// A number with few digits, for reading.
 pub fn short(value: f64) -> String {
     match value.abs() {
         v if v >= 1_000.0 => thousands(value),
@@ -74,7 +74,7 @@ pub fn short(value: f64) -> String {
     }
 }
 
-/// 1234567 as `1,234,567`.
+/// A rounded number with separators: 1234567 is `1,234,567`.
 pub fn thousands(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::from(if value < 0.0 { "-" } else { "" });

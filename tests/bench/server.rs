@@ -1,26 +1,26 @@
-//! A Valkey of the bench's own, with what it says of its own work.
+//! A Valkey server for a bench, with the server's own measurements.
 
 use std::collections::HashMap;
 
 use fanfold_core::UserId;
-use fanfold_store::Config;
+use fanfold_runtime::Config;
 use redis::{Cmd, Connection, FromRedisValue, Pipeline};
 
 use crate::emulator;
 use crate::harness::valkeys::Node;
 
-/// Commands in a pipeline.
+/// The number of commands in a pipeline.
 pub const PIPELINE: usize = 500;
 
 pub struct Server {
     node: Node,
     connection: Connection,
-    /// What names the server's memory of its buckets.
+    /// The part of the server's replication id that is in the names of its memories.
     generation: String,
 }
 
 impl Server {
-    /// With default settings, and nothing written to disk.
+    /// Starts a server with default settings that writes nothing to disk.
     pub fn start() -> Self {
         let node = Node::start(&[]);
         let client = redis::Client::open(node.url()).expect("a client");
@@ -40,12 +40,12 @@ impl Server {
         self.config_with(&[])
     }
 
-    /// With settings that are numbers.
+    /// The functions' settings, with some that are numbers.
     pub fn config_with(&self, settings: &[(&str, usize)]) -> Config {
         emulator::config(&self.url(), settings)
     }
 
-    /// What a bucket's memory is called that began long ago.
+    /// The name of a bucket's memory that began long ago.
     pub fn memory(&self) -> String {
         format!("{}:1000:bench", self.generation)
     }
@@ -58,7 +58,7 @@ impl Server {
         pipeline.query(&mut self.connection).expect("Valkey")
     }
 
-    /// Sends many commands, a pipeline at a time; what they answer does not matter.
+    /// Sends many commands, in pipelines, and ignores the answers.
     pub fn send(&mut self, commands: impl IntoIterator<Item = Cmd>) {
         let mut commands = commands.into_iter().peekable();
         while commands.peek().is_some() {
@@ -70,21 +70,22 @@ impl Server {
         }
     }
 
-    /// Numbers of a section of `INFO`.
+    /// The numbers in a section of `INFO`.
     pub fn info(&mut self, section: &str) -> HashMap<String, f64> {
         let text: String = self.query(redis::cmd("INFO").arg(section));
         let lines = text.lines().filter_map(|line| line.split_once(':'));
         lines.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
     }
 
-    /// Seconds of CPU that the server has used, its system calls included.
+    /// Seconds of CPU that the server has used, including system calls.
     pub fn cpu_s(&mut self) -> f64 {
         let info = self.info("cpu");
         info["used_cpu_user"] + info["used_cpu_sys"]
     }
 
-    /// Server CPU, in µs, of what ElastiCache Serverless counts as one processing unit (ECPU): a GET of 1 KB.
-    /// Sent in pipelines, where it is cheapest, so that ECPUs are not underestimated.
+    /// Server CPU, in µs, of a GET of 1 KB, which ElastiCache Serverless counts as one processing unit
+    /// (ECPU). The commands are sent in pipelines, where they are cheapest, so that the number of ECPUs of
+    /// other work is not underestimated.
     pub fn ecpu_us(&mut self, count: usize) -> f64 {
         self.query::<()>(redis::cmd("SET").arg("one-kb").arg("x".repeat(1_000)));
         let before = self.cpu_s();
@@ -106,8 +107,8 @@ impl Server {
         self.info("memory")["used_memory"]
     }
 
-    /// How many of these feeds hold a member.
-    pub fn holding(&mut self, keys: &[String], member: &[u8]) -> usize {
+    /// The number of these feeds that have a member.
+    pub fn count_with(&mut self, keys: &[String], member: &[u8]) -> usize {
         let mut found = 0;
         for keys in keys.chunks(PIPELINE) {
             let mut pipeline = Pipeline::with_capacity(PIPELINE);
@@ -120,8 +121,8 @@ impl Server {
     }
 }
 
-/// The key of a home feed, in a bucket of the default number.
+/// The key of a home feed, with the default number of buckets.
 pub fn home(user: UserId) -> String {
     let keys = fanfold_store::valkey::Keys::new(fanfold_core::limits::BUCKETS_DEFAULT);
-    keys.feed(fanfold_store::valkey::Feed::home(user))
+    keys.feed(fanfold_core::FeedId::home(user)).to_string()
 }

@@ -1,8 +1,8 @@
-//! `sizes`: what the defaults of a fan-out rest on: how many followers go into a message, and up to
-//! which audience none is sent at all.
+//! `sizes`: the measurements behind the default sizes of a fan-out: the number of followers in a message,
+//! and the largest audience that needs no messages.
 
 use crate::Pace;
-use crate::fanout::stage::{Run, Stage};
+use crate::fanout::setup::{Run, Setup};
 use crate::report::{Report, short, thousands};
 use crate::stats::median;
 
@@ -11,14 +11,14 @@ pub fn run(pace: &Pace, report: &mut Report) {
     at_once(pace, report);
 }
 
-/// The same audience in smaller and larger messages.
+/// Measures the same audience with smaller and larger messages.
 fn chunks(pace: &Pace, report: &mut Report) {
     let (count, times) = if pace.quick { (20_000, 3) } else { (100_000, 9) };
     let mut rows = Vec::new();
     for chunk in [250, 500, 1_000, 2_000, 5_000] {
-        let mut stage = Stage::with(count, &[("CHUNK_FOLLOWERS", chunk), ("SMALL_FOLLOWERS", 0)]);
-        let author = stage.add_author(0, count);
-        let runs: Vec<Run> = (0..times).map(|_| stage.run(author, count)).collect();
+        let mut setup = Setup::with(count, &[("CHUNK_FOLLOWERS", chunk), ("SMALL_FOLLOWERS", 0)]);
+        let author = setup.add_author(0, count);
+        let runs: Vec<Run> = (0..times).map(|_| setup.run(author, count)).collect();
         let of = |value: fn(&Run) -> f64| median(runs.iter().map(value));
         let (ms, cpu_us) =
             (of(|run| run.wall_s) * 1e3, of(|run| run.server_cpu_s) * 1e6 / count as f64);
@@ -34,27 +34,33 @@ fn chunks(pace: &Pace, report: &mut Report) {
         report.set(format!("chunk_{chunk}_ms"), ms);
         report.set(format!("chunk_{chunk}_cpu_us"), cpu_us);
     }
-    let head =
-        ["in a message", "ms", "server µs/follower", "messages", "SQS requests", "write units"];
+    let head = [
+        "followers in a message",
+        "ms",
+        "server µs/follower",
+        "messages",
+        "SQS requests",
+        "write units",
+    ];
     let title = format!(
-        "sizes: {} followers in messages of so many (the last three per million deliveries)",
+        "sizes: {} followers, by followers in a message (last three columns: per million deliveries)",
         thousands(count as f64)
     );
     report.table("chunks", &title, &head, rows);
 }
 
-/// Small audiences, pushed by dispatch itself and by way of messages.
+/// Measures small audiences, pushed by dispatch itself and through messages.
 fn at_once(pace: &Pace, report: &mut Report) {
     let times = if pace.quick { 5 } else { 25 };
     let mut rows = Vec::new();
     for count in [100, 1_000, 2_000, 5_000] {
         let mut row = vec![thousands(count as f64)];
         for (name, small) in [("at_once", 10_000), ("messages", 0)] {
-            let mut stage = Stage::with(count, &[("SMALL_FOLLOWERS", small)]);
-            let author = stage.add_author(0, count);
-            let runs: Vec<Run> = (0..times).map(|_| stage.run(author, count)).collect();
+            let mut setup = Setup::with(count, &[("SMALL_FOLLOWERS", small)]);
+            let author = setup.add_author(0, count);
+            let runs: Vec<Run> = (0..times).map(|_| setup.run(author, count)).collect();
             let of = |value: fn(&Run) -> f64| median(runs.iter().map(value));
-            let calls = of(|run| run.counts.calls.values().sum::<u64>() as f64);
+            let calls = of(|run| run.counts.all_calls() as f64);
             let (ms, dispatch_ms) = (of(|run| run.wall_s) * 1e3, of(|run| run.dispatch_s) * 1e3);
             row.extend([short(ms), short(dispatch_ms), short(calls)]);
             report.set(format!("small_{count}_{name}_ms"), ms);
@@ -64,11 +70,11 @@ fn at_once(pace: &Pace, report: &mut Report) {
     let head = [
         "followers",
         "at once ms",
-        "of dispatch",
+        "dispatch ms",
         "AWS calls",
-        "by messages ms",
-        "of dispatch",
+        "messages ms",
+        "dispatch ms",
         "AWS calls",
     ];
-    report.table("at_once", "sizes: small audiences, at once and by messages", &head, rows);
+    report.table("at_once", "sizes: small audiences, at once and through messages", &head, rows);
 }

@@ -1,4 +1,5 @@
-//! What the figures should reach on two cores. A miss is said and fails nothing: machines are noisy.
+//! Targets for the figures, on two cores. A missed target is printed, but is no failure, because other
+//! work on a machine disturbs measurements.
 
 use crate::report::{self, Report, short};
 
@@ -9,7 +10,7 @@ enum Bound {
 }
 use Bound::{AtLeast, AtMost, Between};
 
-const TARGETS: [(&str, Bound); 19] = [
+const TARGETS: [(&str, Bound); 27] = [
     ("deliver_vs_pipeline_live100", AtLeast(1.15)),
     ("deliver_vs_pipeline_live20", AtLeast(1.7)),
     ("deliver_vs_pipeline_live5", AtLeast(2.2)),
@@ -23,12 +24,20 @@ const TARGETS: [(&str, Bound); 19] = [
     ("dispatch_peak_mib_1m_minus_10k", AtMost(32.0)),
     ("read_vs_pull_100", AtLeast(10.0)),
     ("read_vs_bare", AtMost(1.3)),
+    ("read_cache_p50_ms_100_delayed", AtMost(1.5)),
+    ("read_page_dynamodb_calls", AtMost(0.0)),
+    ("read_page_read_units", AtMost(0.0)),
+    ("read_vs_pull_100_delayed", AtLeast(15.0)),
+    ("cost_pages_vs_before", AtMost(0.15)),
+    ("bytes_per_card", AtMost(400.0)),
+    ("publish_sequential_calls", AtMost(3.0)),
+    ("follow_sequential_calls", AtMost(3.0)),
     ("rebuild_vs_serial_1000_warm", AtLeast(20.0)),
     ("rebuild_vs_serial_1000_cold", AtLeast(20.0)),
     ("messages_vs_one_per_follower_1m", AtMost(0.002)),
     ("start_ms", AtMost(10.0)),
     ("first_https_ms", AtMost(10.0)),
-    ("binary_mb_max", AtMost(9.0)),
+    ("binary_mb", AtMost(12.0)),
 ];
 
 impl Bound {
@@ -53,20 +62,19 @@ pub fn print(report: &Report) {
     let rows: Vec<Vec<String>> = TARGETS
         .iter()
         .map(|(key, bound)| {
-            let (value, how) = match report.summary.get(*key) {
+            let (value, result) = match report.summary.get(*key) {
                 Some(value) => (short(*value), if bound.met(*value) { "met" } else { "missed" }),
                 None => ("–".to_owned(), "not measured"),
             };
-            vec![(*key).to_owned(), value, bound.text(), how.to_owned()]
+            vec![(*key).to_owned(), value, bound.text(), result.to_owned()]
         })
         .collect();
-    let build =
-        if cfg!(debug_assertions) { "; this is a debug build, which judges nothing" } else { "" };
+    let build = if cfg!(debug_assertions) { "; figures of a debug build mean nothing" } else { "" };
     println!("\nTargets (medians of ratios, on 2 cores{build})");
     report::print(&["figure", "measured", "target", ""], &rows);
 }
 
-/// Those keys that are not there.
+/// The targets whose figures were not measured.
 pub fn missing(report: &Report) -> Vec<&'static str> {
     TARGETS.iter().map(|(key, _)| *key).filter(|key| !report.summary.contains_key(*key)).collect()
 }

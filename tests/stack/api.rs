@@ -1,8 +1,8 @@
-//! The deployed stack over HTTP. Each answer is held against the specification by the client.
+//! The deployed stack over HTTP. The client compares each answer with the API description.
 
 mod delivery;
 mod feeds;
-mod followed;
+mod logs;
 mod posts;
 mod refusals;
 mod users;

@@ -1,20 +1,26 @@
-//! Real Valkey servers that fail: clusters whose slots move and whose primaries die, replicas that
-//! answer, servers that hang, connections that are cut. Each test has servers of its own.
+//! Real Valkey servers that fail: clusters with moving slots and dying primaries, replicas that answer, servers
+//! that hang, connections that are cut. Each test has its own servers.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fanfold_core::PostId;
-use fanfold_store::feeds::{Source, Span};
-use fanfold_store::valkey::Feed;
+use fanfold_app::present::Span;
+use fanfold_app::timeline::Timeline;
+use fanfold_core::{FeedId, PostId};
+use fanfold_store::feeds::Source;
+use tokio::task::JoinSet;
 
 use crate::harness::dice::fresh;
 use crate::harness::valkeys::{Cluster, Node};
-use crate::harness::world::{Message, World};
+use crate::harness::world::{Message, World, page};
+
+/// Shorter than a post's way to its feeds, and long enough for one call: without a pause, no call would have an answer.
+const BETWEEN_CUTS: Duration = Duration::from_millis(5);
 
 const PEOPLE: [&str; 6] = ["ash", "birch", "cedar", "dogwood", "elm", "fir"];
 
-/// Everyone follows ash and birch; a few posts, all feeds live.
+/// Six users who follow ash and birch, a few posts, and live feeds.
 pub async fn people(world: &World) -> Vec<PostId> {
     world.people(&PEOPLE).await;
     for reader in PEOPLE {
@@ -28,18 +34,18 @@ pub async fn people(world: &World) -> Vec<PostId> {
     }
     let mut posts = Vec::new();
     for n in 0..6 {
-        world.advance(1);
+        world.advance(Duration::from_millis(1));
         posts.insert(0, world.publish(["ash", "birch"][n % 2], "text").await);
     }
     world.drain().await;
     posts
 }
 
-/// Handles what waits; what fails is tried again, as a queue does, for a minute at the most.
+/// Handles all messages. Tries failed messages again, as a queue does, for a minute at most.
 async fn drain(world: &World) {
     let (start, mut waiting) = (Instant::now(), world.take().await);
     while !waiting.is_empty() {
-        assert!(start.elapsed().as_secs() < 60, "left: {waiting:?}");
+        assert!(start.elapsed().as_secs() < 60, "these messages fail for a minute: {waiting:?}");
         let mut failed: Vec<Message> = Vec::new();
         for message in waiting {
             if world.handle(&message).await.is_err() {
@@ -51,39 +57,39 @@ async fn drain(world: &World) {
     }
 }
 
-/// Reads must go on: each is right, wherever it comes from.
+/// Reads a page of a home feed. Returns its posts and its source.
 pub async fn read(world: &World, reader: &str) -> (Vec<PostId>, Source) {
-    let page = world.page(Feed::home(world.id(reader)), Span::ALL, 100).await;
-    (page.posts.iter().map(|post| post.id).collect(), page.source)
+    let page = world.page(FeedId::home(world.id(reader)), Span::ALL, 100).await;
+    (page.ids().collect(), page.source)
 }
 
-/// In the end every feed is live again, and right.
+/// Handles all messages, and waits until every feed is correct and comes from the cache.
 pub async fn settle(world: &World, posts: &[PostId]) {
     drain(world).await;
     let start = Instant::now();
     for reader in PEOPLE {
         loop {
-            let shown = world.walk(Feed::home(world.id(reader)), 100).await;
+            let shown = world.walk(FeedId::home(world.id(reader)), 100).await;
             let differs = shown.iter().zip(posts).position(|(shown, post)| shown != post);
             let counts = (shown.len(), posts.len());
             assert_eq!((differs, counts.0), (None, counts.1), "{reader} of {counts:?}");
             if read(world, reader).await.1 == Source::Cache {
                 break;
             }
-            assert!(start.elapsed().as_secs() < 60, "{reader}'s feed does not come to live");
+            assert!(start.elapsed().as_secs() < 60, "the feed of {reader} does not become live");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 }
 
-async fn on(cluster: &Cluster) -> World {
+async fn world_on(cluster: &Cluster) -> World {
     World::with(&[("REDIS_URL", &cluster.url()), ("CHUNK_FOLLOWERS", "2")]).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everything_works_on_a_cluster_while_slots_move_and_a_primary_dies() {
+async fn a_cluster_works_while_slots_move_and_when_a_primary_dies() {
     let mut cluster = Cluster::start();
-    let world = on(&cluster).await;
+    let world = world_on(&cluster).await;
     let mut posts = people(&world).await;
     settle(&world, &posts).await;
     world.unfollow("fir", "ash").await;
@@ -92,45 +98,29 @@ async fn everything_works_on_a_cluster_while_slots_move_and_a_primary_dies() {
     world.follow("fir", "ash").await;
     settle(&world, &posts).await;
 
-    // a third of a primary's slots moves, with readers and writers at work
+    // a third of the slots of a primary moves, under load
     let (moved, mut under_way) = (AtomicBool::new(false), 0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let from = cluster.node(0);
-            let me = from.cli(&["CLUSTER", "MYID"]);
-            let other = cluster.node(1).cli(&["CLUSTER", "MYID"]);
-            let address = format!("127.0.0.1:{}", from.port);
-            let said = from.cli(&[
-                "--cluster",
-                "reshard",
-                &address,
-                "--cluster-from",
-                me.trim(),
-                "--cluster-to",
-                other.trim(),
-                "--cluster-slots",
-                "1800",
-                "--cluster-yes",
-            ]);
+            cluster.move_slots(0, 1, 0..1_800);
             moved.store(true, Ordering::SeqCst);
-            assert!(said.contains("Moving slot"), "{said}");
         });
         let runtime = tokio::runtime::Handle::current();
         tokio::task::block_in_place(|| {
             runtime.block_on(async {
                 while !moved.load(Ordering::SeqCst) {
                     under_way += 1;
-                    world.advance(1);
+                    world.advance(Duration::from_millis(1));
                     posts.insert(0, world.publish("ash", "while slots move").await);
                     for message in world.take().await {
-                        // a queue tries again; here the next drain does
+                        // send it again, as a queue would
                         if world.handle(&message).await.is_err() {
                             world.send_back(&message).await;
                         }
                     }
                     let reader = PEOPLE[under_way % PEOPLE.len()];
                     let shown = read(&world, reader).await.0;
-                    assert!(shown.len() >= 6, "{reader} is shown {} posts", shown.len());
+                    assert!(shown.len() >= 6, "{reader} sees {} posts", shown.len());
                 }
             });
         });
@@ -144,14 +134,15 @@ async fn everything_works_on_a_cluster_while_slots_move_and_a_primary_dies() {
     let (start, delivered) = (Instant::now(), posts.clone());
     let mut promoted = false;
     while !promoted {
-        world.advance(1);
+        world.advance(Duration::from_millis(1));
         posts.insert(0, world.publish("birch", "while a primary is away").await);
         let (shown, source) = read(&world, "cedar").await;
         if source == Source::Pull {
-            assert_eq!(shown, posts[..shown.len()], "a pull has the newest post");
+            assert_eq!(shown, posts[..shown.len()], "a pull lacks the newest post");
         }
         assert!(shown.len() >= delivered.len().min(100), "{source:?} shows {}", shown.len());
-        // who is promoted within the read's retries has what was delivered; the rest is in a queue
+        // if the replica is promoted during the retries of a read, it has the delivered posts; the others are
+        // in a queue
         let old: Vec<_> = shown.into_iter().filter(|post| delivered.contains(post)).collect();
         assert_eq!(old, delivered[..old.len()], "{source:?}");
         promoted = cluster.node(replica).cli(&["ROLE"]).starts_with("master");
@@ -160,20 +151,20 @@ async fn everything_works_on_a_cluster_while_slots_move_and_a_primary_dies() {
     settle(&world, &posts).await;
 }
 
-/// The replica that takes over had not got the last writes, though they were acknowledged.
+/// The promoted replica lacks the last writes, although the primary acknowledged them.
 #[tokio::test]
-async fn acknowledged_writes_that_a_fail_over_loses_are_not_missed() {
+async fn a_failover_that_loses_acknowledged_writes_loses_no_post() {
     let mut cluster = Cluster::start();
-    let world = on(&cluster).await;
+    let world = world_on(&cluster).await;
     let mut posts = people(&world).await;
     settle(&world, &posts).await;
     let key = world.timeline.feeds.valkey.keys().feed(cedar(&world));
     let (primary, replica) = cluster.of_key(&key);
-    // all that is older: it may be at the beginning of another synchronisation, and hold nothing
+    // wait for the older writes: the replica may be at the start of a synchronization, without data
     cluster.wait_for_replica(primary, replica);
     cluster.node(replica).signal("STOP");
     cluster.node(primary).cli(&["CLIENT", "KILL", "TYPE", "replica"]);
-    world.advance(1);
+    world.advance(Duration::from_millis(1));
     posts.insert(0, world.publish("ash", "acknowledged").await);
     drain(&world).await;
     assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Cache));
@@ -182,23 +173,23 @@ async fn acknowledged_writes_that_a_fail_over_loses_are_not_missed() {
     cluster.node(replica).wait_for("master", &["ROLE"]);
     cluster.node(replica).wait_for("cluster_state:ok", &["CLUSTER", "INFO"]);
     let held = cluster.node(replica).cli(&["ZCARD", &key]);
-    assert_eq!(held.trim(), (posts.len() - 1 + 2).to_string(), "the replica had not got it");
+    assert_eq!(held.trim(), (posts.len() - 1 + 2).to_string(), "the replica has the last write");
     settle(&world, &posts).await;
 }
 
 #[tokio::test]
-async fn a_replica_that_answers_is_not_believed() {
+async fn answers_of_a_replica_are_not_used() {
     let primary = Node::start(&[]);
     let port = primary.port.to_string();
     let world = World::with(&[("REDIS_URL", &primary.url())]).await;
     let mut posts = people(&world).await;
     settle(&world, &posts).await;
-    // behind the same address there is now a replica, of a server that nobody reaches any more
+    // the server at this address is now a replica of a server that the functions do not reach
     let elsewhere = Node::start(&[]);
     primary.cli(&["REPLICAOF", "127.0.0.1", &elsewhere.port.to_string()]);
     primary.cli(&["CONFIG", "SET", "replica-serve-stale-data", "yes"]);
     primary.wait_for("slave", &["ROLE"]);
-    world.advance(1);
+    world.advance(Duration::from_millis(1));
     posts.insert(0, world.publish("ash", "while a replica answers").await);
     assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Pull));
     let waiting = world.take().await;
@@ -213,23 +204,23 @@ async fn a_replica_that_answers_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_or_restarts_empty_costs_no_post_and_no_read() {
+async fn a_server_that_hangs_or_restarts_empty_loses_no_post_and_fails_no_read() {
     let node = Node::start(&[]);
     let world = World::with(&[("REDIS_URL", &node.url())]).await;
     let mut posts = people(&world).await;
     settle(&world, &posts).await;
     node.signal("STOP");
-    world.advance(1);
+    world.advance(Duration::from_millis(1));
     posts.insert(0, world.publish("birch", "while it hangs").await);
     let start = Instant::now();
     assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Pull));
     let waited = start.elapsed();
-    assert!(waited < Duration::from_secs(8), "one time-out, not one for each call: {waited:?}");
+    assert!(waited < Duration::from_secs(8), "more than one timeout: {waited:?}");
     node.signal("CONT");
     settle(&world, &posts).await;
     let port = node.port;
     drop(node);
-    world.advance(1);
+    world.advance(Duration::from_millis(1));
     posts.insert(0, world.publish("birch", "while it is away").await);
     assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Pull));
     let _node = Node::start_at(port, &[]);
@@ -237,35 +228,31 @@ async fn a_server_that_hangs_or_restarts_empty_costs_no_post_and_no_read() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_that_are_cut_mid_call_cost_nothing() {
-    let node = Node::start(&[]);
+async fn connections_that_are_cut_during_a_call_lose_nothing() {
+    let node = Arc::new(Node::start(&[]));
     let world = World::with(&[("REDIS_URL", &node.url())]).await;
     let mut posts = people(&world).await;
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::SeqCst) {
-                node.cli(&["CLIENT", "KILL", "TYPE", "normal"]);
-            }
-        });
-        let runtime = tokio::runtime::Handle::current();
-        tokio::task::block_in_place(|| {
-            runtime.block_on(async {
-                for n in 0..40 {
-                    world.advance(1);
-                    posts.insert(0, world.publish("ash", "text").await);
-                    drain(&world).await;
-                    assert_eq!(read(&world, PEOPLE[n % PEOPLE.len()]).await.0, posts);
-                }
-                done.store(true, Ordering::SeqCst);
-            });
-        });
+    // The set ends its task when the test ends, also when an assertion fails.
+    let mut cuts = JoinSet::new();
+    let cut = Arc::clone(&node);
+    cuts.spawn(async move {
+        loop {
+            cut.cli(&["CLIENT", "KILL", "TYPE", "normal"]);
+            tokio::time::sleep(BETWEEN_CUTS).await;
+        }
     });
+    for n in 0..40 {
+        world.advance(Duration::from_millis(1));
+        posts.insert(0, world.publish("ash", "text").await);
+        drain(&world).await;
+        assert_eq!(read(&world, PEOPLE[n % PEOPLE.len()]).await.0, posts);
+    }
+    cuts.abort_all();
     settle(&world, &posts).await;
 }
 
 #[tokio::test]
-async fn the_url_chooses_node_or_cluster_user_and_password() {
+async fn the_url_gives_the_kind_of_server_the_user_and_the_password() {
     for scheme in ["redis", "redis-cluster"] {
         let node = Node::of_scheme(scheme);
         node.cli(&["ACL", "SETUSER", "feeds", "on", ">p@ss", "~*", "&*", "+@all"]);
@@ -274,16 +261,16 @@ async fn the_url_chooses_node_or_cluster_user_and_password() {
         let world = World::with(&[("REDIS_URL", &url("feeds:p%40ss"))]).await;
         let posts = people(&world).await;
         settle(&world, &posts).await;
-        let config = world.config_but("REDIS_URL", &url("feeds:wrong"));
-        let stranger = fanfold_timeline::App::new(&world.sdk, &config).expect("an app");
-        let page = stranger.feeds.page(cedar(&world), Span::ALL, 9, world.now()).await;
+        let config = world.config_with_one("REDIS_URL", &url("feeds:wrong"));
+        let stranger = Timeline::new(&world.sdk, &config).expect("an app");
+        let page = page(&stranger, cedar(&world), Span::ALL, 9, world.now()).await;
         assert_eq!(page.expect("a page").source, Source::Pull, "{scheme} with a wrong password");
     }
 }
 
-/// Serverless caches need not tell everything. Then the generation is `-`, and all else as ever.
+/// A serverless cache may hide its role. The generation is then `-`, and everything else works as usual.
 #[tokio::test]
-async fn everything_works_where_the_role_is_not_told() {
+async fn everything_works_when_the_role_is_unknown() {
     for scheme in ["redis", "redis-cluster"] {
         let node = Node::of_scheme(scheme);
         node.cli(&["ACL", "SETUSER", "feeds", "on", ">pass", "~*", "&*", "+@all", "-info"]);
@@ -296,7 +283,7 @@ async fn everything_works_where_the_role_is_not_told() {
         let keys = world.timeline.feeds.valkey.keys();
         let memory = node.cli(&["GET", &keys.memory(keys.bucket(world.id("cedar")))]);
         assert!(memory.starts_with("-:"), "{scheme}: {memory}");
-        world.advance(1);
+        world.advance(Duration::from_millis(1));
         posts.insert(0, world.publish("ash", "pushed").await);
         drain(&world).await;
         assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Cache), "{scheme}");
@@ -311,9 +298,9 @@ async fn everything_works_where_the_role_is_not_told() {
     }
 }
 
-/// What it loads is from before the last posts, and looks as live as ever.
+/// The snapshot is older than the last posts, but its feeds look live.
 #[tokio::test]
-async fn a_server_that_restarts_from_an_old_snapshot_is_not_believed() {
+async fn feeds_of_an_old_snapshot_are_not_used() {
     let folder = std::env::temp_dir().join(format!("fanfold-snapshot-{:x}", fresh()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let options = ["--dir", folder.to_str().expect("a path")];
@@ -322,7 +309,7 @@ async fn a_server_that_restarts_from_an_old_snapshot_is_not_believed() {
     let mut posts = people(&world).await;
     settle(&world, &posts).await;
     assert_eq!(node.cli(&["SAVE"]).trim(), "OK");
-    world.advance(1);
+    world.advance(Duration::from_millis(1));
     posts.insert(0, world.publish("ash", "after the snapshot").await);
     drain(&world).await;
     assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Cache));
@@ -330,13 +317,13 @@ async fn a_server_that_restarts_from_an_old_snapshot_is_not_believed() {
     drop(node);
     let node = Node::start_at(port, &options);
     let held = node.cli(&["ZCARD", &key]);
-    assert_eq!(held.trim(), (posts.len() - 1 + 2).to_string(), "the snapshot is loaded");
+    assert_eq!(held.trim(), (posts.len() - 1 + 2).to_string(), "the snapshot is not loaded");
     assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Rebuild));
     settle(&world, &posts).await;
     drop(node);
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
-fn cedar(world: &World) -> Feed {
-    Feed::home(world.id("cedar"))
+fn cedar(world: &World) -> FeedId {
+    FeedId::home(world.id("cedar"))
 }

@@ -1,8 +1,10 @@
-//! The deployed stack under load over HTTP, while its functions are killed, its Valkey loses data,
-//! hangs and restarts, and its queues deliver late and twice. Afterwards every post that was
-//! answered with 201 is in every live feed that it belongs in, exactly once.
+//! The deployed stack under load over HTTP. Meanwhile functions are killed, Valkey loses data, hangs and restarts,
+//! and queues deliver late and twice. Seconds after the last fault, every post that was answered with 201 is in
+//! every live feed that it belongs in, exactly once. If a function was killed, the time starts when its messages
+//! are visible again.
 //!
-//! Half a minute in `cargo local test`, three with `--faults` (`FANFOLD_FAULTS_S`).
+//! The load runs for half a minute in `cargo local test`, and for three minutes with `--faults`
+//! (`FANFOLD_FAULTS_S`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -10,17 +12,21 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use fanfold_core::PostId;
+use fanfold_core::registry::QUEUES;
 use serde_json::{Value, json};
 
 use crate::harness::client::Client;
 use crate::harness::dice::{Dice, fresh};
 use crate::harness::valkeys::Node;
-use crate::harness::{aws, output, setting};
+use crate::harness::{aws, eventually, output, setting};
 
+/// The time for which Valkey hangs.
+const PAUSE: Duration = Duration::from_millis(1_500);
+/// `QueueVisibility` of the tested stack; see `PARAMETERS` in `infra/local/src/test/deployed.rs`.
+const VISIBILITY: Duration = Duration::from_secs(40);
 const AUTHORS: usize = 3;
 pub const READERS: usize = 12;
-const QUEUES: [&str; 6] =
-    ["PostEvents", "BulkEvents", "Chunks", "BulkChunks", "GraphEvents", "Rebuilds"];
 
 pub struct People {
     pub authors: Vec<Client>,
@@ -45,11 +51,11 @@ pub async fn people() -> People {
 }
 
 impl People {
-    /// How many posts are missing in feeds, how many are there twice, and how many feeds are live.
+    /// The number of posts missing in feeds, of posts that are there twice, and of live feeds.
     pub async fn find(&self, answered: &BTreeSet<String>) -> (usize, usize, usize) {
         let (mut lost, mut doubled, mut live) = (0, 0, 0);
         for reader in &self.readers {
-            // whoever was not there when all was lost returns now; the second reading is of the live feed
+            // the first read rebuilds a lost feed, the second one reads the live feed
             reader.get("/v1/timeline?limit=1").await;
             let (shown, cached) = whole_feed(reader).await;
             live += usize::from(cached);
@@ -62,11 +68,20 @@ impl People {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_post_that_was_answered_for_is_in_every_feed_once() {
+async fn every_acknowledged_post_is_in_every_feed_once() {
     let seconds = std::env::var("FANFOLD_FAULTS_S").map_or(25, |s| s.parse().expect("seconds"));
     let (people, dead_before) = (people().await, dead_letters().await);
     let (posts, over) = (Mutex::new(BTreeSet::new()), AtomicBool::new(false));
-    let mut disturbed = Disturbed { dice: Dice(fresh()), faults: BTreeMap::new(), valkey: None };
+    let seed = fresh();
+    println!("faults from seed {seed}");
+    let mut disturbed = Disturbed {
+        dice: Dice(seed),
+        faults: BTreeMap::new(),
+        functions_killed: 0,
+        valkey: None,
+        last: Instant::now(),
+        killed: None,
+    };
     let start = Instant::now();
     let load = async {
         while start.elapsed() < Duration::from_secs(seconds) {
@@ -78,29 +93,50 @@ async fn every_post_that_was_answered_for_is_in_every_feed_once() {
         over.store(true, Ordering::SeqCst);
     };
     let disturbances = async {
+        // functions die in every run
+        let mut kind = KILL_FUNCTIONS;
         while !over.load(Ordering::SeqCst) {
-            disturbed.once(&posts).await;
+            disturbed.cause_fault(kind, &posts).await;
+            kind = disturbed.dice.below(KINDS);
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
-        disturbed.calm().await;
+        disturbed.restore_deliveries().await;
     };
     futures::join!(load, disturbances);
+    // check the feeds before the queues are empty
+    let all = || posts.lock().expect("posts").clone();
+    let healed = disturbed.wait_until_correct(&people, &all()).await;
+    // repeat this with outages of Valkey alone
     at_rest(dead_before).await;
-
+    let left = disturbed.short_outages(&people, &posts).await;
+    let healed_soon = disturbed.wait_until_correct_and_live(&people, &all(), left).await;
+    at_rest(dead_before).await;
+    // readers who unfollowed follow again, so that all feeds are compared in the same way
+    for reader in &people.readers[..left] {
+        let follow = format!("/v1/users/{}/follow", people.authors[0].id);
+        assert_eq!(reader.put(&follow).await.status, 204);
+    }
+    at_rest(dead_before).await;
     let answered = posts.into_inner().expect("posts");
+
     let (lost, doubled, live) = people.find(&answered).await;
     let faults: u64 = disturbed.faults.values().sum();
     println!(
-        "{} posts answered with 201, {} deliveries, {faults} faults {:?}, lost ({lost}), doubled ({doubled})",
+        "{} posts answered with 201, {} deliveries, {faults} faults {:?}, {} functions killed, lost ({lost}), \
+         doubled ({doubled}), feeds correct {:.1} s after the last fault, and {:.1} s after short outages of Valkey alone",
         answered.len(),
         answered.len() * READERS,
         disturbed.faults,
+        disturbed.functions_killed,
+        healed.as_secs_f64(),
+        healed_soon.as_secs_f64(),
     );
     assert_eq!((lost, doubled, live), (0, 0, READERS));
-    assert!(answered.len() > 20 && faults > 5, "too little happened for that to mean anything");
+    assert!(answered.len() > 20 && faults > 5, "too few posts or faults for a result");
+    assert!(!CAN_KILL || disturbed.functions_killed > 0, "no function was killed");
 }
 
-/// Publishes with a key, again and again until it is answered for, as a good client does.
+/// Publishes a post with a key. Tries three times until the answer is 201, as a good client does.
 pub async fn write(author: &Client, posts: &Mutex<BTreeSet<String>>) {
     let key = format!("{:x}", fresh());
     for _ in 0..3 {
@@ -115,7 +151,7 @@ pub async fn write(author: &Client, posts: &Mutex<BTreeSet<String>>) {
     }
 }
 
-/// All posts of a home feed, and whether its first page came from the live feed.
+/// All posts of a home feed, and whether its first page comes from the live feed.
 async fn whole_feed(reader: &Client) -> (Vec<String>, bool) {
     let (mut shown, mut cached, mut path) = (Vec::new(), None, "/v1/timeline?limit=100".to_owned());
     loop {
@@ -129,16 +165,16 @@ async fn whole_feed(reader: &Client) -> (Vec<String>, bool) {
     }
 }
 
-/// Waits until no message is left, and none became a dead letter.
+/// Waits until no message is left. Fails if a message becomes a dead letter.
 pub async fn at_rest(dead_before: u64) {
     let start = Instant::now();
     let mut quiet = 0;
     while quiet < 5 {
         let mut left = 0;
         for queue in QUEUES {
-            left += length(&format!("{queue}QueueUrl")).await;
+            left += length(&format!("{}QueueUrl", queue.resource)).await;
         }
-        assert_eq!(dead_letters().await, dead_before, "an outage must leave no dead letters");
+        assert_eq!(dead_letters().await, dead_before, "an outage left dead letters");
         quiet = if left == 0 { quiet + 1 } else { 0 };
         assert!(start.elapsed().as_secs() < 240, "{left} messages are left");
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -148,7 +184,7 @@ pub async fn at_rest(dead_before: u64) {
 pub async fn dead_letters() -> u64 {
     let mut dead = 0;
     for queue in QUEUES {
-        dead += length(&format!("{queue}DeadQueueUrl")).await;
+        dead += length(&format!("{}DeadQueueUrl", queue.resource)).await;
     }
     dead
 }
@@ -166,29 +202,135 @@ async fn length(url: &str) -> u64 {
 struct Disturbed {
     dice: Dice,
     faults: BTreeMap<&'static str, u64>,
-    /// The server that took the place of the system's own.
+    /// The number of functions' processes that were killed.
+    functions_killed: u64,
+    /// The server that replaces the Valkey of the system.
     valkey: Option<Node>,
+    /// The end of the last fault.
+    last: Instant,
+    /// The last time when functions were killed.
+    killed: Option<Instant>,
 }
 
+/// The number of kinds of faults. Some numbers cause the same one.
+const KINDS: u64 = 16;
+const KILL_FUNCTIONS: u64 = 0;
+
+/// The time after the last fault within which every feed must be correct.
+const HEALED_WITHIN: Duration = Duration::from_secs(15);
+
 impl Disturbed {
-    async fn once(&mut self, posts: &Mutex<BTreeSet<String>>) {
-        let fault = match self.dice.below(16) {
-            0 => {
-                kill_functions();
+    /// Waits until every feed is correct. Returns the time since the last fault.
+    async fn wait_until_correct(&self, people: &People, answered: &BTreeSet<String>) -> Duration {
+        let visible = self.killed.map(|at| at + VISIBILITY);
+        let from = visible.map_or(self.last, |visible| visible.max(self.last));
+        loop {
+            let (lost, doubled, _) = people.find(answered).await;
+            if lost == 0 && doubled == 0 {
+                return self.last.elapsed();
+            }
+            assert!(
+                from.elapsed() < HEALED_WITHIN,
+                "{lost} posts are missing in feeds, and {doubled} are there twice, {:?} after the last fault \
+                 (functions were killed {:?} ago)",
+                self.last.elapsed(),
+                self.killed.map(|at| at.elapsed()),
+            );
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// Several times, Valkey does not answer for a short time while all feeds are live. Meanwhile authors post and readers
+    /// unfollow, so only messages can correct the feeds afterwards. Returns the number of readers who unfollowed.
+    async fn short_outages(&mut self, people: &People, posts: &Mutex<BTreeSet<String>>) -> usize {
+        for reader in &people.readers {
+            eventually("a live feed", async || {
+                let page = reader.get("/v1/timeline?limit=1").await;
+                (page.text("/source") == "cache").then_some(())
+            })
+            .await;
+        }
+        let mut left = 0;
+        for _ in 0..3 {
+            valkey(&["CLIENT", "KILL", "TYPE", "normal"], "").await;
+            valkey(&["CLIENT", "PAUSE", &PAUSE.as_millis().to_string(), "ALL"], "").await;
+            let writes = people.authors.iter().map(|author| write(author, posts));
+            let reader = &people.readers[left];
+            let leaves = async {
+                let follow = format!("/v1/users/{}/follow", people.authors[0].id);
+                assert_eq!(reader.delete(&follow).await.status, 204);
+            };
+            futures::join!(futures::future::join_all(writes), leaves);
+            left += 1;
+            *self.faults.entry("short outages").or_default() += 1;
+            tokio::time::sleep(PAUSE).await;
+        }
+        self.last = Instant::now();
+        left
+    }
+
+    /// Waits until every feed is correct without a rebuild. Returns the time since the last fault.
+    async fn wait_until_correct_and_live(
+        &self,
+        people: &People,
+        answered: &BTreeSet<String>,
+        left: usize,
+    ) -> Duration {
+        let author = |post: &String| post.parse::<PostId>().expect("a post id").author();
+        let gone = people.authors[0].id.parse().expect("an id");
+        loop {
+            let mut wrong = Vec::new();
+            for (number, reader) in people.readers.iter().enumerate() {
+                let (shown, cached) = whole_feed(reader).await;
+                let shown: BTreeSet<String> = shown.into_iter().collect();
+                let mut expected = answered.clone();
+                if number < left {
+                    expected.retain(|post| author(post) != gone);
+                }
+                // a post with a lost answer may be there
+                let missing = expected.difference(&shown).count();
+                let extra =
+                    shown.iter().filter(|post| number < left && author(post) == gone).count();
+                // no feed was lost, so none may be rebuilt or pulled
+                if missing + extra > 0 || !cached {
+                    wrong.push((number, missing, extra));
+                }
+            }
+            if wrong.is_empty() {
+                return self.last.elapsed();
+            }
+            assert!(
+                self.last.elapsed() < HEALED_WITHIN,
+                "{wrong:?} (reader, missing posts, extra posts), {:?} after the last outage",
+                self.last.elapsed(),
+            );
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// Causes a fault of this kind, a number below [`KINDS`].
+    async fn cause_fault(&mut self, kind: u64, posts: &Mutex<BTreeSet<String>>) {
+        let fault = match kind {
+            KILL_FUNCTIONS if CAN_KILL => {
+                self.functions_killed += kill_functions();
+                self.killed = Some(Instant::now());
                 "functions killed"
             }
             1 | 2 => valkey(&["FLUSHALL"], "all data lost").await,
             3 | 4 => valkey(&["SCRIPT", "FLUSH"], "scripts lost").await,
             5 | 6 => valkey(&["CLIENT", "KILL", "TYPE", "normal"], "connections cut").await,
-            7 => valkey(&["CLIENT", "PAUSE", "1500", "ALL"], "Valkey hangs").await,
+            7 => {
+                valkey(&["CLIENT", "PAUSE", &PAUSE.as_millis().to_string(), "ALL"], "Valkey hangs")
+                    .await
+            }
             8 | 9 => {
                 self.restart_valkey().await;
                 "Valkey restarted"
             }
             10 | 11 => {
-                deliveries(false).await;
+                set_deliveries(false).await;
                 tokio::time::sleep(Duration::from_millis(1_500)).await;
-                deliveries(true).await;
+                set_deliveries(true).await;
                 "deliveries held back"
             }
             _ => {
@@ -198,15 +340,18 @@ impl Disturbed {
                 }
                 for _ in 0..5 {
                     let post: &String = self.dice.pick(&known);
-                    again(post).await;
+                    send_event_again(post).await;
                 }
                 "events doubled"
             }
         };
         *self.faults.entry(fault).or_default() += 1;
+        // a fault that hangs ends later
+        let hangs = if fault == "Valkey hangs" { PAUSE } else { Duration::ZERO };
+        self.last = Instant::now() + hangs;
     }
 
-    /// All data is lost, and every connection.
+    /// Restarts Valkey. All data and connections are lost.
     async fn restart_valkey(&mut self) {
         let url = setting("REDIS_URL");
         let port: u16 = url.rsplit(':').next().and_then(|p| p.parse().ok()).expect("a port");
@@ -214,14 +359,19 @@ impl Disturbed {
             Some(node) => drop(node),
             None => _ = valkey(&["SHUTDOWN", "NOSAVE"], "").await,
         }
+        eventually("a free port", async || {
+            tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err().then_some(())
+        })
+        .await;
+        // functions meet a server that is away, too
         tokio::time::sleep(Duration::from_millis(700)).await;
         let user = setting("FANFOLD_VALKEY_USER");
         let options: Vec<&str> = ["--user"].into_iter().chain(user.split(' ')).collect();
         self.valkey = Some(Node::start_at(port, &options));
     }
 
-    async fn calm(&mut self) {
-        deliveries(true).await;
+    async fn restore_deliveries(&mut self) {
+        set_deliveries(true).await;
     }
 }
 
@@ -232,27 +382,34 @@ async fn valkey(words: &[&str], name: &'static str) -> &'static str {
         for word in &words[1..] {
             command.arg(word);
         }
-        // it may be this very connection that is cut
-        let _said: Result<redis::Value, _> = command.query_async(&mut connection).await;
+        // the command may cut this connection
+        let _answer: Result<redis::Value, _> = command.query_async(&mut connection).await;
     }
     name
 }
 
-/// The functions' processes are those named bootstrap that were given this cloud's address.
-fn kill_functions() {
+/// Processes and their environment are found in `/proc`, which macOS does not have.
+const CAN_KILL: bool = cfg!(target_os = "linux");
+
+/// Kills the processes of the functions: those with the name `bootstrap` and the address of this cloud. Returns their
+/// number.
+fn kill_functions() -> u64 {
     let script = r#"
         for process in /proc/[0-9]*; do
             [ "$(cat "$process/comm" 2>/dev/null)" = bootstrap ] || continue
             tr '\0' '\n' 2>/dev/null <"$process/environ" | grep -qx "AWS_ENDPOINT_URL=$1" || continue
-            kill -KILL "${process#/proc/}"
-        done"#;
+            kill -KILL "${process#/proc/}" 2>/dev/null && echo killed
+        done
+        true"#;
     let mut kill = Command::new("bash");
     kill.args(["-c", script, "kill-functions", &setting("AWS_ENDPOINT_URL")]);
-    assert!(kill.status().expect("bash").code().is_some());
+    let ended = kill.output().expect("bash");
+    assert!(ended.status.success(), "{ended:?}");
+    String::from_utf8_lossy(&ended.stdout).lines().count() as u64
 }
 
-/// Stops and starts what brings messages to the functions.
-async fn deliveries(on: bool) {
+/// Stops or starts the delivery of messages to the functions.
+async fn set_deliveries(on: bool) {
     let base = format!("{}/2015-03-31/event-source-mappings/", setting("AWS_ENDPOINT_URL"));
     let http = reqwest::Client::new();
     let all: Value = http.get(&base).send().await.expect("Lambda").json().await.expect("JSON");
@@ -264,8 +421,8 @@ async fn deliveries(on: bool) {
     }
 }
 
-/// The event of a post comes once more.
-async fn again(post: &str) {
+/// Sends the event of a post again.
+async fn send_event_again(post: &str) {
     let body = json!({"type": "PostPublished", "v": 1, "post": post}).to_string();
     let event = json!({"QueueUrl": output("PostEventsQueueUrl"), "MessageBody": body});
     aws("AmazonSQS.SendMessage", "1.0", &event).await;

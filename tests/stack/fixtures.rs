@@ -1,24 +1,28 @@
-//! What earlier versions left on queues, in tables and in clients' hands: `tests/fixtures/v1` holds it
-//! as it was written. Today's code reads all of it, and still writes exactly that.
+//! Messages, items and cursors of earlier versions. `tests/fixtures/v1` contains them as version 1 wrote them. The
+//! present code reads all of them, and writes exactly the same form.
 //!
-//! Whoever changes a form makes it version 2: the files of `v1` stay as they are, and so do the tests that
-//! read them (with what their content means by then); what is written moves to files in `v2`, and the
-//! tests of what is written go with it. `shared/core/src/message.rs` and
-//! `shared/store/src/dynamo/form.rs` say how such a change is brought out.
+//! A changed form is version 2. The files in `v1` do not change, and the tests still read them, with the meaning
+//! that their content then has. The files of the new form are in `v2`, and the tests of written data use those.
+//! `shared/core/src/message.rs` and `shared/store/src/dynamo/form.rs` say how to deploy such a change.
 
 mod items;
 mod newer;
 
+use fanfold_core::Partition;
 use std::fmt::Debug;
 
-use fanfold_core::fanout::{Part, Share};
-use fanfold_core::message::{DeliverChunk, PostPublished, RebuildFeed, RelationChanged};
-use fanfold_core::{Cursor, ListKind, PostId, UserId};
-use serde::{Serialize, de::DeserializeOwned};
+use fanfold_core::fanout::{FanoutPart, Share};
+use fanfold_core::message::{
+    CountFollowers, DeliverChunk, GraphEvent, PostDeleted, PostEvent, PostPublished,
+    ProfileChanged, RebuildFeed, RelationChanged,
+};
+use fanfold_core::{Cursor, FeedId, ListId, PostId, Time, UserId};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// One body a line, in the order of these messages.
-fn agree<M: Serialize + DeserializeOwned + PartialEq + Debug>(lines: &str, messages: &[M]) {
+/// Compares messages with the lines of a file, in the same order and in both directions.
+fn check_lines<M: Serialize + DeserializeOwned + PartialEq + Debug>(lines: &str, messages: &[M]) {
     let lines: Vec<&str> = lines.lines().collect();
     assert_eq!(lines.len(), messages.len());
     for (line, message) in lines.into_iter().zip(messages) {
@@ -33,9 +37,9 @@ fn post() -> PostId {
 }
 
 #[test]
-fn posts_that_were_published() {
-    let part = |first, end, range| PostPublished::part(post(), Part { first, end, range });
-    agree(
+fn post_published_messages_keep_their_form() {
+    let part = |first, end, range| PostPublished::part(post(), FanoutPart { first, end, range });
+    check_lines(
         include_str!("../fixtures/v1/post-published.jsonl"),
         &[
             PostPublished::new(post()),
@@ -49,11 +53,11 @@ fn posts_that_were_published() {
 }
 
 #[test]
-fn chunks_to_deliver() {
+fn deliver_chunk_messages_keep_their_form() {
     let followers = || vec![UserId(0), UserId(0xa7ea_d61c_7209_542e), UserId(u64::MAX)];
-    let chunk = || DeliverChunk::new(post(), 1_767_225_600_123, followers());
-    let share = |shard, from, to| Some(Share { shard, from, to });
-    agree(
+    let chunk = || DeliverChunk::new(post(), Time::from_ms(1_767_225_600_123), followers());
+    let share = |partition, from, to| Some(Share { partition: Partition(partition), from, to });
+    check_lines(
         include_str!("../fixtures/v1/deliver-chunk.jsonl"),
         &[
             chunk(),
@@ -61,46 +65,68 @@ fn chunks_to_deliver() {
             DeliverChunk { share: share(1023, 5, 6), pointer: true, ..chunk() },
             DeliverChunk { pointer: true, ..chunk() },
             DeliverChunk { share: share(2, 63, 64), followers: Vec::new(), ..chunk() },
+            DeliverChunk { share: share(2, 3, 64), reached: Some(items::reached(5)), ..chunk() },
         ],
     );
 }
 
 #[test]
-fn relations_that_changed_and_feeds_to_rebuild() {
-    let change = RelationChanged::new(UserId(1), UserId(0xa7ea_d61c_7209_542e), 1_767_225_600_123);
-    agree(include_str!("../fixtures/v1/relation-changed.jsonl"), &[change]);
-    let rebuild = RebuildFeed::new(UserId(0xa7ea_d61c_7209_542e), "00f1c3a5b7d9e0ff".to_owned());
-    agree(include_str!("../fixtures/v1/rebuild-feed.jsonl"), &[rebuild]);
+fn post_deleted_and_profile_changed_messages_keep_their_form() {
+    let (at, user) = (Time::from_ms(1_767_225_600_123), UserId(0xa7ea_d61c_7209_542e));
+    let deleted = PostEvent::Deleted(PostDeleted::new(post(), at));
+    check_lines(include_str!("../fixtures/v1/post-deleted.jsonl"), &[deleted]);
+    let changed = |revision| GraphEvent::Profile(ProfileChanged::new(user, at, revision));
+    let changed = [changed(Some(2)), changed(None)];
+    check_lines(include_str!("../fixtures/v1/profile-changed.jsonl"), &changed);
 }
 
 #[test]
-fn cursors_that_were_given_out() {
+fn relation_count_and_rebuild_messages_keep_their_form() {
+    let count = CountFollowers::new(UserId(0xa7ea_d61c_7209_542e));
+    check_lines(include_str!("../fixtures/v1/count-followers.jsonl"), &[GraphEvent::Count(count)]);
+    let change = RelationChanged::new(
+        UserId(1),
+        UserId(0xa7ea_d61c_7209_542e),
+        Time::from_ms(1_767_225_600_123),
+    );
+    check_lines(
+        include_str!("../fixtures/v1/relation-changed.jsonl"),
+        std::slice::from_ref(&change),
+    );
+    check_lines(
+        include_str!("../fixtures/v1/relation-changed.jsonl"),
+        &[GraphEvent::Relation(change)],
+    );
+    let rebuild = RebuildFeed::new(UserId(0xa7ea_d61c_7209_542e), "00f1c3a5b7d9e0ff".to_owned());
+    check_lines(include_str!("../fixtures/v1/rebuild-feed.jsonl"), &[rebuild]);
+}
+
+#[test]
+fn cursors_keep_their_form() {
     let cursors: Value =
         serde_json::from_str(include_str!("../fixtures/v1/cursors.json")).expect("JSON");
     let mut lists = Vec::new();
     for given in cursors.as_array().expect("a list") {
         let text = |name: &str| given[name].as_str().unwrap_or_default();
-        let kind = match text("list") {
-            "home" => ListKind::Home,
-            "author" => ListKind::Author,
-            "followers" => ListKind::Followers,
-            "following" => ListKind::Following,
+        let owner = text("owner").parse().expect("an owner");
+        let list = match text("list") {
+            "home" => ListId::Feed(FeedId::home(owner)),
+            "author" => ListId::Feed(FeedId::author(owner)),
+            "followers" => ListId::Followers(owner),
+            "following" => ListId::Following(owner),
             other => panic!("{other}"),
         };
         let post = |name| text(name).parse().expect("a post");
-        let place = match kind {
-            ListKind::Home | ListKind::Author => {
-                Cursor::Feed { before: post("before"), after: post("after") }
-            }
-            ListKind::Followers | ListKind::Following => Cursor::User {
-                shard: given["shard"].as_u64().expect("a partition") as u16,
+        let place = match list {
+            ListId::Feed(_) => Cursor::Feed { before: post("before"), after: post("after") },
+            ListId::Followers(_) | ListId::Following(_) => Cursor::User {
+                partition: Partition(given["partition"].as_u64().expect("a partition") as u16),
                 user: text("user").parse().expect("a user"),
             },
         };
-        let owner = text("owner").parse().expect("an owner");
-        assert_eq!(Cursor::decode(text("cursor"), kind, owner), Ok(place), "{given}");
-        assert_eq!(place.encode(kind, owner), text("cursor"), "{given}");
-        lists.push(kind as u8);
+        assert_eq!(Cursor::decode(text("cursor"), list), Ok(place), "{given}");
+        assert_eq!(place.encode(list), text("cursor"), "{given}");
+        lists.push(text("list").to_owned());
     }
     lists.sort_unstable();
     lists.dedup();

@@ -1,11 +1,12 @@
-//! Random histories through the real handlers, on real servers, against a plain oracle: at rest,
-//! every feed and every walk down its pages equals the merge of what its reader follows.
+//! Random histories through the real handlers, on real servers, compared with a plain model. At rest, every feed
+//! and every walk through its pages equals the merge of the authors that its reader follows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use fanfold_core::PostId;
-use fanfold_store::feeds::Span;
-use fanfold_store::valkey::Feed;
+use fanfold_app::present::Span;
+use fanfold_app::sweep;
+use fanfold_core::{FeedId, PostId};
 
 use crate::harness::dice::Dice;
 use crate::harness::valkeys::Node;
@@ -14,7 +15,7 @@ use crate::harness::world::{Message, World};
 const PEOPLE: [&str; 4] = ["ash", "birch", "cedar", "dogwood"];
 const STEPS: usize = 45;
 
-/// What was done, and nothing about how.
+/// The expected posts and relations.
 #[derive(Default)]
 struct Oracle {
     posts: BTreeMap<PostId, &'static str>,
@@ -35,9 +36,9 @@ impl Oracle {
 }
 
 #[tokio::test]
-async fn at_rest_every_feed_is_the_merge_of_what_its_reader_follows() {
-    // small feeds and chunks: trims, floors and chunks come up in short histories
-    // and a server of its own: its sweeps drop everyone's feeds
+async fn at_rest_every_feed_merges_the_followed_authors() {
+    // small feeds and chunks, so that trims, floors and chunks occur in short histories
+    // its own server, because its sweeps drop the feeds of all users
     let node = Node::start(&[]);
     let url = node.url();
     let settings = [("FEED_CAP", "10"), ("CHUNK_FOLLOWERS", "1"), ("REDIS_URL", url.as_str())];
@@ -49,12 +50,12 @@ async fn at_rest_every_feed_is_the_merge_of_what_its_reader_follows() {
     }
 }
 
-/// Histories follow on each other in one world: what an earlier one left behind is still there.
+/// Runs one history. All histories run in one world, so the data of earlier ones is still there.
 async fn one_history(world: &World, oracle: &mut Oracle, waiting: &mut Vec<Message>, seed: u64) {
     let (mut dice, mut history) = (Dice(seed), Vec::new());
     for _ in 0..STEPS {
         if dice.one_in(2) {
-            world.advance(dice.below(3));
+            world.advance(Duration::from_millis(dice.below(3)));
         }
         let (one, other) = (*dice.pick(&PEOPLE), *dice.pick(&PEOPLE));
         match dice.below(16) {
@@ -84,21 +85,21 @@ async fn one_history(world: &World, oracle: &mut Oracle, waiting: &mut Vec<Messa
             }
             9..11 => {
                 history.push(format!("{one} reads"));
-                world.page(Feed::home(world.id(one)), Span::ALL, 5).await;
+                world.page(FeedId::home(world.id(one)), Span::ALL, 5).await;
             }
             11 if dice.one_in(3) => {
-                history.push("Valkey forgets everything".to_owned());
+                history.push("Valkey loses all feeds".to_owned());
                 world.forget(&PEOPLE).await;
             }
             12 if dice.one_in(3) => {
                 history.push("all feeds are dropped as inactive".to_owned());
-                let late = world.now() + world.sweep.inactive_after_ms + 1;
-                fanfold_sweep::handler::sweep(&world.sweep, late).await.expect("swept");
+                let late = world.now() + world.sweep.inactive_after + Duration::from_millis(1);
+                sweep::sweep(&world.sweep, late).await.expect("swept");
             }
             _ => some_messages(world, &mut dice, waiting, &mut history).await,
         }
     }
-    // to rest: everything that waits is handled, in any order
+    // come to rest: handle all waiting messages in a random order
     waiting.extend(world.take().await);
     dice.shuffle(waiting);
     for message in waiting.drain(..) {
@@ -106,14 +107,14 @@ async fn one_history(world: &World, oracle: &mut Oracle, waiting: &mut Vec<Messa
     }
     world.drain().await;
     for name in PEOPLE {
-        let said = format!("{name}, seed {seed}: {history:#?}");
-        assert_eq!(world.home(name).await, oracle.home(name), "the home feed of {said}");
-        let author = world.walk(Feed::author(world.id(name)), 4).await;
-        assert_eq!(author, oracle.author(name), "the author feed of {said}");
+        let context = format!("{name}, seed {seed}: {history:#?}");
+        assert_eq!(world.home(name).await, oracle.home(name), "the home feed of {context}");
+        let author = world.walk(FeedId::author(world.id(name)), 4).await;
+        assert_eq!(author, oracle.author(name), "the author feed of {context}");
     }
 }
 
-/// Some of what waits is handled: late, out of order, and some of it twice.
+/// Handles some of the waiting messages: late, out of order, and some of them twice.
 async fn some_messages(
     world: &World,
     dice: &mut Dice,

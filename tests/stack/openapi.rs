@@ -1,57 +1,296 @@
-//! The specification is the handlers', and says what the deployed API routes.
+//! The API description (the specification) matches the handlers and the routes of the deployed API.
 
+use fanfold_core::Partition;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fanfold_store::http::OPENAPI_JSON;
-use fanfold_store::http::router::specification;
+use fanfold_core::limits::{ACCENTS_MAX, NAME_GRAPHEMES_MAX, TEXT_GRAPHEMES_MAX};
+use fanfold_core::text::{name, post_text};
+use fanfold_core::{Cursor, FeedId, Handle, ListId, PostId, UserId, UserRef};
+use fanfold_functions::{posts, timeline, users};
+use fanfold_web::OPENAPI_JSON;
+use fanfold_web::router::specification;
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::client::Client;
+use crate::harness::dice::Dice;
 use crate::harness::{output, setting};
 
 #[test]
-fn the_file_is_what_the_handlers_say() {
+fn the_file_matches_the_handlers() {
     let api = specification([
-        fanfold_posts::routes().into_openapi(),
-        fanfold_users::routes().into_openapi(),
-        fanfold_timeline::routes().into_openapi(),
+        posts::routes().into_openapi(),
+        users::routes().into_openapi(),
+        timeline::routes().into_openapi(),
     ]);
     let text = format!("{}\n", api.to_pretty_json().expect("JSON"));
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/store/openapi.json");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/web/openapi.json");
     if std::env::var_os("FANFOLD_WRITE_OPENAPI").is_some() {
         std::fs::write(&file, &text).expect("written");
     }
     let found = std::fs::read_to_string(&file).expect("the file");
-    assert!(found == text, "shared/store/openapi.json is out of date: run `cargo local openapi`");
+    assert!(found == text, "shared/web/openapi.json is out of date: run `cargo local openapi`");
+}
+
+fn api() -> Value {
+    serde_json::from_str(OPENAPI_JSON).expect("JSON")
+}
+
+/// Each operation with its method and path.
+fn each_operation(api: &Value) -> Vec<(String, &Value)> {
+    let mut found = Vec::new();
+    for (path, methods) in api["paths"].as_object().expect("paths") {
+        for (method, operation) in methods.as_object().expect("methods") {
+            found.push((format!("{} {path}", method.to_uppercase()), operation));
+        }
+    }
+    found
 }
 
 fn operations() -> BTreeSet<String> {
-    let api: Value = serde_json::from_str(OPENAPI_JSON).expect("JSON");
-    let paths = api["paths"].as_object().expect("paths");
-    let of = |(path, methods): (&String, &Value)| -> Vec<String> {
-        let methods = methods.as_object().expect("methods").keys();
-        methods.map(|method| format!("{} {path}", method.to_uppercase())).collect()
-    };
-    paths.iter().flat_map(of).collect()
+    each_operation(&api()).into_iter().map(|(name, _)| name).collect()
 }
 
 #[tokio::test]
-async fn the_gateway_routes_what_the_specification_lists() {
+async fn the_routes_of_the_gateway_match_the_specification() {
     let url = format!("{}/v2/apis/{}/routes", setting("AWS_ENDPOINT_URL"), output("ApiId"));
     let routes: Value = reqwest::get(url).await.expect("routes").json().await.expect("JSON");
     let routes = routes["items"].as_array().expect("a list").iter();
     let mut routed: BTreeSet<String> =
         routes.map(|route| route["routeKey"].as_str().expect("a key").to_owned()).collect();
-    assert!(routed.remove("$default"), "unknown routes are answered too");
+    assert!(routed.remove("$default"), "there is no route for unknown paths");
     assert_eq!(routed, operations());
 }
 
 #[tokio::test]
-async fn it_is_served_to_anybody() {
-    let served = Client::nobody().send(Method::GET, "/openapi.json", &[], None).await;
+async fn the_specification_is_served_without_a_token() {
+    let served = Client::anonymous().send(Method::GET, "/openapi.json", &[], None).await;
     assert_eq!(served.status, 200);
     assert_eq!(served.body, serde_json::from_str::<Value>(OPENAPI_JSON).expect("JSON"));
     assert!(served.body["openapi"].as_str().expect("a version").starts_with("3.1"));
+}
+
+/// The unrestricted parts of a description of a value, at any depth: texts without a pattern or a length, numbers
+/// without bounds, objects with unknown fields.
+fn gaps(api: &Value, schema: &Value, at: &str) -> Vec<String> {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let schema = api.pointer(reference.trim_start_matches('#')).expect("what it refers to");
+        return gaps(api, schema, at);
+    }
+    let lacks = |keys: &[&str]| -> Vec<String> {
+        let missing = keys.iter().filter(|key| schema.get(key).is_none());
+        missing.map(|key| format!("{at}: {key}")).collect()
+    };
+    match schema["type"].as_str() {
+        Some("string") if schema.get("enum").is_some() => Vec::new(),
+        Some("string") => lacks(&["pattern", "maxLength"]),
+        Some("integer") => lacks(&["minimum", "maximum"]),
+        Some("object") => {
+            let mut found = Vec::new();
+            if schema["additionalProperties"] != json!(false) {
+                found.push(format!("{at}: additionalProperties"));
+            }
+            for (name, field) in schema["properties"].as_object().expect("properties") {
+                found.extend(gaps(api, field, &format!("{at}.{name}")));
+            }
+            found
+        }
+        other => vec![format!("{at}: type {other:?}")],
+    }
+}
+
+#[test]
+fn every_parameter_and_field_has_a_pattern_and_a_length() {
+    let api = api();
+    let (mut found, mut seen) = (Vec::new(), 0);
+    for (name, operation) in each_operation(&api) {
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            let at = format!("{name} {}", parameter["name"]);
+            found.extend(gaps(&api, &parameter["schema"], &at));
+            seen += 1;
+        }
+        if let Some(body) = operation.get("requestBody") {
+            let content = body["content"].as_object().expect("content");
+            assert_eq!(content.keys().collect::<Vec<_>>(), ["application/json"], "{name}");
+            found.extend(gaps(&api, &content["application/json"]["schema"], &name));
+            seen += 1;
+        }
+    }
+    assert!(found.is_empty(), "the description does not restrict these: {found:#?}");
+    assert!(seen > 15, "only {seen} parameters and bodies");
+    // check of the test itself: it finds what is missing
+    let open = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}});
+    assert_eq!(gaps(&api, &open, "x").len(), 5);
+}
+
+/// The statuses that an operation must describe, according to its parts.
+fn expected_statuses(name: &str, operation: &Value) -> Vec<&'static str> {
+    let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+    let mut expected = vec!["429", "500", "503"];
+    if operation.get("security").is_some() {
+        expected.push("401");
+    }
+    if !parameters.is_empty() {
+        expected.push("400");
+    }
+    let named = |parameter: &Value| {
+        parameter["in"] == "path" || parameter["name"].as_str().is_some_and(|name| name == "cursor")
+    };
+    if parameters.iter().any(named) {
+        expected.push("404");
+    }
+    if operation.get("requestBody").is_some() {
+        expected.extend(["400", "409", "413", "415", "422"]);
+    }
+    if name.ends_with("/follow") {
+        expected.extend(["409", "422"]);
+    }
+    if name.starts_with("DELETE /v1/posts") || name.ends_with("/delivery") {
+        expected.push("403");
+    }
+    expected
+}
+
+#[test]
+fn every_operation_describes_its_answers() {
+    let api = api();
+    for (name, operation) in each_operation(&api) {
+        let responses = operation["responses"].as_object().expect("responses");
+        for status in expected_statuses(&name, operation) {
+            assert!(responses.contains_key(status), "{name}: {status}");
+        }
+        assert_eq!(operation.get("security").is_some(), name.contains(" /v1/"), "{name}");
+        for (status, response) in responses {
+            let at = format!("{name}: {status}: {response}");
+            let error = status.starts_with(['4', '5']);
+            let description = response["description"].as_str().unwrap_or_default();
+            assert!(!error || !description.is_empty(), "{at}");
+            let types: Vec<&str> = response["content"]
+                .as_object()
+                .map(|content| content.keys().map(String::as_str).collect())
+                .unwrap_or_default();
+            let own = "application/problem+json";
+            let writes = !name.starts_with("GET ");
+            match status.as_str() {
+                "204" => assert!(types.is_empty(), "{at}"),
+                // the gateway answers these
+                "401" => assert_eq!(types, ["application/json"], "{at}"),
+                "500" => assert_eq!(types.contains(&own), name.contains(" /v1/"), "{at}"),
+                "429" => assert_eq!(types.contains(&own), writes, "{at}"),
+                "503" => assert!(types.contains(&"application/json"), "{at}"),
+                _ if error => assert_eq!(types, [own], "{at}"),
+                _ => assert_eq!(types, ["application/json"], "{at}"),
+            }
+            let header = match (status.as_str(), name.as_str()) {
+                ("201", "POST /v1/posts") => "Location",
+                ("401", _) => "WWW-Authenticate",
+                ("429" | "503", _) => "Retry-After",
+                ("500", _) => continue,
+                _ => "x-request-id",
+            };
+            assert!(response["headers"].get(header).is_some(), "{at}: {header}");
+        }
+    }
+}
+
+/// A function that tells whether the description at `at` allows a value.
+fn allows(at: &str) -> impl Fn(&str) -> bool + use<> {
+    let api = api();
+    let schema = api.pointer(at).unwrap_or_else(|| panic!("{at} is missing")).clone();
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    move |value| validator.is_valid(&json!(value))
+}
+
+fn parameter(path: &str, name: &str) -> impl Fn(&str) -> bool + use<> {
+    let api = api();
+    let parameters = api["paths"][path]["get"]["parameters"].as_array().expect("parameters");
+    let at =
+        parameters.iter().position(|parameter| parameter["name"] == name).expect("the parameter");
+    allows(&format!("/paths/{}/get/parameters/{at}/schema", path.replace('/', "~1")))
+}
+
+#[test]
+fn ids_handles_and_cursors_match_the_specification() {
+    let mut dice = Dice(7);
+    let (user, post) = (parameter("/v1/users/{user}", "user"), parameter("/v1/posts/{id}", "id"));
+    let (feed, list) =
+        (parameter("/v1/timeline", "cursor"), parameter("/v1/users/{user}/followers", "cursor"));
+    for _ in 0..100 {
+        let owner = UserId(dice.next());
+        let id = PostId(u128::from(dice.next()) << 64 | u128::from(dice.next()));
+        assert!(user(&owner.to_string()) && post(&id.to_string()));
+        let place = Cursor::Feed { before: id, after: PostId::MIN };
+        assert!(feed(&place.encode(ListId::Feed(FeedId::home(owner)))));
+        let place = Cursor::User { partition: Partition(dice.next() as u16), user: owner };
+        assert!(list(&place.encode(ListId::Following(owner))));
+    }
+    let (longest, longer) = (format!("@{}", "a".repeat(30)), format!("@{}", "a".repeat(31)));
+    for text in ["@ash_1", "@", "@Ash", "ash", "00000000000000FF", "", &longest, &longer, "@a\n"] {
+        assert_eq!(user(text), text.parse::<UserRef>().is_ok(), "{text:?}");
+    }
+    let described = allows("/components/schemas/NewProfile/properties/handle");
+    for text in ["ash", "a", "", "A", "a b", "ash\n", "é", &"a".repeat(30), &"a".repeat(31)] {
+        assert_eq!(described(text), text.parse::<Handle>().is_ok(), "{text:?}");
+    }
+}
+
+/// A field, its rule, and its maximal number of characters.
+type Field = (&'static str, fn(&str) -> bool, usize);
+
+const FIELDS: [Field; 2] = [
+    ("NewPost/properties/text", |text| post_text(text).is_ok(), TEXT_GRAPHEMES_MAX),
+    ("NewProfile/properties/name", |text| name(text).is_ok(), NAME_GRAPHEMES_MAX),
+];
+
+#[test]
+fn the_specification_allows_exactly_the_accepted_characters() {
+    for (field, accepted, _) in FIELDS {
+        let described = allows(&format!("/components/schemas/{field}"));
+        for c in '\0'..=char::MAX {
+            for text in [format!("{c}"), format!("{c}a"), format!("a{c}b"), format!("a {c}")] {
+                assert_eq!(described(&text), accepted(&text), "{field}: {text:?}");
+            }
+        }
+    }
+}
+
+/// Whether a text has more successive accents than the description allows.
+fn has_too_many_accents(text: &str) -> bool {
+    let accents: Vec<bool> = text.chars().map(|c| ('\u{300}'..='\u{36f}').contains(&c)).collect();
+    accents.windows(ACCENTS_MAX + 1).any(|row| row.iter().all(|accent| *accent))
+}
+
+#[test]
+fn texts_that_the_specification_allows_are_accepted() {
+    let mut dice = Dice(11);
+    let odd: Vec<char> =
+        "aé \n\t\u{301}\u{34f}\u{200b}\u{200d}\u{200e}\u{ad}\u{fe0f}\u{2028}\u{202e}🌲\u{1f3fd}\
+        \u{1f1e6}\u{93e}\u{e0061}\u{3000}\u{85}\u{1100}\u{1161}\u{a9}क\u{94d}"
+            .chars()
+            .collect();
+    for (field, accepted, longest) in FIELDS {
+        let described = allows(&format!("/components/schemas/{field}"));
+        // the longest allowed text, in characters and in bytes
+        let accents = "\u{301}".repeat(ACCENTS_MAX);
+        for character in ["a".to_owned(), format!("a{accents}"), format!("🌲{accents}")] {
+            let (most, more) = (character.repeat(longest), character.repeat(longest + 1));
+            assert!(described(&most) && accepted(&most) && !described(&more) && !accepted(&more));
+        }
+        let (mut both, mut neither) = (0, 0);
+        for _ in 0..20_000 {
+            let length = 1 + dice.below(8);
+            let text: String = (0..length).map(|_| *dice.pick(&odd)).collect();
+            match (described(&text), accepted(&text)) {
+                (true, true) => both += 1,
+                (false, false) => neither += 1,
+                // the pattern limits accents
+                (false, true) => {
+                    assert!(has_too_many_accents(&text), "{field}: {text:?} is accepted")
+                }
+                (true, false) => panic!("{field}: {text:?} is refused"),
+            }
+        }
+        assert!(both > 1_000 && neither > 1_000, "{both} allowed, {neither} forbidden");
+    }
 }

@@ -1,7 +1,9 @@
-//! Each queue function, as it is deployed: the same batch twice, reordered, late, and with one
-//! bad record among good ones.
+//! Each deployed function that takes messages: the same batch twice, reordered, late, and with one bad record
+//! among good ones.
 
-use fanfold_core::UserId;
+use fanfold_core::message::DeliverChunk;
+use fanfold_core::{PostId, Time, UserId};
+use fanfold_runtime::clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -9,7 +11,7 @@ use crate::harness::client::Client;
 use crate::harness::dice::Dice;
 use crate::harness::{aws, eventually, output, setting};
 
-/// Calls a function with a batch of bodies, and gives the ids of the records that it returned.
+/// Calls a function with a batch of bodies. Returns the ids of the records that it returned as failed.
 async fn invoke(function: &str, bodies: &[String]) -> Vec<String> {
     let records: Vec<Value> = bodies
         .iter()
@@ -44,8 +46,9 @@ fn poison() -> [String; 5] {
     ]
 }
 
-/// Every order of the batch, doubled, with each kind of poison somewhere in it.
-async fn insist(function: &str, good: &[String]) {
+/// Sends the batch twice over in random orders, each with one kind of poison at a random place. Only the poison
+/// may be returned.
+async fn check_batches(function: &str, good: &[String]) {
     let mut dice = Dice(1);
     for poison in poison() {
         let mut batch = [good, good].concat();
@@ -65,7 +68,7 @@ struct People {
     posts: Vec<String>,
 }
 
-/// A reader whose feed is live, and an author's posts in it.
+/// A reader with a live feed, and an author with posts in it.
 async fn people() -> People {
     let (reader, author) = (Client::new().await, Client::new().await);
     let follow = format!("/v1/users/{}/follow", author.id);
@@ -90,45 +93,45 @@ impl People {
 }
 
 #[tokio::test]
-async fn dispatch_takes_a_batch_in_any_order_twice_and_returns_what_is_bad() {
+async fn dispatch_handles_reordered_and_repeated_batches_and_returns_bad_records() {
     let people = people().await;
-    let never = fanfold_core::PostId::new(1, 1, UserId(1)).to_string();
+    let never = PostId::new(Time::from_ms(1), 1, UserId(1)).to_string();
     let events: Vec<String> = [&people.posts[..], &[never]]
         .concat()
         .iter()
         .map(|post| json!({"type": "PostPublished", "v": 1, "post": post}).to_string())
         .collect();
-    insist("DispatchFunction", &events).await;
+    check_batches("DispatchFunction", &events).await;
     people.at_rest(&people.posts).await;
 }
 
 #[tokio::test]
-async fn deliver_takes_a_batch_in_any_order_twice_and_returns_what_is_bad() {
+async fn deliver_handles_reordered_and_repeated_batches_and_returns_bad_records() {
     let people = people().await;
     let reader: UserId = people.reader.id.parse().expect("an id");
-    // late ones too: cut in 1970, so the followers are looked up
+    // every second chunk is late: it was cut in 1970, so the followers are read again
     let chunks: Vec<String> = people
         .posts
         .iter()
         .enumerate()
         .map(|(index, post)| {
-            let cut_at = if index % 2 == 0 { fanfold_store::clock::now_ms() } else { 1 };
+            let cut_at = if index % 2 == 0 { clock::now() } else { Time::from_ms(1) };
             let post = post.parse().expect("an id");
             let followers = vec![UserId(1), reader];
-            let chunk = fanfold_core::message::DeliverChunk::new(post, cut_at, followers);
+            let chunk = DeliverChunk::new(post, cut_at, followers);
             serde_json::to_string(&chunk).expect("JSON")
         })
         .collect();
-    insist("DeliverFunction", &chunks).await;
+    check_batches("DeliverFunction", &chunks).await;
     people.at_rest(&people.posts).await;
-    // a chunk of a deleted post, still on its way
+    // a chunk of a deleted post that is still under way
     people.author.delete(&format!("/v1/posts/{}", people.posts[0])).await;
     assert!(invoke("DeliverFunction", &chunks[..1]).await.is_empty());
     people.at_rest(&people.posts[1..]).await;
 }
 
 #[tokio::test]
-async fn graph_takes_a_batch_in_any_order_twice_and_returns_what_is_bad() {
+async fn graph_handles_reordered_and_repeated_batches_and_returns_bad_records() {
     let people = people().await;
     let event = |at: u64| {
         json!({
@@ -137,26 +140,26 @@ async fn graph_takes_a_batch_in_any_order_twice_and_returns_what_is_bad() {
         })
         .to_string()
     };
-    // whatever the events say, the relation of now counts
+    // the present relation counts, whatever the events say
     let events = [event(1), event(2), event(3)];
-    insist("GraphFunction", &events).await;
+    check_batches("GraphFunction", &events).await;
     people.at_rest(&people.posts).await;
     let follow = format!("/v1/users/{}/follow", people.author.id);
     assert_eq!(people.reader.delete(&follow).await.status, 204);
     people.at_rest(&[]).await;
-    insist("GraphFunction", &events).await;
+    check_batches("GraphFunction", &events).await;
     people.at_rest(&[]).await;
 }
 
 #[tokio::test]
-async fn rebuild_takes_a_batch_in_any_order_twice_and_returns_what_is_bad() {
+async fn rebuild_handles_reordered_and_repeated_batches_and_returns_bad_records() {
     let people = people().await;
-    insist("RebuildFunction", &[rebuild_of(&people), rebuild_of(&people)]).await;
+    check_batches("RebuildFunction", &[rebuild_of(&people), rebuild_of(&people)]).await;
     people.at_rest(&people.posts).await;
 }
 
 #[tokio::test]
-async fn the_audit_says_what_it_found() {
+async fn the_audit_returns_its_counts() {
     let _people = people().await;
     let audited = call("AuditFunction", &json!({"any": "event"})).await;
     let numbers = ["checked", "differed", "repaired"].map(|name| audited[name].is_u64());
@@ -164,14 +167,14 @@ async fn the_audit_says_what_it_found() {
 }
 
 #[tokio::test]
-async fn the_sweep_says_what_it_did() {
+async fn the_sweep_returns_its_counts() {
     let swept = call("SweepFunction", &json!({"any": "event"})).await;
     assert!(swept["dropped"].is_u64() && swept["remaining"] == 0, "{swept}");
 }
 
-/// Through the real queues: the bad message alone ends in the dead-letter queue.
+/// Uses the real queues. Only the bad message ends in the dead-letter queue.
 #[tokio::test]
-async fn poison_on_a_queue_ends_in_its_dead_letter_queue_alone() {
+async fn only_poison_ends_in_the_dead_letter_queue() {
     let people = people().await;
     let good = json!({"type": "PostPublished", "v": 1, "post": people.posts[0]}).to_string();
     let queues = [
@@ -183,9 +186,9 @@ async fn poison_on_a_queue_ends_in_its_dead_letter_queue_alone() {
         ("RebuildsQueueUrl", "RebuildsDeadQueueUrl"),
     ];
     for (queue, _) in queues {
-        send(queue, &good_of(queue, &people, &good)).await;
+        send(queue, &good_message_of(queue, &people, &good)).await;
         send(queue, &format!("poison for {queue}")).await;
-        send(queue, &good_of(queue, &people, &good)).await;
+        send(queue, &good_message_of(queue, &people, &good)).await;
     }
     for (queue, dead) in queues {
         let what = format!("the poison in {dead}");
@@ -204,16 +207,16 @@ async fn poison_on_a_queue_ends_in_its_dead_letter_queue_alone() {
         assert_eq!(count("ApproximateNumberOfMessages").as_deref(), Some("0"), "{left}");
     }
     people.at_rest(&people.posts).await;
-    // methods other than the API's own have no way in here
+    // the API refuses methods that the description does not have
     assert_eq!(people.reader.send(Method::POST, "/v1/timeline", &[], None).await.status, 405);
 }
 
-fn good_of(queue: &str, people: &People, event: &str) -> String {
+fn good_message_of(queue: &str, people: &People, event: &str) -> String {
     match queue {
         "PostEventsQueueUrl" | "BulkEventsQueueUrl" => event.to_owned(),
         "ChunksQueueUrl" | "BulkChunksQueueUrl" => json!({
             "type": "DeliverChunk", "v": 1, "post": people.posts[0],
-            "cut_at_ms": fanfold_store::clock::now_ms(), "followers": "",
+            "cut_at_ms": clock::now(), "followers": "",
         })
         .to_string(),
         "RebuildsQueueUrl" => rebuild_of(people),

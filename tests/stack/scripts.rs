@@ -1,13 +1,15 @@
-//! Each Lua script against a plain model of what it should do, over random sequences.
+//! Random sequences of Lua scripts, compared with a plain model of each script.
 
+use fanfold_core::Bucket;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
-use fanfold_core::limits::{FEED_CAP_DEFAULT, MEMORY_BEGINS_WITHIN_MS, TRIM_POST_IN, trim_to};
-use fanfold_core::{Change, PostId, Relation, Slice, UserId};
-use fanfold_store::aws::SdkConfig;
-use fanfold_store::config::FeedSettings;
+use fanfold_core::limits::{FEED_CAP_DEFAULT, MEMORY_BEGINS_WITHIN, TRIM_POST_IN, trim_to};
+use fanfold_core::{Change, FeedId, PostId, Relation, Slice, Time, UserId};
+use fanfold_runtime::aws::SdkConfig;
 use fanfold_store::valkey::{
-    Address, Backfill, Begun, Chosen, Feed, Held, Push, Pushed, Read, Related, Valkey,
+    Address, Backfill, CachedSlice, Chosen, FeedSettings, Push, Pushed, Read, RebuildStart,
+    RelationApplied, Valkey,
 };
 
 use crate::harness::dice::{Dice, fresh};
@@ -15,45 +17,46 @@ use crate::harness::setting;
 
 const CAP: usize = 10;
 
-/// What Valkey should hold.
+/// The expected data of Valkey.
 #[derive(Default)]
 struct Model {
-    live: HashMap<Feed, u64>,
-    feeds: HashMap<Feed, FeedModel>,
-    locks: HashMap<Feed, u64>,
+    live: HashMap<FeedId, Time>,
+    feeds: HashMap<FeedId, FeedModel>,
+    locks: HashMap<FeedId, u64>,
     relations: BTreeMap<(UserId, UserId), Change>,
-    /// Since when the server remembers, if it does.
-    memory: Option<u64>,
+    /// The time when the server's memory began, if it has one.
+    memory: Option<Time>,
 }
 
-/// The model never trims: what a feed shows must be all of `posts` above the floor it names.
+/// The model never trims. A feed must show all of `posts` above its floor.
 #[derive(Default, Clone)]
 struct FeedModel {
     posts: BTreeSet<PostId>,
-    /// With those that an unfollow removed, which may have set off a trim while they were there.
+    /// All posts, also those that an unfollow removed: they may have caused a trim before.
     ever: BTreeSet<PostId>,
-    /// The highest floor that a rebuild or backfill named.
-    told_ms: u64,
+    /// The highest floor of a rebuild or a backfill.
+    floor: Time,
     built: bool,
-    /// Authors that it points to.
+    /// The authors to which the feed has pointers.
     pulled: BTreeSet<UserId>,
-    /// The memory in which it was begun.
-    memory: u64,
+    /// The memory in which the feed was begun.
+    memory: Time,
 }
 
 fn settings() -> FeedSettings {
     FeedSettings {
+        card_memory: 1,
         redis: Address::parse(&format!("{}/2", setting("REDIS_URL"))).expect("a url"),
         iam: None,
         authority: None,
         buckets: 1,
         cap: CAP,
-        inactive_after_s: 100,
+        inactive_after: Duration::from_secs(100),
     }
 }
 
 fn valkey(settings: &FeedSettings) -> Valkey {
-    Valkey::new(&SdkConfig::builder().build(), settings).expect("Valkey")
+    Valkey::with_settings(&SdkConfig::builder().build(), settings).expect("Valkey")
 }
 
 async fn redis() -> redis::aio::MultiplexedConnection {
@@ -61,9 +64,9 @@ async fn redis() -> redis::aio::MultiplexedConnection {
     client.get_multiplexed_async_connection().await.expect("Valkey")
 }
 
-/// A feed shows everything that belongs in it, down to its floor, and nothing else; and the floor
-/// is no higher than it was told, unless a trim left a full block above it.
-async fn check(valkey: &Valkey, model: &Model, key: Feed, now: u64, history: &[String]) {
+/// A feed shows exactly the posts that belong in it, down to its floor. The floor is no higher than a rebuild or a
+/// backfill set it, unless a trim left a full block above it.
+async fn check(valkey: &Valkey, model: &Model, key: FeedId, now: Time, history: &[String]) {
     let read = valkey.read(key, PostId::MAX, 1_000, now).await.expect("read");
     let known = model
         .live
@@ -72,17 +75,17 @@ async fn check(valkey: &Valkey, model: &Model, key: Feed, now: u64, history: &[S
         .filter(|f| f.built && Some(f.memory) == model.memory);
     match (read, known) {
         (Read::Unknown, None) => {}
-        (Read::Known(Held { slice, pulled }), Some(known)) => {
+        (Read::Known(CachedSlice { slice, pulled }), Some(known)) => {
             let pulled: BTreeSet<UserId> = pulled.into_iter().collect();
             assert_eq!(pulled, known.pulled, "{history:#?}");
-            let floor = slice.floor_ms();
-            let above = |time: u64| known.posts.iter().rev().filter(move |p| p.time_ms() > time);
+            let floor = slice.floor();
+            let above = |time: Time| known.posts.iter().rev().filter(move |p| p.time() > time);
             let expected: Vec<PostId> = above(floor).copied().collect();
             assert_eq!(slice.posts, expected, "above {floor} after {history:#?}");
-            assert!(floor >= known.told_ms, "{floor} < {} after {history:#?}", known.told_ms);
-            if floor > known.told_ms {
-                let kept = known.ever.iter().filter(|post| post.time_ms() >= floor).count();
-                // pointers take the place of posts
+            assert!(floor >= known.floor, "{floor} < {} after {history:#?}", known.floor);
+            if floor > known.floor {
+                let kept = known.ever.iter().filter(|post| post.time() >= floor).count();
+                // pointers replace posts
                 let least = trim_to(CAP).saturating_sub(5);
                 assert!(kept >= least, "{kept} are left after {history:#?}");
             }
@@ -92,15 +95,15 @@ async fn check(valkey: &Valkey, model: &Model, key: Feed, now: u64, history: &[S
 }
 
 #[tokio::test]
-async fn the_scripts_do_what_the_model_does() {
+async fn the_scripts_match_the_model() {
     for seed in 0..60u64 {
         one_history(seed).await;
     }
 }
 
-/// Between the look for due feeds and the script, a reader may have come back.
+/// A reader may return after the sweep found a due feed and before it drops it.
 #[tokio::test]
-async fn a_feed_that_was_read_since_the_sweep_looked_stays() {
+async fn a_feed_that_was_read_during_the_sweep_is_kept() {
     let mut connection = redis().await;
     let (live, feed) = (format!("live:{{t{:x}}}", fresh()), format!("home:{{t{:x}}}:x", fresh()));
     let mut set = redis::pipe();
@@ -124,26 +127,29 @@ async fn a_feed_that_was_read_since_the_sweep_looked_stays() {
     assert_eq!((dropped, left, kept), (1, vec![feed], true));
 }
 
-/// With default settings a feed has no more than the 128 members of a compact list, though only one
-/// push in four looks at its length. One that grew longer by a bad run of them is made compact again.
+/// With default settings, a feed has at most the 128 members of a compact list, although only one push in four
+/// checks its length. A feed that grew longer by chance becomes compact again.
 #[tokio::test]
 async fn a_feed_stays_a_compact_list() {
     let settings = FeedSettings { cap: FEED_CAP_DEFAULT, buckets: 256, ..settings() };
     let (valkey, mut connection) = (valkey(&settings), redis().await);
     let (reader, author, mut dice) = (UserId(fresh()), UserId(fresh()), Dice(5));
-    let feed = Feed::home(reader);
-    assert_eq!(valkey.begin(feed, "1", 1).await.expect("begun"), Begun::Begun);
+    let feed = FeedId::home(reader);
+    assert_eq!(
+        valkey.begin(feed, "1", Time::from_ms(1)).await.expect("begun"),
+        RebuildStart::Begun
+    );
     assert!(valkey.commit(feed, "1", &Slice::EMPTY, &[]).await.expect("committed"));
     let key = valkey.keys().feed(feed);
     let mut push = async |at: u64, unique: u64| {
-        let post = PostId::new(at, unique as u16, author);
-        let chosen = Chosen::AtMs(u64::MAX >> 8);
+        let post = PostId::new(Time::from_ms(at), unique as u16, author);
+        let chosen = Chosen::At(Time::from_ms(u64::MAX >> 8));
         let push = Push { post, feeds: vec![feed], chosen, pointer: false };
         assert_eq!(valkey.push(&push).await.expect("pushed").delivered, 1);
-        let mut asked = redis::pipe();
-        asked.cmd("ZCARD").arg(&key).cmd("OBJECT").arg("ENCODING").arg(&key);
+        let mut query = redis::pipe();
+        query.cmd("ZCARD").arg(&key).cmd("OBJECT").arg("ENCODING").arg(&key);
         let (length, encoding): (usize, String) =
-            asked.query_async(&mut connection).await.expect("asked");
+            query.query_async(&mut connection).await.expect("an answer");
         (length, encoding == "listpack")
     };
     let mut outgrown = 0;
@@ -152,62 +158,72 @@ async fn a_feed_stays_a_compact_list() {
         assert!(at < 200 || length >= trim_to(FEED_CAP_DEFAULT), "{length}");
         outgrown += usize::from(!compact);
     }
-    assert!(outgrown < 20, "{outgrown} times of 4,000 a feed was longer");
+    assert!(outgrown < 20, "in {outgrown} of 4,000 pushes the feed was longer");
     for at in 5_000..5_150 {
-        push(at, 1).await; // none of these looks
+        push(at, 1).await; // none of these pushes checks the length
     }
-    assert!(!push(5_150, 1).await.1, "it has outgrown the list");
+    assert!(!push(5_150, 1).await.1, "the feed is still a compact list");
     let (length, compact) = push(5_151, 0).await;
     assert!(length <= trim_to(FEED_CAP_DEFAULT) + 2 && compact, "{length}");
 }
 
 async fn one_history(seed: u64) {
     let (valkey, mut dice, mut model) = (valkey(&settings()), Dice(seed), Model::default());
-    // users that no other run has
+    // users of this run only
     let base = fresh() & !0xff;
     let users: Vec<UserId> = (0..3).map(|n| UserId(base + n)).collect();
-    let keys: Vec<Feed> = users.iter().map(|user| Feed::home(*user)).collect();
-    let (mut now, mut tokens, mut history) = (1_000u64, HashMap::new(), Vec::new());
+    let keys: Vec<FeedId> = users.iter().map(|user| FeedId::home(*user)).collect();
+    let (mut now, mut tokens, mut history) = (Time::from_ms(1_000), HashMap::new(), Vec::new());
     let mut connection = redis().await;
     forget(&mut connection, &valkey).await;
     for _ in 0..120 {
-        now += dice.below(3);
+        now += Duration::from_millis(dice.below(3));
         let (user, author) = (*dice.pick(&users), *dice.pick(&users));
-        let key = Feed::home(user);
+        let key = FeedId::home(user);
         match dice.below(41) {
             40 => {
-                now += 1;
+                now += Duration::from_millis(1);
                 forget(&mut connection, &valkey).await;
-                history.push("the server lost its memory".to_owned());
+                history.push("the server loses its memory".to_owned());
                 model.memory = None;
                 model.relations.clear();
             }
             0..16 => {
-                let time = now - dice.below(40).min(now);
+                let time = now - Duration::from_millis(dice.below(40));
                 let post = PostId::new(time, dice.below(3) as u16, author);
                 history.push(format!("push {post} of {author} at {time}"));
-                let feeds: Vec<Feed> = users.iter().copied().map(Feed::home).collect();
+                let feeds: Vec<FeedId> = users.iter().copied().map(FeedId::home).collect();
                 // the followers may have been read before the server's memory begins
-                let chosen = *dice.pick(&[0, now + 1_000_000, now + 1_000_000]);
+                let later = now + Duration::from_secs(1_000);
+                let chosen = *dice.pick(&[Time::EPOCH, later, later]);
                 let pointer = dice.one_in(6);
                 let mut order =
-                    Push { post, feeds: feeds.clone(), chosen: Chosen::AtMs(chosen), pointer };
+                    Push { post, feeds: feeds.clone(), chosen: Chosen::At(chosen), pointer };
                 let pushed = valkey.push(&order).await.expect("push");
+                let late = chosen == Time::EPOCH && !model.live.is_empty();
                 let pushed = match (pushed.forgotten.first(), model.memory) {
                     (Some(forgotten), Some(memory)) => {
-                        assert_eq!((chosen, &forgotten.feeds), (0, &feeds));
+                        let live = |feed: &FeedId| model.live.contains_key(feed);
+                        let live: Vec<FeedId> = feeds.iter().copied().filter(live).collect();
+                        assert_eq!(
+                            (chosen, &forgotten.feeds),
+                            (Time::EPOCH, &live),
+                            "{history:#?}"
+                        );
                         assert!(
                             forgotten
                                 .memory
-                                .contains(&format!(":{}:", memory + MEMORY_BEGINS_WITHIN_MS))
+                                .contains(&format!(":{}:", memory + MEMORY_BEGINS_WITHIN))
                         );
                         order.chosen = Chosen::Since(forgotten.memory.clone());
                         valkey.push(&order).await.expect("push")
                     }
-                    (None, memory) if chosen > 0 || memory.is_none() => pushed,
+                    (None, memory) if !late || memory.is_none() => pushed,
                     _ => panic!("{pushed:?} after {history:#?}"),
                 };
-                assert_eq!(pushed, push(&mut model, post, &users, pointer), "{history:#?}");
+                let Pushed { delivered, not_live, unfollowed, .. } = pushed;
+                let expected = push(&mut model, post, &users, pointer);
+                assert_eq!((delivered, not_live, unfollowed), expected, "{history:#?}");
                 let looked = ((post.0 >> 64) as u16).is_multiple_of(TRIM_POST_IN);
                 if looked && pushed.delivered > 0 && pushed.unfollowed == 0 {
                     for feed in model.live.keys().copied().collect::<Vec<_>>() {
@@ -222,14 +238,14 @@ async fn one_history(seed: u64) {
                 let begun = valkey.begin(key, &token.to_string(), now).await.expect("begin");
                 history.push(format!("begin {user}: {begun:?}"));
                 assert_eq!(begun, begin(&mut model, key, token, now), "{history:#?}");
-                if begun == Begun::Begun {
+                if begun == RebuildStart::Begun {
                     tokens.insert(key, token);
                 }
             }
             24..28 => {
                 let slice = some_slice(&mut dice, &users, now);
                 let token = match dice.below(4) {
-                    0 => dice.next(), // a lease that was lost
+                    0 => dice.next(), // a lost lease
                     _ => tokens.get(&key).copied().unwrap_or(7),
                 };
                 let pulled: Vec<UserId> =
@@ -241,7 +257,7 @@ async fn one_history(seed: u64) {
             }
             28..36 => {
                 let relation = *dice.pick(&[Relation::Following, Relation::NotFollowing]);
-                let change = Change { relation, at_ms: now - dice.below(4) };
+                let change = Change { relation, at: now - Duration::from_millis(dice.below(4)) };
                 let backfill = (relation == Relation::Following && !dice.one_in(6))
                     .then(|| some_slice(&mut dice, &[author], now));
                 let pulled = dice.one_in(3);
@@ -257,16 +273,16 @@ async fn one_history(seed: u64) {
                 let same = memory != "another";
                 let expected = relate(&mut model, key, author, change, backfill.as_ref(), same);
                 match (related, expected) {
-                    (Related::Done(_), Related::Done(_)) => {}
+                    (RelationApplied::Done(_), RelationApplied::Done(_)) => {}
                     (related, expected) => assert_eq!(related, expected, "{history:#?}"),
                 }
             }
             _ => {
-                let until = now - dice.below(30);
+                let until = now - Duration::from_millis(dice.below(30));
                 history.push(format!("expire until {until}"));
                 // other runs share the bucket's `live`, but not these times
-                valkey.expire(0, until, 200).await.expect("expire");
-                let gone: Vec<Feed> =
+                valkey.expire(Bucket(0), until, 200).await.expect("expire");
+                let gone: Vec<FeedId> =
                     model.live.iter().filter(|(_, at)| **at <= until).map(|(k, _)| *k).collect();
                 for key in gone {
                     model.live.remove(&key);
@@ -275,24 +291,30 @@ async fn one_history(seed: u64) {
             }
         }
         for key in &keys {
-            check(&valkey, &model, *key, 0, &history).await;
+            check(&valkey, &model, *key, Time::EPOCH, &history).await;
         }
     }
-    valkey.expire(0, u64::MAX >> 12, 200).await.expect("cleared");
+    valkey.expire(Bucket(0), Time::from_ms(u64::MAX >> 12), 200).await.expect("cleared");
 }
 
-/// As when the key is evicted, or when a replica is promoted.
+/// Deletes the memory, as an eviction or the promotion of a replica does.
 async fn forget(connection: &mut redis::aio::MultiplexedConnection, valkey: &Valkey) {
     let () = redis::cmd("DEL")
-        .arg(valkey.keys().memory(0))
+        .arg(valkey.keys().memory(Bucket(0)))
         .query_async(connection)
         .await
         .expect("forgotten");
 }
 
-fn some_slice(dice: &mut Dice, authors: &[UserId], now: u64) -> Slice {
+fn some_slice(dice: &mut Dice, authors: &[UserId], now: Time) -> Slice {
     let mut posts: Vec<PostId> = (0..dice.below(9))
-        .map(|_| PostId::new(now - dice.below(40), dice.below(3) as u16, *dice.pick(authors)))
+        .map(|_| {
+            PostId::new(
+                now - Duration::from_millis(dice.below(40)),
+                dice.below(3) as u16,
+                *dice.pick(authors),
+            )
+        })
         .collect();
     posts.sort_unstable_by(|a, b| b.cmp(a));
     posts.dedup();
@@ -301,47 +323,49 @@ fn some_slice(dice: &mut Dice, authors: &[UserId], now: u64) -> Slice {
     Slice { posts, bound }
 }
 
-fn push(model: &mut Model, post: PostId, users: &[UserId], pointer: bool) -> Pushed {
-    let mut pushed = Pushed::default();
+/// Pushes a post. Returns the number of feeds with the post, of feeds that are not live, and of readers who
+/// unfollowed.
+fn push(model: &mut Model, post: PostId, users: &[UserId], pointer: bool) -> (u64, u64, u64) {
     if model.memory.is_none() {
-        return Pushed { not_live: users.len() as u64, ..pushed };
+        return (0, users.len() as u64, 0);
     }
+    let (mut delivered, mut not_live, mut unfollowed) = (0, 0, 0);
     for user in users {
         let change = model.relations.get(&(*user, post.author()));
-        if !model.live.contains_key(&Feed::home(*user)) {
-            pushed.not_live += 1;
+        if !model.live.contains_key(&FeedId::home(*user)) {
+            not_live += 1;
         } else if change.is_some_and(|change| change.relation == Relation::NotFollowing) {
-            pushed.unfollowed += 1;
+            unfollowed += 1;
         } else {
-            let feed = model.feeds.entry(Feed::home(*user)).or_default();
+            let feed = model.feeds.entry(FeedId::home(*user)).or_default();
             feed.posts.insert(post);
             feed.ever.insert(post);
             feed.pulled.extend(pointer.then(|| post.author()));
-            pushed.delivered += 1;
+            delivered += 1;
         }
     }
-    pushed
+    (delivered, not_live, unfollowed)
 }
 
-fn begin(model: &mut Model, key: Feed, token: u64, now: u64) -> Begun {
+fn begin(model: &mut Model, key: FeedId, token: u64, now: Time) -> RebuildStart {
     if model.locks.contains_key(&key) {
-        return Begun::Busy;
+        return RebuildStart::Busy;
     }
     let memory = *model.memory.get_or_insert(now);
     let is_live = model.live.contains_key(&key);
     let begun = is_live && model.feeds.get(&key).is_some_and(|feed| feed.memory == memory);
     if begun && model.feeds.get(&key).is_some_and(|feed| feed.built) {
-        return Begun::Built;
+        return RebuildStart::Built;
     }
     if !begun {
         model.live.entry(key).or_insert(now);
         model.feeds.insert(key, FeedModel { memory, ..FeedModel::default() });
     }
     model.locks.insert(key, token);
-    Begun::Begun
+    RebuildStart::Begun
 }
 
-fn commit(model: &mut Model, key: Feed, token: u64, slice: &Slice, pulled: &[UserId]) -> bool {
+fn commit(model: &mut Model, key: FeedId, token: u64, slice: &Slice, pulled: &[UserId]) -> bool {
     if model.locks.get(&key) != Some(&token) {
         return false;
     }
@@ -355,7 +379,7 @@ fn commit(model: &mut Model, key: Feed, token: u64, slice: &Slice, pulled: &[Use
     }
     let relations = &model.relations;
     let follows = |author: UserId| {
-        let change = relations.get(&(key.user, author));
+        let change = relations.get(&(key.user(), author));
         change.is_none_or(|change| change.relation == Relation::Following)
     };
     feed.pulled.extend(pulled.iter().filter(|author| follows(**author)));
@@ -365,44 +389,44 @@ fn commit(model: &mut Model, key: Feed, token: u64, slice: &Slice, pulled: &[Use
             feed.ever.insert(*post);
         }
     }
-    feed.told_ms = feed.told_ms.max(slice.floor_ms());
+    feed.floor = feed.floor.max(slice.floor());
     feed.built = true;
     true
 }
 
 fn relate(
     model: &mut Model,
-    key: Feed,
+    key: FeedId,
     author: UserId,
     change: Change,
     backfill: Option<&Backfill>,
     same_memory: bool,
-) -> Related {
+) -> RelationApplied {
     if !same_memory {
-        return Related::Again;
+        return RelationApplied::Again;
     }
     if model.memory.is_none() {
-        return Related::NotLive;
+        return RelationApplied::NotLive;
     }
     let is_live = model.live.contains_key(&key);
-    let known = model.relations.get(&(key.user, author)).copied();
+    let known = model.relations.get(&(key.user(), author)).copied();
     if known.is_some_and(|known| known != change && !change.wins_over(known)) {
-        return Related::Stale;
+        return RelationApplied::Stale;
     }
-    model.relations.insert((key.user, author), change);
+    model.relations.insert((key.user(), author), change);
     if !is_live {
-        return Related::NotLive;
+        return RelationApplied::NotLive;
     }
     let feed = model.feeds.entry(key).or_default();
     if change.relation == Relation::NotFollowing {
         feed.posts.retain(|post| post.author() != author);
         feed.pulled.remove(&author);
-        return Related::Done(0);
+        return RelationApplied::Done(0);
     }
-    let Some(backfill) = backfill else { return Related::Recorded };
+    let Some(backfill) = backfill else { return RelationApplied::Recorded };
     feed.posts.extend(&backfill.slice.posts);
     feed.ever.extend(&backfill.slice.posts);
     feed.pulled.extend(backfill.pulled.then_some(author));
-    feed.told_ms = feed.told_ms.max(backfill.slice.floor_ms());
-    Related::Done(0)
+    feed.floor = feed.floor.max(backfill.slice.floor());
+    RelationApplied::Done(0)
 }

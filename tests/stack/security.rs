@@ -1,6 +1,6 @@
-//! Attacks, each of which must come to nothing: over HTTP against the deployed stack, and in this
-//! process where the deployed one cannot be brought to it. The section "Threat model" of
-//! ARCHITECTURE.md names the tests.
+//! Attacks, each of which must fail. They use HTTP against the deployed stack, or the handlers in this process
+//! if the deployed stack cannot be brought into the state. The section "Threat model" of ARCHITECTURE.md names
+//! the tests.
 
 mod bodies;
 mod callers;

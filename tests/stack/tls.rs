@@ -1,6 +1,9 @@
-//! Valkey over TLS, and with IAM in place of a password, on real servers behind a private authority.
-//! A front ends TLS and takes tokens as ElastiCache does; the server behind it checks the password.
+//! Valkey over TLS, and with IAM instead of a password, on real servers with certificates of a private authority.
+//! A front terminates TLS and checks tokens as ElastiCache does. The server behind it checks the password.
 
+use fanfold_core::Bucket;
+use fanfold_core::Time;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,21 +12,23 @@ use std::time::Duration;
 use aws_sdk_dynamodb::config::Credentials;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
-use fanfold_store::clock::now_ms;
-use fanfold_store::feeds::{Source, Span};
-use fanfold_store::log::Chain;
-use fanfold_store::valkey::Feed;
+use fanfold_app::present::Span;
+use fanfold_app::timeline::Timeline;
+use fanfold_core::FeedId;
+use fanfold_runtime::clock::now;
+use fanfold_runtime::log::Chain;
+use fanfold_store::feeds::Source;
 use fanfold_store::valkey::iam::{self, token};
 
 use crate::cluster::{people, read, settle};
 use crate::harness::setting;
 use crate::harness::tls::{Authority, Front, Login};
-use crate::harness::valkeys::{Node, free_port};
-use crate::harness::world::World;
+use crate::harness::valkeys::Node;
+use crate::harness::world::{World, page};
 use crate::rules::doctor::{IAM, examine};
 
 const HOST: &str = "127.0.0.1";
-/// All that the functions' user needs, as ElastiCache's access string has it.
+/// The rights of the functions' user, as in the access string for ElastiCache.
 const ACCESS: [&str; 10] = [
     "on",
     "~*",
@@ -43,14 +48,13 @@ fn server(scheme: &str) -> Node {
     if scheme == "rediss" {
         return Node::start(&[]);
     }
-    let bus = free_port().to_string();
-    let node = Node::start(&["--cluster-enabled", "yes", "--cluster-port", &bus]);
+    let node = Node::start(&["--cluster-enabled", "yes"]);
     node.cli(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
     node.wait_for("cluster_state:ok", &["CLUSTER", "INFO"]);
     node
 }
 
-/// A node of a cluster says where it is to be reached.
+/// Makes a node announce the address of its front to clients of the cluster.
 fn announce(node: &Node, front: &Front) {
     node.cli(&["CONFIG", "SET", "cluster-announce-ip", HOST]);
     node.cli(&["CONFIG", "SET", "cluster-announce-port", &front.port.to_string()]);
@@ -59,18 +63,18 @@ fn announce(node: &Node, front: &Front) {
     }
 }
 
-/// Where a page comes from under other settings, and what the server's side said.
-async fn elsewhere(world: &World, changes: &[(&str, &str)]) -> (Source, String) {
+/// The source of a page with changed settings, and the error of a call to Valkey.
+async fn page_with(world: &World, changes: &[(&str, &str)]) -> (Source, String) {
     let config = world.config_with(changes);
-    let app = fanfold_timeline::App::new(&world.sdk, &config).expect("an app");
-    let feed = Feed::home(world.id("cedar"));
-    let page = app.feeds.page(feed, Span::ALL, 9, world.now()).await.expect("a page");
-    let said = app.feeds.valkey.due(0, 0).await.err();
-    (page.source, said.map(|error| Chain(&error).to_string()).unwrap_or_default())
+    let app = Timeline::new(&world.sdk, &config).expect("an app");
+    let feed = FeedId::home(world.id("cedar"));
+    let page = page(&app, feed, Span::ALL, 9, world.now()).await.expect("a page");
+    let error = app.feeds.valkey.due(Bucket(0), Time::EPOCH).await.err();
+    (page.source, error.map(|error| Chain(&error).to_string()).unwrap_or_default())
 }
 
 #[tokio::test]
-async fn tls_wants_a_certificate_of_this_host_by_whom_we_trust() {
+async fn tls_requires_a_certificate_of_this_host_by_a_trusted_authority() {
     let (authority, another) = (Authority::new(), Authority::new());
     for scheme in SCHEMES {
         let node = server(scheme);
@@ -85,15 +89,15 @@ async fn tls_wants_a_certificate_of_this_host_by_whom_we_trust() {
 
         let (seen, file) = (front.connections(), another.path());
         for changes in [("REDIS_CA_FILE", ""), ("REDIS_CA_FILE", file)] {
-            let (source, said) = elsewhere(&world, &[changes]).await;
-            assert_eq!(source, Source::Pull, "{scheme} {changes:?}: {said}");
-            assert!(said.contains("UnknownIssuer") || said.contains("BadSignature"), "{said}");
+            let (source, error) = page_with(&world, &[changes]).await;
+            assert_eq!(source, Source::Pull, "{scheme} {changes:?}: {error}");
+            assert!(error.contains("UnknownIssuer") || error.contains("BadSignature"), "{error}");
         }
-        assert_eq!(front.connections(), seen, "{scheme} gets no further than the certificate");
+        assert_eq!(front.connections(), seen, "{scheme} connects with a wrong certificate");
         let stranger = Front::start(&authority, "cache.invalid", node.port, |_| false);
-        let (source, said) = elsewhere(&world, &[("REDIS_URL", &url(&stranger))]).await;
-        assert_eq!(source, Source::Pull, "{scheme} of another host: {said}");
-        assert!(said.contains("not valid for name"), "{said}");
+        let (source, error) = page_with(&world, &[("REDIS_URL", &url(&stranger))]).await;
+        assert_eq!(source, Source::Pull, "{scheme} with the certificate of another host: {error}");
+        assert!(error.contains("not valid for name"), "{error}");
         assert_eq!(stranger.connections(), 0);
     }
 }
@@ -102,8 +106,8 @@ fn login(serverless: bool) -> iam::Login {
     iam::Login { user: "fanfold".to_owned(), cache: "feeds-1".to_owned(), serverless }
 }
 
-/// When a token says that it was signed.
-fn signed_ms(token: &str) -> u64 {
+/// The time in a token at which it was signed.
+fn signed_at(token: &str) -> Time {
     let (_, at) = token.split_once("X-Amz-Date=").expect("a time");
     let (day, time) = (&at[..8], &at[9..15]);
     let text = format!(
@@ -116,21 +120,21 @@ fn signed_ms(token: &str) -> u64 {
         &time[4..]
     );
     let at = DateTime::from_str(&text, Format::DateTime).expect("a time");
-    at.to_millis().expect("a time").try_into().expect("a time")
+    Time::from_ms(at.to_millis().expect("a time").try_into().expect("a time"))
 }
 
-/// What ElastiCache checks: whose signature it is, and how old.
-fn is_taken(shown: &Login, expected: &iam::Login) -> bool {
+/// Whether ElastiCache would accept a login: the right signature, at most 15 minutes old.
+fn is_valid(shown: &Login, expected: &iam::Login) -> bool {
     let (id, secret) = (setting("AWS_ACCESS_KEY_ID"), setting("AWS_SECRET_ACCESS_KEY"));
     let credentials = Credentials::new(id, secret, None, None, "tests");
-    let at_ms = signed_ms(&shown.password);
-    let age_ms = shown.at_ms.saturating_sub(at_ms);
-    let ours = token(expected, &credentials, &setting("AWS_REGION"), at_ms).expect("a token");
-    shown.user == expected.user && shown.password == ours && age_ms < 900_000
+    let at = signed_at(&shown.password);
+    let age = shown.at.since(at);
+    let ours = token(expected, &credentials, &setting("AWS_REGION"), at).expect("a token");
+    shown.user == expected.user && shown.password == ours && age < Duration::from_secs(900)
 }
 
 #[tokio::test]
-async fn every_connection_shows_a_token_of_its_own() {
+async fn every_connection_logs_in_with_its_own_token() {
     let authority = Authority::new();
     for (scheme, serverless) in [(SCHEMES[0], false), (SCHEMES[1], true)] {
         let node = server(scheme);
@@ -139,7 +143,7 @@ async fn every_connection_shows_a_token_of_its_own() {
         let refused = Arc::new(AtomicBool::new(false));
         let (expected, refuses) = (login(serverless), refused.clone());
         let front = Front::start(&authority, HOST, node.port, move |shown| {
-            !refuses.load(Ordering::SeqCst) && is_taken(shown, &expected)
+            !refuses.load(Ordering::SeqCst) && is_valid(shown, &expected)
         });
         announce(&node, &front);
         let url = format!("{scheme}://fanfold@{HOST}:{}", front.port);
@@ -150,7 +154,7 @@ async fn every_connection_shows_a_token_of_its_own() {
             ("REDIS_IAM_KIND", if serverless { "" } else { "replication-group" }),
         ])
         .await;
-        assert_eq!(front.connections(), 0, "nothing is connected to before the first command");
+        assert_eq!(front.connections(), 0, "a connection was opened before the first command");
         let mut posts = people(&world).await;
         settle(&world, &posts).await;
         let before = front.logins();
@@ -161,22 +165,22 @@ async fn every_connection_shows_a_token_of_its_own() {
         }
         assert!(before.iter().all(|login| login.user == "fanfold"));
 
-        // whose connection was cut comes in with a new token
+        // new connections after a cut log in with new tokens
         tokio::time::sleep(Duration::from_millis(1_100)).await;
-        let cut_ms = now_ms() / 1_000 * 1_000; // tokens count in seconds
+        let cut_at = Time::from_ms(now().ms() / 1_000 * 1_000); // times in tokens are in seconds
         front.cut();
-        world.advance(1);
+        world.advance(Duration::from_millis(1));
         posts.insert(0, world.publish("ash", "after the cut").await);
         settle(&world, &posts).await;
         assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Cache), "{scheme}");
         let after = front.logins().split_off(before.len());
         assert!(!after.is_empty());
         for login in &after {
-            assert!(signed_ms(&login.password) >= cut_ms, "{scheme}: {login:?}");
+            assert!(signed_at(&login.password) >= cut_at, "{scheme}: {login:?}");
             assert!(before.iter().all(|old| old.password != login.password));
         }
 
-        // who is not let in pulls, and is let in again as soon as IAM allows it
+        // a function that cannot log in reads from DynamoDB, and uses Valkey again when IAM accepts its login
         tokio::time::sleep(Duration::from_millis(1_100)).await;
         refused.store(true, Ordering::SeqCst);
         front.cut();
@@ -186,9 +190,13 @@ async fn every_connection_shows_a_token_of_its_own() {
         refused.store(false, Ordering::SeqCst);
         settle(&world, &posts).await;
 
-        // the check for operators opens a connection of its own, and says which of it is wrong
+        // the doctor opens its own connection, and reports a wrong setting
         let checks = examine(&world, &world.config).await;
-        assert_eq!(checks[IAM], ("holds".to_owned(), "two logins".to_owned()), "{scheme}");
+        assert_eq!(
+            checks[IAM],
+            ("holds".to_owned(), "both logins succeeded".to_owned()),
+            "{scheme}"
+        );
         let kind = if serverless { "replication-group" } else { "serverless" };
         for change in [("REDIS_IAM_CACHE", "feeds-2"), ("REDIS_IAM_KIND", kind)] {
             let checks = examine(&world, &world.config_with(&[change])).await;
@@ -196,18 +204,18 @@ async fn every_connection_shows_a_token_of_its_own() {
         }
 
         for change in [("REDIS_IAM_CACHE", "feeds-2"), ("REDIS_URL", &*url.replace("fan", "man"))] {
-            let (source, said) = elsewhere(&world, &[change]).await;
-            assert_eq!(source, Source::Pull, "{scheme} with {change:?}: {said}");
-            assert!(said.contains("WRONGPASS") || said.contains("uthentication"), "{said}");
+            let (source, error) = page_with(&world, &[change]).await;
+            assert_eq!(source, Source::Pull, "{scheme} with {change:?}: {error}");
+            assert!(error.contains("WRONGPASS") || error.contains("uthentication"), "{error}");
             let last = front.logins().pop().expect("a login").password;
-            assert!(!said.contains(&last[last.len() - 64..]), "{said}");
+            assert!(!error.contains(&last[last.len() - 64..]), "{error}");
         }
     }
 }
 
-/// Two implementations of the signature agree, byte for byte but for the order of the parameters.
+/// Two implementations of the signature agree in every byte. Only the order of the parameters differs.
 #[test]
-fn a_token_is_what_botocore_makes() {
+fn a_token_equals_the_token_of_botocore() {
     const MAKE: &str = "
 import datetime, sys, botocore.auth, botocore.session
 from botocore.credentials import Credentials
@@ -231,7 +239,7 @@ print(signer.generate_presigned_url(
         query.sort();
         (cache.to_owned(), query)
     };
-    let python = std::path::PathBuf::from(setting("FANFOLD_CLOUD_TOOLS")).join("python");
+    let python = PathBuf::from(setting("FANFOLD_CLOUD_TOOLS")).join("python");
     for (at_s, serverless, session_token) in [
         (1_767_225_600, true, None),
         (1_767_225_600, false, None),
@@ -254,7 +262,8 @@ print(signer.generate_presigned_url(
             None,
             "tests",
         );
-        let ours = token(&login, &credentials, "eu-west-1", at_s * 1_000 + 999).expect("a token");
+        let ours = token(&login, &credentials, "eu-west-1", Time::from_ms(at_s * 1_000 + 999))
+            .expect("a token");
         assert_eq!(parts(&ours), parts(theirs));
         assert_eq!(ours.contains("X-Amz-Security-Token"), session_token.is_some());
     }

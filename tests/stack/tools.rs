@@ -1,5 +1,6 @@
-//! The tools around the stack, run as a user runs them.
+//! The tools around the stack, run in the way a user runs them.
 
+mod answers;
 mod local;
 mod orders;
 mod program;

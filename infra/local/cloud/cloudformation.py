@@ -1,6 +1,5 @@
-"""Brings the local CloudFormation in line with AWS. It refuses what AWS refuses: the deletion of what is
-protected, and a schedule by a name that another stack has. It takes alarms on metric math, and keeps them without
-looking at their metrics.
+"""Makes the local CloudFormation behave like AWS. It refuses to delete a protected table or user pool, and to create a
+schedule with a name that another stack has. It accepts alarms on metric math, but does not evaluate them.
 """
 
 from ministack.services import cognito, dynamodb, scheduler

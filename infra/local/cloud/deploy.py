@@ -1,10 +1,10 @@
 """Deploys infra/template.yaml to the local cloud and prints the stack's outputs as JSON: creates the stack, or
-updates it where it exists. A parameter that is not given keeps its value.
+updates it if it exists. A parameter that is not given keeps its value.
 
-    deploy.py --stack NAME --template FILE --binaries DIR [--parameter NAME=VALUE ...]
+    deploy.py --stack NAME --template FILE --bootstrap FILE [--parameter NAME=VALUE ...]
 
-DIR holds a folder with a `bootstrap` for each function, as cargo-lambda leaves it. The template is
-the one that goes to AWS; only where each function's code and each nested template lie is filled in, as
+The bootstrap is the binary of all functions; `Handler` in the template names the function that it runs. The template is
+the one that is deployed to AWS. Only the locations of the code and of each nested template are filled in, as
 `sam package` does.
 """
 
@@ -28,11 +28,11 @@ URL = f"https://s3.amazonaws.com/{BUCKET}/"
 
 
 class Failed(Exception):
-    """A deployment that ended otherwise than with a running stack. Says why, on one line."""
+    """A deployment that failed, with the reason in one line."""
 
 
 def packed(bootstrap: pathlib.Path) -> bytes:
-    """A zip with the binary alone; the same binary gives the same bytes."""
+    """A zip with the binary alone. The same binary gives the same bytes."""
     entry = zipfile.ZipInfo("bootstrap")
     entry.external_attr = 0o755 << 16
     buffer = io.BytesIO()
@@ -41,9 +41,9 @@ def packed(bootstrap: pathlib.Path) -> bytes:
     return buffer.getvalue()
 
 
-def package(file: pathlib.Path, binaries: pathlib.Path) -> tuple[str, set[str]]:
-    """Puts templates and each function's code into S3, names them in the template, and gives the template's URL
-    and the names of its parameters."""
+def package(file: pathlib.Path, bootstrap: pathlib.Path) -> tuple[str, set[str]]:
+    """Puts the templates and the functions' code into S3 and names them in the template. Returns the template's URL and
+    the names of its parameters."""
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket=BUCKET)
 
@@ -53,15 +53,14 @@ def package(file: pathlib.Path, binaries: pathlib.Path) -> tuple[str, set[str]]:
         return key
 
     template = yaml_parse(file.read_text())
-    template["Globals"]["Function"].pop("CodeUri")
+    # one artefact for all functions
+    code = {"Bucket": BUCKET, "Key": put("functions", "zip", packed(bootstrap))}
+    template["Globals"]["Function"]["CodeUri"] = code
     for name, resource in template["Resources"].items():
         properties = resource.get("Properties", {})
         if resource["Type"] == "AWS::Serverless::Application":
             nested = yaml_parse((file.parent / properties["Location"]).read_text())
             properties["Location"] = URL + put(name, "json", json.dumps(nested).encode())
-        if resource["Type"] == "AWS::Serverless::Function":
-            code = packed(binaries / name.lower() / "bootstrap")
-            properties["CodeUri"] = {"Bucket": BUCKET, "Key": put(name, "zip", code)}
     url = URL + put("fanfold", "json", json.dumps(template).encode())
     return url, set(template["Parameters"])
 
@@ -98,12 +97,12 @@ def why_it_failed(cloudformation, stack: str, token: str) -> str:
     return "; ".join(reasons) or "no reason was given"
 
 
-def deploy(stack: str, template: pathlib.Path, binaries: pathlib.Path, given: list[str]) -> dict[str, str]:
+def deploy(stack: str, template: pathlib.Path, bootstrap: pathlib.Path, given: list[str]) -> dict[str, str]:
     """Creates or updates the stack, waits for it, and gives its outputs."""
     cloudformation = boto3.client("cloudformation")
     token = f"deploy-{uuid.uuid4()}"
     try:
-        url, declared = package(template, binaries)
+        url, declared = package(template, bootstrap)
         before = existing(cloudformation, stack)
         order = dict(
             StackName=stack,
@@ -133,11 +132,11 @@ def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("--stack", required=True)
     options.add_argument("--template", type=pathlib.Path, required=True)
-    options.add_argument("--binaries", type=pathlib.Path, required=True)
+    options.add_argument("--bootstrap", type=pathlib.Path, required=True)
     options.add_argument("--parameter", action="append", default=[])
     given = options.parse_args()
     try:
-        outputs = deploy(given.stack, given.template, given.binaries, given.parameter)
+        outputs = deploy(given.stack, given.template, given.bootstrap, given.parameter)
     except Failed as failed:
         print(failed, file=sys.stderr)
         return 1

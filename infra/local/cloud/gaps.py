@@ -1,5 +1,5 @@
-"""Fills what the local cloud's CloudFormation leaves out of a stack that it calls complete: the
-routes, authorizers, integrations and CORS in an HTTP API's body, and the time to live of tables.
+"""Adds the parts of a stack that the local cloud's CloudFormation leaves out: the routes, authorizers, integrations and
+CORS in an HTTP API's body, and the time to live of tables.
 
     gaps.py STACK
 """
@@ -118,8 +118,8 @@ class Stack:
 
 
 def allow_origins(stack: Stack) -> None:
-    """Gives the HTTP API its CORS. The local transform puts a parameter's default in place of its value, so
-    this is read from the template as it was written."""
+    """Sets the CORS of the HTTP API. The local transform uses a parameter's default instead of its value, so CORS is
+    read from the original template."""
     template = boto3.client("cloudformation").get_template(StackName=stack.name, TemplateStage="Original")
     template = template["TemplateBody"]
     template = yaml_parse(template) if isinstance(template, str) else template
@@ -137,15 +137,15 @@ def verb(method: str) -> str:
 
 
 def keep(wanted: dict, found: dict, make, remove) -> dict:
-    """Makes what is wanted and not found, removes what is found and not wanted, and leaves the rest alone: requests
-    go on while a stack is updated. Gives the id of each."""
+    """Makes the missing items, removes those that are not wanted, and does not change the others, because requests
+    continue while a stack is updated. Returns the id of each wanted item."""
     for each in found.keys() - wanted.keys():
         remove(found[each])
     return {each: found[each] if each in found else make(wanted[each]) for each in wanted}
 
 
 def make_routes(api: str, body: dict) -> None:
-    """Gives the API the authorizers, integrations and routes of its OpenAPI body, and no others."""
+    """Makes the authorizers, integrations and routes of the API's OpenAPI body, and removes all others."""
     gateway = boto3.client("apigatewayv2")
 
     def items(kind: str) -> list[dict]:
@@ -220,7 +220,7 @@ def fill_gaps(name: str) -> None:
         if resource["Type"] == "AWS::ApiGatewayV2::Api":
             make_routes(stack.refs[logical], stack.value(properties["Body"]))
         if resource["Type"] == "AWS::Lambda::EventSourceMapping" and "ScalingConfig" in properties:
-            # a number that is a parameter arrives as a text, and stops all deliveries
+            # a number from a parameter arrives as a text, which would stop all deliveries
             most = int(stack.value(properties["ScalingConfig"])["MaximumConcurrency"])
             boto3.client("lambda").update_event_source_mapping(
                 UUID=stack.refs[logical], ScalingConfig={"MaximumConcurrency": most}

@@ -1,4 +1,4 @@
-"""What a deployed stack costs in a month in which nobody calls, computed from the translated templates.
+"""Computes the monthly cost of a deployed stack that nobody calls, from the translated templates.
 
     idle_cost.py
 """
@@ -11,7 +11,7 @@ HOURS = 730
 MINUTES = HOURS * 60
 
 # List prices of us-east-1 in US$ as of writing (2026), without free tiers, from the price pages of each service. Other
-# regions and later prices differ; nothing here asks AWS.
+# regions and later prices differ. This program does not call AWS.
 ENDPOINT_HOUR = 0.01  # interface endpoint, in each zone
 NODE_HOUR = {  # Valkey on ElastiCache, each node
     "cache.t4g.micro": 0.0128,
@@ -31,7 +31,7 @@ SCHEDULE = 1.00 / 1e6  # an invocation
 SQS_REQUEST = 0.40 / 1e6
 LOGS_GB = 0.50
 
-# Assumed, on the high side.
+# Assumptions; the real values are lower.
 IDLE_INVOCATION_SECONDS = 0.2
 LOG_GB_PER_INVOCATION = 2e-6
 # Lambda polls an idle queue with five long polls of 20 seconds.
@@ -49,19 +49,19 @@ def scheduled(stack: Stack) -> dict[str, float]:
     return rates
 
 
-def told_metrics(function: str) -> int:
+def metrics_written(function: str) -> int:
     """Custom metrics that a function writes with each invocation, from the source."""
-    main = (ROOT / "functions" / function.lower() / "src/main.rs").read_text()
-    found = re.search(r"measure::init\((?:measure::)?(\w+|&\[\])\)", main)
-    if not found or found[1] == "&[]":
+    adapter = (ROOT / "functions" / function.lower() / "mod.rs").read_text()
+    found = re.search(r"\binvoked\(\s*(?:metrics::)?(\w+|&\[\])", adapter)
+    if found[1] == "&[]":
         return 0
-    measure = (ROOT / "shared/store/src/measure.rs").read_text()
-    constant = re.search(rf"const {found[1]}: &\[&str\] =\s*&\[([^\]]*)\]", measure)
+    metrics = (ROOT / "shared/runtime/src/metrics.rs").read_text()
+    constant = re.search(rf"const {found[1]}: &\[&str\] =\s*&\[([^\]]*)\]", metrics)
     return len([name for name in constant[1].split(",") if name.strip()])
 
 
 def idle_cost(stack: Stack) -> dict[str, float]:
-    """US$ a month, by what is paid for."""
+    """US$ a month for each kind of charge."""
     costs = dict.fromkeys(("endpoints", "Valkey", "alarms", "dashboards", "keys", "metrics", "schedules", "polls"), 0.0)
     for each in stack.all().values():
         for endpoint in each.of_type("AWS::EC2::VPCEndpoint").values():
@@ -88,7 +88,7 @@ def idle_cost(stack: Stack) -> dict[str, float]:
             + LOG_GB_PER_INVOCATION * LOGS_GB
         )
         costs["schedules"] += rate * MINUTES * invocation
-        costs["metrics"] += told_metrics(function) * CUSTOM_METRIC
+        costs["metrics"] += metrics_written(function) * CUSTOM_METRIC
     queues = len(stack.of_type("AWS::Lambda::EventSourceMapping"))
     costs["polls"] += queues * POLLS_A_MINUTE * MINUTES * SQS_REQUEST
     return costs

@@ -4,7 +4,7 @@ import unittest
 
 
 class Results(unittest.TestResult):
-    """A line for each test. What failed is told at the end."""
+    """Prints a line for each test, and the failures at the end."""
 
     def __init__(self):
         super().__init__()
@@ -29,7 +29,7 @@ class Results(unittest.TestResult):
 
 
 def run(*cases: type[unittest.TestCase]) -> int:
-    """Runs all tests of the cases, and gives the exit code."""
+    """Runs all tests of the cases. Returns the exit code."""
     load = unittest.defaultTestLoader.loadTestsFromTestCase
     results = Results()
     unittest.TestSuite(load(case) for case in cases).run(results)

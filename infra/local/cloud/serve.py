@@ -1,26 +1,27 @@
-"""Runs the local cloud (ministack) in the foreground, tuned for many short invocations and with the
-functions' policies enforced. It ends with the process that started it.
+"""Runs the local cloud (ministack) in the foreground, tuned for many short invocations, and enforces the functions'
+policies. It ends with the process that started it.
 
-Two of its waits cost about 97 ms for each invocation of a provided.* function: small packets
-held back until the last one is acknowledged, and 50 ms for a first line of the function's log.
-Both are switched off here.
+Two waits of ministack take about 97 ms of each invocation of a provided.* function: a small packet is sent only after
+the last one was acknowledged, and ministack waits 50 ms for the first line of the function's log. The first wait is
+switched off, the second is shortened.
 
-Every call of a function is held against its role, as on AWS. What nobody signed comes from this
-machine's own tools, which may do everything. FANFOLD_CALLS names a file that gets a line of JSON for
-each call that was decided, the first time that it is made: {"function", "action", "resource", "allowed"}.
+Every call of a function is checked against its role, as on AWS. Unsigned calls come from the tools on this machine, which
+may do everything. FANFOLD_CALLS names a file that gets a line of JSON for each different call that was allowed or
+refused: {"function", "action", "resource", "allowed"}.
+
+FANFOLD_API_PORT is the port of the deployed API, and FANFOLD_API_FILE the file that will name it (see front.py).
 """
 
-import ctypes
 import json
 import os
-import signal
+import pathlib
 import socketserver
 import sys
 
-PR_SET_PDEATHSIG = 1
+import front
+import parent
 
-if sys.platform == "linux":
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+parent.end_with_parent()
 
 os.environ["AUTH"] = "true"
 socketserver.StreamRequestHandler.disable_nagle_algorithm = True
@@ -33,7 +34,7 @@ lambda_runtime.Worker._drain_stderr_bounded.__defaults__ = (first_line_s, next_l
 
 
 class Calls:
-    """The calls that were decided, each noted once."""
+    """The calls that were allowed or refused. Each is noted once."""
 
     def __init__(self, path: str | None):
         self.seen = set()
@@ -56,7 +57,7 @@ calls = Calls(os.environ.get("FANFOLD_CALLS"))
 enforce, check = iam_evaluator.enforce, iam_evaluator.check_credentials
 
 
-# AWS knows no such actions: a batch needs the right to what it is a batch of
+# AWS has no actions for batches: a batch needs the right to the single action
 BATCHES = {f"sqs:{name}Batch": f"sqs:{name}" for name in ("SendMessage", "DeleteMessage", "ChangeMessageVisibility")}
 
 
@@ -79,6 +80,8 @@ iam_evaluator.check_credentials = check_signed
 import cloudformation  # noqa: E402
 
 cloudformation.install()
+if "FANFOLD_API_PORT" in os.environ:
+    front.install(int(os.environ["FANFOLD_API_PORT"]), pathlib.Path(os.environ["FANFOLD_API_FILE"]))
 
 from ministack.app import main  # noqa: E402
 

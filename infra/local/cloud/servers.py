@@ -1,8 +1,7 @@
-"""The servers of the tests in Python: each runs in a process group of its own, on a free port of 127.0.0.1, and
-ends with the tests, whatever ends those."""
+"""The servers of the tests in Python. Each runs in a process group of its own, on a free port of 127.0.0.1, and ends
+when the tests end for any reason."""
 
 import atexit
-import ctypes
 import os
 import pathlib
 import re
@@ -13,13 +12,11 @@ import sys
 import time
 import urllib.request
 
+import parent
+
 HERE = pathlib.Path(__file__).resolve().parent
 INFRA = HERE.parent.parent
 REGION = "us-east-1"
-PR_SET_PDEATHSIG = 1
-
-# loaded here: a child that was just forked must not load anything
-libc = ctypes.CDLL(None)
 
 
 def free_port() -> int:
@@ -29,7 +26,7 @@ def free_port() -> int:
 
 
 def wait_for(what: str, ready, within_s: float = 20):
-    """The first value of `ready` that counts as true."""
+    """Calls `ready` until it returns a true value, and returns that value."""
     end = time.monotonic() + within_s
     while True:
         if value := ready():
@@ -37,11 +34,6 @@ def wait_for(what: str, ready, within_s: float = 20):
         if time.monotonic() > end:
             raise TimeoutError(f"{what}: not within {within_s:.0f} s")
         time.sleep(0.05)
-
-
-def end_with_parent() -> None:
-    if sys.platform == "linux":
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Server:
@@ -57,7 +49,7 @@ class Server:
                 stderr=subprocess.STDOUT,
                 env=environment,
                 start_new_session=True,
-                preexec_fn=end_with_parent,
+                preexec_fn=parent.ask_the_kernel,
             )
         atexit.register(self.stop)
 
@@ -65,7 +57,7 @@ class Server:
         def ended_or_ready():
             if self.process.poll() is not None:
                 last = self.log.read_text(errors="replace").strip().rpartition("\n")[2]
-                raise RuntimeError(f"{self.name} ended at once: {last}")
+                raise RuntimeError(f"{self.name} ended when it started: {last}")
             return answers()
 
         wait_for(self.name, ended_or_ready, 30)
@@ -81,7 +73,7 @@ class Server:
 
 
 class Cloud(Server):
-    """The local cloud. Boto3 finds it by the environment."""
+    """The local cloud. Boto3 finds it through environment variables."""
 
     def __init__(self, folder: pathlib.Path):
         port = free_port()
@@ -97,8 +89,12 @@ class Cloud(Server):
             "AWS_EC2_METADATA_DISABLED": "true",
         }
         ports = {"GATEWAY_PORT": str(port), "BIND_HOST": "127.0.0.1", "MINISTACK_HOST": "127.0.0.1"}
-        environment = os.environ | ports | {"IOT_MTLS_ENABLED": "0"}
-        environment.pop("FANFOLD_CALLS", None)
+        # the cloud unpacks functions here, and does not remove them
+        temporary = folder / f"cloud-{port}"
+        temporary.mkdir(parents=True, exist_ok=True)
+        environment = os.environ | ports | {"IOT_MTLS_ENABLED": "0", "TMPDIR": str(temporary)}
+        for name in ("FANFOLD_CALLS", "FANFOLD_API_PORT"):
+            environment.pop(name, None)
         super().__init__("the local cloud", [sys.executable, HERE / "serve.py"], folder / "cloud.log", environment)
         self.ready(self.answers)
 
@@ -111,7 +107,7 @@ class Cloud(Server):
 
 
 class Valkey(Server):
-    """A Valkey, in which the user `functions` may do what infra/cache.yaml lets the deployed functions do."""
+    """A Valkey server. Its user `functions` has the access string of infra/cache.yaml."""
 
     def __init__(self, program: pathlib.Path, folder: pathlib.Path):
         self.port = free_port()

@@ -1,8 +1,8 @@
-"""Stacks on the local cloud: deployed twice, side by side, under a name that is too long, in given zones, deleted.
+"""Tests stacks on the local cloud: updates, two stacks side by side, a name that is too long, given zones, deletion.
 
-    test_stacks.py --binaries DIR --valkey FILE
+    test_stacks.py --bootstrap FILE --valkey FILE
 
-DIR has a folder with a `bootstrap` for each function; FILE is a valkey-server.
+The first file is the binary of all functions, the second a valkey-server.
 """
 
 import argparse
@@ -21,11 +21,12 @@ import boto3
 from samtranslator.yaml_helper import yaml_parse
 
 import results
+from names import functions
 from servers import INFRA, Cloud, Valkey, wait_for
 
-GIVEN = argparse.Namespace(binaries=None, valkey=None)
+GIVEN = argparse.Namespace(bootstrap=None, valkey=None)
 TEMPLATE = INFRA / "template.yaml"
-FUNCTIONS = ("posts", "users", "timeline", "dispatch", "deliver", "graph", "rebuild", "audit", "sweep", "admin")
+FUNCTIONS = functions(yaml_parse(TEMPLATE.read_text()))
 PASSWORD = "Fanfold-test-1"
 ZONES = ["us-east-1b", "us-east-1c"]
 # kinds of resources that have a name of their own in the account and region
@@ -69,17 +70,17 @@ class Stack:
         # not before the environment names the local cloud
         import deploy
 
-        machine = {"x86_64": "x86_64", "aarch64": "arm64"}[platform.machine()]
-        # each function at work is a process, and this machine has but a few cores
+        machine = {"x86_64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine()]
+        # each running function is a process on this machine, which has few cores
         fixed = {"Architecture": machine, "FanOutAtOnce": "2", "BulkAtOnce": "2", "RebuildsAtOnce": "2"}
         pairs = [f"{name}={value}" for name, value in (fixed | parameters).items()]
         try:
-            self.outputs = deploy.deploy(self.name, TEMPLATE, GIVEN.binaries, pairs)
+            self.outputs = deploy.deploy(self.name, TEMPLATE, GIVEN.bootstrap, pairs)
         except deploy.Failed as failed:
             raise Refused(str(failed)) from failed
 
     def order(self, order: dict) -> dict:
-        """What the operators' function answers."""
+        """The answer of the function `admin` to an order."""
         name = f"{self.name}-admin"
         answer = boto3.client("lambda").invoke(FunctionName=name, Qualifier="live", Payload=json.dumps(order))
         answered = json.loads(answer["Payload"].read())
@@ -93,7 +94,7 @@ class Stack:
         )
 
     def settings(self, setting: str) -> dict[str, str | None]:
-        """What the alias of each function runs with."""
+        """The value of a setting in each function, in the version that the alias names."""
         return {each: self.live(each)["Environment"]["Variables"].get(setting) for each in FUNCTIONS}
 
     def versions(self) -> dict[str, int]:
@@ -112,7 +113,7 @@ class Stack:
 
 
 class User:
-    """Somebody who has signed in to a stack and has a profile there."""
+    """A user of a stack, with a token and a profile."""
 
     def __init__(self, stack: Stack, handle: str):
         self.stack, self.handle = stack, handle
@@ -165,7 +166,7 @@ class User:
 
 
 def inventory() -> set[tuple[str, str]]:
-    """What there is in the account, of all that a stack makes."""
+    """All resources in the account, of every kind that a stack makes."""
     found = set()
 
     def add(kind: str, service: str, operation: str, path: str, name: str | None = None, **arguments) -> None:
@@ -321,7 +322,7 @@ class Stacks(unittest.TestCase):
             reader.follow("ash")
             ash.publish(f"of {ash.stack.name}")
             reader.has(f"of {ash.stack.name}")
-            self.assertEqual(reader.must("GET", "/v1/users/@ash")["followers"], 1)
+            wait_for("a count of followers", lambda: reader.must("GET", "/v1/users/@ash")["followers"] == 1)
         self.assertEqual(first[0].ask("GET", "/v1/users/@cedar")[0], 404)
         self.assertEqual(second[0].ask("GET", "/v1/users/@birch")[0], 404)
         first[1].token, second[1].token = second[1].token, first[1].token
@@ -416,7 +417,7 @@ class Stacks(unittest.TestCase):
 
 if __name__ == "__main__":
     options = argparse.ArgumentParser()
-    options.add_argument("--binaries", type=pathlib.Path, required=True)
+    options.add_argument("--bootstrap", type=pathlib.Path, required=True)
     options.add_argument("--valkey", type=pathlib.Path, required=True)
     options.parse_args(namespace=GIVEN)
     # unittest takes any other exception for a failed test, and goes on

@@ -1,5 +1,5 @@
-"""Holds infra/template.yaml, as SAM translates it, against what AWS does and the local cloud does not: what a changed
-parameter replaces, names, quotas, what is kept, and what it costs.
+"""Tests infra/template.yaml, as SAM translates it, against rules of AWS that the local cloud does not have: replaced
+resources after a change of a parameter, names, quotas, retained resources, and costs.
 
     test_template.py
 
@@ -162,7 +162,7 @@ REFERENCES = {
 
 
 def names_of(stack: Stack) -> dict[tuple[str, str, str, str], str]:
-    """What names something or refers to it by a name, by (file, logical id, type, property), in all templates."""
+    """All names, and references by name, in all templates, by (file, logical id, type, property)."""
     found = {}
     for file, each in stack.all().items():
         for logical, resource in each.resources.items():
@@ -177,21 +177,20 @@ def names_of(stack: Stack) -> dict[tuple[str, str, str, str], str]:
 
 
 def physical_names(stack: Stack) -> list[tuple[tuple[str, str], str]]:
-    """((type, property), name) of all that a template gives a name, in all templates."""
+    """((type, property), name) of each resource that a template names, in all templates."""
     return [((kind, key), name) for (_, _, kind, key), name in names_of(stack).items() if (kind, key) in LIMITS]
 
 
-def longest_stack_name() -> int:
-    """The length of the longest name of a stack whose resources' names fit."""
-    stack = deployed("stack-name")
-    return len(stack.name) + min(LIMITS[kind] - len(name) for kind, name in physical_names(stack) if stack.name in name)
+# Characters of the longest name of a stack, and of a function's name behind it and a hyphen.
+STACK_NAME_MAX = 48
+FUNCTION_NAME_MAX = 15
 
 
 def changes() -> Iterator[tuple[str, str, Stack, Stack]]:
     """(parameter, value, before, after) for each parameter, and in each network and kind of cache."""
     serverless = {"ValkeyKind": "serverless"}
     for base in ({}, serverless, GIVEN, GIVEN | serverless, OUTSIDE):
-        # what others do does not depend on where the cache is
+        # the effect of other parameters does not depend on the cache
         for parameter in grouped("Network", "Valkey") if base else PARAMETERS:
             for value in others(parameter, text(base.get(parameter, PARAMETERS[parameter]["Default"]))):
                 changed = base | {parameter: value}
@@ -215,7 +214,7 @@ def scenarios() -> list[Stack]:
 @functools.cache
 def worst() -> list[Stack]:
     """Stacks with the longest names and values, with a cache of their own and with a given one."""
-    name = "s" * longest_stack_name()
+    name = "s" * STACK_NAME_MAX
     values = {parameter: longest(parameter) for parameter in PARAMETERS}
     own = {"Network": "own", "ValkeyUrl": "", "ValkeyShards": "4", "JwtIssuer": "", "JwtAudience": ""}
     own |= {"SubnetIds": "", "SecurityGroupIds": "", "VpcId": "", "GradualDeployment": "true"}
@@ -230,7 +229,7 @@ def functions(stack: Stack) -> dict[str, dict]:
 
 # ---- versions ----------------------------------------------------------------------------------
 
-# what belongs to the function and not to its versions
+# properties of a function that its versions do not have
 NOT_VERSIONED = {"Code", "FunctionName", "ReservedConcurrentExecutions", "RecursiveLoop", "Tags"}
 
 
@@ -266,7 +265,9 @@ class Versions(unittest.TestCase):
                     if replaced:
                         self.assertNotEqual(old, new, "PublishVersion refuses: nothing has changed")
         expected = {"LogLevel", "FeedCap", "InactiveAfter", "ValkeyUrl", "ValkeyKind", "Network", "Zones", "VpcCidr"}
-        expected |= {"PullFollowers", "QueueTries", "Tracing", "Architecture", "SubnetIds", "AuditFeeds"}
+        expected |= {"PullFollowers", "QueueTries", "Tracing", "Architecture", "SubnetIds", "AuditFeeds", "CardMemory"}
+        expected |= {"FollowersPerPartition", "FollowerPartitions"}
+        expected |= {"PostsPerMinute", "RelationChangesPerMinute", "ProfileChangesPerMinute"}
         self.assertLessEqual(expected, reached)
 
     def test_the_settings_hold_each_value_that_reaches_a_function(self):
@@ -297,8 +298,8 @@ class Versions(unittest.TestCase):
 
 
 def refusals(before: Stack, after: Stack) -> set[str]:
-    """What AWS refuses when one stack is updated to the other: CloudFormation makes a replacement before it deletes
-    what is replaced, so both must be able to stand side by side."""
+    """The changes that AWS refuses when one stack is updated to the other. CloudFormation creates a replacement before
+    it deletes the old resource, so both must be able to exist at the same time."""
     found = set()
     olds, news = before.all(), after.all()
     for file in olds.keys() & news.keys():
@@ -352,7 +353,8 @@ class Replacements(unittest.TestCase):
         }
         expected = {"Network", "VpcCidr", "Zones", "VpcId", "SubnetIds", "ValkeyKind"}
         self.assertEqual(replaced, expected, "feeds are lost with a cache")
-        (said,) = re.findall(r"After a change of (.*?), make", " ".join((ROOT / "README.md").read_text().split()))
+        readme = " ".join((ROOT / "README.md").read_text().split())
+        (said,) = re.findall(r"After a change of (.*?), all feeds must be rebuilt", readme)
         self.assertEqual(set(re.findall(r"`(\w+)`", said)), expected | {"ValkeyUrl"})
 
     def test_what_depends_on_a_replaced_cache_follows_it(self):
@@ -424,6 +426,12 @@ class Names(unittest.TestCase):
     # what is global in an account
     GLOBAL = {("AWS::CloudWatch::Dashboard", "DashboardName"), (ROLE, "RoleName"), (POLICY, "ManagedPolicyName")}
 
+    def test_a_handler_is_the_name_of_its_function(self):
+        # the one binary runs the function that its Handler names
+        for logical, function in functions(deployed()).items():
+            self.assertEqual(function["Handler"], logical.lower())
+            self.assertTrue(function["FunctionName"].endswith(f"-{function['Handler']}"), logical)
+
     def test_two_stacks_share_no_name(self):
         for parameters in ({}, {"ValkeyKind": "serverless", "GradualDeployment": "true"}):
             one, two = (names_of(deployed(name, **parameters)) for name in ("one", "two"))
@@ -452,15 +460,23 @@ class Names(unittest.TestCase):
                 self.assertLessEqual(len(name), LIMITS[kind], f"{kind} {name}")
 
     def test_a_longer_stack_name_is_refused_by_each_nested_template(self):
-        most = longest_stack_name()
         stack = deployed("stack-name")
         for logical in stack.of_type("AWS::CloudFormation::Stack"):
             template = stack.stack(logical).template
             taken = [key for key, value in stack.stack(logical).values.items() if value == stack.name]
             self.assertTrue(taken, f"{logical} does not see the stack's name")
             declared = template["Parameters"][taken[0]]
-            self.assertEqual(declared["MaxLength"], most, logical)
-            self.assertIn(f"{most} characters", declared["ConstraintDescription"])
+            self.assertEqual(declared["MaxLength"], STACK_NAME_MAX, logical)
+            self.assertIn(f"{STACK_NAME_MAX} characters", declared["ConstraintDescription"])
+        readme = " ".join((ROOT / "README.md").read_text().split())
+        said = f"A stack's name has at most {STACK_NAME_MAX} characters"
+        self.assertTrue(said in readme, f"README.md wants '{said}'")
+
+    def test_a_function_may_have_a_name_of_15_characters(self):
+        whole = STACK_NAME_MAX + len("-") + FUNCTION_NAME_MAX
+        for named in ((FUNCTION, "FunctionName"), ("AWS::Scheduler::Schedule", "Name")):
+            self.assertLessEqual(whole, LIMITS[named])
+        self.assertLessEqual(max(map(len, functions(deployed()))), FUNCTION_NAME_MAX)
 
     def test_names_in_elasticache_are_short_and_in_lower_case(self):
         stack = deployed("A-Stack-With-CAPITALS")
@@ -559,8 +575,9 @@ class Quotas(unittest.TestCase):
     def test_messages_stay_hidden_while_a_function_works_on_them(self):
         least = deployed(QueueVisibility=str(PARAMETERS["QueueVisibility"]["MinValue"]))
         sources = least.of_type(SOURCE)
-        self.assertEqual(len(sources), 6)
         queues = {queue["QueueName"]: queue for queue in least.of_type(QUEUE).values()}
+        # each queue with messages of the product has a dead-letter queue, and a function that takes from it
+        self.assertEqual(len(sources), sum("RedrivePolicy" in queue for queue in queues.values()))
         for source in sources.values():
             queue = queues[source["EventSourceArn"].rsplit(":", 1)[-1]]
             timeout = least[function_of(source["FunctionName"])]["Timeout"]
@@ -576,6 +593,44 @@ class Parameters(unittest.TestCase):
         self.assertEqual(sorted(grouped()), sorted(PARAMETERS))
         for name, parameter in PARAMETERS.items():
             self.assertIn("Description", parameter, name)
+
+    # settings that not every function has
+    SETTINGS = {
+        "FollowersPerPartition": ("FOLLOWERS_PER_PARTITION", {"Graph", "Audit"}),
+        "FollowerPartitions": ("FOLLOWER_PARTITIONS", {"Users"}),
+        "PostsPerMinute": ("POSTS_PER_MINUTE", {"Posts"}),
+        "RelationChangesPerMinute": ("RELATION_CHANGES_PER_MINUTE", {"Users"}),
+        "ProfileChangesPerMinute": ("PROFILE_CHANGES_PER_MINUTE", {"Users"}),
+        "AuditFeeds": ("AUDIT_FEEDS", {"Audit"}),
+        "PullFollowers": ("PULL_FOLLOWERS", {"Dispatch"}),
+    }
+
+    def test_a_setting_reaches_the_functions_that_read_it_and_no_other(self):
+        for parameter, (setting, readers) in self.SETTINGS.items():
+            for value in others(parameter, text(PARAMETERS[parameter]["Default"])):
+                seen = {f: p["Environment"]["Variables"] for f, p in functions(deployed(**{parameter: value})).items()}
+                reached = {f: text(each[setting]) for f, each in seen.items() if setting in each}
+                self.assertEqual(reached, dict.fromkeys(readers, value), setting)
+
+    def test_defaults_and_bounds_are_those_of_the_source(self):
+        source = (ROOT / "shared/core/src/limits.rs").read_text()
+        # durations are in seconds, as the parameters are
+        known = dict(re.findall(r"pub const (\w+): \w+ = (?:Duration::from_secs\()?([0-9_* ]+)\)?;", source))
+        known = {name: math.prod(int(factor) for factor in value.split("*")) for name, value in known.items()}
+        compared = set()
+        for parameter, declared in PARAMETERS.items():
+            setting = re.sub(r"(?<!^)(?=[A-Z])", "_", parameter).upper()
+            most = max(declared.get("AllowedValues", []), default=declared.get("MaxValue"))
+            for constant, value in (("DEFAULT", declared["Default"]), ("MIN", declared.get("MinValue")), ("MAX", most)):
+                name = f"{setting}_{constant}"
+                if name in known:
+                    self.assertEqual(value, known[name], f"{parameter}: {name}")
+                    compared.add(name)
+        self.assertLessEqual({"FEED_CAP_MIN", "INACTIVE_AFTER_DEFAULT", "QUEUE_TRIES_MAX"}, compared)
+        self.assertLessEqual({"CARD_MEMORY_DEFAULT", "CARD_MEMORY_MAX"}, compared)
+        self.assertLessEqual({f"{setting}_DEFAULT" for setting, _ in self.SETTINGS.values()}, compared)
+        for parameter in ("PostsPerMinute", "RelationChangesPerMinute", "ProfileChangesPerMinute"):
+            self.assertEqual(PARAMETERS[parameter]["MaxValue"], known["WRITES_PER_MINUTE_MAX"], parameter)
 
 
 class Kept(unittest.TestCase):
@@ -602,6 +657,10 @@ class Concurrency(unittest.TestCase):
         sources = deployed().of_type(SOURCE).values()
         most = sum(int(source["ScalingConfig"]["MaximumConcurrency"]) for source in sources)
         self.assertLessEqual(most, 42)
+        least = 2 * len(sources)
+        readme = " ".join((ROOT / "README.md").read_text().split())
+        for said in (f"the queues use at most {most},", f"the queues alone may use {least} with the smallest values"):
+            self.assertTrue(said in readme, f"README.md wants '{said}'")
         reserved = [f for f, properties in functions(deployed()).items() if "ReservedConcurrentExecutions" in properties]
         self.assertEqual(reserved, [], "an account of 50 can reserve nothing")
 
@@ -617,38 +676,72 @@ def triggers(stack: Stack) -> dict[str, set[str]]:
     return found
 
 
-def sends(stack: Stack, function: str) -> set[str]:
-    """The queues that a function may send to."""
+def all_of(node) -> list:
+    return [node] if isinstance(node, str) else node
+
+
+def may(stack: Stack, function: str, action: str) -> set[str]:
+    """The resources on which a function's own statements allow an action."""
     found = set()
     for policy in stack[f"{function}Role"].get("Policies", []):
         for statement in policy["PolicyDocument"]["Statement"]:
-            actions, resources = statement["Action"], statement["Resource"]
-            if "sqs:SendMessage" in ([actions] if isinstance(actions, str) else actions):
-                found |= {resources} if isinstance(resources, str) else set(resources)
+            if action in all_of(statement["Action"]):
+                found |= set(all_of(statement["Resource"]))
     return found
+
+
+def bounded(stack: Stack) -> set[str]:
+    """The actions that the permissions boundary allows."""
+    statements = stack["Boundary"]["PolicyDocument"]["Statement"]
+    return {action for statement in statements for action in all_of(statement["Action"])}
+
+
+def receivers(stack: Stack, function: str) -> set[str]:
+    """The functions that receive the messages of this one. A function that may read the dead-letter queue of a queue
+    only returns dead letters to it."""
+    sent = may(stack, function, "sqs:SendMessage")
+    read = may(stack, function, "sqs:ReceiveMessage")
+    for logical, queue in stack.of_type(QUEUE).items():
+        if queue.get("RedrivePolicy", {}).get("deadLetterTargetArn") in read:
+            sent = sent - {stack.attribute(logical, "Arn")}
+    return {each for each, queues in triggers(stack).items() if queues & sent} - {function}
 
 
 class Messages(unittest.TestCase):
     def test_loops_are_allowed_where_a_function_sends_to_its_own_queue(self):
         stack = deployed()
         invoked = triggers(stack)
-        loops = {function for function in invoked if sends(stack, function) & invoked[function]}
+        loops = {function for function in invoked if may(stack, function, "sqs:SendMessage") & invoked[function]}
         allowed = {function for function, p in functions(stack).items() if p.get("RecursiveLoop") == "Allow"}
         self.assertEqual(loops, allowed)
-        self.assertEqual(loops, {"Dispatch", "Deliver", "Graph", "Rebuild"})
+        self.assertTrue(loops)
+
+    def test_a_function_delays_messages_of_the_queues_that_it_takes_from_and_of_no_other(self):
+        for stack in scenarios():
+            for function, queues in triggers(stack).items():
+                self.assertEqual(may(stack, function, "sqs:ChangeMessageVisibility"), queues, function)
+            self.assertIn("sqs:ChangeMessageVisibility", bounded(stack))
+
+    def test_a_failed_message_can_go_back_to_the_queue_that_it_came_from(self):
+        for function, queues in triggers(deployed()).items():
+            self.assertLessEqual(queues, may(deployed(), function, "sqs:SendMessage"), function)
 
     def test_what_may_loop_is_watched(self):
         stack = deployed()
         alarms = stack.stack("Alarms").of_type(ALARM).values()
-        watched = {alarm["Dimensions"][0]["Value"] for alarm in alarms if alarm.get("MetricName") == "MessagesAnew"}
+        watched = {alarm["Dimensions"][0]["Value"] for alarm in alarms if alarm.get("MetricName") == "MessagesRequeued"}
         looping = {p["FunctionName"] for p in functions(stack).values() if "RecursiveLoop" in p}
         self.assertEqual(watched, looping)
 
     def test_one_looping_message_raises_the_alarm(self):
-        alarms = [a for a in deployed().stack("Alarms").of_type(ALARM).values() if a.get("MetricName") == "MessagesAnew"]
+        alarms = deployed().stack("Alarms").of_type(ALARM).values()
+        alarms = [alarm for alarm in alarms if alarm.get("MetricName") == "MessagesRequeued"]
         tries, visibility_s = (int(PARAMETERS[each]["Default"]) for each in ("QueueTries", "QueueVisibility"))
-        round_s = (tries // 2 + 1) * visibility_s
-        self.assertEqual(round_s, 720)
+        source = (ROOT / "shared/core/src/limits.rs").read_text()
+        (longest_wait_s,) = (int(each) for each in re.findall(r"pub const RETRY_MAX: Duration = Duration::from_secs\((\d+)\);", source))
+        # how long it waits after each of half of its tries, and when it is sent again
+        round_s = (tries // 2 + 1) * max(visibility_s, longest_wait_s)
+        self.assertEqual(round_s, 1800)
         for alarm in alarms:
             # each period has a data point
             self.assertGreaterEqual(int(alarm["Period"]), 2 * round_s)
@@ -672,7 +765,32 @@ class Messages(unittest.TestCase):
         self.assertEqual(stack.output("DoctorQueueUrl"), stack["Admin"]["Environment"]["Variables"]["DOCTOR_QUEUE_URL"])
         self.assertTrue(queue["SqsManagedSseEnabled"])
         self.assertLessEqual(queue["MessageRetentionPeriod"], 300)
-        self.assertIn(stack.attribute("Doctor", "Arn"), sends(stack, "Admin"))
+        self.assertIn(stack.attribute("Doctor", "Arn"), may(stack, "Admin", "sqs:SendMessage"))
+
+
+# ---- tables ------------------------------------------------------------------------------------
+
+
+class Rights(unittest.TestCase):
+    def test_followers_are_counted_by_who_may_write_the_count(self):
+        """A follow writes a count row in the graph table, and the functions that add up these rows write the author's
+        profile."""
+        stack = deployed()
+        users, graph = (stack.attribute(table, "Arn") for table in ("UsersTable", "GraphTable"))
+        writers = {f for f in functions(stack) if graph in may(stack, f, "dynamodb:UpdateItem")}
+        self.assertEqual(writers, {"Users", "Admin"})
+        for function in ("Graph", "Audit"):
+            self.assertIn(graph, may(stack, function, "dynamodb:Query"), function)
+            for action in ("dynamodb:GetItem", "dynamodb:UpdateItem"):
+                self.assertIn(users, may(stack, function, action), f"{function} {action}")
+
+    def test_the_boundary_takes_nothing_away(self):
+        for stack in scenarios():
+            for function in functions(stack):
+                policies = stack[f"{function}Role"].get("Policies", [])
+                statements = [each for policy in policies for each in policy["PolicyDocument"]["Statement"]]
+                actions = {action for statement in statements for action in all_of(statement["Action"])}
+                self.assertLessEqual(actions, bounded(stack), function)
 
 
 # ---- logs and alarms ---------------------------------------------------------------------------
@@ -748,18 +866,59 @@ class Watching(unittest.TestCase):
                 for logical, alarm in each.of_type(ALARM).items():
                     self.assertIn(alarm["TreatMissingData"], ("notBreaching", "missing"), logical)
 
+    def test_each_table_is_watched_for_throttles_and_conflicts(self):
+        stack = deployed()
+        alarms = stack.stack("Alarms").of_type(ALARM).values()
+        tables = {stack.ref(table) for table in stack.of_type("AWS::DynamoDB::Table")}
+        self.assertEqual(len(tables), 3)
+        for metric in ("ReadThrottleEvents", "WriteThrottleEvents", "TransactionConflict"):
+            watching = [a for a in alarms if a.get("MetricName") == metric]
+            self.assertEqual({a["Namespace"] for a in watching}, {"AWS/DynamoDB"}, metric)
+            self.assertEqual({d["Name"] for a in watching for d in a["Dimensions"]}, {"TableName"}, metric)
+            self.assertEqual(sorted(a["Dimensions"][0]["Value"] for a in watching), sorted(tables), metric)
+
+    def test_one_user_at_the_limit_raises_no_alarm_on_conflicts(self):
+        """Every change of one user may meet others twice, and no alarm is raised."""
+        alarms = deployed().stack("Alarms").of_type(ALARM).values()
+        (threshold,) = {a["Threshold"] for a in alarms if a.get("MetricName") == "TransactionConflict"}
+        (period,) = {int(a["Period"]) for a in alarms if a.get("MetricName") == "TransactionConflict"}
+        for limit in ("PostsPerMinute", "RelationChangesPerMinute", "ProfileChangesPerMinute"):
+            self.assertGreaterEqual(threshold, 2 * PARAMETERS[limit]["Default"] * period / 60, limit)
+
+    def test_refused_writes_are_shown_for_each_function_that_refuses_them(self):
+        stack = deployed()
+        metrics = [m for widget in dashboard(stack)["widgets"] for m in widget["properties"].get("metrics", [])]
+        shown = {m[3] for m in metrics if m[:2] == ["Fanfold", "WritesLimited"]}
+        limits = {f: p["Environment"]["Variables"].keys() for f, p in functions(stack).items()}
+        limiting = {f for f, settings in limits.items() if any(each.endswith("_PER_MINUTE") for each in settings)}
+        self.assertEqual(limiting, {"Posts", "Users"})
+        self.assertEqual(shown, {stack[function]["FunctionName"] for function in limiting})
+
+    def test_hits_and_misses_of_cards_are_shown_for_each_function_that_reads_them(self):
+        stack = deployed()
+        metrics = [m for widget in dashboard(stack)["widgets"] for m in widget["properties"].get("metrics", [])]
+        readers = sorted(stack[function]["FunctionName"] for function in ("Posts", "Users", "Timeline"))
+        for metric in ("CardHits", "CardMisses"):
+            self.assertEqual(sorted(m[3] for m in metrics if m[:2] == ["Fanfold", metric]), readers, metric)
+
     def test_a_deployment_rolls_back_on_errors_of_functions_alone(self):
         stack = deployed(GradualDeployment="true")
         alarms = {p["AlarmName"]: p for p in stack.stack("Alarms").of_type(ALARM).values()}
         groups = stack.of_type("AWS::CodeDeploy::DeploymentGroup")
-        self.assertEqual(len(groups), len(functions(stack)))
+        group_of = {f"{function}DeploymentGroup": function for function in functions(stack)}
+        self.assertEqual(groups.keys(), group_of.keys())
         for logical, group in groups.items():
             watched = [each["Name"] for each in group["AlarmConfiguration"]["Alarms"]]
             self.assertLessEqual(len(watched), 10, logical)
             kinds = {(alarms[name]["Namespace"], alarms[name]["MetricName"]) for name in watched}
             self.assertEqual(kinds, {("AWS/Lambda", "Errors")}, logical)
-            seen = {alarms[name]["Dimensions"][0]["Value"] for name in watched}
-            self.assertEqual(seen, {properties["FunctionName"] for properties in functions(stack).values()})
+            seen = [alarms[name]["Dimensions"][0]["Value"] for name in watched]
+            function = group_of[logical]
+            expected = {function} | receivers(stack, function)
+            self.assertEqual(sorted(seen), sorted(stack[each]["FunctionName"] for each in expected), logical)
+        # the rule finds messages at all
+        self.assertIn("Dispatch", receivers(stack, "Posts"))
+        self.assertEqual(receivers(stack, "Admin"), set(), "it returns dead letters that others sent")
 
     def test_errors_are_seen_while_traffic_moves(self):
         for function, properties in functions(deployed()).items():
@@ -891,6 +1050,19 @@ class Caches(unittest.TestCase):
                 self.assertTrue(resource.endswith(end), resource)
         self.assertEqual(len(set(names.values())), 2, "a change of kind makes one cache beside the other")
 
+    def test_every_function_finds_valkey_and_may_log_in(self):
+        wanted = {"REDIS_URL", "REDIS_IAM_CACHE", "REDIS_IAM_KIND"}
+        for stack in scenarios():
+            for function, properties in functions(stack).items():
+                self.assertLessEqual(wanted, properties["Environment"]["Variables"].keys(), function)
+                login = stack.ref("ConnectToCache")
+                self.assertIn(login, stack[f"{function}Role"]["ManagedPolicyArns"], function)
+                self.assertEqual("VpcConfig" in properties, stack.values["Network"] != "none", function)
+        # a Valkey without a login
+        stack = deployed(Network="none", ValkeyUrl="redis://valkey.example.com")
+        self.assertNotIn("ConnectToCache", stack.resources)
+        self.assertTrue(functions(stack))
+
     def test_both_kinds_are_full_at_four_fifths(self):
         cluster, serverless = (deployed(ValkeyKind=kind).stack("Alarms") for kind in ("cluster", "serverless"))
         self.assertTrue(fires(cluster["ValkeyMemory1"], a=None, b=81))
@@ -906,7 +1078,14 @@ class Caches(unittest.TestCase):
         lines = (INFRA / "cache.yaml").read_text().splitlines()
         (line,) = (line for line in lines if line.strip().startswith("AccessString: "))
         prefixes = re.findall(r" ~(\w+):\*", line)
-        self.assertEqual(prefixes, ["home", "author", "live", "rel", "rels", "lock", "memory"])
+        # the tables of kinds: of keys, as `Live "live";` and with another kind behind a colon, and of feeds
+        keys = (ROOT / "shared/store/src/valkey/keys.rs").read_text()
+        feeds = (ROOT / "shared/core/src/feed.rs").read_text()
+        kinds = set(re.findall(r'^    \w+ "(\w+)(?::\w+)?";$', keys, re.MULTILINE))
+        self.assertGreaterEqual(len(kinds), 6)
+        self.assertIn("home", of_feeds := re.findall(r'^    \w+ "(\w+)" b.*;$', feeds, re.MULTILINE))
+        kinds.update(of_feeds)
+        self.assertEqual(sorted(prefixes), sorted(kinds))
         words = line.strip().strip('"').split()
         # @write has FUNCTION LOAD, so scripting is taken away before two of its commands are given
         for one, other in itertools.pairwise(("-@all", "+@write", "-@scripting", "+eval")):

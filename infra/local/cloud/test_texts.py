@@ -1,4 +1,4 @@
-"""Makefiles, README and runbook against what they speak of. No server is needed.
+"""Compares makefiles and documents with the files, parameters, logs and tests that they name. No server is needed.
 
     test_texts.py
 """
@@ -20,11 +20,31 @@ ROOT = HERE.parent.parent.parent
 INFRA = ROOT / "infra"
 README = (ROOT / "README.md").read_text()
 RUNBOOK = (INFRA / "RUNBOOK.md").read_text()
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
+# Folders that hold no source of the project.
+SKIPPED = {"target", "node_modules", "__pycache__", ".git"}
+
+
+def files_below(folder: pathlib.Path) -> list[pathlib.Path]:
+    """All files of the project below a folder, relative to the root."""
+    found = []
+    for each in sorted(folder.iterdir()):
+        if each.name in SKIPPED:
+            continue
+        if each.is_dir():
+            found += files_below(each)
+        else:
+            found.append(each.relative_to(ROOT))
+    return found
+
+
+FILES = files_below(ROOT)
+DOCUMENTS = {file.as_posix(): (ROOT / file).read_text() for file in FILES if file.suffix == ".md"}
 SAMPLES = [json.loads(line) for line in (HERE / "log_samples.jsonl").read_text().splitlines()]
 
 # ---- makefiles ---------------------------------------------------------------------------------
 
-# What GNU make 3.81 does not know, by the NEWS of the releases after it.
+# Features that GNU make 3.81 does not have, from the NEWS of later releases.
 NEWER_THAN_3_81 = {
     "3.82": [
         r"\.RECIPEPREFIX\b",
@@ -48,7 +68,7 @@ NEWER_THAN_3_81 = {
 
 
 def newer(makefile: str) -> list[str]:
-    """What is in a makefile that 3.81 does not know."""
+    """The parts of a makefile that 3.81 does not understand."""
     found = []
     for number, line in enumerate(makefile.splitlines(), 1):
         is_recipe, text = line.startswith("\t"), line.partition("#")[0]
@@ -96,7 +116,8 @@ class Makefiles(unittest.TestCase):
                 command = ["make", "-n", f"ARTIFACTS_DIR={artifacts}", "build-Posts"]
                 made = subprocess.run(command, cwd=INFRA / "build" / architecture, capture_output=True, text=True)
                 self.assertEqual(made.returncode, 0, made.stderr)
-                self.assertIn(f"cargo lambda build --release --locked {flag}", made.stdout)
+                self.assertIn("cargo lambda build --release --locked -p fanfold-functions --bin fanfold", made.stdout)
+                self.assertIn(f" {flag} ", made.stdout)
                 self.assertIn(f'"{artifacts}/bootstrap"', made.stdout)
 
 
@@ -225,7 +246,8 @@ class Parameters(unittest.TestCase):
             self.assertTrue(says(default, value), f"{name}: README says {default}, the template {value!r}")
 
     def test_every_parameter_that_the_texts_name_exists(self):
-        named = re.findall(r"`([A-Z][A-Za-z]+)=[^`]*`|\b([A-Z][A-Za-z]+)=(?:true|false|[0-9]+)\b", README + RUNBOOK)
+        texts = "\n".join(DOCUMENTS.values())
+        named = re.findall(r"`([A-Z][A-Za-z]+)=[^`]*`|\b([A-Z][A-Za-z]+)=(?:true|false|[0-9]+)\b", texts)
         names = {one or other for one, other in named}
         self.assertTrue(names)
         self.assertLessEqual(names - {"PASSWORD"}, self.template.keys())
@@ -238,5 +260,159 @@ class Parameters(unittest.TestCase):
             self.assertTrue("samconfig.toml" in text, f"{name} does not say where a parameter is changed")
 
 
+# ---- documents ---------------------------------------------------------------------------------
+
+
+def prose(text: str) -> str:
+    """A document without its code blocks."""
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def spans(text: str) -> list[str]:
+    """The code spans of a document."""
+    return [" ".join(each.split()) for each in re.findall(r"`([^`]+)`", prose(text))]
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that GitHub gives to the headings of a document."""
+    found = set()
+    for heading in re.findall(r"^#+ (.+)$", prose(text), re.MULTILINE):
+        plain = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        found.add(plain if plain not in found else f"{plain}-1")
+    return found
+
+
+def links(text: str) -> list[str]:
+    """The targets of a document's links and images to files of the project."""
+    targets = re.findall(r"\]\(([^)\s]+)\)", prose(text))
+    return [target for target in targets if "://" not in target]
+
+
+PATH = re.compile(r"[A-Za-z0-9_.*-]+(/[A-Za-z0-9_.*-]+)*/?")
+FOLDERS = ("functions/", "shared/", "infra/", "tests/")
+# Files that a command writes below `target`.
+WRITTEN = {"sam-env.json", "functions.env", "summary.json", "details.json"}
+SUFFIXES = (".rs", ".lua", ".py", ".yaml", ".toml", ".md", ".json")
+
+
+def paths(text: str) -> set[str]:
+    """The paths of files and folders of the project in code spans. `<name>` is a part that readers fill in."""
+    found = {each for span in spans(text) for each in span.split() if PATH.fullmatch(each)}
+    return {each for each in found - WRITTEN if each.startswith(FOLDERS) or each.endswith(SUFFIXES)}
+
+
+def exists(path: str) -> bool:
+    """Whether a file or folder has this path, or ends with it: `valkey/link.rs`."""
+    pattern = re.escape(path.rstrip("/")).replace(r"\*", "[^/]*")
+    pattern = re.compile(f"(.*/)?{pattern}(/.*)?")
+    return any(pattern.fullmatch(file.as_posix()) for file in FILES)
+
+
+def modules(text: str) -> set[tuple[str, str]]:
+    """The tests that a document names by module, such as `rules::floor`: the first two parts."""
+    stack = {file.stem for file in (ROOT / "tests/stack").glob("*.rs")}
+    named = (re.fullmatch(r"(\w+)::(\w+)(::\w+)*", span) for span in spans(text))
+    return {(found[1], found[2]) for found in named if found and found[1] in stack}
+
+
+def is_module(group: str, name: str) -> bool:
+    """Whether `tests/stack` has the module `group::name`, or a test in `group` whose name begins with `name`."""
+    stack = ROOT / "tests/stack"
+    if (stack / group / f"{name}.rs").exists() or (stack / group / name).is_dir():
+        return True
+    sources = [stack / f"{group}.rs", *(stack / group).rglob("*.rs")]
+    return any(re.search(rf"\bfn {name}", file.read_text()) for file in sources if file.exists())
+
+
+# Texts about the origin of a document, or about the machine on which it was written.
+FOREIGN = [r"/work/", r"/tmp/", r"/home/", r"\bissue #?[0-9]", r"\bsessions?\b", r"\bthis brief\b"]
+FOREIGN += [r"\bas (asked|requested)\b", r"\b(TODO|FIXME|TBD|XXX)\b", r"\bsub-?agent", r"\bprompt\b"]
+# Phrases that are hard to understand.
+RIDDLES = [r"(?<!-)\banew\b", r"\bminus nothing\b", r"\bfor so long\b", r"\bnot before so\b", r"\bwho is not\b"]
+RIDDLES += [r"\btakes it that\b", r"\bnobody has seen\b", r"\bit is meant\b", r"\bthrice\b", r"\bby way of\b"]
+# A sentence whose subject is a clause.
+CLAUSES = r"(?:(?<=[.!:;] )|(?<=\| )|(?<=- )|(?<=\n\n))(?:What|Who|Whoever|Whom)\b[^?.|]*[.|]"
+
+
+class Documents(unittest.TestCase):
+    def test_the_documents_are_there(self):
+        wanted = {"README.md", "ARCHITECTURE.md", "infra/README.md", "infra/RUNBOOK.md", "tests/README.md"}
+        self.assertLessEqual(wanted | {"tests/bench/README.md"}, DOCUMENTS.keys())
+
+    def test_every_link_leads_to_a_file_and_a_heading(self):
+        count = 0
+        for name, text in DOCUMENTS.items():
+            for target in links(text):
+                file, _, anchor = target.partition("#")
+                to = (ROOT / name).parent.joinpath(file).resolve() if file else ROOT / name
+                self.assertTrue(to.exists(), f"{name} links to {target}, which does not exist")
+                if anchor:
+                    self.assertIn(anchor, anchors(to.read_text()), f"{name} links to {target}: no such heading")
+                count += 1
+        self.assertGreater(count, 20)
+
+    def test_every_document_is_linked(self):
+        linked = set()
+        for name, text in DOCUMENTS.items():
+            for target in links(text):
+                to = (ROOT / name).parent.joinpath(target.partition("#")[0]).resolve()
+                linked |= {to} - {ROOT / name}
+        for name in DOCUMENTS.keys() - {"README.md"}:
+            self.assertIn((ROOT / name).resolve(), linked, f"no document links to {name}")
+
+    def test_every_path_exists(self):
+        count = 0
+        for name, text in DOCUMENTS.items():
+            for path in sorted(paths(text)):
+                with self.subTest(document=name, path=path):
+                    self.assertTrue(exists(path), f"{name} names {path}, which does not exist")
+                count += 1
+        self.assertGreater(count, 40)
+
+    def test_every_module_of_tests_exists(self):
+        count = 0
+        for name, text in DOCUMENTS.items():
+            for group, module in sorted(modules(text)):
+                with self.subTest(document=name, module=f"{group}::{module}"):
+                    self.assertTrue(is_module(group, module), f"{name} names a module that does not exist")
+                count += 1
+        self.assertGreater(count, 30)
+
+    def test_every_module_of_tests_is_described(self):
+        table = DOCUMENTS["tests/README.md"].partition("## Groups")[2].partition("\n## ")[0]
+        for file in (ROOT / "tests/stack").glob("*.rs"):
+            if file.stem != "main":
+                self.assertIn(f"| `{file.stem}` |", table, "tests/README.md does not describe a module of tests/stack")
+
+    def test_the_map_shows_every_crate(self):
+        shown = ARCHITECTURE.partition("## The map")[2].partition("\n## ")[0]
+        for crate in sorted(each.name for each in (ROOT / "shared").iterdir() if (each / "Cargo.toml").exists()):
+            self.assertIn(f"    shared/{crate}/", shown)
+        self.assertIn("a folder for each Lambda function of the registry", " ".join(shown.split()))
+        registry = (ROOT / "shared/core/src/registry.rs").read_text()
+        registered = re.findall(r'FunctionSpec \{\s*name: "(\w+)"', registry)
+        self.assertEqual(sorted(each.name for each in (ROOT / "functions").iterdir() if each.is_dir()), sorted(registered))
+
+    def test_a_new_message_needs_at_most_12_files(self):
+        recipe = ARCHITECTURE.partition("### Add a message and its function")[2].partition("\nThese are ")
+        cells = [line.split("|")[1] for line in recipe[0].splitlines() if line.startswith("| `")]
+        files = re.findall(r"`([^`]+)`", "\n".join(cells))
+        self.assertEqual(int(recipe[2].split()[0]), len(files))
+        self.assertLessEqual(len(files), 12)
+
+    def test_documents_speak_of_the_project_alone(self):
+        for name, text in DOCUMENTS.items():
+            for pattern in FOREIGN:
+                found = re.search(pattern, text, re.IGNORECASE)
+                self.assertIsNone(found, f"{name}: {found and text[max(0, found.start() - 40) : found.end() + 40]!r}")
+
+    def test_documents_have_no_riddles(self):
+        for name, text in DOCUMENTS.items():
+            plain = re.sub(r"`[^`]*`", "`…`", prose(text))
+            for pattern in [*RIDDLES, CLAUSES]:
+                found = re.search(pattern, plain)
+                self.assertIsNone(found, f"{name}: {found and plain[max(0, found.start() - 40) : found.end() + 40]!r}")
+
+
 if __name__ == "__main__":
-    sys.exit(results.run(Makefiles, Searches, Parameters))
+    sys.exit(results.run(Makefiles, Searches, Parameters, Documents))

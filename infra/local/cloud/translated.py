@@ -1,7 +1,7 @@
 """The templates as AWS sees them: infra/template.yaml as SAM translates it, nested templates as they are written, and
 the values of their intrinsic functions.
 
-What only AWS knows (ids, endpoints) is replaced by tokens of the same length. A token depends on the resource's
+Values that only AWS knows (ids, endpoints) are replaced by tokens of the same length. A token depends on the resource's
 create-only properties, and the number of a hosted configuration on its content, so that a comparison shows what
 CloudFormation replaces.
 """
@@ -22,12 +22,12 @@ from samtranslator.translator.transform import transform  # noqa: E402
 from samtranslator.yaml_helper import yaml_parse  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-# where the templates lie; a copy can be tested in their place
+# the folder of the templates; a copy can be tested instead
 INFRA = pathlib.Path(os.environ.get("FANFOLD_TEMPLATES", ROOT / "infra"))
 
 ACCOUNT = "123456789012"
 NESTED = "AWS::CloudFormation::Stack"
-# what CloudFormation appends to names that it makes
+# the suffix that CloudFormation appends to names that it generates
 UNIQUE = "1ABCDEFGHIJKL"
 NO_VALUE = object()
 
@@ -249,7 +249,7 @@ class Stack:
         return self.token(logical)
 
     def token(self, logical: str) -> str:
-        """What AWS makes up for a resource: another one for one that CloudFormation replaces."""
+        """A value that AWS generates for a resource. A resource that CloudFormation replaces gets another value."""
         if logical not in self.tokens:
             unique = digest((self.name, logical, self.create_only(logical)))
             is_nested = self.name.endswith(UNIQUE)

@@ -1,27 +1,41 @@
-//! `cargo local bench`: builds what is measured, and measures it. The benches are in `tests/bench`.
+//! `cargo local bench`: builds the functions and runs the benches, which are in `tests/bench`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use serde_json::Value;
 
-use crate::failure::{Doing as _, Done, failure};
-use crate::progress::step;
-use crate::tools::Tools;
-use crate::{Bench, build, place, process};
+use crate::base::failure::{Doing as _, Done, failure};
+use crate::base::progress::step;
+use crate::base::tools::Tools;
+use crate::base::{place, process};
+use crate::launch::build::Build;
+use crate::launch::valkey;
 
-/// The parts that may be named.
-const PARTS: [&str; 7] = ["deliver", "fanout", "sizes", "read", "rebuild", "start", "cost"];
-/// What README shows.
+/// The benches.
+const PARTS: [&str; 8] =
+    ["deliver", "fanout", "sizes", "read", "write", "rebuild", "start", "cost"];
+
+#[derive(clap::Args)]
+pub struct Bench {
+    /// Run only these benches
+    #[arg(value_name = "NAME", value_parser = PARTS)]
+    names: Vec<String>,
+    /// Repeat less often: everything within a minute, once it is built
+    #[arg(long)]
+    quick: bool,
+    /// Replace the plot that README shows
+    #[arg(long, conflicts_with = "names")]
+    publish: bool,
+}
+
+/// The plot that README shows.
 const PUBLISHED: &str = "tests/bench/bench.svg";
 
 pub fn run(bench: &Bench) -> Done<ExitCode> {
-    if let Some(name) = bench.names.iter().find(|name| !PARTS.contains(&name.as_str())) {
-        return Err(failure(format!("there is no bench {name:?}; there are {}", PARTS.join(", "))));
-    }
     std::fs::create_dir_all(place::local()).doing(place::local().display())?;
     if !process::run(command("bench", bench.quick, &bench.names, &folder())?)?.success() {
-        return Err(failure("the benches went wrong, for the reason above"));
+        return Err(failure("the benches failed; the reason is above"));
     }
     if bench.publish {
         let (drawn, shown) = (folder().join("bench.svg"), place::root().join(PUBLISHED));
@@ -31,23 +45,23 @@ pub fn run(bench: &Bench) -> Done<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where figures and plot go.
+/// The folder for figures and the plot.
 fn folder() -> PathBuf {
     place::target().join("bench")
 }
 
-/// The quick benches as a test: with the build that the other tests use, which saves minutes of
-/// compiling. Its figures judge nothing, and leave those in `target/bench` alone.
+/// The quick benches as a test: with the profile of the other tests, which saves minutes of compiling, and figures that
+/// are not written to `target/bench`.
 pub fn test() -> Done<(Command, PathBuf)> {
     let folder = place::local().join("bench");
     Ok((command("test", true, &[], &folder)?, folder))
 }
 
-/// The benches, ready to run; what an earlier run wrote there is gone.
+/// A run of benches. Removes what an earlier run left in the folder.
 fn command(profile: &str, quick: bool, names: &[String], folder: &Path) -> Done<Command> {
     let tools = Tools::cloud(false)?;
-    let binaries = match names.is_empty() || names.iter().any(|name| name == "start") {
-        true => step(false, "building the functions", || build::functions(&tools, false))?,
+    let bootstrap = match names.is_empty() || names.iter().any(|name| name == "start") {
+        true => step(false, "building the functions", || Build::Release.run(false))?,
         false => PathBuf::new(),
     };
     if folder.exists() {
@@ -57,12 +71,13 @@ fn command(profile: &str, quick: bool, names: &[String], folder: &Path) -> Done<
     bench.args(["bench", "--profile", profile, "--locked", "--quiet"]).current_dir(place::root());
     bench.args(["-p", "fanfold-tests", "--bench", "bench", "--"]);
     bench.args(quick.then_some("--quick")).args(names);
-    bench.env("FANFOLD_CLOUD_TOOLS", tools.bin("")).env("FANFOLD_BINARIES", binaries);
+    bench.env("FANFOLD_CLOUD_TOOLS", tools.bin("")).env("FANFOLD_VALKEY", valkey::program(&tools)?);
+    bench.env("FANFOLD_BOOTSTRAP", bootstrap);
     bench.env("FANFOLD_BENCH_FOLDER", folder);
     Ok(bench)
 }
 
-/// Whether a whole run left its figures. (That none of those with a target lacks, it sees to itself.)
+/// The number of figures that a whole run wrote. (The benches themselves fail if a figure with a target is missing.)
 pub fn figures(folder: &Path) -> Done<usize> {
     let file = folder.join("summary.json");
     let text = std::fs::read_to_string(&file).doing(file.display())?;
@@ -72,6 +87,6 @@ pub fn figures(folder: &Path) -> Done<usize> {
         Some(figures) if figures.values().all(Value::is_number) && !figures.is_empty() => {
             Ok(figures.len())
         }
-        _ => Err(failure(format!("{} is no object of numbers", file.display()))),
+        _ => Err(failure(format!("{} is not an object of numbers", file.display()))),
     }
 }

@@ -1,55 +1,90 @@
-//! The opaque tokens that page a list.
+//! The opaque tokens that clients page lists with.
 //!
-//! A cursor names its list and the list's owner, so one of another list is refused, and ends in
-//! four bytes of a hash, so one that was garbled is refused too. The hash has no secret: whoever
-//! forges a cursor gets a place in a list that they may read anyway.
+//! A cursor contains its list and the list's owner, so that a cursor of another list is refused. It ends with
+//! four bytes of a hash, so that a damaged cursor is refused too. The hash has no secret: a forged cursor is
+//! only a place in a list that the caller may read.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use crate::limits::CURSOR_CHARS_MAX;
-use crate::{PostId, UserId};
+use crate::{FeedId, Partition, PostId, UserId};
 
 const VERSION: u8 = 1;
 
+/// The reason why a cursor is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CursorError {
-    #[error("this is not a cursor that was given out")]
+    /// Another length, or other characters, than cursors of this list have.
+    #[error("a cursor of this list has {chars} characters of A-Z, a-z, 0-9, - and _")]
+    Form { chars: usize },
+    /// The checksum or the version is wrong.
+    #[error("the API did not issue this cursor; send a cursor of an answer, unchanged")]
     Malformed,
-    #[error("this cursor belongs to another list")]
+    /// A valid cursor of another list or another owner.
+    #[error("this cursor belongs to another list or user; read this list from its beginning")]
     Foreign,
 }
 
+/// A list that is read page by page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum ListKind {
-    Home = b'h',
-    Author = b'a',
-    Followers = b'f',
-    Following = b'g',
+pub enum ListId {
+    /// The posts of a feed.
+    Feed(FeedId),
+    /// The users who follow this user.
+    Followers(UserId),
+    /// The users that this user follows.
+    Following(UserId),
+}
+
+impl ListId {
+    /// The byte that stands for this kind of list in a cursor.
+    const fn code(self) -> u8 {
+        match self {
+            Self::Feed(feed) => feed.kind.code(),
+            Self::Followers(_) => b'f',
+            Self::Following(_) => b'g',
+        }
+    }
+
+    fn owner(self) -> u64 {
+        match self {
+            Self::Feed(feed) => feed.owner.0,
+            Self::Followers(user) | Self::Following(user) => user.0,
+        }
+    }
+
+    /// The length of this list's cursors: base64 without padding has four characters for three bytes.
+    const fn chars(self) -> usize {
+        let place = match self {
+            Self::Feed(_) => 32,
+            Self::Followers(_) | Self::Following(_) => 10,
+        };
+        ((2 + 8 + place + 4) * 4usize).div_ceil(3)
+    }
 }
 
 /// A place in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cursor {
-    /// In a feed: posts older than `before`, and newer than `after`.
+    /// In a feed: the page contains posts older than `before` and newer than `after`.
     Feed { before: PostId, after: PostId },
-    /// In a list of users: what comes after this one, in this partition.
-    User { shard: u16, user: UserId },
+    /// In a list of users: the page begins after this user in this partition.
+    User { partition: Partition, user: UserId },
 }
 
 impl Cursor {
-    pub fn encode(self, kind: ListKind, owner: UserId) -> String {
-        let mut bytes = vec![VERSION, kind as u8];
-        bytes.extend(owner.0.to_be_bytes());
+    /// Encodes the place as a cursor of this list, in URL-safe base64.
+    pub fn encode(self, list: ListId) -> String {
+        let mut bytes = vec![VERSION, list.code()];
+        bytes.extend(list.owner().to_be_bytes());
         match self {
             Cursor::Feed { before, after } => {
                 bytes.extend(before.0.to_be_bytes());
                 bytes.extend(after.0.to_be_bytes());
             }
-            Cursor::User { shard, user } => {
-                bytes.extend(shard.to_be_bytes());
+            Cursor::User { partition, user } => {
+                bytes.extend(partition.0.to_be_bytes());
                 bytes.extend(user.0.to_be_bytes());
             }
         }
@@ -58,9 +93,11 @@ impl Cursor {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    pub fn decode(text: &str, kind: ListKind, owner: UserId) -> Result<Self, CursorError> {
-        if text.len() > CURSOR_CHARS_MAX {
-            return Err(CursorError::Malformed);
+    /// Decodes a cursor of this list.
+    pub fn decode(text: &str, list: ListId) -> Result<Self, CursorError> {
+        let url_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if text.len() != list.chars() || !text.bytes().all(url_safe) {
+            return Err(CursorError::Form { chars: list.chars() });
         }
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| CursorError::Malformed)?;
         let (signed, sum) = bytes.split_last_chunk::<4>().ok_or(CursorError::Malformed)?;
@@ -69,21 +106,22 @@ impl Cursor {
         if checksum(signed) != *sum || head[0] != VERSION {
             return Err(CursorError::Malformed);
         }
-        if head[1] != kind as u8 || u64::from_be_bytes(*of) != owner.0 {
+        if head[1] != list.code() || u64::from_be_bytes(*of) != list.owner() {
             return Err(CursorError::Foreign);
         }
-        match kind {
-            ListKind::Home | ListKind::Author => {
+        match list {
+            ListId::Feed(_) => {
                 let place = <[u8; 32]>::try_from(place).map_err(|_| CursorError::Malformed)?;
                 let (before, after) = place.split_at(16);
                 Ok(Cursor::Feed { before: post(before)?, after: post(after)? })
             }
-            ListKind::Followers | ListKind::Following => {
+            ListId::Followers(_) | ListId::Following(_) => {
                 let place = <[u8; 10]>::try_from(place).map_err(|_| CursorError::Malformed)?;
-                let (shard, user) = place.split_first_chunk().ok_or(CursorError::Malformed)?;
+                let (partition, user) = place.split_first_chunk().ok_or(CursorError::Malformed)?;
                 let user = user.try_into().map_err(|_| CursorError::Malformed)?;
                 let user = UserId(u64::from_be_bytes(user));
-                Ok(Cursor::User { shard: u16::from_be_bytes(*shard), user })
+                let partition = Partition(u16::from_be_bytes(*partition));
+                Ok(Cursor::User { partition, user })
             }
         }
     }
@@ -105,16 +143,47 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn home(user: UserId) -> ListId {
+        ListId::Feed(FeedId::home(user))
+    }
+
+    /// One list of each kind.
+    fn one_of_each() -> Vec<ListId> {
+        let owner = UserId(1);
+        let feeds = crate::FeedKind::ALL.iter();
+        let mut lists: Vec<ListId> =
+            feeds.map(|kind| ListId::Feed(FeedId { kind: *kind, owner: owner.into() })).collect();
+        // a new kind of list does not compile without a line here
+        let next = |list: &ListId| match list {
+            ListId::Feed(_) => Some(ListId::Followers(owner)),
+            ListId::Followers(_) => Some(ListId::Following(owner)),
+            ListId::Following(_) => None,
+        };
+        while let Some(list) = lists.last().and_then(next) {
+            lists.push(list);
+        }
+        lists
+    }
+
+    #[test]
+    fn kinds_of_lists_have_different_codes() {
+        let lists = one_of_each();
+        let mut codes: Vec<u8> = lists.iter().map(|list| list.code()).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), lists.len());
+    }
+
     proptest! {
         #[test]
-        fn cursors_come_back_as_they_went(owner: u64, before: u128, after: u128, shard: u16, user: u64) {
+        fn cursors_round_trip(owner: u64, before: u128, after: u128, partition: u16, user: u64) {
             let owner = UserId(owner);
             let feed = Cursor::Feed { before: PostId(before), after: PostId(after) };
             prop_assert_eq!(
-                Cursor::decode(&feed.encode(ListKind::Home, owner), ListKind::Home, owner), Ok(feed));
-            let list = Cursor::User { shard, user: UserId(user) };
+                Cursor::decode(&feed.encode(home(owner)), home(owner)), Ok(feed));
+            let list = Cursor::User { partition: Partition(partition), user: UserId(user) };
             prop_assert_eq!(
-                Cursor::decode(&list.encode(ListKind::Followers, owner), ListKind::Followers, owner),
+                Cursor::decode(&list.encode(ListId::Followers(owner)), ListId::Followers(owner)),
                 Ok(list));
         }
 
@@ -122,28 +191,37 @@ mod tests {
         fn a_cursor_of_another_list_or_owner_is_foreign(owner: u64, other: u64) {
             prop_assume!(owner != other);
             let text = Cursor::Feed { before: PostId(7), after: PostId(0) }
-                .encode(ListKind::Home, UserId(owner));
+                .encode(home(UserId(owner)));
             prop_assert_eq!(
-                Cursor::decode(&text, ListKind::Home, UserId(other)), Err(CursorError::Foreign));
+                Cursor::decode(&text, home(UserId(other))), Err(CursorError::Foreign));
             prop_assert_eq!(
-                Cursor::decode(&text, ListKind::Followers, UserId(owner)), Err(CursorError::Foreign));
+                Cursor::decode(&text, ListId::Feed(FeedId::author(UserId(owner)))), Err(CursorError::Foreign));
+            prop_assert_eq!(
+                Cursor::decode(&text, ListId::Followers(UserId(owner))),
+                Err(CursorError::Form { chars: 32 }));
         }
 
         #[test]
-        fn any_text_is_refused_without_panic(text in ".{0,80}", bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn any_other_text_is_refused_without_panic(text in ".{0,80}", bytes in prop::collection::vec(any::<u8>(), 0..46)) {
+            let form = CursorError::Form { chars: 62 };
             for text in [text, URL_SAFE_NO_PAD.encode(bytes)] {
-                prop_assert_eq!(
-                    Cursor::decode(&text, ListKind::Home, UserId(1)), Err(CursorError::Malformed));
+                prop_assert_eq!(Cursor::decode(&text, home(UserId(1))), Err(form));
             }
         }
 
         #[test]
-        fn one_changed_character_is_noticed(at in 0usize..60, with in "[A-Za-z0-9_-]") {
-            let text = Cursor::Feed { before: PostId(7), after: PostId(0) }.encode(ListKind::Home, UserId(1));
+        fn a_text_with_the_form_of_a_cursor_is_refused(text in "[A-Za-z0-9_-]{62}") {
+            prop_assert_eq!(
+                Cursor::decode(&text, home(UserId(1))), Err(CursorError::Malformed));
+        }
+
+        #[test]
+        fn one_changed_character_is_detected(at in 0usize..60, with in "[A-Za-z0-9_-]") {
+            let text = Cursor::Feed { before: PostId(7), after: PostId(0) }.encode(home(UserId(1)));
             let mut other = text.clone();
             other.replace_range(at..=at, &with);
             prop_assume!(other != text && at < text.len());
-            prop_assert!(Cursor::decode(&other, ListKind::Home, UserId(1)).is_err());
+            prop_assert!(Cursor::decode(&other, home(UserId(1))).is_err());
         }
     }
 }

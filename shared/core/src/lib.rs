@@ -1,31 +1,41 @@
-//! What Fanfold decides without doing any I/O.
+//! The parts of Fanfold that do no I/O: ids, order, messages, merging, paging and limits.
 //!
-//! | module | holds |
+//! | module | contains |
 //! | --- | --- |
-//! | [`id`] | who and what: [`UserId`], [`PostId`], buckets |
-//! | [`order`] | the one order of every feed, as Valkey scores and members |
-//! | [`slice`] | a piece of a feed and how far down it is complete |
-//! | [`merge`] | the lazy merge of many feeds |
-//! | [`cursor`] | the opaque tokens that page a list |
+//! | [`id`] | [`UserId`], [`PostId`], [`UserRef`], buckets |
+//! | [`feed`] | [`FeedId`], the name of a feed |
+//! | [`order`] | the order of feeds, as scores and members in Valkey |
+//! | [`slice`] | a part of a feed, with the point down to which the part is complete |
+//! | [`merge`] | the lazy merge of several feeds |
+//! | [`cursor`] | the opaque tokens that clients page lists with |
 //! | [`fanout`] | partitions, ranges and chunks of followers |
-//! | [`message`] | the bodies on the queues |
+//! | [`message`] | the bodies of messages on the queues |
+//! | [`registry`] | the queues, functions and settings of a deployment |
 //! | [`relation`] | follow and unfollow as changes with a time |
-//! | [`text`] | what a person may write |
-//! | [`limits`] | every bound of the system |
+//! | [`text`] | the rules for texts, names and handles |
+//! | [`time`] | points in time |
+//! | [`limits`] | the bounds of texts, pages, batches, retries and times |
 
 pub mod cursor;
 pub mod fanout;
+pub mod feed;
 pub mod id;
 pub mod limits;
 pub mod merge;
 pub mod message;
 pub mod order;
+pub mod registry;
 pub mod relation;
 pub mod slice;
 pub mod text;
+pub mod time;
 
-pub use cursor::{Cursor, CursorError, ListKind};
-pub use id::{IdError, PostId, UserId};
+pub use cursor::{Cursor, CursorError, ListId};
+pub use fanout::Partition;
+pub use feed::{FeedId, FeedKind};
+pub use id::{Bucket, IdError, PostId, UserId, UserRef};
 pub use merge::Merge;
 pub use relation::{Change, Relation};
 pub use slice::Slice;
+pub use text::{Handle, HandleHash};
+pub use time::{Second, Time};

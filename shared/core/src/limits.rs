@@ -1,204 +1,347 @@
-//! Every bound of the system. What can be set per deployment says so; the rest is fixed.
+//! The bounds of the product: texts, pages, bodies, batches, retries, and how long data is kept.
+//!
+//! A bound that has a setting names it; the others are fixed. Three kinds of bounds stand elsewhere:
+//! the timeouts and retries of connections (`runtime/src/aws.rs`, `store/src/valkey/link.rs` and
+//! `node.rs`), the life of a login token (`store/src/valkey/iam.rs`), and
+//! [`RANGES`](crate::fanout::RANGES), which is part of the form of messages. Memory and timeouts of
+//! functions are in `infra/template.yaml`.
 
-/// Characters of a post, as a person counts them (grapheme clusters).
+use std::time::Duration;
+
+/// The longest text of a post, in characters as a person counts them (grapheme clusters).
 pub const TEXT_GRAPHEMES_MAX: usize = 500;
-/// A grapheme cluster has no bound of its own, so the bytes have one.
+/// The longest text of a post in bytes of UTF-8. A grapheme cluster has no length limit of its own.
 pub const TEXT_BYTES_MAX: usize = 4 * 1024;
-/// Code points of one grapheme cluster: emoji in use have up to 11, Sanskrit and Tibetan stacks up
-/// to 11. More is noise that is drawn over the lines around it.
+/// The longest text of a post as it is sent, in code points, with the white space around it. A JSON
+/// schema counts code points. Escaped with 12 bytes each, they fit [`BODY_BYTES_MAX`].
+pub const TEXT_CHARS_MAX: usize = 2_048;
+/// The longest grapheme cluster in code points. Emoji, Sanskrit and Tibetan characters in use have up
+/// to 11. Longer ones would be drawn over the lines around them.
 pub const GRAPHEME_CHARS_MAX: usize = 12;
+/// The longest handle, in ASCII characters.
 pub const HANDLE_CHARS_MAX: usize = 30;
+/// The longest name, in grapheme clusters.
 pub const NAME_GRAPHEMES_MAX: usize = 50;
+/// The longest name, in bytes of UTF-8.
 pub const NAME_BYTES_MAX: usize = 400;
-/// A request body: the longest text with every byte escaped, and the braces around it.
+/// The longest name as it is sent, in code points, with the white space around it.
+pub const NAME_CHARS_MAX: usize = 400;
+/// Accents on one character that the API's description allows. The functions accept more, up to
+/// [`GRAPHEME_CHARS_MAX`] code points. A text or name of the longest characters, each with this many
+/// accents, is within the limit of its bytes.
+pub const ACCENTS_MAX: usize = 2;
+/// The largest request body in bytes: the longest text with every byte escaped, and its braces.
 pub const BODY_BYTES_MAX: usize = 32 * 1024;
-/// Path and query of a request; the gateway takes 10 KiB with all headers.
+/// The longest path and query of a request, in bytes. The gateway accepts 10 KiB with all headers.
 pub const URI_BYTES_MAX: usize = 16 * 1024;
+/// The longest `Idempotency-Key`, in ASCII characters.
 pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
-pub const CURSOR_CHARS_MAX: usize = 200;
-/// An id that stands in logs and goes with messages: ten of them must fit beside the bodies in
-/// [`SEND_BATCH_BYTES_MAX`].
+/// The longest id of a request, which is logged and sent with messages. Ten ids fit beside ten bodies of
+/// [`SEND_BATCH_BYTES_MAX`] in one call to SQS.
 pub const REQUEST_ID_CHARS_MAX: usize = 128;
 
+/// Items of a page, if the request has no `limit`.
 pub const PAGE_ITEMS_DEFAULT: usize = 20;
+/// The largest `limit` of a page.
 pub const PAGE_ITEMS_MAX: usize = 100;
-/// Rounds in which a page may replace entries whose post is gone. A feed holds `FEED_CAP_MAX`
-/// entries at most and a pull leaves deleted posts out, so this is never met in practice.
+/// Fewest rows that a query for a list of users reads.
+pub const LIST_QUERY_MIN: usize = 25;
+/// Rounds in which a page replaces entries that it does not show. After the last round a page may be
+/// short, with a cursor. This happens to viewers from whom very many entries in a row are hidden.
 pub const PAGE_ROUNDS_MAX: usize = 64;
 
-/// Members that a feed may have (setting `FEED_CAP`); see [`trim_above`]. With the floor it stays
-/// below the 128 entries up to which a server with default settings keeps a compact list.
+/// Members that a feed in Valkey may have (setting `FEED_CAP`); see [`trim_above`]. With its other
+/// members, a feed of the default size stays within the 128 members up to which a server with default
+/// settings stores a sorted set as a compact list.
 pub const FEED_CAP_DEFAULT: usize = 120;
+/// The least value of `FEED_CAP`.
 pub const FEED_CAP_MIN: usize = 10;
+/// The greatest value of `FEED_CAP`.
 pub const FEED_CAP_MAX: usize = 2_000;
-/// One post in so many has the feeds that it is pushed to trimmed, if they are too long.
+/// One post in this many checks the length of the feeds that it is pushed to, and trims long ones.
 pub const TRIM_POST_IN: u16 = 4;
-/// Buckets of a deployment (setting `BUCKETS`, fixed for its life).
+/// Buckets of a deployment (setting `BUCKETS`, which is fixed for the life of the deployment).
 pub const BUCKETS_DEFAULT: u16 = 256;
-/// After this a feed that nobody reads is dropped (setting `INACTIVE_AFTER`, seconds).
-pub const INACTIVE_AFTER_S_DEFAULT: u64 = 7 * 24 * 3600;
-/// A read moves the due time of a feed's expiry no more often than this.
-pub const TOUCH_EVERY_MS: u64 = 30_000;
+/// Posts that one user may publish and delete per minute (setting `POSTS_PER_MINUTE`; 0: no limit). A
+/// user can use the writes of a whole minute at once.
+pub const POSTS_PER_MINUTE_DEFAULT: u64 = 300;
+/// Follows and unfollows that one user may make per minute (setting `RELATION_CHANGES_PER_MINUTE`; 0: no
+/// limit).
+pub const RELATION_CHANGES_PER_MINUTE_DEFAULT: u64 = 600;
+/// Changes of the profile that one user may make per minute (setting `PROFILE_CHANGES_PER_MINUTE`; 0: no
+/// limit).
+pub const PROFILE_CHANGES_PER_MINUTE_DEFAULT: u64 = 60;
+/// The greatest value of the settings of write limits.
+pub const WRITES_PER_MINUTE_MAX: u64 = 60_000;
+/// The period that write limits count in.
+pub const WRITE_LIMIT_WINDOW: Duration = Duration::from_secs(60);
+/// How long a write waits for Valkey's count after all its other reads are done. If there is no count
+/// by then, the write is allowed.
+pub const WRITE_LIMIT_GRACE: Duration = Duration::from_millis(20);
+/// The time without a read after which a feed is removed from Valkey (setting `INACTIVE_AFTER`).
+pub const INACTIVE_AFTER_DEFAULT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The least time between two updates of the time at which a feed was last read.
+pub const TOUCH_EVERY: Duration = Duration::from_secs(30);
 
-/// Users that one user may follow: a rebuild asks each of them.
+/// Memory that cards may take in Valkey, in MiB (setting `CARD_MEMORY`).
+pub const CARD_MEMORY_DEFAULT: u64 = 128;
+/// The greatest value of `CARD_MEMORY`.
+pub const CARD_MEMORY_MAX: u64 = 1_000_000;
+/// The unit in which the memory of cards is counted, in bytes. The card of a short post takes one.
+pub const CARD_UNIT_BYTES: usize = 320;
+/// How long a card is kept, at most.
+pub const CARD_KEPT: Duration = Duration::from_secs(3_600);
+/// How long it is kept that a user has no profile.
+pub const CARD_OF_NOBODY_KEPT: Duration = Duration::from_secs(10);
+/// How long a reader may take to read the item of a card while others wait. After that, another reader reads it.
+pub const CARD_LEASE: Duration = Duration::from_millis(500);
+/// How long a bucket may take to answer a read or a fill of cards. After that, the items are read from DynamoDB.
+pub const CARD_ANSWER_WITHIN: Duration = Duration::from_millis(500);
+/// How long a writer waits until its mark of stale cards is answered. After that, the event of the change marks them.
+pub const CARD_MARK_WITHIN: Duration = Duration::from_secs(1);
+/// Times that a reader looks for a card that another reader is reading, 5 to 320 ms apart. Together this takes longer
+/// than [`CARD_LEASE`]. After that the reader reads the item itself.
+pub const CARD_LOOKS_MAX: u32 = 7;
+
+/// Authors that one user may follow. A rebuild reads the posts of each.
 pub const FOLLOWING_MAX: u64 = 5_000;
-/// Followers that share one partition before the next ones go to another.
-pub const FOLLOWERS_PER_SHARD: u64 = 25_000;
-pub const FOLLOWER_SHARDS_MAX: u16 = 1024;
-/// Follower rows read at once.
+/// Followers in each partition of an author, above which the number of partitions doubles (setting
+/// `FOLLOWERS_PER_PARTITION`).
+pub const FOLLOWERS_PER_PARTITION_DEFAULT: u64 = 25_000;
+/// The greatest value of `FOLLOWERS_PER_PARTITION`.
+pub const FOLLOWERS_PER_PARTITION_MAX: u64 = 1_000_000;
+/// Partitions of a new author's followers (setting `FOLLOWER_PARTITIONS`). DynamoDB takes 500 follows a
+/// second in each.
+pub const FOLLOWER_PARTITIONS_DEFAULT: u64 = 4;
+/// The greatest value of `FOLLOWER_PARTITIONS`.
+pub const FOLLOWER_PARTITIONS_MAX: u64 = 64;
+/// The most partitions of one author's followers.
+pub const AUTHOR_PARTITIONS_MAX: u16 = 1024;
+/// Rows that count the followers of one partition. DynamoDB cancels transactions that write the same item
+/// at the same time, so each row takes about 60 changes a second.
+pub const COUNT_ROWS: u64 = 16;
+/// The time from the first change of an author's followers until they are counted. One count serves all
+/// changes of that time.
+pub const COUNT_DELAY: Duration = Duration::from_secs(1);
+/// Times that a change checks whether another caller has requested the count, 5 to 80 ms apart.
+pub const COUNT_LOOKS_MAX: u32 = 5;
+/// How long Valkey remembers that a count was requested. A count takes less.
+pub const COUNT_REQUEST_KEPT: Duration = Duration::from_secs(30);
+/// Rows of followers or followed authors that one query reads.
 pub const FOLLOWERS_PER_QUERY: i32 = 5_000;
 
-/// Followers in one message (setting `CHUNK_FOLLOWERS`): ten messages fit one call to SQS.
+/// Followers in one message (setting `CHUNK_FOLLOWERS`). Ten messages of this size fit one call to SQS.
 pub const CHUNK_FOLLOWERS_DEFAULT: usize = 2_000;
-/// 8 bytes a follower, base64: 107 KiB, well below the 256 KiB of an SQS message.
+/// The greatest value of `CHUNK_FOLLOWERS`. A follower takes 8 bytes, so in base64 a chunk takes about
+/// 104 KiB, less than [`SEND_BATCH_BYTES_MAX`].
 pub const CHUNK_FOLLOWERS_MAX: usize = 10_000;
-/// An audience up to this size is pushed by dispatch itself (setting `SMALL_FOLLOWERS`).
+/// The largest audience that dispatch itself pushes to (setting `SMALL_FOLLOWERS`).
 pub const SMALL_FOLLOWERS_DEFAULT: usize = 2_000;
+/// The greatest value of `SMALL_FOLLOWERS`.
 pub const SMALL_FOLLOWERS_MAX: usize = 10_000;
-/// An audience above this size goes through queues of its own (setting `BULK_FOLLOWERS`).
+/// The audience above which a fan-out uses the bulk queues (setting `BULK_FOLLOWERS`).
 pub const BULK_FOLLOWERS_DEFAULT: u64 = 50_000;
+/// The greatest value of `BULK_FOLLOWERS`.
 pub const BULK_FOLLOWERS_MAX: u64 = 1_000_000_000;
-/// An author with so many followers is pulled, not pushed (setting `PULL_FOLLOWERS`; 0: none is).
+/// Followers from which an author is pulled and no longer pushed (setting `PULL_FOLLOWERS`; 0: no author
+/// is pulled).
 pub const PULL_FOLLOWERS_DEFAULT: u64 = 0;
-/// One who has fewer than this share of that is pushed again: some come and go.
+/// Percent of `PULL_FOLLOWERS` below which a pulled author is pushed again. The gap keeps authors near the
+/// limit from changing back and forth.
 pub const PULL_RELEASE_PERCENT: u64 = 80;
-/// Authors who are pulled at the same time: a feed has a pointer to each that its reader follows.
+/// The most authors that are pulled at the same time. A home feed has a pointer to each that its owner
+/// follows.
 pub const PULLED_AUTHORS_MAX: usize = 32;
-/// Partitions of a large audience that one dispatch reads, and those that it reads at once.
-pub const SHARDS_PER_PART: u16 = 8;
-pub const SHARDS_AT_ONCE: usize = 4;
-/// What SQS takes in one call.
+/// Partitions of a large audience that one dispatch reads.
+pub const PARTITIONS_PER_PART: u16 = 8;
+/// Partitions that are read at the same time.
+pub const PARTITIONS_AT_ONCE: usize = 4;
+
+/// Messages that SQS takes in one call.
 pub const SEND_BATCH_MAX: usize = 10;
+/// Bytes of bodies that are sent to SQS in one call.
 pub const SEND_BATCH_BYTES_MAX: usize = 250 * 1024;
-/// Tries after which SQS gives a message up (setting `QUEUE_TRIES`, SQS takes no more). A poll that
-/// Lambda throttles counts as a try, so fewer than five would give up messages that nobody has seen.
+/// Records of a batch that are handled at the same time, where a handler takes them one by one.
+pub const RECORDS_AT_ONCE: usize = 10;
+/// Tries after which SQS moves a message to the dead-letter queue (setting `QUEUE_TRIES`).
 pub const QUEUE_TRIES_DEFAULT: u64 = 10;
+/// The least value of `QUEUE_TRIES`. A poll that Lambda throttles counts as a try, so with fewer tries,
+/// messages that no function has received could become dead letters.
 pub const QUEUE_TRIES_MIN: u64 = 5;
+/// The greatest value of `QUEUE_TRIES`, and the greatest that SQS accepts.
 pub const QUEUE_TRIES_MAX: u64 = 1_000;
-/// A message that came that often because a store was away starts anew, so many times, after so
-/// long at the most: with the template's settings for weeks.
-pub const ANEW_MAX: u64 = 2_000;
-pub const ANEW_DELAY_S_MAX: u64 = 60;
-/// Of the reason that goes with a dead letter.
+/// Times that a message is requeued because a store does not answer, before it becomes a dead letter. With
+/// default settings this takes about six weeks.
+pub const REQUEUES_MAX: u64 = 2_000;
+/// The divisor that gives the wait of a failed message: the time since its first failure, divided by this.
+/// A message is therefore delayed by at most a quarter of the outage, within the bounds below.
+pub const RETRY_PART_OF_OUTAGE: u32 = 4;
+/// The shortest wait of a failed message.
+pub const RETRY_MIN: Duration = Duration::from_secs(1);
+/// The longest wait of a failed message.
+pub const RETRY_MAX: Duration = Duration::from_secs(300);
+/// The time since the first failure during which [`SHORT_RETRY_MAX`] applies. A message that fails for less
+/// than this may have met several short outages.
+pub const SHORT_OUTAGE: Duration = Duration::from_secs(300);
+/// The longest wait of a message that has failed for less than [`SHORT_OUTAGE`].
+pub const SHORT_RETRY_MAX: Duration = Duration::from_secs(8);
+/// The time since the first failure during which a message about something uncommitted is tried again every
+/// [`RETRY_MIN`].
+pub const UNCOMMITTED_RETRIES_WITHIN: Duration = Duration::from_secs(3);
+/// The time between later tries of a message about something uncommitted. Most such commits never happen. The
+/// message is done after [`COMMIT_GRACE`], before its tries are used up.
+pub const UNCOMMITTED_RETRY: Duration = Duration::from_secs(10);
+/// The longest delay that SQS accepts for a message that is sent.
+pub const SEND_DELAY_MAX: Duration = Duration::from_secs(900);
+/// The longest reason that is sent with a dead letter, in characters.
 pub const REASON_CHARS_MAX: usize = 500;
-/// What DynamoDB takes in one BatchGetItem.
+/// Items that DynamoDB takes in one `BatchGetItem`.
 pub const BATCH_GET_MAX: usize = 100;
-/// The same in one BatchWriteItem.
+/// Items that DynamoDB takes in one `BatchWriteItem`.
 pub const BATCH_WRITE_MAX: usize = 25;
-/// Posts that a query of an author's posts looks at, at the least: deleted ones may be among them.
+/// Fewest items that a query for an author's posts reads. Deleted posts may be among them.
 pub const QUERY_ITEMS_MIN: usize = 25;
-/// Pages of one such query; after that the reader goes on from where it got to.
+/// Pages of one query for an author's posts. After them, the caller continues where the query stopped.
 pub const QUERY_PAGES_MAX: usize = 20;
-/// Tries of a call that answers "some of it, again please", and of a conflicting transaction.
+/// Tries of a call that DynamoDB or SQS carried out in part, and of a transaction that met a conflict.
 pub const TRIES_MAX: u32 = 8;
-/// Calls under way at once within one invocation.
+/// Calls of one invocation that are under way at the same time, where no other bound applies.
 pub const CONCURRENCY: usize = 32;
-/// The same for the authors of a merge: a rebuild waits for a thousand answers.
+/// Authors of a merge that are read at the same time. A rebuild may wait for a thousand answers.
 pub const MERGE_CONCURRENCY: usize = 64;
 
-/// How long a change of a relation is remembered in Valkey, at the least: the sweep then forgets it.
-/// Older messages ask DynamoDB.
-pub const REL_KEPT_MS: u64 = 3_600_000;
-/// How long the row of an ended relation stays, so that the next change is later than it.
-pub const RELATION_TOMBSTONE_KEPT_S: u64 = 2 * 24 * 3600;
-/// How long a deleted post's tombstone stays: longer than any message lives (14 days).
-pub const POST_TOMBSTONE_KEPT_S: u64 = 30 * 24 * 3600;
+/// How long Valkey remembers a change of a relation, at least. The sweep then removes it, and
+/// older messages read the relation from DynamoDB.
+pub const REL_KEPT: Duration = Duration::from_secs(3_600);
+/// How long the row of an ended relation stays, so that the next change gets a later time.
+pub const RELATION_TOMBSTONE_KEPT: Duration = Duration::from_secs(2 * 24 * 3600);
+/// How long the tombstone of a deleted post stays. A message that is requeued again and again can
+/// live longer, about six weeks. This does no harm: a post that is missing after [`COMMIT_GRACE`] counts
+/// as never committed, and the message is done.
+pub const POST_TOMBSTONE_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long a delivery receipt stays.
-pub const RECEIPT_KEPT_S: u64 = 30 * 24 * 3600;
-pub const IDEMPOTENCY_KEPT_S: u64 = 24 * 3600;
-/// An event goes out before its commit. What is not committed after this long never will be: a
-/// writer lives 10 s at the most (an operator's order lives longer, but commits within a call of its event,
-/// and a call takes 8 s at the most). Until then the event goes back to its queue, and starts anew there
-/// when its tries are used up.
-pub const COMMIT_GRACE_MS: u64 = 30_000;
-/// Looks at a commit that is on its way, 20 to 320 ms apart, before the event goes back.
+pub const RECEIPT_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How long the post that an `Idempotency-Key` made is remembered.
+pub const IDEMPOTENCY_KEPT: Duration = Duration::from_secs(24 * 3600);
+/// The time after an event's time from which a missing commit counts as failed. An event is sent before
+/// its commit. A function that answers requests lives at most 10 s. An operator's order lives longer, but
+/// commits within one call after its event, and a call takes at most 8 s. Until then the event returns to
+/// its queue.
+pub const COMMIT_GRACE: Duration = Duration::from_secs(30);
+/// Times that a handler looks for a commit, 20 to 320 ms apart, before its event returns to the queue.
 pub const LOOKS_MAX: u32 = 5;
 
-/// Arguments of one command that ElastiCache Serverless takes, its name included.
+/// Arguments of one command that ElastiCache Serverless accepts, with the command's name.
 pub const VALKEY_ARGUMENTS_MAX: usize = 3_999;
-/// Feeds in one script call: bounds the time for which the server does nothing else.
+/// Feeds in one script call. The server does nothing else while a script runs.
 pub const PUSH_FEEDS_MAX: usize = 1_000;
-/// Script calls of one push that are under way at once.
+/// The time within which the script calls of one push begin. Later ones fail without being sent, so that
+/// a server that does not answer cannot use up a function's time.
+pub const PUSH_CALLS_BEGIN_WITHIN: Duration = Duration::from_secs(6);
+/// Script calls of one push that are under way at the same time.
 pub const PUSH_CALLS_AT_ONCE: usize = 64;
-/// Times that a command is sent again which a server throttled, with pauses of this length, doubled each
-/// time, give or take a half: at most 1.1 s in all, since a cache doubles its capacity in minutes and a
-/// message waits in its queue better than in a function.
+/// Times that a command is sent again after the server throttled it. All pauses together take at most 1.1 s:
+/// a cache needs minutes to double its capacity, and a message should wait in its queue.
 pub const VALKEY_THROTTLED_TRIES_MAX: u32 = 4;
-pub const VALKEY_THROTTLED_PAUSE_MS: u64 = 50;
+/// The first pause after a throttled command, give or take a half. Each further pause is
+/// twice as long.
+pub const VALKEY_THROTTLED_PAUSE: Duration = Duration::from_millis(50);
+/// Characters of an unknown script answer that are logged.
+pub const UNKNOWN_ANSWER_CHARS_MAX: usize = 100;
 
-/// A rebuild may work this long before another may take over.
-pub const REBUILD_LEASE_MS: u64 = 10_000;
-/// Followed authors up to whom a feed is rebuilt within the request. With more, the page is merged
-/// from as little as it takes, and the feed is rebuilt by way of a queue.
+/// How long the lease of a rebuild is held. After that another caller may rebuild the feed.
+pub const REBUILD_LEASE: Duration = Duration::from_secs(10);
+/// The most followed authors with which a home feed is rebuilt within the request. With more, the page is
+/// pulled, and the feed is rebuilt through a queue.
 pub const REBUILD_INLINE_AUTHORS: usize = 64;
-/// Looks at a feed that somebody else is rebuilding, 5 to 80 ms apart, before it is pulled.
+/// Times that a reader looks at a feed that another caller is rebuilding, 5 to 80 ms apart, before the page
+/// is pulled.
 pub const REBUILD_LOOKS_MAX: u32 = 5;
-/// From the time that a caller has for now until its script begins a new memory, at the most: as long as a
-/// function lives that answers requests or takes messages. Pushes that were cut within this long after it
-/// ask DynamoDB who still follows.
-pub const MEMORY_BEGINS_WITHIN_MS: u64 = 20_000;
-/// By how much the clocks of two functions may differ.
-pub const CLOCKS_DIFFER_MS: u64 = 2_000;
-/// A dispatch with less time left than this hands on the rest.
-pub const DISPATCH_TIME_LEFT_MIN_MS: u64 = 5_000;
+/// The time that is added to the caller's time to give the time of a new memory: the script that begins
+/// it runs within this time, because functions for requests and messages live no longer. Pushes whose
+/// followers were read before that time read the relations from DynamoDB.
+// mutation: memory-begins
+pub const MEMORY_BEGINS_WITHIN: Duration = Duration::from_secs(20);
+/// The time by which the clocks of two functions may differ.
+pub const CLOCKS_DIFFER: Duration = Duration::from_secs(2);
+/// The remaining time below which a dispatch sends the rest to its queue.
+pub const DISPATCH_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 
-/// Rounds of a lazy merge. After that the reader goes on from where it got to.
+/// Rounds of a merge of feeds. After them, the caller continues where the merge stopped.
 pub const MERGE_ROUNDS_MAX: usize = 200;
+/// Fewest posts that a merge reads from a feed first. DynamoDB reads whole blocks, so fewer cost the same.
+pub const MERGE_FETCH_MIN: usize = 5;
 
 /// Live feeds that one run of the audit compares with a pull (setting `AUDIT_FEEDS`).
 pub const AUDIT_FEEDS_DEFAULT: usize = 50;
+/// The greatest value of `AUDIT_FEEDS`.
 pub const AUDIT_FEEDS_MAX: usize = 1_000;
-/// A run ends before this much of its time is left.
-pub const AUDIT_TIME_LEFT_MIN_MS: u64 = 5_000;
-/// A feed that differs is compared again this many times, this far apart: what is on its way
-/// arrives meanwhile.
+/// The oldest and the newest cards of each visited bucket that the audit compares with DynamoDB, of each.
+pub const AUDIT_CARDS: usize = 4;
+/// The remaining time below which a run of the audit ends.
+pub const AUDIT_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
+/// Times that the audit compares a feed that differs. Pushes that are under way arrive in between.
 pub const AUDIT_LOOKS_MAX: u32 = 4;
-pub const AUDIT_LOOK_EVERY_MS: u64 = 500;
-/// An order of an operator ends before this much of its time is left, and says that it is to be given
-/// again.
-pub const ADMIN_TIME_LEFT_MIN_MS: u64 = 8_000;
-/// Rows of a user who is dropped, read and taken away at once.
+/// The time between two comparisons of a feed.
+pub const AUDIT_LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The remaining time below which an operator's order ends and asks to be repeated.
+pub const ADMIN_TIME_LEFT_MIN: Duration = Duration::from_secs(8);
+/// Rows of a user who is dropped that are read and removed in one step.
 pub const DROP_PAGE: i32 = 500;
-/// From when nothing is left that others could add to, until the last is taken away: longer than any
-/// function lives that read something before that.
-pub const DROP_SETTLES_MS: u64 = 30_000;
-/// An order that died leaves a user to the next one after this long: longer than the function lives.
-pub const DROP_LEASE_MS: u64 = 65_000;
-/// How long one check of the deployed system may take, in ms.
-pub const DOCTOR_CHECK_MS: u64 = 8_000;
-/// Buckets in which a check looks for a shard that is not as it should be.
+/// Relations of one partition that are ended at the same time. DynamoDB takes 500 changes a second in a
+/// partition.
+pub const DROP_ENDS_AT_ONCE: usize = 8;
+/// Receipts of a dropped user's posts that are read at the same time.
+pub const DROP_QUERIES_AT_ONCE: usize = 16;
+/// The time from the end of a dropped user's last relation until the last rows are removed. Every function
+/// that had read the profile before, and could still add a relation, has ended by then.
+pub const DROP_SETTLES: Duration = Duration::from_secs(30);
+/// The time after which another order may continue a drop whose function died. This is longer than the
+/// function can run.
+pub const DROP_LEASE: Duration = Duration::from_secs(65);
+/// The time that one check of `doctor` may take.
+pub const DOCTOR_CHECK: Duration = Duration::from_secs(8);
+/// Buckets that each check of Valkey asks. If there are more, the check asks some at even distances.
 pub const PROBE_BUCKETS_MAX: usize = 256;
-/// Looks for a message that was sent to the queue for checks, each waiting this long.
+/// Times that a check receives from the queue for checks, until it finds its message.
 pub const PROBE_LOOKS_MAX: u32 = 3;
-pub const PROBE_WAIT_S: i32 = 2;
-/// How long a look hides the messages of other checks from them.
-pub const PROBE_HIDES_S: i32 = 1;
-/// How long an item of a check stays that died before it deleted it.
-pub const PROBE_ITEM_KEPT_S: u64 = 3_600;
-/// Looks at a feed that somebody else is rebuilding, this far apart: longer than a lease.
+/// How long each of these receives waits.
+pub const PROBE_WAIT: Duration = Duration::from_secs(2);
+/// How long a receive hides the messages of other checks.
+pub const PROBE_HIDES: Duration = Duration::from_secs(1);
+/// How long the items of a check stay, if the check dies before it deletes them.
+pub const PROBE_ITEM_KEPT: Duration = Duration::from_secs(3_600);
+/// Times that an operator's rebuild looks at a feed that another caller is rebuilding. With
+/// [`ADMIN_REBUILD_LOOK_EVERY`], this takes longer than a lease.
 pub const ADMIN_REBUILD_LOOKS_MAX: u32 = 24;
-pub const ADMIN_REBUILD_LOOK_EVERY_MS: u64 = 500;
-/// Dead letters that one order brings back.
+/// The time between two of these looks.
+pub const ADMIN_REBUILD_LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Dead letters that one order returns to their queue.
 pub const REDRIVE_MAX: usize = 5_000;
-/// Reasons of dead letters that an answer counts apart.
+/// Different reasons of dead letters that an answer lists. Further ones are counted together.
 pub const REDRIVE_REASONS_MAX: usize = 50;
-/// Feeds that one run of the sweep drops.
+/// Feeds that one run of the sweep removes.
 pub const SWEEP_FEEDS_MAX: usize = 50_000;
+/// Keys or members that one call of the sweep, or of a removal from a feed, takes.
 pub const SWEEP_BATCH: usize = 200;
 
-// A feed with its memory, its floor, its pending floor and the entry that sets off a trim stays a
-// compact list.
+// Everything that the API's description allows is accepted: a character has at most 4 bytes, an accent 2.
+const _: () = assert!(TEXT_GRAPHEMES_MAX * (4 + 2 * ACCENTS_MAX) <= TEXT_BYTES_MAX);
+const _: () = assert!(NAME_GRAPHEMES_MAX * (4 + 2 * ACCENTS_MAX) <= NAME_BYTES_MAX);
+const _: () = assert!(TEXT_CHARS_MAX * 12 + 100 <= BODY_BYTES_MAX);
+// A feed of the default size, with its memory, floor, pending floor and the entry that causes a trim,
+// stays a compact list.
 const _: () = assert!(FEED_CAP_DEFAULT + 4 <= 128 && trim_to(FEED_CAP_MIN) > 0);
-// The largest chunk, base64, fits a message.
+// The largest chunk fits a message.
 const _: () = assert!(CHUNK_FOLLOWERS_MAX * 8 * 4 / 3 + 300 < SEND_BATCH_BYTES_MAX);
 
-/// The length above which a feed is trimmed. Lower than what it may have, because pushes look at
-/// it only now and then.
+/// The number of members above which a feed is trimmed. It is lower than `cap`, because most pushes do not
+/// check the length.
 pub const fn trim_above(cap: usize) -> usize {
     cap - cap / 8
 }
 
-/// Where a trim cuts back to: a block, so that it is paid once in many pushes.
+/// The number of posts that a trim leaves. One trim makes room for many pushes.
 pub const fn trim_to(cap: usize) -> usize {
     cap * 2 / 3
 }

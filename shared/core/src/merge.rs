@@ -1,42 +1,46 @@
-//! The lazy merge of many feeds: more of a feed is asked for only when the next post cannot be
-//! known without it.
+//! The lazy merge of several feeds: it reads more of a feed only if the next post depends on it.
 
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::limits::MERGE_FETCH_MIN;
 use crate::{PostId, Slice};
 
-/// A merge under way. Whoever drives it fetches the [`Merge::wanted`] parts and gives them, until
-/// nothing is wanted any more.
+/// A merge of feeds that is in progress. It does no I/O. The caller repeats three steps: fetch the slices
+/// that [`Merge::wanted`] lists, pass each to [`Merge::add`], and call [`Merge::advance`]. The merge is
+/// complete when `wanted` returns an empty list.
 #[derive(Debug)]
 pub struct Merge {
     parts: Vec<Part>,
-    /// The newest known post of each part that has one.
+    /// The newest known, unmerged post of each part that has one.
     heads: BinaryHeap<(PostId, usize)>,
     count: usize,
-    /// Where each of them begins.
+    /// The newest id that the merge may contain.
     start: PostId,
-    /// How many posts of a feed are asked for first.
+    /// Posts that are first fetched from a feed.
     first: usize,
     merged: Vec<PostId>,
 }
 
-/// What is known of one feed: posts that were not merged yet, and how far down it is complete.
+/// The known state of one feed: posts that are not merged yet, and the id down to which they are complete.
 #[derive(Debug)]
 struct Part {
     ahead: VecDeque<PostId>,
     bound: PostId,
 }
 
-/// A part to be fetched: its next posts older than `before`.
+/// A request for posts of one feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
+    /// The index of the feed in the merge.
     pub part: usize,
+    /// The posts must be older than this.
     pub before: PostId,
+    /// The number of posts, at most.
     pub count: usize,
 }
 
 impl Merge {
-    /// The newest `count` posts older than `before` of this many feeds.
+    /// Begins a merge of `feeds` feeds, for the newest `count` posts that are older than `before`.
     pub fn new(feeds: usize, before: PostId, count: usize) -> Self {
         let start = before.previous();
         let part = || Part { ahead: VecDeque::new(), bound: start };
@@ -45,12 +49,12 @@ impl Merge {
             heads: BinaryHeap::new(),
             count,
             start,
-            first: (2 * count / feeds.max(1)).clamp(FIRST_MIN.min(count), count),
+            first: (2 * count / feeds.max(1)).clamp(MERGE_FETCH_MIN.min(count), count),
             merged: Vec::new(),
         }
     }
 
-    /// What must be fetched before the merge can go on; nothing, if it is done.
+    /// The slices that must be fetched before the merge can continue. Empty if the merge is complete.
     pub fn wanted(&self) -> Vec<Wanted> {
         if self.merged.len() >= self.count {
             return Vec::new();
@@ -67,8 +71,8 @@ impl Merge {
         parts.map(wanted).collect()
     }
 
-    /// Takes what was fetched, and merges as far as all is known.
-    pub fn give(&mut self, part: usize, slice: Slice) {
+    /// Adds a fetched slice of the feed with index `part`. An unknown index is ignored.
+    pub fn add(&mut self, part: usize, slice: Slice) {
         if let Some(fetched) = self.parts.get_mut(part) {
             fetched.bound = slice.bound.min(fetched.bound);
             fetched.ahead.extend(slice.posts);
@@ -76,14 +80,16 @@ impl Merge {
         }
     }
 
-    /// Merges as far as all is known. To be called when all that was wanted is given.
+    /// Merges down to the first place where a feed is unknown. Call it after all wanted slices were added.
     pub fn advance(&mut self) {
         let unknown = |part: &&Part| part.ahead.is_empty();
         let mut bound = self.parts.iter().filter(unknown).map(|part| part.bound).max();
         while let Some((post, index)) = self.heads.peek().copied() {
-            // two parts may hold the same post; one that is merged is not ahead any more
+            // two feeds may contain the same post, which is merged once
+            // mutation: merge-twice
             let is_merged = self.merged.last() == Some(&post);
             let is_known = bound.is_none_or(|bound| post > bound);
+            // mutation: merge-end
             if !is_merged && (!is_known || self.merged.len() >= self.count) {
                 break;
             }
@@ -100,7 +106,7 @@ impl Merge {
         }
     }
 
-    /// What is merged by now.
+    /// Ends the merge. Returns the merged posts, and the bound down to which they are complete.
     pub fn finish(self) -> Slice {
         let ahead = self.heads.peek().map(|(post, _)| *post);
         let unknown = self.parts.iter().filter(|part| part.ahead.is_empty());
@@ -108,9 +114,6 @@ impl Merge {
         Slice { posts: self.merged, bound: bound.unwrap_or(PostId::MIN) }
     }
 }
-
-/// A query reads whole blocks: fewer than this cost the same.
-const FIRST_MIN: usize = 5;
 
 #[cfg(test)]
 mod tests {
@@ -123,7 +126,7 @@ mod tests {
         ids.into_iter().map(|id| PostId(id + 1)).collect()
     }
 
-    /// Fetches as a store does, which sometimes gives up early and says how far it got.
+    /// Fetches like a store, which sometimes stops early and returns how far it got.
     fn fetch(feed: &[PostId], wanted: Wanted, short: bool) -> Slice {
         let below: Vec<PostId> = feed.iter().copied().filter(|id| *id < wanted.before).collect();
         match below.first() {
@@ -143,22 +146,22 @@ mod tests {
             round += 1;
             for want in wanted {
                 fetched += 1;
-                merge.give(want.part, fetch(&feeds[want.part], want, short && round % 2 == 1));
+                merge.add(want.part, fetch(&feeds[want.part], want, short && round % 2 == 1));
             }
             merge.advance();
         }
     }
 
     proptest! {
-        /// Walking down any number of feeds by merges gives each post once, in order, and each
-        /// merge is full or the last.
+        /// Paging down any number of feeds by merges gives each post once, in order. Each merge is full
+        /// or the last.
         #[test]
-        fn a_walk_by_merges_is_the_sorted_whole(
+        fn paging_by_merges_gives_all_posts_in_order(
             feeds in prop::collection::vec(prop::collection::vec(2u128..200, 0..40), 0..6),
             count in 1usize..30,
             short: bool,
         ) {
-            // several feeds may have a post in common
+            // feeds may have posts in common
             let all = newest_first(feeds.iter().flatten().copied().collect());
             let feeds: Vec<_> = feeds.into_iter().map(newest_first).collect();
             let mut walked: Vec<PostId> = Vec::new();
@@ -171,14 +174,14 @@ mod tests {
                 if slice.is_end() {
                     break;
                 }
-                prop_assert!(slice.bound.next() < before, "a walk must go down");
+                prop_assert!(slice.bound.next() < before, "each page must begin below the page before");
                 before = slice.bound.next();
             }
             prop_assert_eq!(walked, all);
         }
     }
 
-    /// A merge that is full with a post of two feeds is complete below that post in both.
+    /// The last post of a full merge is in two feeds. The bound is below that post.
     #[test]
     fn the_last_post_of_a_full_merge_is_not_merged_again() {
         let [newest, older] = [PostId(9), PostId(5)];
@@ -188,9 +191,9 @@ mod tests {
         assert!(slice.bound < newest, "{:?}", slice.bound);
     }
 
-    /// A thousand feeds of which one has the news: the others are asked once, for a few posts.
+    /// One of a thousand feeds has all the new posts. The others are read once, for a few posts.
     #[test]
-    fn only_the_feed_that_has_the_news_is_asked_again() {
+    fn only_the_feed_with_new_posts_is_read_again() {
         let old = |feed: u128| (1..50).map(|n| PostId(n * 1_000 + feed)).rev().collect::<Vec<_>>();
         let mut feeds: Vec<_> = (1..1_000).map(old).collect();
         feeds.push((1..200).map(|n| PostId(1_000_000 + n)).rev().collect());

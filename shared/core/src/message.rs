@@ -1,150 +1,320 @@
-//! The bodies on the queues. Each carries its version; a body of another version or kind is
-//! refused by name. Facts are in the past tense, orders imperative.
+//! The bodies of messages on the queues, as JSON. Each has its kind and its version. A body of another
+//! kind or version is an error that names them. Names of facts are in the past tense, names of orders are
+//! imperative.
 //!
-//! **Any change of form is a new version**, an added field too: what a function does not know it cannot
-//! leave out (without `part`, say, a part of a fan-out would be all of it). So a body with an unknown
-//! field is poison, and one of a newer version waits in its queue until a newer function takes it:
-//! nothing is lost by a deployment that is under way, or taken back. For nothing to *wait*, a new
-//! version takes two releases: the first reads it and still writes the old one, the second writes it.
-//! Old versions are read for as long as messages live (14 days, and until dead letters are dealt with).
+//! **Every change of form is a new version**, also an added field: a function that ignores a field could
+//! misread the message. (Without `part`, a part of a fan-out would look like the whole.) A body with an
+//! unknown field is therefore poison. A body of a newer version waits in its queue until a newer function
+//! takes it, so a deployment that is under way or rolled back loses nothing. A new version takes two
+//! releases: the first reads it and still writes the old version; the second writes it. With two releases,
+//! no message has to wait.
+//!
+//! Functions must read an old version for as long as such messages exist. SQS keeps a message for 4 days on
+//! a queue and 14 days as a dead letter. A message that is requeued during an outage, or returned from the
+//! dead letters, begins again, so it can live for weeks.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::fanout::{Part, Share};
-use crate::{PostId, UserId};
+use crate::fanout::{DeliveryCounts, FanoutPart, Share};
+use crate::{PostId, Time, UserId};
 
-/// On `post-events` and `bulk-events`. Sent before the post is committed; whoever takes it looks for
-/// the post.
+/// A post was published, on `post-events` and `bulk-events`. It is sent before the post is committed, so its
+/// handler reads the post first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PostPublished {
+    /// The kind of message, as `type` in JSON.
     #[serde(rename = "type")]
     pub kind: PostPublishedKind,
+    /// The version.
     pub v: Version<{ PostPublishedKind::V }>,
+    /// The published post.
     pub post: PostId,
-    /// Part of a fan-out: to these followers. None: all of it.
+    /// The followers of this part of the fan-out. `None`: all followers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub part: Option<Part>,
-    /// Whether that part goes through the queues for large audiences.
+    pub part: Option<FanoutPart>,
+    /// Whether this part uses the bulk queues, which are for large audiences.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bulk: bool,
-    /// Whether pointers to the author go out with it.
+    /// Whether a pointer to the author is pushed with the post.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pointer: bool,
 }
 
-/// On `chunks` and `bulk-chunks`: push this post to these followers.
+/// A post was deleted, on `post-events`. It is sent before the deletion is committed. Its handler reads the post.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PostDeleted {
+    /// The kind of message, as `type` in JSON.
+    #[serde(rename = "type")]
+    pub kind: PostDeletedKind,
+    /// The version.
+    pub v: Version<{ PostDeletedKind::V }>,
+    /// The deleted post.
+    pub post: PostId,
+    /// The time of the deletion.
+    #[serde(rename = "deleted_at_ms")]
+    pub deleted_at: Time,
+}
+
+/// The order to push a post to some followers, on `chunks` and `bulk-chunks`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeliverChunk {
+    /// The kind of message, as `type` in JSON.
     #[serde(rename = "type")]
     pub kind: DeliverChunkKind,
+    /// The version.
     pub v: Version<{ DeliverChunkKind::V }>,
+    /// The post to push.
     pub post: PostId,
-    /// When the followers were read: what changed since then is known to Valkey for a while.
-    pub cut_at_ms: u64,
-    /// In bucket order, 8 bytes each, base64.
+    /// When the followers were read. For a limited time, Valkey knows the changes since then.
+    #[serde(rename = "cut_at_ms")]
+    pub cut_at: Time,
+    /// The followers, in bucket order. In JSON: 8 bytes each, big-endian, as base64 without padding.
     #[serde(serialize_with = "pack", deserialize_with = "unpack")]
     pub followers: Vec<UserId>,
-    /// Which share of the fan-out this is, for the delivery receipt.
+    /// The share of the fan-out that this chunk is, for the delivery receipt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
-    /// Whether the followers are told that this author's posts will not be pushed any more.
+    /// Whether a pointer to the author is pushed too, because later posts of this author will be pulled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pointer: bool,
+    /// The counts for followers of the same share who are no longer in this chunk, because the post was
+    /// already pushed to them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached: Option<DeliveryCounts>,
 }
 
-/// On `graph-events`. Sent before the change is committed; whoever takes it reads the relation
-/// as it is by then.
+/// A user followed or unfollowed an author, on `graph-events`. It is sent before the change is committed. Its
+/// handler reads the present relation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelationChanged {
+    /// The kind of message, as `type` in JSON.
     #[serde(rename = "type")]
     pub kind: RelationChangedKind,
+    /// The version.
     pub v: Version<{ RelationChangedKind::V }>,
+    /// The user who followed or unfollowed.
     pub follower: UserId,
+    /// The followed or unfollowed author.
     pub author: UserId,
-    pub changed_at_ms: u64,
+    /// The time of the change.
+    #[serde(rename = "changed_at_ms")]
+    pub changed_at: Time,
 }
 
-/// On `rebuilds`: rebuild a user's home feed.
+/// A user created, changed or lost a profile, on `graph-events`. It is sent before the change is committed. Its handler
+/// reads the present profile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileChanged {
+    /// The kind of message, as `type` in JSON.
+    #[serde(rename = "type")]
+    pub kind: ProfileChangedKind,
+    /// The version.
+    pub v: Version<{ ProfileChangedKind::V }>,
+    /// The user.
+    pub user: UserId,
+    /// The time of the change.
+    #[serde(rename = "changed_at_ms")]
+    pub changed_at: Time,
+    /// The number of changes that the profile will have. `None`: the profile is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
+}
+
+/// The order to count an author's followers, on `graph-events`. Its handler counts the present followers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CountFollowers {
+    /// The kind of message, as `type` in JSON.
+    #[serde(rename = "type")]
+    pub kind: CountFollowersKind,
+    /// The version.
+    pub v: Version<{ CountFollowersKind::V }>,
+    /// The author.
+    pub author: UserId,
+}
+
+/// A queue's messages of several kinds. The first kind is that of a body without a known `type`.
+macro_rules! one_of {
+    ($(#[$doc:meta])* $name:ident: $($(#[$variant_doc:meta])* $variant:ident($message:ident)),+) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+        #[serde(untagged)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant($message),)+
+        }
+
+        $(
+            impl From<$message> for $name {
+                fn from(message: $message) -> Self {
+                    Self::$variant(message)
+                }
+            }
+        )+
+
+        /// Chooses the kind by `type` first, so that an error describes that kind.
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let body = serde_json::Value::deserialize(deserializer)?;
+                let kind = body.get("type").and_then(serde_json::Value::as_str).unwrap_or_default();
+                let kinds = [$(stringify!($message)),+];
+                let kind = if kinds.contains(&kind) { kind.to_owned() } else { kinds[0].to_owned() };
+                $(
+                    if kind == stringify!($message) {
+                        return serde_json::from_value(body).map(Self::$variant).map_err(de::Error::custom);
+                    }
+                )+
+                Err(de::Error::custom("no kind of message"))
+            }
+        }
+    };
+}
+
+one_of!(
+    /// A message on `post-events` and `bulk-events`.
+    PostEvent:
+    /// A post was published.
+    Published(PostPublished),
+    /// A post was deleted.
+    Deleted(PostDeleted)
+);
+
+one_of!(
+    /// A message on `graph-events`.
+    GraphEvent:
+    /// A user followed or unfollowed an author.
+    Relation(RelationChanged),
+    /// A user created, changed or lost a profile.
+    Profile(ProfileChanged),
+    /// The order to count followers.
+    Count(CountFollowers)
+);
+
+/// The order to rebuild a user's home feed, on `rebuilds`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RebuildFeed {
+    /// The kind of message, as `type` in JSON.
     #[serde(rename = "type")]
     pub kind: RebuildFeedKind,
+    /// The version.
     pub v: Version<{ RebuildFeedKind::V }>,
+    /// The owner of the feed.
     pub user: UserId,
-    /// The lease that the sender took and hands on.
+    /// The token of the lease that the sender took. The handler continues with it.
     pub lease: String,
 }
 
 impl PostPublished {
+    /// The fan-out of a post to all followers.
     pub fn new(post: PostId) -> Self {
         let kind = PostPublishedKind::PostPublished;
         Self { kind, v: Version, post, part: None, bulk: false, pointer: false }
     }
 
-    /// Part of a fan-out, or what a dispatch left of it.
-    pub fn part(post: PostId, part: Part) -> Self {
+    /// A part of the fan-out of a post, or the rest that a dispatch left.
+    pub fn part(post: PostId, part: FanoutPart) -> Self {
         Self { part: Some(part), ..Self::new(post) }
     }
 }
 
+impl PostDeleted {
+    /// The deletion of a post at this time.
+    pub fn new(post: PostId, deleted_at: Time) -> Self {
+        Self { kind: PostDeletedKind::PostDeleted, v: Version, post, deleted_at }
+    }
+}
+
+impl ProfileChanged {
+    /// A change of a user's profile at this time.
+    pub fn new(user: UserId, changed_at: Time, revision: Option<u64>) -> Self {
+        Self { kind: ProfileChangedKind::ProfileChanged, v: Version, user, changed_at, revision }
+    }
+}
+
 impl DeliverChunk {
-    pub fn new(post: PostId, cut_at_ms: u64, followers: Vec<UserId>) -> Self {
+    /// A chunk without a share and without a pointer.
+    pub fn new(post: PostId, cut_at: Time, followers: Vec<UserId>) -> Self {
         let kind = DeliverChunkKind::DeliverChunk;
-        Self { kind, v: Version, post, cut_at_ms, followers, share: None, pointer: false }
+        Self {
+            kind,
+            v: Version,
+            post,
+            cut_at,
+            followers,
+            share: None,
+            pointer: false,
+            reached: None,
+        }
     }
 }
 
 impl RelationChanged {
-    pub fn new(follower: UserId, author: UserId, changed_at_ms: u64) -> Self {
+    /// A change at this time.
+    pub fn new(follower: UserId, author: UserId, changed_at: Time) -> Self {
         Self {
             kind: RelationChangedKind::RelationChanged,
             v: Version,
             follower,
             author,
-            changed_at_ms,
+            changed_at,
         }
     }
 }
 
+impl CountFollowers {
+    /// The order to count this author's followers.
+    pub fn new(author: UserId) -> Self {
+        Self { kind: CountFollowersKind::CountFollowers, v: Version, author }
+    }
+}
+
 impl RebuildFeed {
+    /// The order to rebuild this user's home feed with this lease.
     pub fn new(user: UserId, lease: String) -> Self {
         Self { kind: RebuildFeedKind::RebuildFeed, v: Version, user, lease }
     }
 }
 
-/// A text that must be the message's own name, and the version that is written.
+/// For each message: an enum whose only value is the message's name, and the version that is written.
 macro_rules! kinds {
     ($($kind:ident $name:ident $v:literal),*) => {
         $(
             #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+            #[doc = concat!("The `type` of `", stringify!($name), "`.")]
             pub enum $kind {
+                #[doc = concat!("The text `", stringify!($name), "`.")]
                 $name,
             }
 
             impl $kind {
+                /// The version that is written.
                 pub const V: u32 = $v;
             }
         )*
 
-        /// Every kind of message, and the newest version of it that is known.
+        /// Every kind of message, with its newest known version.
         pub const KNOWN: &[(&str, u32)] = &[$((stringify!($name), $v)),*];
     };
 }
 
 kinds!(
     PostPublishedKind PostPublished 1,
+    PostDeletedKind PostDeleted 1,
+    ProfileChangedKind ProfileChanged 1,
     DeliverChunkKind DeliverChunk 1,
     RelationChangedKind RelationChanged 1,
+    CountFollowersKind CountFollowers 1,
     RebuildFeedKind RebuildFeed 1
 );
 
-/// A number that must be `N`.
+/// A version number that must be `N`. Deserializing another number is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version<const N: u32>;
 
@@ -158,7 +328,7 @@ impl<'de, const N: u32> Deserialize<'de> for Version<N> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match u32::deserialize(deserializer)? {
             v if v == N => Ok(Version),
-            v => Err(de::Error::custom(format_args!("version {v} where {N} is known"))),
+            v => Err(de::Error::custom(format_args!("version {v} is not known, only version {N}"))),
         }
     }
 }
@@ -181,35 +351,56 @@ fn unpack<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<UserId>, D::
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Partition;
 
     #[test]
-    fn bodies_have_the_form_that_is_on_the_queues() {
+    fn bodies_have_their_documented_form() {
         let post: PostId = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
         let event = r#"{"type":"PostPublished","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}"#;
         assert_eq!(serde_json::to_string(&PostPublished::new(post)).unwrap(), event);
-        let chunk = DeliverChunk::new(post, 5, vec![UserId(1), UserId(2)]);
+        let chunk = DeliverChunk::new(post, Time::from_ms(5), vec![UserId(1), UserId(2)]);
         let text = r#"{"type":"DeliverChunk","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","cut_at_ms":5,"followers":"AAAAAAAAAAEAAAAAAAAAAg"}"#;
         assert_eq!(serde_json::to_string(&chunk).unwrap(), text);
         assert_eq!(serde_json::from_str::<DeliverChunk>(text).unwrap(), chunk);
-        let change = RelationChanged::new(UserId(1), UserId(2), 9);
+        let change = RelationChanged::new(UserId(1), UserId(2), Time::from_ms(9));
         let text = r#"{"type":"RelationChanged","v":1,"follower":"0000000000000001","author":"0000000000000002","changed_at_ms":9}"#;
         assert_eq!(serde_json::to_string(&change).unwrap(), text);
-        let share = Some(Share { shard: 3, from: 8, to: 13 });
+        let share = Some(Share { partition: Partition(3), from: 8, to: 13 });
         let chunk = DeliverChunk { share, pointer: true, ..chunk };
-        let text = r#"{"type":"DeliverChunk","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","cut_at_ms":5,"followers":"AAAAAAAAAAEAAAAAAAAAAg","share":{"shard":3,"from":8,"to":13},"pointer":true}"#;
+        let text = r#"{"type":"DeliverChunk","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","cut_at_ms":5,"followers":"AAAAAAAAAAEAAAAAAAAAAg","share":{"partition":3,"from":8,"to":13},"pointer":true}"#;
         assert_eq!(serde_json::to_string(&chunk).unwrap(), text);
         assert_eq!(serde_json::from_str::<DeliverChunk>(text).unwrap(), chunk);
-        let rest = PostPublished::part(post, Part { first: 3, end: 8, range: 7 });
+        let rest = PostPublished::part(post, FanoutPart { first: 3, end: 8, range: 7 });
         let text = r#"{"type":"PostPublished","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","part":{"first":3,"end":8,"range":7}}"#;
         assert_eq!(serde_json::to_string(&rest).unwrap(), text);
         assert_eq!(serde_json::from_str::<PostPublished>(text).unwrap(), rest);
+        let rest = DeliverChunk {
+            reached: Some(DeliveryCounts { delivered: 4, not_live: 3, unfollowed: 2, late: 1 }),
+            ..DeliverChunk::new(post, Time::from_ms(5), vec![UserId(1)])
+        };
+        let text = r#"{"type":"DeliverChunk","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","cut_at_ms":5,"followers":"AAAAAAAAAAE","reached":{"delivered":4,"not_live":3,"unfollowed":2,"late":1}}"#;
+        assert_eq!(serde_json::to_string(&rest).unwrap(), text);
+        assert_eq!(serde_json::from_str::<DeliverChunk>(text).unwrap(), rest);
+        let count = GraphEvent::Count(CountFollowers::new(UserId(1)));
+        let text = r#"{"type":"CountFollowers","v":1,"author":"0000000000000001"}"#;
+        assert_eq!(serde_json::to_string(&count).unwrap(), text);
+        assert_eq!(serde_json::from_str::<GraphEvent>(text).unwrap(), count);
+        let deleted = PostEvent::Deleted(PostDeleted::new(post, Time::from_ms(9)));
+        let text =
+            r#"{"type":"PostDeleted","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","deleted_at_ms":9}"#;
+        assert_eq!(serde_json::to_string(&deleted).unwrap(), text);
+        assert_eq!(serde_json::from_str::<PostEvent>(text).unwrap(), deleted);
+        let changed = ProfileChanged::new(UserId(1), Time::from_ms(9), Some(2));
+        let text = r#"{"type":"ProfileChanged","v":1,"user":"0000000000000001","changed_at_ms":9,"revision":2}"#;
+        assert_eq!(serde_json::to_string(&changed).unwrap(), text);
+        assert_eq!(serde_json::from_str::<GraphEvent>(text).unwrap(), changed.into());
         let rebuild = RebuildFeed::new(UserId(1), "a lease".to_owned());
         let text = r#"{"type":"RebuildFeed","v":1,"user":"0000000000000001","lease":"a lease"}"#;
         assert_eq!(serde_json::to_string(&rebuild).unwrap(), text);
     }
 
     #[test]
-    fn a_body_of_another_kind_or_version_is_refused_by_name() {
+    fn an_error_names_the_kind_or_version_of_a_body() {
         let post = r#""post":"01ARZ3NDEKTSV4RRFFQ69G5FAV""#;
         for (body, reason) in [
             (format!(r#"{{"type":"DeliverChunk","v":1,{post}}}"#), "DeliverChunk"),
@@ -223,7 +414,21 @@ mod tests {
     }
 
     #[test]
-    fn followers_that_do_not_divide_are_refused() {
+    fn an_error_describes_the_event_that_type_names() {
+        for (body, reason) in [
+            (r#"{"type":"CountFollowers","v":2,"author":"0000000000000001"}"#, "version 2"),
+            (r#"{"type":"CountFollowers","v":1}"#, "`author`"),
+            (r#"{"type":"RelationChanged","v":1}"#, "`follower`"),
+            (r#"{"type":"RebuildFeed","v":1}"#, "RebuildFeed"),
+            ("7", "RelationChanged"),
+        ] {
+            let error = serde_json::from_str::<GraphEvent>(body).unwrap_err();
+            assert!(error.to_string().contains(reason), "{body}: {error}");
+        }
+    }
+
+    #[test]
+    fn followers_of_another_length_are_refused() {
         let body = r#"{"type":"DeliverChunk","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","cut_at_ms":5,"followers":"AAAA"}"#;
         assert!(serde_json::from_str::<DeliverChunk>(body).is_err());
     }

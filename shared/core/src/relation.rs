@@ -1,16 +1,23 @@
-//! Follow and unfollow, as changes that carry their time.
+//! Follow and unfollow, as changes with a time.
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Time;
+
+/// Whether a user follows an author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
+    /// The user follows the author.
     Following,
+    /// The user does not follow the author.
     NotFollowing,
 }
 
 impl Relation {
-    /// As it is stored.
+    /// The stored form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Following => "following",
@@ -22,27 +29,31 @@ impl Relation {
 /// The last change of one user's relation to one author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
+    /// The relation after the change.
     pub relation: Relation,
-    pub at_ms: u64,
+    /// The time of the change.
+    pub at: Time,
 }
 
 impl Change {
-    /// The score of a `rel` entry: the time, negative for an unfollow.
+    /// The score of this change in Valkey's `rel` keys: the time in ms, negative for an unfollow.
     pub fn score(self) -> i64 {
         match self.relation {
-            Relation::Following => self.at_ms as i64,
-            Relation::NotFollowing => -(self.at_ms as i64),
+            Relation::Following => self.at.ms() as i64,
+            Relation::NotFollowing => -(self.at.ms() as i64),
         }
     }
 
-    /// The time of the next change: later than this one, also when a clock lags.
-    pub fn next_at(last: Option<Change>, now_ms: u64) -> u64 {
-        last.map_or(now_ms, |change| now_ms.max(change.at_ms + 1))
+    /// The time of the next change: `now`, or 1 ms after `last` if the clock is behind it.
+    pub fn next_at(last: Option<Change>, now: Time) -> Time {
+        // mutation: next-change
+        last.map_or(now, |change| now.max(change.at + Duration::from_millis(1)))
     }
 
-    /// Last change wins; on a tie the unfollow does.
+    /// Whether this change wins over another one. The later change wins; if both have the same time, an
+    /// unfollow wins.
     pub fn wins_over(self, other: Change) -> bool {
-        match self.at_ms.cmp(&other.at_ms) {
+        match self.at.cmp(&other.at) {
             std::cmp::Ordering::Greater => true,
             std::cmp::Ordering::Less => false,
             std::cmp::Ordering::Equal => self.relation == Relation::NotFollowing,
@@ -55,13 +66,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn change(at_ms: u64, follow: bool) -> Change {
+    fn change(at: u64, follow: bool) -> Change {
         let relation = if follow { Relation::Following } else { Relation::NotFollowing };
-        Change { relation, at_ms }
+        Change { relation, at: Time::from_ms(at) }
     }
 
     proptest! {
-        /// Whatever the order in which changes arrive, the same one is left.
+        /// The same change wins for every order of arrival.
         #[test]
         fn the_order_of_arrival_does_not_matter(
             changes in prop::collection::vec((1u64..5, any::<bool>()), 1..8).prop_shuffle()
@@ -79,7 +90,8 @@ mod tests {
         #[test]
         fn the_next_change_always_wins(at in 1u64..1000, now in 1u64..1000, was: bool, is: bool) {
             let last = change(at, was);
-            prop_assert!(change(Change::next_at(Some(last), now), is).wins_over(last));
+            let next = Change::next_at(Some(last), Time::from_ms(now));
+            prop_assert!(change(next.ms(), is).wins_over(last));
         }
     }
 }

@@ -1,19 +1,23 @@
-//! A piece of a feed, and how far down it is known to be complete.
+//! A part of a feed, with the point down to which the part is complete.
 
-use crate::PostId;
+use crate::{PostId, Time};
 
-/// Posts of a feed, newest first, from some place downwards. Every post of the feed between that
-/// place and `bound` (exclusive) is among them. A bound of [`PostId::MIN`]: no more exist.
+/// Posts of a feed, newest first, from the place where the caller began to read. They include every post of the
+/// feed between that place and `bound`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slice {
+    /// The posts, newest first.
     pub posts: Vec<PostId>,
+    /// The id down to which the posts are complete, exclusive. [`PostId::MIN`]: the feed has no older posts.
     pub bound: PostId,
 }
 
 impl Slice {
+    /// No posts, and no older ones exist.
     pub const EMPTY: Slice = Slice { posts: Vec::new(), bound: PostId::MIN };
 
-    /// The newest posts of a longer list: complete down to and including the last of them.
+    /// The newest `count` posts of a list that is complete down to `bound`. If posts are cut off, the slice
+    /// is complete down to its last post.
     pub fn head(mut posts: Vec<PostId>, count: usize, mut bound: PostId) -> Self {
         if posts.len() > count {
             posts.truncate(count);
@@ -22,28 +26,29 @@ impl Slice {
         Self { posts, bound }
     }
 
-    /// The next `count` posts of it that are older than `before`.
+    /// The next `count` posts of this slice that are older than `before`.
     pub fn below(self, before: PostId, count: usize) -> Self {
         let posts = self.posts.into_iter().filter(|post| *post < before).collect();
         Self::head(posts, count, self.bound)
     }
 
-    /// What a feed in Valkey tells: `posts` above its floor, all of them if fewer than `asked`.
-    pub fn above_floor(posts: Vec<PostId>, asked: usize, floor_ms: u64) -> Self {
-        let bound = match posts.get(asked.saturating_sub(1)) {
-            Some(last) if asked > 0 => last.previous(),
-            _ if floor_ms == 0 => PostId::MIN,
-            _ => PostId::last_of_ms(floor_ms),
+    /// The slice for an answer of Valkey: `posts` are those above the feed's floor, at most `requested`. If there
+    /// are fewer, they are all posts above the floor. [`Time::EPOCH`]: the feed is complete.
+    pub fn above_floor(posts: Vec<PostId>, requested: usize, floor: Time) -> Self {
+        let bound = match posts.get(requested.saturating_sub(1)) {
+            Some(last) if requested > 0 => last.previous(),
+            _ if floor == Time::EPOCH => PostId::MIN,
+            _ => PostId::last_of(floor),
         };
         Self { posts, bound }
     }
 
-    /// The floor a feed gets that holds just this slice: posts newer than it are all there.
-    pub fn floor_ms(&self) -> u64 {
-        self.bound.time_ms()
+    /// The floor of a feed that contains only this slice.
+    pub fn floor(&self) -> Time {
+        self.bound.time()
     }
 
-    /// True when nothing older exists.
+    /// Whether the feed has no older posts.
     pub fn is_end(&self) -> bool {
         self.bound == PostId::MIN
     }
@@ -55,14 +60,18 @@ mod tests {
 
     #[test]
     fn a_full_slice_ends_at_its_last_post_and_a_short_one_at_the_floor() {
-        let posts = vec![PostId::last_of_ms(9), PostId::last_of_ms(8)];
-        assert_eq!(Slice::above_floor(posts.clone(), 2, 3).bound, PostId::last_of_ms(8).previous());
-        assert_eq!(Slice::above_floor(posts.clone(), 5, 3).bound, PostId::last_of_ms(3));
-        assert!(Slice::above_floor(posts, 5, 0).is_end());
+        let [three, eight, nine] = [3, 8, 9].map(Time::from_ms);
+        let posts = vec![PostId::last_of(nine), PostId::last_of(eight)];
+        assert_eq!(
+            Slice::above_floor(posts.clone(), 2, three).bound,
+            PostId::last_of(eight).previous()
+        );
+        assert_eq!(Slice::above_floor(posts.clone(), 5, three).bound, PostId::last_of(three));
+        assert!(Slice::above_floor(posts, 5, Time::EPOCH).is_end());
     }
 
     #[test]
-    fn what_is_below_a_place_ends_where_the_slice_does_or_where_enough_was_taken() {
+    fn the_posts_below_a_place_end_with_the_slice_or_at_count() {
         let posts: Vec<PostId> = (1..=9).rev().map(|n| PostId(10 * n)).collect();
         let slice = Slice { posts, bound: PostId(5) };
         let below = |before, count| slice.clone().below(PostId(before), count);

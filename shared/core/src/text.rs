@@ -1,80 +1,207 @@
-//! What a person may write.
+//! The rules for texts of posts, names and handles.
 //!
-//! Texts and names are kept as they were written: nothing is told apart by them, so nothing is
-//! normalized, and every script is welcome. Refused is what reaches out of the text into what an
-//! app shows around it, and what is there without being seen.
+//! Texts and names are stored as they were written. They identify nothing, so they are not normalized, and
+//! every script is allowed. Invisible characters, and characters that alter the text that an app shows around
+//! them, are refused.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::limits::{
-    GRAPHEME_CHARS_MAX, HANDLE_CHARS_MAX, NAME_BYTES_MAX, NAME_GRAPHEMES_MAX, TEXT_BYTES_MAX,
-    TEXT_GRAPHEMES_MAX,
+    GRAPHEME_CHARS_MAX, HANDLE_CHARS_MAX, NAME_BYTES_MAX, NAME_CHARS_MAX, NAME_GRAPHEMES_MAX,
+    TEXT_BYTES_MAX, TEXT_CHARS_MAX, TEXT_GRAPHEMES_MAX,
 };
 
 mod chars;
+pub mod pattern;
 
 use chars::Sort;
 
+/// The reason why a text, name or handle is refused. `field` is the field of the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
-    #[error("{field} is empty")]
+    /// No visible character.
+    #[error("{field} has no visible character; at least one is required")]
     Empty { field: &'static str },
-    #[error("{field} has {found} characters, {max} are allowed")]
+    /// Too many grapheme clusters.
+    #[error("{field} has {found} characters; at most {max} are allowed")]
     TooLong { field: &'static str, found: usize, max: usize },
-    #[error("{field} has {found} bytes, {max} are allowed")]
+    /// Too many code points, with the white space around the text.
+    #[error(
+        "{field} has {found} code points with the white space around it; at most {max} are allowed"
+    )]
+    TooMany { field: &'static str, found: usize, max: usize },
+    /// Too many bytes of UTF-8.
+    #[error("{field} has {found} bytes; at most {max} are allowed")]
     TooBig { field: &'static str, found: usize, max: usize },
-    #[error("{field} holds a control character")]
+    /// A control character.
+    #[error("{field} contains a control character; {}", allowed_controls(.field))]
     Control { field: &'static str },
-    #[error("{field} holds U+{:04X}, which overrides the direction of writing", *.char as u32)]
+    /// A character that overrides the direction of writing.
+    #[error(
+        "{field} contains U+{:04X}, which overrides the direction of writing; remove it",
+        *.char as u32
+    )]
     Direction { field: &'static str, char: char },
-    #[error("{field} holds U+{:04X}, which nobody sees", *.char as u32)]
+    /// An invisible character.
+    #[error("{field} contains U+{:04X}, which is invisible; remove it", *.char as u32)]
     Hidden { field: &'static str, char: char },
-    #[error("{field} holds U+{:04X}, which is no character for everybody", *.char as u32)]
+    /// A private-use character, or a code point that is not a character.
+    #[error(
+        "{field} contains U+{:04X}, which is for private use or not a character; remove it",
+        *.char as u32
+    )]
     Private { field: &'static str, char: char },
-    #[error("{field} has a character of {found} code points, {max} are allowed")]
+    /// A grapheme cluster of too many code points.
+    #[error("{field} has a character of {found} code points; at most {max} are allowed")]
     Stacked { field: &'static str, found: usize, max: usize },
-    #[error("{field} begins with a mark that would join what stands before it")]
+    /// A combining mark at the start.
+    #[error("{field} begins with a combining mark; it must begin with another character")]
     Joining { field: &'static str },
-    #[error("handle is 1 to 30 characters of a-z, 0-9 and _")]
+    /// Not a handle.
+    #[error("handle must have 1 to 30 characters of a-z, 0-9 and _")]
     Handle,
 }
 
-/// The text of a post, trimmed, its lines ended by `\n`. Tabs may stand in it, other controls not.
+/// The control characters that a field may contain, for an error.
+fn allowed_controls(field: &str) -> &'static str {
+    if field == TEXT.field {
+        "only line breaks and tabs are allowed"
+    } else {
+        "line breaks, tabs and other control characters are not allowed"
+    }
+}
+
+/// Checks the text of a post. Returns it trimmed, with `\n` for every line break. Tabs are allowed, other
+/// control characters are not.
 pub fn post_text(text: &str) -> Result<Cow<'_, str>, TextError> {
-    let allowed = |c| matches!(c, '\n' | '\r' | '\t' | chars::LINE_HINT) || chars::ends_line(c);
-    let text = bounded("text", text, TEXT_GRAPHEMES_MAX, TEXT_BYTES_MAX, allowed)?;
+    let text = bounded(&TEXT, text)?;
     if !text.contains(|c| c == '\r' || chars::ends_line(c)) {
         return Ok(Cow::Borrowed(text));
     }
     Ok(Cow::Owned(text.replace("\r\n", "\n").replace(|c| c == '\r' || chars::ends_line(c), "\n")))
 }
 
-/// The name that is shown, trimmed. It is one line.
+/// Checks a name, which is one line. Returns it trimmed.
 pub fn name(name: &str) -> Result<&str, TextError> {
-    bounded("name", name, NAME_GRAPHEMES_MAX, NAME_BYTES_MAX, |_| false)
+    bounded(&NAME, name)
 }
 
-/// A handle, exactly as given.
-pub fn handle(handle: &str) -> Result<&str, TextError> {
-    let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
-    if (1..=HANDLE_CHARS_MAX).contains(&handle.len()) && handle.bytes().all(fits) {
-        Ok(handle)
-    } else {
-        Err(TextError::Handle)
+/// The unique handle of a user: 1 to 30 characters of `a` to `z`, `0` to `9` and `_`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Handle(String);
+
+impl Handle {
+    /// The handle without `@`.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
-fn bounded<'a>(
+/// The first 64 bits of a SHA-256 over a handle. Keys have it instead of the handle, which may be somebody's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HandleHash(pub u64);
+
+impl HandleHash {
+    /// The hash of a handle.
+    pub fn of(handle: &Handle) -> Self {
+        let hash = Sha256::digest(handle.as_str());
+        Self(hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+}
+
+impl fmt::Display for HandleHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl FromStr for Handle {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        text.to_owned().try_into()
+    }
+}
+
+impl TryFrom<String> for Handle {
+    type Error = TextError;
+
+    fn try_from(text: String) -> Result<Self, TextError> {
+        let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+        if (1..=HANDLE_CHARS_MAX).contains(&text.len()) && text.bytes().all(fits) {
+            Ok(Self(text))
+        } else {
+            Err(TextError::Handle)
+        }
+    }
+}
+
+impl From<Handle> for String {
+    fn from(handle: Handle) -> Self {
+        handle.0
+    }
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl PartialEq<str> for Handle {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other
+    }
+}
+
+impl PartialEq<&str> for Handle {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == *other
+    }
+}
+
+/// The bounds of one field.
+struct Bounds {
     field: &'static str,
-    text: &'a str,
     graphemes_max: usize,
     bytes_max: usize,
-    allowed: impl Fn(char) -> bool,
-) -> Result<&'a str, TextError> {
-    let text = text.trim();
-    // bytes first: everything else is only looked at on what may be stored
+    /// Code points of the field as it was sent, with the white space around it.
+    chars_max: usize,
+    /// The characters that are allowed besides plain ones.
+    allowed: fn(char) -> bool,
+}
+
+const TEXT: Bounds = Bounds {
+    field: "text",
+    graphemes_max: TEXT_GRAPHEMES_MAX,
+    bytes_max: TEXT_BYTES_MAX,
+    chars_max: TEXT_CHARS_MAX,
+    allowed: |c| matches!(c, '\n' | '\r' | '\t' | chars::LINE_HINT) || chars::ends_line(c),
+};
+
+const NAME: Bounds = Bounds {
+    field: "name",
+    graphemes_max: NAME_GRAPHEMES_MAX,
+    bytes_max: NAME_BYTES_MAX,
+    chars_max: NAME_CHARS_MAX,
+    allowed: |_| false,
+};
+
+fn bounded<'a>(bounds: &Bounds, sent: &'a str) -> Result<&'a str, TextError> {
+    let Bounds { field, graphemes_max, bytes_max, chars_max, allowed } = *bounds;
+    let found = sent.chars().count();
+    if found > chars_max {
+        return Err(TextError::TooMany { field, found, max: chars_max });
+    }
+    let text = sent.trim();
+    // bytes first, so that the other checks read at most `bytes_max` bytes
     if text.len() > bytes_max {
         return Err(TextError::TooBig { field, found: text.len(), max: bytes_max });
     }
@@ -90,7 +217,7 @@ fn bounded<'a>(
     if !text.chars().any(chars::is_seen) {
         return Err(TextError::Empty { field });
     }
-    if chars::joins(text) {
+    if text.starts_with(chars::joins) {
         return Err(TextError::Joining { field });
     }
     let mut found = 0;
@@ -115,12 +242,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_are_counted_as_a_person_does() {
+    fn characters_are_counted_as_a_person_counts_them() {
         let family = "👩‍👩‍👧‍👦"; // one cluster, seven code points, 25 bytes
         assert!(post_text(&family.repeat(163)).is_ok());
         assert_eq!(
             post_text(&family.repeat(164)),
             Err(TextError::TooBig { field: "text", found: 4100, max: 4096 })
+        );
+        let padded = |spaces| format!("{}a", " ".repeat(spaces));
+        assert_eq!(post_text(&padded(TEXT_CHARS_MAX - 1)).as_deref(), Ok("a"));
+        let (found, max) = (TEXT_CHARS_MAX + 1, TEXT_CHARS_MAX);
+        assert_eq!(
+            post_text(&padded(TEXT_CHARS_MAX)),
+            Err(TextError::TooMany { field: "text", found, max })
         );
         assert!(post_text(&"é".repeat(500)).is_ok());
         assert!(post_text(&"e\u{301}".repeat(500)).is_ok());
@@ -140,15 +274,16 @@ mod tests {
 
     #[test]
     fn handles_are_plain() {
+        let handle = |text: &str| text.parse::<Handle>();
         assert!(handle("ada_1").is_ok() && handle(&"a".repeat(30)).is_ok());
         for bad in ["", "Ada", "a-b", "a b", "ада", " ada", &"a".repeat(31)] {
             assert_eq!(handle(bad), Err(TextError::Handle), "{bad}");
         }
     }
 
-    /// What people write, with and without what nobody sees.
+    /// Texts of many scripts, some with invisible characters that the script needs.
     #[test]
-    fn every_script_is_welcome_and_kept_as_it_was_written() {
+    fn every_script_is_kept_as_it_was_written() {
         for written in [
             "é and e\u{301}",
             "می\u{200c}خواهم", // Persian, with a non-joiner inside the word
@@ -161,7 +296,7 @@ mod tests {
             "🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f} 1\u{fe0f}\u{20e3}",
             "葛\u{e0100}城 ㍿ ﾊﾝｸﾞﾙ",
             "co\u{ad}operate",
-            "\u{1fc00}", // not assigned: next year's emoji, maybe
+            "\u{1fc00}", // unassigned
         ] {
             assert_eq!(post_text(written).as_deref(), Ok(written), "{written:?}");
             assert_eq!(name(written), Ok(written), "{written:?}");
@@ -173,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reaches_out_of_the_text_or_is_not_seen_is_refused() {
+    fn invisible_characters_and_characters_that_alter_the_surroundings_are_refused() {
         for char in ('\u{202a}'..='\u{202e}').chain('\u{2066}'..='\u{2069}') {
             let text = format!("a{char}b");
             assert_eq!(post_text(&text), Err(TextError::Direction { field: "text", char }));
@@ -194,18 +329,22 @@ mod tests {
         for control in ["a\u{1b}[2Jb", "a\u{7}b", "a\u{85}b", "a\u{9b}b", "a\u{7f}b"] {
             assert_eq!(post_text(control), Err(TextError::Control { field: "text" }));
         }
-        // tags spell out text that is not seen, but for the flags of three countries
+        // tags spell invisible text, except in the flags of three countries
         for tags in
             ["a\u{e0041}", "🏴\u{e0067}", "🏴\u{e007f}", "👍\u{e0067}\u{e007f}", "\u{e0067}"]
         {
             assert!(post_text(&format!("x {tags} y")).is_err(), "{tags:?}");
         }
         let detail = post_text("a\u{202e}b").unwrap_err().to_string();
-        assert_eq!(detail, "text holds U+202E, which overrides the direction of writing");
+        let expected = "text contains U+202E, which overrides the direction of writing; remove it";
+        assert_eq!(detail, expected);
+        let detail = post_text("a\u{7}b").unwrap_err().to_string();
+        let expected = "text contains a control character; only line breaks and tabs are allowed";
+        assert_eq!(detail, expected);
     }
 
     #[test]
-    fn what_shows_nothing_is_empty() {
+    fn a_text_without_visible_characters_is_empty() {
         for blank in [
             "\u{200d}",
             "\u{200e}\u{200f}",
@@ -221,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_do_not_pile_up_nor_join_what_stands_before() {
+    fn marks_neither_pile_up_nor_join_the_text_before() {
         let stacked = |count| format!("a{}", "\u{301}".repeat(count));
         assert!(post_text(&stacked(GRAPHEME_CHARS_MAX - 1)).is_ok());
         let found = GRAPHEME_CHARS_MAX + 1;

@@ -1,4 +1,4 @@
-//! What else one could do with the same feeds.
+//! The other ways to deliver a post.
 
 use fanfold_core::limits::{BUCKETS_DEFAULT, FEED_CAP_DEFAULT, TRIM_POST_IN, trim_above, trim_to};
 use fanfold_core::{PostId, order};
@@ -10,7 +10,7 @@ use super::feeds::{Feeds, Layout};
 use super::variant::Variant;
 use crate::server::home;
 
-/// What a tutorial would write.
+/// Plain commands for each follower, as in a tutorial.
 pub struct Plain {
     pub feeds: Feeds,
 }
@@ -27,7 +27,7 @@ impl Variant for Plain {
     }
 
     fn deliver(&mut self, audience: &Audience, post: PostId, _: &Runtime) {
-        let (score, member) = (post.time_ms(), order::member(post));
+        let (score, member) = (post.time().ms(), order::member(post));
         self.feeds.server.send(audience.followers.iter().flat_map(|user| {
             let key = home(*user);
             let add = redis::cmd("ZADD").arg(&key).arg(score).arg(&member[..]).to_owned();
@@ -37,7 +37,7 @@ impl Variant for Plain {
     }
 }
 
-/// One script call for each follower.
+/// One script call per follower.
 pub struct Script {
     feeds: Feeds,
     hash: String,
@@ -60,7 +60,7 @@ impl Variant for Script {
 
     fn deliver(&mut self, audience: &Audience, post: PostId, _: &Runtime) {
         let keys = Keys::new(BUCKETS_DEFAULT);
-        let (score, member) = (order::score(post.time_ms()), order::member(post));
+        let (score, member) = (order::score(post.time()), order::member(post));
         let Self { feeds, hash } = self;
         feeds.server.send(audience.followers.iter().map(|user| {
             let mut call = redis::cmd("EVALSHA");
@@ -71,7 +71,7 @@ impl Variant for Script {
     }
 }
 
-/// Nothing but the inserts.
+/// Only the inserts.
 pub struct Ceiling {
     feeds: Feeds,
 }
@@ -88,13 +88,13 @@ impl Variant for Ceiling {
     }
 
     fn deliver(&mut self, audience: &Audience, post: PostId, _: &Runtime) {
-        let (score, member) = (order::score(post.time_ms()), order::member(post));
+        let (score, member) = (order::score(post.time()), order::member(post));
         self.feeds.server.send(audience.live.iter().map(|user| {
             redis::cmd("ZADD").arg(home(*user)).arg(score).arg(&member[..]).to_owned()
         }));
     }
 
-    /// Cuts as the push script does and with the same posts, so that the feeds have the same sizes.
+    /// Trims like the push script, and at the same posts, so that the feeds have the same sizes.
     fn tidy(&mut self, audience: &Audience, post: PostId) {
         if !((post.0 >> 64) as u16).is_multiple_of(TRIM_POST_IN) {
             return;

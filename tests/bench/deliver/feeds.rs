@@ -1,8 +1,10 @@
-//! Feeds that are full, in either layout, on a server of their own.
+//! Full feeds in one of two layouts, on their own server.
+
+use std::time::Duration;
 
 use fanfold_core::limits::{BUCKETS_DEFAULT, FEED_CAP_DEFAULT, trim_above, trim_to};
-use fanfold_core::{PostId, UserId, order};
-use fanfold_store::clock::now_ms;
+use fanfold_core::{PostId, Time, UserId, order};
+use fanfold_runtime::clock::now;
 use fanfold_store::valkey::Keys;
 use redis::Cmd;
 
@@ -12,9 +14,9 @@ use crate::server::{Server, home};
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Layout {
-    /// Oldest first, 500 entries, whatever the server makes of them.
+    /// Oldest first, 500 entries, in the server's default encoding.
     Plain,
-    /// As the scripts leave a feed: memory, floor, and newest first; up to the cap.
+    /// The layout of the scripts: memory, floor, and entries with the newest first, up to the cap.
     Ours,
 }
 
@@ -32,7 +34,7 @@ pub struct Feeds {
 impl Feeds {
     pub fn full(layout: Layout, audience: &Audience) -> Self {
         let mut server = Server::start();
-        let (memory, keys, now) = (server.memory(), Keys::new(BUCKETS_DEFAULT), now_ms());
+        let (memory, keys, now) = (server.memory(), Keys::new(BUCKETS_DEFAULT), now());
         let empty_bytes = server.memory_bytes();
         let mut dice = Dice(1);
         server.send(audience.followers.iter().map(|user| match layout {
@@ -42,12 +44,12 @@ impl Feeds {
         if layout == Layout::Ours {
             let live = |user: &UserId| {
                 let mut live = redis::cmd("ZADD");
-                live.arg(keys.live(user.bucket(BUCKETS_DEFAULT))).arg(now);
+                live.arg(keys.live(user.bucket(BUCKETS_DEFAULT))).arg(now.ms());
                 live.arg(home(*user)).to_owned()
             };
             server.send(audience.followers.iter().map(live));
             server.send(
-                (0..BUCKETS_DEFAULT).map(|bucket| {
+                keys.all_buckets().map(|bucket| {
                     redis::cmd("SET").arg(keys.memory(bucket)).arg(&memory).to_owned()
                 }),
             );
@@ -56,24 +58,24 @@ impl Feeds {
         Self { server, layout, empty_bytes, full_bytes }
     }
 
-    /// All that the server used when the feeds had just been made.
+    /// All memory that the server used for the new feeds, per feed.
     pub fn bytes_per_feed(&self, audience: &Audience) -> f64 {
         (self.full_bytes - self.empty_bytes) / audience.followers.len() as f64
     }
 
-    /// Those who are not live any more are dropped, as the sweep would.
+    /// Drops the feeds that are not live in `audience`, as the sweep would.
     pub fn drop_all_but(&mut self, all: &Audience, audience: &Audience) {
         let keys = Keys::new(BUCKETS_DEFAULT);
         let live: std::collections::HashSet<UserId> = audience.live.iter().copied().collect();
-        let gone = || all.followers.iter().filter(|user| !live.contains(user));
-        self.server.send(gone().map(|user| redis::cmd("DEL").arg(home(*user)).to_owned()));
-        self.server.send(gone().map(|user| {
+        let idle = || all.followers.iter().filter(|user| !live.contains(user));
+        self.server.send(idle().map(|user| redis::cmd("DEL").arg(home(*user)).to_owned()));
+        self.server.send(idle().map(|user| {
             let live = keys.live(user.bucket(BUCKETS_DEFAULT));
             redis::cmd("ZREM").arg(live).arg(home(*user)).to_owned()
         }));
     }
 
-    /// How many of the feeds that should hold a post do not, and how many hold it that should not.
+    /// The number of feeds that wrongly lack a post, and of those that wrongly have it.
     pub fn wrong(&mut self, audience: &Audience, post: PostId) -> (usize, usize) {
         let wanted = match self.layout {
             Layout::Plain => &audience.followers,
@@ -81,32 +83,32 @@ impl Feeds {
         };
         let keys = |users: &[UserId]| users.iter().map(|user| home(*user)).collect::<Vec<_>>();
         let member = order::member(post);
-        let there = self.server.holding(&keys(wanted), &member);
-        let anywhere = self.server.holding(&keys(&audience.followers), &member);
-        (wanted.len() - there, anywhere - there)
+        let right = self.server.count_with(&keys(wanted), &member);
+        let all = self.server.count_with(&keys(&audience.followers), &member);
+        (wanted.len() - right, all - right)
     }
 }
 
-fn plain_feed(user: UserId, now: u64) -> Cmd {
+fn plain_feed(user: UserId, now: Time) -> Cmd {
     let mut fill = redis::cmd("ZADD");
     fill.arg(home(user));
     for age in (1..=Layout::PLAIN_ENTRIES as u64).rev() {
-        let post = PostId::new(now - age * 60_000, 0, UserId(age));
-        fill.arg(post.time_ms()).arg(&order::member(post)[..]);
+        let post = PostId::new(now - Duration::from_secs(age * 60), 0, UserId(age));
+        fill.arg(post.time().ms()).arg(&order::member(post)[..]);
     }
     fill
 }
 
-fn our_feed(user: UserId, memory: &str, now: u64, dice: &mut Dice) -> Cmd {
-    // anywhere between two trims: the memory and the floor are members, too
+fn our_feed(user: UserId, memory: &str, now: Time, dice: &mut Dice) -> Cmd {
+    // a random size between two trims; the memory and the floor are members, too
     let keep = trim_to(FEED_CAP_DEFAULT) as u64;
     let entries = keep + dice.below(trim_above(FEED_CAP_DEFAULT) as u64 - 1 - keep);
     let mut fill = redis::cmd("ZADD");
     fill.arg(home(user)).arg("-inf").arg(format!("M{memory}"));
     for age in 1..=entries {
-        let post = PostId::new(now - age * 60_000, 0, UserId(age));
-        fill.arg(order::score(post.time_ms())).arg(&order::member(post)[..]);
+        let post = PostId::new(now - Duration::from_secs(age * 60), 0, UserId(age));
+        fill.arg(order::score(post.time())).arg(&order::member(post)[..]);
     }
-    fill.arg(order::score(now - (entries + 1) * 60_000)).arg(order::FLOOR);
+    fill.arg(order::score(now - Duration::from_secs((entries + 1) * 60))).arg(order::FLOOR);
     fill
 }

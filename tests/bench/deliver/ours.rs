@@ -1,10 +1,10 @@
-//! The deliver handler, with batches of ten chunks as Lambda hands them over.
+//! The deliver handler, with batches of ten chunks in the form in which Lambda passes them.
 
 use aws_lambda_events::sqs::SqsEvent;
 use fanfold_core::limits::CHUNK_FOLLOWERS_DEFAULT;
 use fanfold_core::message::DeliverChunk;
 use fanfold_core::{PostId, UserId};
-use fanfold_store::clock::now_ms;
+use fanfold_runtime::clock::now;
 use tokio::runtime::Runtime;
 
 use super::Audience;
@@ -34,7 +34,7 @@ impl Variant for Ours {
 
     fn prepare(&mut self, audience: &Audience, post: PostId) {
         let body = |chunk: &[UserId]| {
-            let chunk = DeliverChunk::new(post, now_ms(), chunk.to_vec());
+            let chunk = DeliverChunk::new(post, now(), chunk.to_vec());
             serde_json::to_string(&chunk).expect("a body")
         };
         let batches = audience.followers.chunks(CHUNK_FOLLOWERS_DEFAULT * 10);

@@ -1,4 +1,4 @@
-//! A turn of one variant: posts are delivered until the server has worked for long enough.
+//! A turn of one variant: it delivers posts until the server has used enough CPU.
 
 use std::time::Instant;
 
@@ -7,8 +7,9 @@ use tokio::runtime::Runtime;
 use super::variant::Variant;
 use super::{Audience, Posts};
 
+/// The measurements of a turn, for each follower of each post.
 pub struct Turn {
-    /// Of the server's CPU, for each follower of each post.
+    /// CPU time of the server.
     pub cpu_us: f64,
     pub wall_us: f64,
 }
@@ -32,7 +33,7 @@ pub fn take_turn(
         variant.tidy(audience, post);
         if cpu_s >= until_cpu_s {
             let wrong = variant.feeds().wrong(audience, post);
-            assert_eq!(wrong, (0, 0), "feeds that lack a post, and that should not have it");
+            assert_eq!(wrong, (0, 0), "feeds that wrongly lack the post, and that wrongly have it");
             let each = |seconds: f64| seconds * 1e6 / handled as f64;
             return Turn { cpu_us: each(cpu_s), wall_us: each(wall_s) };
         }

@@ -8,9 +8,9 @@ use super::feeds::Feeds;
 
 pub trait Variant {
     fn feeds(&mut self) -> &mut Feeds;
-    /// Outside of the measurement.
+    /// Prepares the delivery, outside the measurement.
     fn prepare(&mut self, _: &Audience, _: PostId) {}
     fn deliver(&mut self, audience: &Audience, post: PostId, runtime: &Runtime);
-    /// Outside of the measurement.
+    /// Cleans up after the delivery, outside the measurement.
     fn tidy(&mut self, _: &Audience, _: PostId) {}
 }

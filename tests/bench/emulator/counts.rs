@@ -1,4 +1,4 @@
-//! What AWS would put on the bill.
+//! The counts that AWS would charge.
 
 use super::Calls;
 use crate::simulation::units::Units;
@@ -9,16 +9,23 @@ const SQS_REQUEST_BYTES: usize = 64 * 1024;
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
     pub calls: Calls,
+    /// The length of the longest chain of calls of which each began after the one before had ended.
+    pub sequential: u64,
     pub units: Units,
     pub messages: u64,
     pub sqs_requests: u64,
-    /// Times that a function was called with a batch of messages.
+    /// Invocations of functions with a batch of messages.
     pub batches: u64,
 }
 
 impl Counts {
-    pub(super) fn called(&mut self, operation: &str) {
+    pub fn all_calls(&self) -> u64 {
+        self.calls.values().sum()
+    }
+
+    pub(super) fn called(&mut self, operation: &str, chain: u64) {
         *self.calls.entry(operation.to_owned()).or_insert(0) += 1;
+        self.sequential = self.sequential.max(chain);
     }
 
     pub(super) fn sent(&mut self, messages: usize, bytes: usize) {
@@ -26,7 +33,7 @@ impl Counts {
         self.sqs_requests += requests(bytes);
     }
 
-    /// A batch that was received and, once it is done, deleted.
+    /// Counts a batch that is received, and deleted when it is done.
     pub(super) fn received(&mut self, bytes: usize) {
         self.batches += 1;
         self.sqs_requests += requests(bytes) + 1;

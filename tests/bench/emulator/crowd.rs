@@ -1,12 +1,15 @@
-//! A partition with a great many followers, as DynamoDB would answer queries of it. Held as numbers:
-//! a million items of JSON would take gigabytes.
+//! Partitions with very many followers, which answer queries as DynamoDB would. Followers are stored as
+//! numbers, because a million items of JSON would take gigabytes.
 
+use fanfold_core::Bucket;
 use std::collections::HashMap;
 use std::io::Write as _;
 
 use fanfold_core::UserId;
-use fanfold_core::fanout::{shard_of, shards};
-use fanfold_core::limits::BUCKETS_DEFAULT;
+use fanfold_core::fanout;
+use fanfold_core::limits::{
+    BUCKETS_DEFAULT, FOLLOWER_PARTITIONS_DEFAULT, FOLLOWERS_PER_PARTITION_DEFAULT,
+};
 use serde_json::{Value, json};
 
 use super::GRAPH;
@@ -16,7 +19,7 @@ use crate::simulation::units::{PAGE_BYTES_MAX, Units, bytes};
 /// The followers in one of an author's partitions, in the order of their sort key.
 pub struct Partition {
     pk: String,
-    followers: Vec<(u16, UserId)>,
+    followers: Vec<(Bucket, UserId)>,
 }
 
 pub struct Page {
@@ -24,23 +27,34 @@ pub struct Page {
     pub read_bytes: usize,
 }
 
-/// Spread over partitions as if they had come one after the other.
+const FIRST: u16 = FOLLOWER_PARTITIONS_DEFAULT as u16;
+
+/// The number of partitions of an author with this many followers.
+pub fn partitions_of(followers: usize) -> u16 {
+    fanout::partitions(followers as u64, FOLLOWERS_PER_PARTITION_DEFAULT).max(FIRST)
+}
+
+/// Spreads followers over partitions as if they had followed one after the other. Returns the partitions
+/// by `pk`.
 pub fn partitions(author: UserId, followers: &[UserId]) -> HashMap<String, Partition> {
-    let mut split = vec![Vec::new(); usize::from(shards(followers.len() as u64))];
+    let mut split = vec![Vec::new(); usize::from(partitions_of(followers.len()))];
     for (earlier, follower) in followers.iter().enumerate() {
-        let shard = usize::from(shard_of(*follower, shards(earlier as u64)));
-        split[shard].push((follower.bucket(BUCKETS_DEFAULT), *follower));
+        let partition = usize::from(
+            fanout::partition_of(*follower, partitions_of(earlier), fanout::FirstPartitions(FIRST))
+                .0,
+        );
+        split[partition].push((follower.bucket(BUCKETS_DEFAULT), *follower));
     }
-    let partition = |(shard, mut followers): (usize, Vec<(u16, UserId)>)| {
+    let partition = |(partition, mut followers): (usize, Vec<(Bucket, UserId)>)| {
         followers.sort_unstable();
-        let pk = format!("followers#{author}#{shard}");
+        let pk = format!("followers#{author}#{partition}");
         (pk.clone(), Partition { pk, followers })
     };
     split.into_iter().enumerate().map(partition).collect()
 }
 
-fn sk(bucket: u16, follower: UserId) -> String {
-    format!("{bucket:04x}{follower}")
+fn sk(bucket: Bucket, follower: UserId) -> String {
+    format!("{:04x}{follower}", bucket.0)
 }
 
 impl Partition {
@@ -49,8 +63,8 @@ impl Partition {
         json!({"pk": {"S": self.pk}, "sk": {"S": sk(bucket, follower)}, "v": {"N": "1"}})
     }
 
-    /// What a query of the sort keys answers: what stands after the start, as far as limit and
-    /// megabyte allow.
+    /// Answers a query of the sort keys: the followers after the start key, up to the limit or one
+    /// megabyte.
     pub fn page(&self, request: &Value) -> Page {
         assert_eq!(request["KeyConditionExpression"], "pk = :pk", "{request}");
         assert_eq!(request["ProjectionExpression"], "sk", "{request}");
@@ -72,6 +86,7 @@ impl Partition {
         body.extend(b"{\"Items\":[");
         for (place, (bucket, follower)) in shown.iter().enumerate() {
             let comma = if place > 0 { "," } else { "" };
+            let bucket = bucket.0;
             let text = write!(body, "{comma}{{\"sk\":{{\"S\":\"{bucket:04x}{follower}\"}}}}");
             text.expect("written to memory");
         }
@@ -85,8 +100,9 @@ impl Partition {
     }
 }
 
-/// Asks the model and a crowd the same; what they answer and charge must agree.
-pub fn agrees_with_the_model() {
+/// Sends the same queries to the simulation's model and to partitions. The answers and the charged units
+/// must agree.
+pub fn assert_agrees_with_the_model() {
     let author = UserId(7);
     let followers: Vec<UserId> =
         (1..300u64).map(|n| UserId(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();

@@ -1,4 +1,4 @@
-//! The AWS SDK's way to the emulator: what the SDK sends over HTTP comes here.
+//! The HTTP client of the AWS SDK, which sends every request to the emulator.
 
 use std::fmt;
 
@@ -14,8 +14,9 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
-use fanfold_store::Config;
-use fanfold_store::aws::SdkConfig;
+use fanfold_core::registry::{self, BULK_CHUNKS, BULK_EVENTS, POST_EVENTS, QUEUES, QueueSpec};
+use fanfold_runtime::Config;
+use fanfold_runtime::aws::SdkConfig;
 
 use super::{CHUNKS, EVENTS, Emulator, GRAPH, POSTS, USERS};
 
@@ -30,12 +31,12 @@ impl HttpConnector for Emulator {
         let emulator = self.clone();
         HttpConnectorFuture::new(async move {
             let target = request.headers().get("x-amz-target").unwrap_or_default();
-            let delay = emulator.lock().delay;
-            if !delay.is_zero() && target.starts_with("DynamoDB") {
-                tokio::time::sleep(delay).await;
+            let begun = emulator.begin(target);
+            if !begun.delay.is_zero() {
+                tokio::time::sleep(begun.delay).await;
             }
-            let (status, answer) =
-                emulator.answer(target, request.body().bytes().unwrap_or_default());
+            let body = request.body().bytes().unwrap_or_default();
+            let (status, answer) = emulator.answer(&begun, target, body);
             let status = StatusCode::try_from(status).expect("a status");
             Ok(HttpResponse::new(status, SdkBody::from(answer)))
         })
@@ -44,7 +45,7 @@ impl HttpConnector for Emulator {
 
 impl Emulator {
     pub fn sdk(&self) -> SdkConfig {
-        let (wire, credentials) =
+        let (connector, credentials) =
             (self.clone(), Credentials::new("id", "secret", None, None, "bench"));
         SdkConfig::builder()
             .behavior_version(BehaviorVersion::latest())
@@ -55,22 +56,22 @@ impl Emulator {
             .retry_config(RetryConfig::disabled())
             .timeout_config(TimeoutConfig::disabled())
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-            .http_client(http_client_fn(move |_, _| SharedHttpConnector::new(wire.clone())))
+            .http_client(http_client_fn(move |_, _| SharedHttpConnector::new(connector.clone())))
             .build()
     }
 }
 
-/// The functions' settings, all but these at their defaults.
+/// The functions' settings. Settings that are not given here have their defaults.
 pub fn config(redis_url: &str, numbers: &[(&str, usize)]) -> Config {
-    let queues = [
-        ("POST_EVENTS", EVENTS),
-        ("BULK_EVENTS", EVENTS),
-        ("CHUNKS", CHUNKS),
-        ("BULK_CHUNKS", CHUNKS),
-        ("GRAPH_EVENTS", "graph-events"),
-        ("REBUILDS", "rebuilds"),
-    ];
-    let urls = queues.map(|(queue, url)| (format!("{queue}_QUEUE_URL"), url.to_owned()));
+    // a bulk queue has the URL of the queue for small audiences
+    let events = [POST_EVENTS.spec.name, BULK_EVENTS.spec.name];
+    let chunks = [registry::CHUNKS.spec.name, BULK_CHUNKS.spec.name];
+    let url = |queue: &QueueSpec| match queue.name {
+        name if events.contains(&name) => EVENTS,
+        name if chunks.contains(&name) => CHUNKS,
+        name => name,
+    };
+    let urls = QUEUES.iter().map(|queue| (queue.url.to_owned(), url(queue).to_owned()));
     let settings = [
         ("REDIS_URL", redis_url),
         ("USERS_TABLE", USERS),

@@ -1,4 +1,4 @@
-//! What a dispatch holds at once, beside what was there before.
+//! The peak memory of a dispatch, without the memory that was in use before.
 
 use fanfold_core::PostId;
 use fanfold_core::message::PostPublished;
@@ -8,8 +8,8 @@ use crate::emulator::Emulator;
 use crate::handlers::Dispatch;
 use crate::{MEMORY, people};
 
-/// The peak while one post is dispatched whose chunks are dropped as they are sent: that of the one
-/// dispatch, or of those that it is divided among, whichever held the most.
+/// The peak during the dispatch of one post, whose chunks are dropped when they are sent. If the dispatch
+/// is divided, the largest peak of its parts.
 pub fn dispatch_peak_mib(emulator: &Emulator, dispatch: &Dispatch, post: PostId) -> f64 {
     let runtime = crate::runtime();
     people::put_post(emulator, post);

@@ -1,4 +1,4 @@
-//! Server CPU for each follower, by variant and by how many are live.
+//! Server CPU for each follower, by variant and by share of live feeds.
 
 use plotters::prelude::*;
 
@@ -12,16 +12,16 @@ const NAMES: [(&str, &str); 4] = [
     ("ceiling", "bare ZADD (ceiling)"),
 ];
 const LIVE: [u64; 3] = [100, 20, 5];
-/// A group's width in bars, with the space after it.
+/// The width of a group in bars, including the space after it.
 const GROUP: f64 = 5.0;
 
-/// For each share of live feeds: the variants' microseconds.
+/// The microseconds of each variant, for each share of live feeds.
 pub fn groups(report: &Report) -> Option<Vec<Vec<Option<f64>>>> {
-    let of = |live: u64| -> Vec<Option<f64>> {
+    let group = |live: u64| -> Vec<Option<f64>> {
         let key = |name: &str| format!("deliver_cpu_us_{name}_live{live}");
         NAMES.iter().map(|(name, _)| report.summary.get(&key(name)).copied()).collect()
     };
-    let groups: Vec<_> = LIVE.iter().map(|live| of(*live)).collect();
+    let groups: Vec<_> = LIVE.iter().map(|live| group(*live)).collect();
     groups.iter().all(|group| group[0].is_some()).then_some(groups)
 }
 

@@ -1,4 +1,4 @@
-//! Time to the last delivery by followers, both on logarithmic axes.
+//! Time to the last delivery by number of followers, with logarithmic axes.
 
 use plotters::prelude::*;
 
@@ -6,7 +6,7 @@ use super::{Area, Drawn, GRID, INK, OURS, text};
 use crate::fanout::SIZES;
 use crate::report::{Report, thousands};
 
-/// Followers, and milliseconds to the last.
+/// The numbers of followers, with the milliseconds to the last delivery.
 pub fn points(report: &Report) -> Option<Vec<(f64, f64)>> {
     let ms = |count: &usize| report.summary.get(&format!("fanout_ms_{count}")).copied();
     SIZES.iter().map(|count| Some((*count as f64, ms(count)?))).collect()
@@ -30,7 +30,7 @@ pub fn draw(area: &Area, points: &[(f64, f64)]) -> Drawn {
         .x_label_formatter(&|count| thousands(*count))
         .y_label_formatter(&|ms| thousands(*ms))
         .draw()?;
-    // what it would be if each follower took as long as one in a hundred thousand does
+    // the line if each follower takes the same time as with 100,000 followers
     if let Some((count, ms)) = points.iter().find(|(count, _)| *count == 100_000.0) {
         let line = [60.0, 1_600_000.0].map(|followers| (followers, followers * ms / count));
         chart.draw_series(LineSeries::new(line, INK.mix(0.45).stroke_width(1)))?;
@@ -41,7 +41,7 @@ pub fn draw(area: &Area, points: &[(f64, f64)]) -> Drawn {
     chart.draw_series(points.iter().map(|point| Circle::new(*point, 4, OURS.filled())))?;
     let label = |(count, ms): &(f64, f64)| {
         let rate = format!("{}/s", thousands(count / ms * 1e3));
-        // the first has the axis on its left and the line above
+        // the first point has the axis to its left and the line above it
         let place = if *count < 1_000.0 { (8, 4) } else { (-70, -18) };
         EmptyElement::at((*count, *ms)) + Text::new(rate, place, text(12))
     };

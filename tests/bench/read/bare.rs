@@ -1,128 +1,109 @@
-//! The floor: what the commands alone take that any reader of a live feed would send, for the page with
-//! its texts, and for what Valkey has of it.
+//! The lower limit of a read: the bare commands that every reader of a live feed has to send, for the page with its
+//! texts, and for the part of the page in Valkey.
 
-use std::collections::HashMap;
-use std::time::Instant;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use fanfold_core::limits::BUCKETS_DEFAULT;
-use fanfold_core::{PostId, UserId, order};
-use fanfold_store::clock::now_ms;
-use fanfold_store::feeds::{Feeds, Span};
-use fanfold_store::valkey::{Access, Address, Feed, Keys, Link, Read, Valkey};
+use fanfold_core::{Bucket, PostId, UserId, order};
+use fanfold_store::valkey::{Access, Address, CardId, Key, Keys, Link};
+use futures::future::join_all;
 use redis::{Cmd, RedisResult};
 
 use super::LIMIT;
-use crate::Pace;
 use crate::emulator::Emulator;
-use crate::people;
-use crate::report::{Report, short};
 use crate::server::{Server, home};
-use crate::stats::{median, percentile};
 
-/// A whole page, and bare commands that move the same bytes: ZSCORE and ZRANGE at once, then one
-/// BatchGetItem.
-pub async fn page_against_bare(
-    pace: &Pace,
-    report: &mut Report,
-    (feeds, emulator, server): (&Feeds, &Emulator, &Server),
-) {
-    let (rounds, times) = if pace.quick { (5, 200) } else { (9, 1_000) };
-    let (reader, dynamo) = (people::user(100), aws_sdk_dynamodb::Client::new(&emulator.sdk()));
-    let config = server.config();
-    let table = config.text("POSTS_TABLE").expect("a table");
-    let link = link(server);
-    let (seen, entries) = commands(reader);
-    let (mut ours, mut floors) = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        let (mut pages, mut bare) = (Vec::new(), Vec::new());
-        for _ in 0..times {
-            let start = Instant::now();
-            let page = feeds.page(Feed::home(reader), Span::ALL, LIMIT, now_ms()).await;
-            pages.push(start.elapsed().as_secs_f64() * 1e6);
-            assert_eq!(page.expect("a page").posts.len(), LIMIT);
-            let (mut first, mut second) = (link.clone(), link.clone());
-            let start = Instant::now();
-            let (_, members): (RedisResult<Option<f64>>, RedisResult<Vec<Vec<u8>>>) =
-                futures::join!(seen.query_async(&mut first), entries.query_async(&mut second));
-            let members = members.expect("entries");
-            let posts = members.iter().filter_map(|member| order::post(member));
-            let keys = posts.map(|post| {
-                HashMap::from([
-                    ("pk".to_owned(), AttributeValue::S(post.author().to_string())),
-                    ("sk".to_owned(), AttributeValue::S(post.to_string())),
-                ])
-            });
-            let wanted = KeysAndAttributes::builder().set_keys(Some(keys.collect()));
-            let wanted = wanted.consistent_read(true).build().expect("keys");
-            let texts = dynamo.batch_get_item().request_items(&table, wanted).send().await;
-            bare.push(start.elapsed().as_secs_f64() * 1e6);
-            let texts = texts.expect("texts").responses.expect("texts");
-            assert_eq!(texts[&table].len(), LIMIT + 1);
+/// The commands that every reader of a live feed has to send.
+pub struct Bare {
+    dynamo: aws_sdk_dynamodb::Client,
+    link: Link,
+    keys: Keys,
+    posts_table: String,
+    users_table: String,
+    seen: Cmd,
+    entries: Cmd,
+}
+
+impl Bare {
+    pub fn new(emulator: &Emulator, server: &Server, reader: UserId) -> Self {
+        let config = server.config();
+        let address = Address::parse(&server.url()).expect("an address");
+        let (keys, feed) = (Keys::new(BUCKETS_DEFAULT), home(reader));
+        let live = keys.live(reader.bucket(BUCKETS_DEFAULT));
+        Self {
+            dynamo: aws_sdk_dynamodb::Client::new(&emulator.sdk()),
+            link: Link::to(address, Access::default()).expect("a link"),
+            keys,
+            posts_table: config.text("POSTS_TABLE").expect("a table"),
+            users_table: config.text("USERS_TABLE").expect("a table"),
+            seen: redis::cmd("ZSCORE").arg(live).arg(&feed).to_owned(),
+            entries: redis::cmd("ZRANGE").arg(&feed).arg(1).arg(LIMIT + 1).to_owned(),
         }
-        ours.push(percentile(pages, 50.0));
-        floors.push(percentile(bare, 50.0));
     }
-    let ratio = median(ours.iter().zip(&floors).map(|(ours, floor)| ours / floor));
-    let (ours, floor) = (median(ours), median(floors));
-    let rows = vec![vec!["20 posts".to_owned(), short(ours), short(floor), short(ratio)]];
-    let head = ["page", "p50 µs", "ZSCORE, ZRANGE and BatchGetItem p50 µs", "ratio"];
-    report.table(
-        "read_page_bare",
-        "read: a page with its texts against bare commands",
-        &head,
-        rows,
-    );
-    report.set("read_page_p50_us", ours);
-    report.set("read_page_bare_p50_us", floor);
-    report.set("read_vs_bare", ratio);
-}
 
-fn link(server: &Server) -> Link {
-    let address = Address::parse(&server.url()).expect("an address");
-    Link::to(address, Access::default()).expect("a link")
-}
+    /// The time of the last read of the feed, and its first entries.
+    pub async fn seen_and_entries(&self) -> (Option<f64>, Vec<Vec<u8>>) {
+        let (mut first, mut second) = (self.link.clone(), self.link.clone());
+        let (seen, entries): (RedisResult<Option<f64>>, RedisResult<Vec<Vec<u8>>>) = futures::join!(
+            self.seen.query_async(&mut first),
+            self.entries.query_async(&mut second)
+        );
+        (seen.expect("a score"), entries.expect("entries"))
+    }
 
-fn commands(reader: UserId) -> (Cmd, Cmd) {
-    let live = Keys::new(BUCKETS_DEFAULT).live(reader.bucket(BUCKETS_DEFAULT));
-    let seen = redis::cmd("ZSCORE").arg(live).arg(home(reader)).to_owned();
-    (seen, redis::cmd("ZRANGE").arg(home(reader)).arg(1).arg(LIMIT + 1).to_owned())
-}
+    /// The first posts of the feed.
+    pub async fn posts(&self) -> Vec<PostId> {
+        let (_, entries) = self.seen_and_entries().await;
+        entries.iter().filter_map(|member| order::post(member)).collect()
+    }
 
-/// The script, and ZSCORE and ZRANGE sent at once, in turn on one connection.
-pub async fn script_against_bare(pace: &Pace, report: &mut Report, server: &Server) {
-    let (rounds, times) = if pace.quick { (5, 1_000) } else { (9, 5_000) };
-    let settings = server.config().feeds().expect("settings");
-    let link = link(server);
-    let (valkey, reader) = (Valkey::over(link.clone(), &settings), people::user(100));
-    let (feed, now) = (Feed::home(reader), now_ms());
-    let (seen, entries) = commands(reader);
-    let (mut ours, mut floors) = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        let (mut script, mut bare) = (Vec::new(), Vec::new());
-        for _ in 0..times {
-            let start = Instant::now();
-            let read = valkey.read(feed, PostId::MAX, LIMIT + 1, now).await.expect("a page");
-            script.push(start.elapsed().as_secs_f64() * 1e6);
-            let (mut first, mut second) = (link.clone(), link.clone());
-            let start = Instant::now();
-            let (seen, entries): (RedisResult<Option<f64>>, RedisResult<Vec<Vec<u8>>>) =
-                futures::join!(seen.query_async(&mut first), entries.query_async(&mut second));
-            bare.push(start.elapsed().as_secs_f64() * 1e6);
-            let (entries, Read::Known(held)) = (entries.expect("entries"), read) else {
-                panic!("the feed is live")
-            };
-            assert!(seen.expect("a score").is_some() && entries.len() == held.slice.posts.len());
+    /// Reads the cards of posts and of their authors. Returns the number of cards found.
+    pub async fn cards(&self, posts: &[PostId]) -> usize {
+        let mut buckets: BTreeMap<Bucket, Vec<Key>> = BTreeMap::new();
+        let ids = posts.iter().map(|post| CardId::Post(*post));
+        for id in ids.chain(authors(posts).into_iter().map(CardId::User)) {
+            buckets.entry(self.keys.bucket_of_card(&id)).or_default().push(self.keys.card(&id));
         }
-        ours.push(percentile(script, 50.0));
-        floors.push(percentile(bare, 50.0));
+        let reads = buckets.values().map(async |keys| {
+            let mut link = self.link.clone();
+            let cards: RedisResult<Vec<Option<Vec<u8>>>> =
+                redis::cmd("MGET").arg(keys).query_async(&mut link).await;
+            cards.expect("cards").iter().flatten().count()
+        });
+        join_all(reads).await.iter().sum()
     }
-    let ratio = median(ours.iter().zip(&floors).map(|(ours, floor)| ours / floor));
-    let (ours, floor) = (median(ours), median(floors));
-    let rows = vec![vec!["21 entries".to_owned(), short(ours), short(floor), short(ratio)]];
-    let head = ["page", "script p50 µs", "ZSCORE and ZRANGE p50 µs", "ratio"];
-    report.table("read_bare", "read: the script against bare commands", &head, rows);
-    report.set("read_script_p50_us", ours);
-    report.set("read_bare_p50_us", floor);
-    report.set("read_script_vs_bare", ratio);
+
+    /// Reads the items of posts and of their authors. Returns the numbers of items found.
+    pub async fn items(&self, posts: &[PostId]) -> (usize, usize) {
+        let post_keys = posts.iter().map(|post| {
+            HashMap::from([
+                ("pk".to_owned(), AttributeValue::S(post.author().to_string())),
+                ("sk".to_owned(), AttributeValue::S(post.to_string())),
+            ])
+        });
+        let authors = authors(posts).into_iter().map(|author| {
+            HashMap::from([("pk".to_owned(), AttributeValue::S(format!("user#{author}")))])
+        });
+        futures::join!(
+            batch(&self.dynamo, &self.posts_table, post_keys.collect()),
+            batch(&self.dynamo, &self.users_table, authors.collect())
+        )
+    }
+}
+
+fn authors(posts: &[PostId]) -> BTreeSet<UserId> {
+    posts.iter().map(|post| post.author()).collect()
+}
+
+/// Reads items with one BatchGetItem. Returns the number of items found.
+async fn batch(
+    dynamo: &aws_sdk_dynamodb::Client,
+    table: &str,
+    keys: Vec<HashMap<String, AttributeValue>>,
+) -> usize {
+    let wanted = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true);
+    let wanted = wanted.build().expect("keys");
+    let answer = dynamo.batch_get_item().request_items(table, wanted).send().await;
+    answer.expect("items").responses.expect("items")[table].len()
 }

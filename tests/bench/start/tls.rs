@@ -1,6 +1,6 @@
-//! DynamoDB over HTTPS, as far as one profile goes; it answers at once.
+//! A DynamoDB over HTTPS that answers every request at once, as a BatchGetItem that finds one profile.
 
-use std::io::{BufReader, Write as _};
+use std::io::BufReader;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
-use super::runtime_api::request;
+use crate::http::{request, respond};
 use crate::people;
 
-/// Those whom Linux systems trust: a function goes through as many.
+/// The certificate authorities that Linux systems trust: a function loads as many.
 const SYSTEM_TRUST: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 pub struct TlsServer {
     pub url: String,
-    /// The server's certificate among the system's.
+    /// A file with the certificates of the system and of the server.
     pub trust: PathBuf,
 }
 
@@ -47,15 +47,10 @@ impl TlsServer {
             let connection = ServerConnection::new(config).expect("a connection");
             let mut stream = BufReader::new(StreamOwned::new(connection, stream));
             while request(&mut stream).is_some() {
-                let body =
-                    json!({"Item": people::profile_item(people::author(1), 0, 1)}).to_string();
-                let answer = format!(
-                    "HTTP/1.1 200 OK\r\nContent-Type: application/x-amz-json-1.0\r\n\
-                     Content-Length: {}\r\n\r\n{body}",
-                    body.len()
-                );
-                let to = stream.get_mut();
-                to.write_all(answer.as_bytes()).and_then(|()| to.flush()).expect("an answer");
+                let profile = people::profile_item(people::author(1), 0, 1);
+                let body = json!({"Responses": {"users": [profile]}}).to_string();
+                let kind = [("Content-Type", "application/x-amz-json-1.0")];
+                respond(stream.get_mut(), 200, &kind, body.as_bytes()).expect("an answer");
             }
         });
         Self { url: format!("https://{address}"), trust }
@@ -64,11 +59,11 @@ impl TlsServer {
 
 impl Drop for TlsServer {
     fn drop(&mut self) {
-        let _gone = std::fs::remove_file(&self.trust);
+        let _removed = std::fs::remove_file(&self.trust);
     }
 }
 
-/// `GET /v1/users/{user}` as API Gateway hands it over.
+/// The event of `GET /v1/users/{user}`, in the form in which API Gateway passes it.
 pub fn event() -> String {
     let mut event: Value =
         serde_json::from_str(include_str!("../../events/users.json")).expect("an event");

@@ -1,12 +1,13 @@
-//! Delivery receipts, over HTTP and through the deployed queues.
+//! Delivery receipts over HTTP, with the deployed queues.
 
-use fanfold_core::{PostId, UserId};
+use fanfold_core::{PostId, Time, UserId};
 use serde_json::json;
 
+use super::users::wait_for_followers;
 use crate::harness::client::{Answer, Client};
 use crate::harness::{aws, eventually, output};
 
-/// An author with followers, of whom all but the last have read.
+/// An author with followers. All followers except the last have live feeds.
 async fn audience(count: usize) -> (Client, Vec<Client>) {
     let (author, mut readers) = (Client::new().await, Vec::new());
     for _ in 0..count {
@@ -18,10 +19,11 @@ async fn audience(count: usize) -> (Client, Vec<Client>) {
     for reader in readers.iter().take(count.saturating_sub(1)) {
         reader.get("/v1/timeline").await;
     }
+    wait_for_followers(&author, count).await;
     (author, readers)
 }
 
-async fn complete(author: &Client, post: &str) -> Answer {
+async fn wait_until_complete(author: &Client, post: &str) -> Answer {
     let path = format!("/v1/posts/{post}/delivery");
     eventually("the receipt", async || {
         let receipt = author.get(&path).await;
@@ -31,14 +33,14 @@ async fn complete(author: &Client, post: &str) -> Answer {
     .await
 }
 
-/// At once, in chunks, and by way of the queues for large audiences: the deployed stack takes 2 for
-/// few and 6 for many.
+/// The three paths of fan-out: at once, in chunks, and through the queues for large audiences. In the deployed
+/// stack, an audience of up to 2 followers is small, and one of 6 is large.
 #[tokio::test]
 async fn a_receipt_counts_every_follower_once() {
     for count in [0usize, 2, 5, 9] {
         let (author, readers) = audience(count).await;
         let post = author.publish("text").await;
-        let receipt = complete(&author, &post).await;
+        let receipt = wait_until_complete(&author, &post).await;
         let live = count.saturating_sub(1);
         for (name, expected) in [
             ("followers", count),
@@ -48,7 +50,7 @@ async fn a_receipt_counts_every_follower_once() {
         ] {
             assert_eq!(receipt.body[name], json!(expected), "{name} of {count}: {receipt:?}");
         }
-        // where Valkey's memory is young, it is asked for anew who follows
+        // if Valkey's memory is young, the relations are read again
         assert!(receipt.body["late"].as_u64().is_some_and(|late| late <= count as u64));
         assert_eq!(receipt.body["progress"], json!(1.0));
         assert_eq!(receipt.body["chunks"] == 0, count <= 2, "{receipt:?}");
@@ -59,17 +61,17 @@ async fn a_receipt_counts_every_follower_once() {
     }
 }
 
-/// In the deployed stack an author with 13 followers is pulled: the first post from then on goes out with
-/// pointers, and the next to nobody.
+/// In the deployed stack, the posts of an author with 13 followers are pulled. The first post is pushed with
+/// pointers, and the next post is not pushed.
 #[tokio::test]
-async fn a_large_authors_posts_are_pulled_and_read_by_all() {
+async fn posts_of_a_large_author_are_pulled_and_shown_to_all() {
     let (author, readers) = audience(13).await;
     let pushed = author.publish("pushed, with pointers").await;
-    let receipt = complete(&author, &pushed).await;
+    let receipt = wait_until_complete(&author, &pushed).await;
     assert_eq!(receipt.body["delivered"], json!(12), "{receipt:?}");
     let pulled = author.publish("pulled").await;
     let path = format!("/v1/posts/{pulled}/delivery");
-    eventually("a receipt that says so", async || {
+    eventually("a receipt with the state pulled", async || {
         let receipt = author.get(&path).await;
         (receipt.body["state"] == "pulled").then_some(())
     })
@@ -80,25 +82,25 @@ async fn a_large_authors_posts_are_pulled_and_read_by_all() {
 }
 
 #[tokio::test]
-async fn a_receipt_is_the_authors_alone() {
+async fn only_the_author_reads_a_receipt() {
     let (author, other) = (Client::new().await, Client::new().await);
     let post = author.publish("text").await;
     let path = format!("/v1/posts/{post}/delivery");
     assert_eq!(other.get(&path).await.problem(), (403, "/problems/not-yours"));
     assert_eq!(author.get("/v1/posts/x/delivery").await.problem(), (400, "/problems/invalid-id"));
     let user: UserId = author.id.parse().expect("an id");
-    let never = format!("/v1/posts/{}/delivery", PostId::new(1, 1, user));
+    let never = format!("/v1/posts/{}/delivery", PostId::new(Time::from_ms(1), 1, user));
     assert_eq!(author.get(&never).await.problem(), (404, "/problems/no-such-post"));
     author.delete(&format!("/v1/posts/{post}")).await;
     assert_eq!(author.get(&path).await.problem(), (404, "/problems/no-such-post"));
 }
 
-/// What the deployed functions write to their log is what CloudWatch makes metrics of.
+/// The deployed functions log lines that CloudWatch turns into metrics.
 #[tokio::test]
-async fn fan_out_is_measured() {
+async fn fan_out_metrics_are_logged() {
     let (author, readers) = audience(4).await;
     let post = author.publish("text").await;
-    complete(&author, &post).await;
+    wait_until_complete(&author, &post).await;
     readers[0].get("/v1/timeline").await;
     for (function, metric) in [
         ("DeliverFunction", "FanOutLag"),
@@ -121,12 +123,12 @@ async fn fan_out_is_measured() {
         })
         .await;
         let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
-        let told = &line["_aws"]["CloudWatchMetrics"][0];
+        let metrics = &line["_aws"]["CloudWatchMetrics"][0];
         assert_eq!(
-            (&told["Namespace"], &told["Dimensions"]),
+            (&metrics["Namespace"], &metrics["Dimensions"]),
             (&json!("Fanfold"), &json!([["Function"]]))
         );
-        let named = told["Metrics"].as_array().expect("metrics").iter();
+        let named = metrics["Metrics"].as_array().expect("metrics").iter();
         assert!(named.clone().any(|known| known["Name"] == metric), "{line}");
         assert!(!line[metric].is_null(), "{line}");
     }

@@ -1,3 +1,5 @@
+//! Home feeds and author feeds.
+
 use std::collections::BTreeMap;
 
 use futures::future::join_all;
@@ -7,7 +9,7 @@ use crate::harness::dice::{Dice, fresh};
 use crate::harness::eventually;
 
 #[tokio::test]
-async fn the_writer_sees_a_post_with_the_next_request() {
+async fn the_author_sees_a_post_in_the_next_request() {
     let author = Client::new().await;
     for n in 0..5 {
         let id = author.publish(&format!("post {n}")).await;
@@ -18,7 +20,7 @@ async fn the_writer_sees_a_post_with_the_next_request() {
 }
 
 #[tokio::test]
-async fn an_empty_feed_ends_at_once_and_still_tells_what_came_since() {
+async fn an_empty_feed_has_a_cursor_for_newer_posts() {
     let reader = Client::signed_in().await;
     let empty = reader.get("/v1/timeline").await;
     assert_eq!((empty.ids().len(), empty.body["next_cursor"].is_null()), (0, true));
@@ -32,7 +34,7 @@ async fn an_empty_feed_ends_at_once_and_still_tells_what_came_since() {
     let newest = since.text("/newest_cursor");
     let since = author.get(&format!("/v1/timeline?newer_than={newest}")).await;
     assert!(since.ids().is_empty());
-    assert_eq!(since.text("/newest_cursor"), newest, "nothing came, so the place is the same");
+    assert_eq!(since.text("/newest_cursor"), newest, "nothing is newer, so the cursor is the same");
 }
 
 #[tokio::test]
@@ -60,7 +62,7 @@ async fn follow_and_unfollow_take_effect_through_the_queue() {
 }
 
 #[tokio::test]
-async fn a_deleted_post_is_gone_and_its_cursor_still_works() {
+async fn a_cursor_at_a_deleted_post_works() {
     let author = Client::new().await;
     let mut posts = Vec::new();
     for n in 0..6 {
@@ -68,7 +70,7 @@ async fn a_deleted_post_is_gone_and_its_cursor_still_works() {
     }
     let first = author.get("/v1/timeline?limit=2").await;
     assert_eq!(first.ids(), posts[..2]);
-    // the post that the cursor stands on, and the one below it
+    // the post at the cursor, and the next one
     for post in &posts[1..3] {
         author.delete(&format!("/v1/posts/{post}")).await;
     }
@@ -78,14 +80,13 @@ async fn a_deleted_post_is_gone_and_its_cursor_still_works() {
     assert_eq!(author.walk("/v1/timeline", 2).await, [&posts[..1], &posts[3..]].concat());
 }
 
-/// 200 posts by 20 users, with follows and unfollows among them: at rest every timeline equals
-/// the merge of the author feeds.
+/// 20 users publish 200 posts, follow and unfollow. At rest every timeline equals the merge of the author feeds.
 #[tokio::test]
-async fn after_a_burst_every_timeline_is_the_merge_of_its_authors() {
+async fn after_a_burst_every_timeline_merges_its_authors() {
     let users: Vec<Client> = join_all((0..20).map(|_| Client::new())).await;
     let seed = fresh();
     println!("seed {seed}");
-    // half of the readers are there from the start, the others return after the burst
+    // half of the readers have live feeds from the start, the others return after the burst
     join_all(users.iter().take(10).map(|user| user.get("/v1/timeline"))).await;
     let burst = users.iter().enumerate().map(|(index, user)| {
         let (users, mut dice) = (&users, Dice(seed ^ index as u64));

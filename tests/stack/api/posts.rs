@@ -1,3 +1,7 @@
+//! Posts and idempotency keys.
+
+use fanfold_core::PostId;
+use fanfold_core::Time;
 use futures::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,7 +14,7 @@ async fn post_with_key(client: &Client, key: &str, text: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn a_post_is_stored_trimmed_and_found_where_location_says() {
+async fn a_post_is_trimmed_and_served_at_its_location() {
     let author = Client::new().await;
     let posted = author.post("  Hello 👩‍👩‍👧‍👦!\n").await;
     assert_eq!((posted.status, posted.text("/text").as_str()), (201, "Hello 👩‍👩‍👧‍👦!"));
@@ -23,7 +27,7 @@ async fn a_post_is_stored_trimmed_and_found_where_location_says() {
 }
 
 #[tokio::test]
-async fn the_bounds_of_a_text_are_counted_as_a_person_does() {
+async fn the_length_of_a_text_counts_visible_characters() {
     let author = Client::new().await;
     assert_eq!(author.post(&"e\u{301}".repeat(500)).await.status, 201);
     let family = "👩‍👩‍👧‍👦".repeat(200); // 200 characters, 5,000 bytes
@@ -36,7 +40,7 @@ async fn the_bounds_of_a_text_are_counted_as_a_person_does() {
 }
 
 #[tokio::test]
-async fn a_post_is_deleted_by_its_author_alone_and_again() {
+async fn only_the_author_deletes_a_post_and_a_repetition_succeeds() {
     let (author, other) = (Client::new().await, Client::new().await);
     let path = format!("/v1/posts/{}", author.publish("text").await);
     assert_eq!(other.delete(&path).await.problem(), (403, "/problems/not-yours"));
@@ -46,9 +50,11 @@ async fn a_post_is_deleted_by_its_author_alone_and_again() {
     assert_eq!(author.get(&path).await.problem(), (404, "/problems/no-such-post"));
     let profile = author.get(&format!("/v1/users/{}", author.id)).await;
     assert_eq!(profile.body["posts"], Value::from(0));
-    // an id of the author's that never was
-    let never =
-        format!("/v1/posts/{}", fanfold_core::PostId::new(1, 1, author.id.parse().expect("an id")));
+    // an id of the author without a post
+    let never = format!(
+        "/v1/posts/{}",
+        PostId::new(Time::from_ms(1), 1, author.id.parse().expect("an id"))
+    );
     assert_eq!(author.delete(&never).await.problem(), (404, "/problems/no-such-post"));
 }
 
@@ -62,7 +68,7 @@ async fn the_same_key_gives_the_same_post() {
     let reused = post_with_key(&author, "key 1", "other text").await;
     assert_eq!(reused.problem(), (422, "/problems/idempotency-key-reused"));
     let theirs = post_with_key(&other, "key 1", "other text").await;
-    assert_eq!(theirs.status, 201, "another user's keys are their own");
+    assert_eq!(theirs.status, 201, "the keys of another user are separate");
     let bad = post_with_key(&author, &"k".repeat(256), "text").await;
     assert_eq!(bad.problem(), (400, "/problems/invalid-parameter"));
     author.delete(&format!("/v1/posts/{}", first.text("/id"))).await;
@@ -71,7 +77,7 @@ async fn the_same_key_gives_the_same_post() {
 }
 
 #[tokio::test]
-async fn requests_that_race_with_one_key_make_one_post() {
+async fn concurrent_requests_with_one_key_make_one_post() {
     let author = Client::new().await;
     let answers = join_all((0..8).map(|_| post_with_key(&author, "race", "text"))).await;
     let mut ids: Vec<String> = answers.iter().map(|answer| answer.text("/id")).collect();

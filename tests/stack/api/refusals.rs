@@ -1,3 +1,5 @@
+//! Refused requests: routes, bodies, parameters, cursors, tokens.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reqwest::Method;
@@ -6,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::client::Client;
 
 #[tokio::test]
-async fn unknown_routes_and_methods_are_told_apart() {
+async fn unknown_routes_get_404_and_unknown_methods_405() {
     let user = Client::new().await;
     for path in ["/", "/v1", "/v1/nothing", "/v1/posts/x/y", "/v2/timeline", "/v1/timeline/"] {
         let answer = user.get(path).await;
@@ -27,7 +29,7 @@ async fn unknown_routes_and_methods_are_told_apart() {
 }
 
 #[tokio::test]
-async fn bodies_of_another_kind_shape_or_size_are_refused() {
+async fn bodies_of_the_wrong_type_shape_or_size_are_refused() {
     let user = Client::new().await;
     let json = ("Content-Type", "application/json");
     let send = async |headers: &[(&str, &str)], body: &str| {
@@ -80,20 +82,22 @@ async fn parameters_and_ids_are_checked() {
             let answer = user.get(&format!("{list}?{query}")).await;
             assert_eq!(answer.problem(), (400, "/problems/invalid-parameter"), "{list}?{query}");
         }
-        for cursor in ["", "x", "AWh", "%00", "%F0%9F%98%80", &"A".repeat(64), &"A".repeat(5_000)] {
+        let chars = if list.contains("/follow") { 32 } else { 62 };
+        let odd = "%00".repeat(chars);
+        for cursor in ["", "x", "%F0%9F%98%80", &odd, &"+".repeat(chars), &"A".repeat(5_000)] {
             let answer = user.get(&format!("{list}?cursor={cursor}")).await;
-            assert_eq!(
-                answer.problem(),
-                (400, "/problems/invalid-cursor"),
-                "{list}?cursor={cursor}"
-            );
+            let refused = (400, "/problems/invalid-parameter");
+            assert_eq!(answer.problem(), refused, "{list}?cursor={cursor}");
         }
+        // the form is right, but the API did not give out this cursor
+        let answer = user.get(&format!("{list}?cursor={}", "A".repeat(chars))).await;
+        assert_eq!(answer.problem(), (404, "/problems/invalid-cursor"), "{list}");
     }
     for user_id in ["ash", "@Ash", "@", "0123456789ABCDEF", "a%20b", "%F0%9F%98%80"] {
         let answer = user.get(&format!("/v1/users/{user_id}")).await;
         assert_eq!(answer.problem(), (400, "/problems/invalid-id"), "{user_id}");
     }
-    // what a gateway makes of these differs; what comes through is refused
+    // gateways treat these differently; the function refuses those that reach it
     for odd in ["%00", "%0d%0a", "..%2f..%2fme", "%2e%2e", "%ff", "%"] {
         let answer = user.get(&format!("/v1/users/{odd}")).await;
         assert!([400, 404].contains(&answer.status), "{odd}: {answer:?}");
@@ -114,25 +118,42 @@ async fn a_cursor_of_another_list_is_refused() {
     let cursor = page.text("/next_cursor");
     let answer = user.get(&format!("/v1/timeline?limit=1&cursor={cursor}")).await;
     assert_eq!(answer.status, 200);
-    let lists =
-        [format!("/v1/users/{}/posts", user.id), format!("/v1/users/{}/followers", user.id)];
-    for list in lists {
-        let answer = user.get(&format!("{list}?cursor={cursor}")).await;
-        assert_eq!(answer.problem(), (400, "/problems/invalid-cursor"), "{list}");
+    for (list, refused) in [
+        ("posts", (404, "/problems/invalid-cursor")),
+        ("followers", (400, "/problems/invalid-parameter")),
+    ] {
+        let answer = user.get(&format!("/v1/users/{}/{list}?cursor={cursor}", user.id)).await;
+        assert_eq!(answer.problem(), refused, "{list}");
     }
     let foreign = other.get(&format!("/v1/timeline?cursor={cursor}")).await;
-    assert_eq!(foreign.problem(), (400, "/problems/invalid-cursor"));
+    assert_eq!(foreign.problem(), (404, "/problems/invalid-cursor"));
     let mut forged = URL_SAFE_NO_PAD.decode(&cursor).expect("base64");
     forged[15] ^= 1;
     let forged = URL_SAFE_NO_PAD.encode(forged);
     let answer = user.get(&format!("/v1/timeline?cursor={forged}")).await;
-    assert_eq!(answer.problem(), (400, "/problems/invalid-cursor"));
-    let both = user.get(&format!("/v1/timeline?cursor={cursor}&newer_than={cursor}")).await;
-    assert_eq!(both.problem(), (400, "/problems/invalid-parameter"));
+    assert_eq!(answer.problem(), (404, "/problems/invalid-cursor"));
 }
 
 #[tokio::test]
-async fn without_a_token_of_the_issuer_nobody_gets_in() {
+async fn two_cursors_give_the_posts_between_them() {
+    let user = Client::new().await;
+    let mut posts = Vec::new();
+    for n in 0..4 {
+        posts.push(user.publish(&format!("post {n}")).await);
+    }
+    for list in ["/v1/timeline".to_owned(), format!("/v1/users/{}/posts", user.id)] {
+        let top = user.get(&format!("{list}?limit=1")).await.text("/next_cursor");
+        let end = user.get(&format!("{list}?limit=3")).await.text("/next_cursor");
+        let between = user.get(&format!("{list}?cursor={top}&newer_than={end}")).await;
+        assert_eq!(between.ids(), [posts[2].as_str()], "{list}: {between:?}");
+        assert!(between.body["next_cursor"].is_null(), "{list}");
+        let none = user.get(&format!("{list}?cursor={end}&newer_than={top}")).await;
+        assert_eq!((none.status, none.ids().len()), (200, 0), "{list}");
+    }
+}
+
+#[tokio::test]
+async fn requests_without_a_valid_token_are_refused() {
     let user = Client::new().await;
     let token = user.token.clone().expect("a token");
     let parts: Vec<&str> = token.split('.').collect();
@@ -149,15 +170,15 @@ async fn without_a_token_of_the_issuer_nobody_gets_in() {
         format!("{}.{}.{}", parts[0], encode(&somebody_else), parts[2]),
         format!("{}.{}.{}", parts[0], parts[1], URL_SAFE_NO_PAD.encode([0; 256])),
     ] {
-        let mut client = Client::nobody();
+        let mut client = Client::anonymous();
         client.token = Some(forged.clone());
         for path in ["/v1/timeline", &format!("/v1/users/{}", user.id)] {
             assert_eq!(client.get(path).await.status, 401, "{forged}");
         }
     }
-    let nobody = Client::nobody();
+    let nobody = Client::anonymous();
     assert_eq!(nobody.get("/v1/timeline").await.status, 401);
-    // what names a caller in development is nothing here
+    // the development header has no effect here
     let headers = [("Fanfold-Dev-Caller", "ash")];
     let answer = nobody.send(Method::GET, "/v1/timeline", &headers, None).await;
     assert_eq!(answer.status, 401);

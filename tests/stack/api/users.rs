@@ -1,14 +1,17 @@
+//! Profiles, handles, relations and lists of users.
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::client::{Answer, Client};
+use crate::harness::eventually;
 
 async fn put_me(client: &Client, handle: &str, name: &str) -> Answer {
     client.send(Method::PUT, "/v1/me", &[], Some(json!({"handle": handle, "name": name}))).await
 }
 
 #[tokio::test]
-async fn a_profile_is_made_changed_and_found_by_id_and_handle() {
+async fn a_profile_is_created_changed_and_found_by_id_and_handle() {
     let user = Client::new().await;
     let new_handle = format!("{}x", user.handle);
     let changed = put_me(&user, &new_handle, "  New Name ").await;
@@ -20,7 +23,7 @@ async fn a_profile_is_made_changed_and_found_by_id_and_handle() {
     }
     let gone = user.get(&format!("/v1/users/@{}", user.handle)).await;
     assert_eq!(gone.problem(), (404, "/problems/no-such-user"));
-    // the handle that was given up is free again
+    // the old handle is free again
     let other = Client::signed_in().await;
     assert_eq!(put_me(&other, &user.handle, "Other").await.status, 201);
 }
@@ -34,7 +37,7 @@ async fn a_handle_belongs_to_one_user() {
         let refused = put_me(&second, bad, "Second").await;
         assert_eq!(refused.problem(), (422, "/problems/invalid-text"), "{bad}");
     }
-    // of many at once, one gets it
+    // one of many concurrent requests gets the handle
     let users: Vec<Client> = futures::future::join_all((0..6).map(|_| Client::signed_in())).await;
     let handle = format!("{}_race", first.handle);
     let put = users.iter().map(|user| put_me(user, &handle, "Racer"));
@@ -51,8 +54,7 @@ async fn following_is_idempotent_and_counted() {
     for _ in 0..2 {
         assert_eq!(reader.put(&follow).await.status, 204);
     }
-    let profile = reader.get(&format!("/v1/users/{}", author.id)).await;
-    assert_eq!(profile.body["followers"], Value::from(1));
+    wait_for_followers(&author, 1).await;
     assert_eq!(
         reader.walk(&format!("/v1/users/{}/followers", author.id), 5).await,
         [reader.id.as_str()]
@@ -64,16 +66,17 @@ async fn following_is_idempotent_and_counted() {
     for _ in 0..2 {
         assert_eq!(reader.delete(&follow).await.status, 204);
     }
-    let profile = reader.get(&format!("/v1/users/{}", author.id)).await;
-    assert_eq!(profile.body["followers"], Value::from(0));
+    wait_for_followers(&author, 0).await;
     assert!(reader.walk(&format!("/v1/users/{}/followers", author.id), 5).await.is_empty());
     assert!(reader.walk(&format!("/v1/users/{}/following", reader.id), 5).await.is_empty());
 }
 
 #[tokio::test]
-async fn nobody_follows_themselves_or_nobody() {
+async fn following_oneself_or_an_unknown_user_is_refused() {
     let (user, stranger) = (Client::new().await, Client::signed_in().await);
     let me = user.put(&format!("/v1/users/{}/follow", user.id)).await;
+    assert_eq!(me.problem(), (422, "/problems/follow-self"));
+    let me = user.delete(&format!("/v1/users/@{}/follow", user.handle)).await;
     assert_eq!(me.problem(), (422, "/problems/follow-self"));
     let nobody = user.put("/v1/users/0123456789abcdef/follow").await;
     assert_eq!(nobody.problem(), (404, "/problems/no-such-user"));
@@ -84,11 +87,11 @@ async fn nobody_follows_themselves_or_nobody() {
 }
 
 #[tokio::test]
-async fn lists_of_users_are_paged_to_their_end() {
+async fn lists_of_users_have_pages_to_the_end() {
     let author = Client::new().await;
     let readers: Vec<Client> = futures::future::join_all((0..7).map(|_| Client::new())).await;
     let follow = format!("/v1/users/{}/follow", author.id);
-    // at once: every one of them changes the author's counter
+    // concurrent follows are all counted
     let followed =
         futures::future::join_all(readers.iter().map(|reader| reader.put(&follow))).await;
     assert!(followed.iter().all(|answer| answer.status == 204), "{followed:?}");
@@ -99,6 +102,15 @@ async fn lists_of_users_are_paged_to_their_end() {
         walked.sort();
         assert_eq!(walked, expected, "limit {limit}");
     }
-    let profile = author.get(&format!("/v1/users/{}", author.id)).await;
-    assert_eq!(profile.body["followers"], Value::from(7));
+    wait_for_followers(&author, 7).await;
+}
+
+/// Waits until the author's profile has this number of followers, which are counted a moment after a change.
+pub async fn wait_for_followers(author: &Client, followers: usize) {
+    let path = format!("/v1/users/{}", author.id);
+    eventually("the number of followers", async || {
+        let profile = author.get(&path).await;
+        (profile.body["followers"] == followers).then_some(())
+    })
+    .await;
 }

@@ -1,18 +1,20 @@
-//! One invocation of a release binary: Lambda's side is played here, and so is AWS.
+//! One invocation of a release binary. The test plays the parts of Lambda and AWS.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{QUEUES, bootstrap};
+use super::{bootstrap, queue_urls};
 
 const TRACE: &str = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
 
-/// What was sent: the first line, the headers in lower case, and the body.
+/// A request: the first line, the headers in lower case, and the body.
 struct Sent {
     line: String,
     headers: Vec<(String, String)>,
@@ -26,6 +28,8 @@ impl Sent {
     }
 }
 
+/// Reads a request. By hand rather than with a server such as axum, which would need a runtime and a route for each
+/// service: one function answers all requests here, and can leave one without an answer.
 fn request(from: &mut BufReader<TcpStream>) -> Option<Sent> {
     let (mut line, mut headers) = (String::new(), Vec::new());
     if from.read_line(&mut line).ok()? == 0 {
@@ -60,23 +64,24 @@ fn request(from: &mut BufReader<TcpStream>) -> Option<Sent> {
     Some(Sent { line, headers, body })
 }
 
-/// A server that tells what it is sent; `answer` gives headers and body, or nothing: then it hangs.
+/// Starts a server that sends every request to `record`. `answer` returns the headers and body of the answer, or
+/// `None` to let the request hang.
 fn serve(
-    tell: Sender<Sent>,
+    record: Sender<Sent>,
     answer: impl Fn(&Sent) -> Option<(String, String)> + Clone + Send + 'static,
 ) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten().take(16) {
-            let (tell, answer) = (tell.clone(), answer.clone());
+            let (record, answer) = (record.clone(), answer.clone());
             std::thread::spawn(move || {
                 let mut to = stream.try_clone().expect("a stream");
                 let mut from = BufReader::new(stream);
                 while let Some(sent) = request(&mut from) {
                     let answer = answer(&sent);
-                    // nobody listens once the test is through
-                    let _late = tell.send(sent);
+                    // the receiver is dropped at the end of the test
+                    let _late = record.send(sent);
                     let Some((headers, body)) = answer else {
                         return drop(from.read_to_end(&mut Vec::new()));
                     };
@@ -92,31 +97,31 @@ fn serve(
     address
 }
 
-/// What came of an invocation.
+/// The result of an invocation.
 struct Done {
     answer: Value,
     aws: Vec<Sent>,
     log: Vec<Value>,
 }
 
-/// Gives a function one event, with or without somebody where AWS should be.
+/// Invokes a function with an event. AWS answers, or is unreachable.
 fn invoke(function: &str, event: &Value, aws_answers: bool) -> Done {
-    let (tell_aws, aws) = channel();
+    let (record_aws, aws) = channel();
     let endpoint = match aws_answers {
-        true => serve(tell_aws, |_| {
+        true => serve(record_aws, |_| {
             let headers = "Content-Type: application/x-amz-json-1.0\r\n".to_owned();
             Some((headers, json!({"MessageId": "m", "MD5OfMessageBody": ""}).to_string()))
         }),
         false => "127.0.0.1:1".to_owned(),
     };
-    let (tell, told) = channel();
-    let given = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let (record, requests) = channel();
+    let given = Arc::new(AtomicBool::new(false));
     let event = event.to_string();
-    let runtime = serve(tell, move |sent| {
+    let runtime = serve(record, move |sent| {
         if sent.line.starts_with("POST") {
             return Some((String::new(), String::new()));
         }
-        if given.swap(true, std::sync::atomic::Ordering::SeqCst) {
+        if given.swap(true, Ordering::SeqCst) {
             return None;
         }
         let headers = format!(
@@ -126,9 +131,10 @@ fn invoke(function: &str, event: &Value, aws_answers: bool) -> Done {
         );
         Some((headers, event.clone()))
     });
-    let mut child = Command::new(bootstrap(function))
+    let mut child = Command::new(bootstrap())
         .env_clear()
         .envs([
+            ("_HANDLER", function),
             ("AWS_LAMBDA_RUNTIME_API", runtime.as_str()),
             ("AWS_LAMBDA_FUNCTION_NAME", function),
             ("AWS_LAMBDA_FUNCTION_VERSION", "1"),
@@ -143,18 +149,14 @@ fn invoke(function: &str, event: &Value, aws_answers: bool) -> Done {
             ("GRAPH_TABLE", "graph"),
             ("DOCTOR_QUEUE_URL", "http://127.0.0.1:1/queue"),
         ])
-        .envs(QUEUES.iter().flat_map(|queue| {
-            ["QUEUE_URL", "DEAD_QUEUE_URL"].map(|kind| {
-                (format!("{queue}_{kind}"), format!("http://{endpoint}/0/{queue}_{kind}"))
-            })
-        }))
+        .envs(queue_urls(&format!("http://{endpoint}/0")))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .expect("started");
     let answer = loop {
-        let sent = told.recv_timeout(Duration::from_secs(30)).expect("the function answers");
+        let sent = requests.recv_timeout(Duration::from_secs(30)).expect("the function answers");
         if sent.line.starts_with("POST") {
             assert!(sent.line.contains("/invocation-1/response"), "{}", sent.line);
             break sent.body;
@@ -167,14 +169,14 @@ fn invoke(function: &str, event: &Value, aws_answers: bool) -> Done {
     Done { answer, aws: aws.try_iter().collect(), log }
 }
 
-fn said<'a>(log: &'a [Value], message: &str) -> &'a Value {
+fn entry<'a>(log: &'a [Value], message: &str) -> &'a Value {
     let found = log.iter().find(|line| line["message"] == message);
-    found.unwrap_or_else(|| panic!("nobody said {message:?}: {log:#?}"))
+    found.unwrap_or_else(|| panic!("no entry {message:?} in the log: {log:#?}"))
 }
 
-/// Poison that came too often is the shortest way to a message that a function sends.
+/// The simplest way to make a function send a message is poison that arrived too often.
 #[test]
-fn a_message_that_is_sent_carries_trace_and_request() {
+fn a_sent_message_carries_trace_and_request() {
     let event = json!({"Records": [{
         "messageId": "m-1",
         "body": "poison\n\u{1b}[31m",
@@ -195,8 +197,8 @@ fn a_message_that_is_sent_carries_trace_and_request() {
     );
     assert_eq!(sent.body["MessageAttributes"]["request"]["StringValue"], "request-1=");
     assert_eq!(sent.body["MessageBody"], "poison\n\u{1b}[31m");
-    for message in ["poison: the body cannot be read", "a dead letter"] {
-        let line = said(&done.log, message);
+    for message in ["poison: the body cannot be read", "became a dead letter"] {
+        let line = entry(&done.log, message);
         for (name, expected) in [
             ("request_id", "request-1="),
             ("invocation", "invocation-1"),
@@ -207,12 +209,12 @@ fn a_message_that_is_sent_carries_trace_and_request() {
         }
     }
     let measured = done.log.iter().find(|line| line["_aws"].is_object()).expect("metrics");
-    assert_eq!((&measured["MessagesDead"], &measured["MessagesAnew"]), (&json!(1), &json!(0)));
+    assert_eq!((&measured["MessagesDead"], &measured["MessagesRequeued"]), (&json!(1), &json!(0)));
 }
 
-/// An id that would garble the log is not taken over.
+/// A request id that would damage the log is dropped.
 #[test]
-fn a_request_that_is_no_id_is_forgotten() {
+fn an_invalid_request_id_is_dropped() {
     let event = json!({"Records": [{
         "messageId": "m-1", "body": "poison", "attributes": {"ApproximateReceiveCount": "6"},
         "messageAttributes": {"request": {
@@ -223,11 +225,11 @@ fn a_request_that_is_no_id_is_forgotten() {
     }]});
     let done = invoke("dispatch", &event, true);
     assert_eq!(done.aws[0].body["MessageAttributes"]["request"], Value::Null);
-    assert_eq!(said(&done.log, "a dead letter")["request_id"], Value::Null);
+    assert_eq!(entry(&done.log, "became a dead letter")["request_id"], Value::Null);
 }
 
 #[test]
-fn a_store_that_is_away_is_answered_503_logged_and_counted() {
+fn an_unavailable_store_is_answered_with_503_logged_and_counted() {
     let mut event: Value =
         serde_json::from_str(include_str!("../../events/users.json")).expect("an event");
     let http = &mut event["requestContext"]["http"];
@@ -238,11 +240,11 @@ fn a_store_that_is_away_is_answered_503_logged_and_counted() {
     let done = invoke("users", &event, false);
     assert_eq!(done.answer["statusCode"], 503, "{}", done.answer);
     assert_eq!(done.answer["headers"]["x-request-id"], "request-1", "{}", done.answer);
-    let served = said(&done.log, "served");
+    let served = entry(&done.log, "served");
     assert_eq!((&served["status"], &served["request_id"]), (&json!(503), &json!("request-1")));
     assert_eq!((&served["route"], &served["method"]), (&json!("/v1/users/{user}"), &json!("GET")));
     assert!(served["user"].is_string(), "{served}");
-    assert_eq!(said(&done.log, "a store did not answer")["request_id"], "request-1");
+    assert_eq!(entry(&done.log, "a store did not answer")["request_id"], "request-1");
     let measured = done.log.iter().find(|line| line["_aws"].is_object()).expect("metrics");
     assert_eq!((&measured["Requests"], &measured["Unavailable"]), (&json!(1), &json!(1)));
     let log = format!("{:?}", done.log);

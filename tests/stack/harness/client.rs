@@ -1,8 +1,8 @@
-//! A client of the deployed API that holds every answer against the specification.
+//! A client of the deployed API that compares every answer with the API description.
 
 use std::sync::LazyLock;
 
-use fanfold_store::http::OPENAPI_JSON;
+use fanfold_web::OPENAPI_JSON;
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{aws, dice, output, setting};
 
 static SPECIFICATION: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(OPENAPI_JSON).expect("the specification is JSON"));
+    LazyLock::new(|| serde_json::from_str(OPENAPI_JSON).expect("the API description is JSON"));
 
 #[derive(Debug)]
 pub struct Answer {
@@ -29,14 +29,14 @@ impl Answer {
         text.unwrap_or_else(|| panic!("no text at {pointer} of {}", self.body)).to_owned()
     }
 
-    /// The ids of a list's items.
+    /// The ids of the items of a list.
     pub fn ids(&self) -> Vec<String> {
         let items = self.body["items"].as_array().unwrap_or_else(|| panic!("{self:?}"));
         items.iter().map(|item| item["id"].as_str().expect("an id").to_owned()).collect()
     }
 }
 
-/// A user of the deployed stack, signed in.
+/// A user of the deployed stack with a token.
 pub struct Client {
     http: reqwest::Client,
     pub token: Option<String>,
@@ -45,14 +45,15 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn nobody() -> Self {
+    /// A client without a token.
+    pub fn anonymous() -> Self {
         let (token, handle, id) = (None, String::new(), String::new());
         Self { http: reqwest::Client::new(), token, handle, id }
     }
 
     /// A new user without a profile.
     pub async fn signed_in() -> Self {
-        let mut client = Self::nobody();
+        let mut client = Self::anonymous();
         client.handle = format!("u{:x}", dice::fresh());
         client.token = Some(client.sign_in().await);
         client
@@ -102,14 +103,14 @@ impl Client {
         self.send(Method::POST, "/v1/posts", &[], Some(json!({"text": text}))).await
     }
 
-    /// Publishes, and gives the post's id.
+    /// Publishes a post and returns its id.
     pub async fn publish(&self, text: &str) -> String {
         let answer = self.post(text).await;
         assert_eq!(answer.status, 201, "{answer:?}");
         answer.text("/id")
     }
 
-    /// All pages of a list, one id after the other.
+    /// The ids on all pages of a list, in order.
     pub async fn walk(&self, path: &str, limit: usize) -> Vec<String> {
         let (mut walked, mut cursor) = (Vec::new(), String::new());
         for _ in 0..200 {
@@ -117,14 +118,14 @@ impl Client {
             assert_eq!(answer.status, 200, "{answer:?}");
             let ids = answer.ids();
             let next = answer.body["next_cursor"].as_str();
-            assert!(ids.len() == limit || next.is_none(), "a page is full or the last");
+            assert!(ids.len() == limit || next.is_none(), "the page is neither full nor the last");
             walked.extend(ids);
             match next {
                 Some(next) => cursor = format!("&cursor={next}"),
                 None => return walked,
             }
         }
-        panic!("a walk without an end");
+        panic!("the list has more than 200 pages");
     }
 
     pub async fn send(
@@ -140,7 +141,7 @@ impl Client {
         self.raw(method, path, &headers, body).await
     }
 
-    /// Sends just this, and holds the answer against the specification.
+    /// Sends the request without further headers, and compares the answer with the API description.
     pub async fn raw(
         &self,
         method: Method,
@@ -150,16 +151,16 @@ impl Client {
     ) -> Answer {
         let answer = self.call(method.clone(), path, headers, body).await;
         let answer = answer.expect("the API answers");
-        hold_against_specification(&method, path, &answer);
+        check_against_specification(&method, path, &answer);
         answer
     }
 
-    /// Reads while things are disturbed: nothing, if no answer came.
+    /// Reads while parts of the stack are disturbed. `None` if there is no answer.
     pub async fn try_get(&self, path: &str) -> Option<Answer> {
         self.call(Method::GET, path, &[], None).await.ok()
     }
 
-    /// Posts while things are disturbed: nothing, if no answer came.
+    /// Posts while parts of the stack are disturbed. `None` if there is no answer.
     pub async fn try_post(
         &self,
         path: &str,
@@ -192,17 +193,17 @@ impl Client {
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         let bytes = answer.bytes().await?;
         let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        assert_eq!(bytes.is_empty(), body.is_null(), "{path} answers JSON or nothing");
+        assert_eq!(bytes.is_empty(), body.is_null(), "the body of {path} is not JSON");
         Ok(Answer { status, headers, body })
     }
 }
 
-/// Panics where the answer is none that the specification knows of.
-fn hold_against_specification(method: &Method, path: &str, answer: &Answer) {
+/// Panics if the API description does not contain the answer.
+fn check_against_specification(method: &Method, path: &str, answer: &Answer) {
     assert!(answer.status < 500, "{method} {path}: {answer:?}");
-    // the gateway itself answers for a token that it does not take
-    let named = answer.headers.contains_key("x-request-id");
-    assert!(named || answer.status == 401, "{method} {path}: nobody can report {answer:?}");
+    // the gateway itself answers 401 for a token that it refuses
+    let has_id = answer.headers.contains_key("x-request-id");
+    assert!(has_id || answer.status == 401, "{method} {path}: no x-request-id: {answer:?}");
     let path = path.split('?').next().unwrap_or_default();
     let segments: Vec<&str> = path.split('/').collect();
     let known = SPECIFICATION["paths"].as_object().expect("paths").iter().find(|(template, _)| {
@@ -213,18 +214,28 @@ fn hold_against_specification(method: &Method, path: &str, answer: &Answer) {
     let operation =
         known.and_then(|(_, methods)| methods.get(method.as_str().to_lowercase().as_str()));
     let Some(operation) = operation else {
-        assert!([404, 405].contains(&answer.status), "{method} {path} is not known: {answer:?}");
+        assert!(
+            [404, 405].contains(&answer.status),
+            "{method} {path} is not in the description: {answer:?}"
+        );
         return;
     };
     let response = &operation["responses"][answer.status.to_string()];
-    assert!(response.is_object(), "{method} {path} may not answer {answer:?}");
+    assert!(
+        response.is_object(),
+        "the description of {method} {path} has no such status: {answer:?}"
+    );
     let Some(contents) = response["content"].as_object() else {
-        assert!(answer.body.is_null(), "{method} {path} has no body: {answer:?}");
+        assert!(
+            answer.body.is_null(),
+            "{method} {path} has no body in the description: {answer:?}"
+        );
         return;
     };
     let media_type = answer.headers["content-type"].to_str().expect("a text");
     let content = contents.get(media_type);
-    let content = content.unwrap_or_else(|| panic!("{method} {path} as {media_type}: {answer:?}"));
+    let content = content
+        .unwrap_or_else(|| panic!("{method} {path} is not described as {media_type}: {answer:?}"));
     let Some(schema) = content.get("schema") else { return };
     let mut schema = schema.clone();
     schema["components"] = SPECIFICATION["components"].clone();

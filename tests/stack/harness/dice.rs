@@ -1,4 +1,6 @@
-//! Repeatable chance: the same seed, the same history (splitmix64).
+//! A random number generator (splitmix64). The same seed gives the same numbers.
+
+use fanfold_runtime::clock;
 
 #[derive(Clone, Default)]
 pub struct Dice(pub u64);
@@ -32,7 +34,7 @@ impl Dice {
     }
 }
 
-/// A seed that no other test run has.
+/// A fresh seed, different in every run.
 pub fn fresh() -> u64 {
-    fanfold_store::clock::random()
+    clock::random()
 }

@@ -1,4 +1,4 @@
-//! What the tests share. A missing server is a failure, never a pass.
+//! Code that the tests share. If a server is missing, the test fails.
 
 pub mod client;
 pub mod dice;
@@ -9,12 +9,14 @@ pub mod traces;
 pub mod valkeys;
 pub mod world;
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
-/// A setting that `cargo local test` gives to the tests.
+/// A setting that `cargo local test` passes to the tests in an environment variable.
 pub fn setting(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| {
-        panic!("{name} is not set: these tests need the system; run `cargo local test`")
+        panic!("{name} is not set. These tests need a running system: run `cargo local test`")
     })
 }
 
@@ -37,15 +39,15 @@ pub async fn aws(target: &str, json_version: &str, body: &Value) -> Value {
     answer.json().await.unwrap_or_default()
 }
 
-/// Waits until something holds; says what it was if it does not within three minutes: half of a queue's tries
-/// take more than one.
+/// Waits until `check` returns a value. Panics with the text `what` after three minutes. (Half of the tries of a
+/// queue take more than one minute.)
 pub async fn eventually<T>(what: &str, check: impl AsyncFn() -> Option<T>) -> T {
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     loop {
         if let Some(found) = check().await {
             return found;
         }
-        assert!(start.elapsed().as_secs() < 180, "in vain: {what}");
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        assert!(start.elapsed().as_secs() < 180, "not within three minutes: {what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

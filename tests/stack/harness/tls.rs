@@ -1,12 +1,13 @@
-//! TLS in front of a Valkey server of a test's own, with certificates of a private authority. It takes
-//! down who authenticates and how, and can take tokens as ElastiCache does.
+//! TLS in front of a test's own Valkey server, with certificates of a private authority. The front records
+//! every login, and can accept tokens as ElastiCache does.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use fanfold_store::clock::now_ms;
+use fanfold_core::Time;
+use fanfold_runtime::clock::now;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
@@ -17,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::dice;
 
-/// Who vouches for servers. Its certificate is in a file, until it is dropped.
+/// A certificate authority. Its certificate is in a file that is removed on drop.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pub file: PathBuf,
@@ -62,39 +63,39 @@ impl Drop for Authority {
 /// An `AUTH` with a user.
 #[derive(Debug, Clone)]
 pub struct Login {
-    /// Which of the connections, by the order in which they came.
+    /// The number of the connection, in the order in which the connections were opened.
     pub connection: usize,
     pub user: String,
     pub password: String,
-    pub at_ms: u64,
+    pub at: Time,
 }
 
-type Judge = dyn Fn(&Login) -> bool + Send + Sync;
+type Accepts = dyn Fn(&Login) -> bool + Send + Sync;
 
-/// Ends TLS before a server. Dropping it cuts all connections.
+/// Terminates TLS in front of a server. Dropping it closes all connections.
 pub struct Front {
     pub port: u16,
     state: Arc<State>,
-    /// Rises when connections are to be cut.
+    /// Increases when the connections are to be closed.
     cuts: watch::Sender<u64>,
 }
 
 struct State {
     server: u16,
-    judge: Box<Judge>,
+    accepts: Box<Accepts>,
     logins: Mutex<Vec<Login>>,
     connections: AtomicUsize,
     closed: AtomicBool,
 }
 
 impl Front {
-    /// Before the server at this port, as a host of this name. What the judge takes is made a password
-    /// of the user; what it does not take comes to the server as it is.
+    /// Starts a front for the server at a port, with a certificate for the host `name`. If `accepts` returns true
+    /// for a login, the front adds its password to the user before it passes the login on.
     pub fn start(
         authority: &Authority,
         name: &str,
         server: u16,
-        judge: impl Fn(&Login) -> bool + Send + Sync + 'static,
+        accepts: impl Fn(&Login) -> bool + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
@@ -102,7 +103,7 @@ impl Front {
         let (cuts, cut) = watch::channel(0);
         let state = Arc::new(State {
             server,
-            judge: Box::new(judge),
+            accepts: Box::new(accepts),
             logins: Mutex::default(),
             connections: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
@@ -119,12 +120,12 @@ impl Front {
         self.state.logins.lock().expect("logins").clone()
     }
 
-    /// How many connections there were, once their TLS was agreed upon.
+    /// The number of connections with a completed TLS handshake.
     pub fn connections(&self) -> usize {
         self.state.connections.load(Ordering::SeqCst)
     }
 
-    /// Ends all connections.
+    /// Closes all connections.
     pub fn cut(&self) {
         self.cuts.send_modify(|cuts| *cuts += 1);
     }
@@ -143,7 +144,7 @@ async fn serve(
     state: Arc<State>,
     mut cut: watch::Receiver<u64>,
 ) {
-    listener.set_nonblocking(true).expect("a listener that waits");
+    listener.set_nonblocking(true).expect("a non-blocking listener");
     let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
     while !state.closed.load(Ordering::SeqCst) {
         tokio::select! {
@@ -157,7 +158,7 @@ async fn serve(
     }
 }
 
-/// Passes bytes on in both directions, until either side or a cut ends it.
+/// Copies bytes in both directions until either side closes the connection or the front cuts it.
 async fn pass(
     stream: TcpStream,
     acceptor: TlsAcceptor,
@@ -176,7 +177,7 @@ async fn pass(
                 let Ok(count @ 1..) = count else { return };
                 unread.extend_from_slice(&asked[..count]);
                 while let Some((words, length)) = command(&unread) {
-                    state.hear(connection, &words).await;
+                    state.record_login(connection, &words).await;
                     if server.write_all(&unread[..length]).await.is_err() {
                         return;
                     }
@@ -195,7 +196,8 @@ async fn pass(
     }
 }
 
-/// The first whole command (an array of strings) and its length.
+/// The first complete command (an array of strings) and its length in bytes. Read here, because the front passes on the
+/// bytes themselves, and `redis::parse_redis_value` does not say how many bytes a value has.
 fn command(bytes: &[u8]) -> Option<(Vec<String>, usize)> {
     let mut at = 0;
     let number = |at: &mut usize| -> Option<usize> {
@@ -216,23 +218,23 @@ fn command(bytes: &[u8]) -> Option<(Vec<String>, usize)> {
 }
 
 impl State {
-    async fn hear(&self, connection: usize, words: &[String]) {
+    async fn record_login(&self, connection: usize, words: &[String]) {
         let [auth, user, password] = words else { return };
         if !auth.eq_ignore_ascii_case("AUTH") {
             return;
         }
         let (user, password) = (user.clone(), password.clone());
-        let login = Login { connection, user, password, at_ms: now_ms() };
-        if (self.judge)(&login) {
+        let login = Login { connection, user, password, at: now() };
+        if (self.accepts)(&login) {
             let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.server));
             let mut valkey = client
                 .expect("a client")
                 .get_multiplexed_async_connection()
                 .await
-                .expect("the server behind");
-            let mut taken = redis::cmd("ACL");
-            taken.arg("SETUSER").arg(&login.user).arg(format!(">{}", login.password));
-            let () = taken.query_async(&mut valkey).await.expect("a password");
+                .expect("the server behind the front");
+            let mut add = redis::cmd("ACL");
+            add.arg("SETUSER").arg(&login.user).arg(format!(">{}", login.password));
+            let () = add.query_async(&mut valkey).await.expect("a password");
         }
         self.logins.lock().expect("logins").push(login);
     }

@@ -1,61 +1,97 @@
-//! The handlers of all functions in this process, over real servers, with tables and queues of
-//! their own. Messages stay on the queues until the test takes them, so it decides when, in which
-//! order and how often they arrive.
+//! The handlers of all functions in this process, with real servers and with their own tables and queues.
+//! Messages stay on the queues until the test takes them. The test therefore decides when, in which order and
+//! how often they arrive.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
+use fanfold_app::audit::Audit;
+use fanfold_app::fanout::deliver::Deliver;
+use fanfold_app::fanout::dispatch::Dispatch;
+use fanfold_app::fanout::{deliver, dispatch};
+use fanfold_app::posts::Posts;
+use fanfold_app::present::{Page, Span, Viewer};
+use fanfold_app::profiles::Profiles;
+use fanfold_app::rebuild::Rebuilds;
+use fanfold_app::relations::apply::RelationEvents;
+use fanfold_app::relations::{Relations, apply};
+use fanfold_app::sweep::Sweep;
+use fanfold_app::timeline::Timeline;
+use fanfold_app::{posts, profiles, rebuild, relations, timeline};
 use fanfold_core::id::Identity;
-use fanfold_core::message::{DeliverChunk, PostPublished, RebuildFeed, RelationChanged};
-use fanfold_core::{PostId, Relation, UserId};
-use fanfold_store::aws::SdkConfig;
-use fanfold_store::clock::Deadline;
-use fanfold_store::feeds::{Page, Span};
-use fanfold_store::http::{Problem, UserRef};
-use fanfold_store::valkey::Feed;
-use fanfold_store::{Config, StoreError};
+use fanfold_core::message::{
+    CountFollowers, DeliverChunk, GraphEvent, PostDeleted, PostEvent, PostPublished,
+    ProfileChanged, RebuildFeed, RelationChanged,
+};
+use fanfold_core::registry::{AnyMessage, CHUNKS, GRAPH_EVENTS, POST_EVENTS, QUEUES, REBUILDS};
+use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
+use fanfold_functions::admin;
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::sqs::Announced;
+use fanfold_runtime::{Config, StoreError, aws, clock};
+use fanfold_store::dynamo::users::ProfilePut;
+use fanfold_store::feeds::ReadContext;
 
 use super::{dice, setting};
 
 pub struct World {
-    pub posts: fanfold_posts::App,
-    pub users: fanfold_users::App,
-    pub timeline: fanfold_timeline::App,
-    pub dispatch: fanfold_dispatch::App,
-    pub deliver: fanfold_deliver::App,
-    pub graph: fanfold_graph::App,
-    pub rebuild: fanfold_rebuild::App,
-    pub sweep: fanfold_sweep::App,
-    pub audit: fanfold_audit::App,
-    pub admin: fanfold_admin::App,
+    pub posts: Posts,
+    pub profiles: Profiles,
+    pub relations: Relations,
+    pub timeline: Timeline,
+    pub dispatch: Dispatch,
+    pub deliver: Deliver,
+    pub graph: RelationEvents,
+    pub rebuild: Rebuilds,
+    pub sweep: Sweep,
+    pub audit: Audit,
+    pub admin: admin::App,
     pub config: Config,
     pub sdk: SdkConfig,
     pairs: Vec<(String, String)>,
     sqs: aws_sdk_sqs::Client,
     queues: Vec<String>,
     /// The handlers' clock.
-    now_ms: Mutex<u64>,
-    /// Makes the users of this world different from those of any other.
+    now: Mutex<Time>,
+    /// Makes the users of this world different from the users of every other world.
     name: u64,
 }
-
-const QUEUES: [&str; 6] = [
-    "POST_EVENTS_QUEUE_URL",
-    "BULK_EVENTS_QUEUE_URL",
-    "CHUNKS_QUEUE_URL",
-    "BULK_CHUNKS_QUEUE_URL",
-    "GRAPH_EVENTS_QUEUE_URL",
-    "REBUILDS_QUEUE_URL",
-];
 
 #[derive(Debug, Clone)]
 pub enum Message {
     Post(PostPublished),
+    Deleted(PostDeleted),
     Chunk(DeliverChunk),
     Relation(RelationChanged),
+    Profile(ProfileChanged),
+    Count(CountFollowers),
     Rebuild(RebuildFeed),
+}
+
+impl From<AnyMessage> for Message {
+    fn from(message: AnyMessage) -> Self {
+        match message {
+            AnyMessage::Post(PostEvent::Published(event)) => Self::Post(event),
+            AnyMessage::Post(PostEvent::Deleted(event)) => Self::Deleted(event),
+            AnyMessage::Chunk(chunk) => Self::Chunk(chunk),
+            AnyMessage::Graph(event) => event.into(),
+            AnyMessage::Rebuild(order) => Self::Rebuild(order),
+        }
+    }
+}
+
+impl From<GraphEvent> for Message {
+    fn from(event: GraphEvent) -> Self {
+        match event {
+            GraphEvent::Relation(event) => Self::Relation(event),
+            GraphEvent::Profile(event) => Self::Profile(event),
+            GraphEvent::Count(order) => Self::Count(order),
+        }
+    }
 }
 
 impl World {
@@ -63,9 +99,9 @@ impl World {
         Self::with(&[]).await
     }
 
-    /// With settings of its own, such as `("FEED_CAP", "10")`.
+    /// A world with settings such as `("FEED_CAP", "10")`.
     pub async fn with(settings: &[(&str, &str)]) -> Self {
-        let sdk = fanfold_store::aws::sdk_config().await;
+        let sdk = aws::sdk_config().await;
         let name = dice::fresh();
         let dynamo = aws_sdk_dynamodb::Client::new(&sdk);
         let sqs = aws_sdk_sqs::Client::new(&sdk);
@@ -73,65 +109,76 @@ impl World {
         for (table, sorted) in
             [("USERS_TABLE", false), ("POSTS_TABLE", true), ("GRAPH_TABLE", true)]
         {
-            let called = format!("{table}-{name:x}");
-            create_table(&dynamo, &called, sorted).await;
-            pairs.push((table.to_owned(), called));
+            let unique = format!("{table}-{name:x}");
+            create_table(&dynamo, &unique, sorted).await;
+            pairs.push((table.to_owned(), unique));
         }
         let mut queues = Vec::new();
         for queue in QUEUES {
-            let made = sqs.create_queue().queue_name(format!("{queue}-{name:x}")).send().await;
-            let url = made.expect("a queue").queue_url.expect("its url");
-            pairs.push((queue.to_owned(), url.clone()));
+            let unique = format!("{}-{name:x}", queue.url);
+            let created = sqs.create_queue().queue_name(unique).send().await;
+            let url = created.expect("a queue").queue_url.expect("its url");
+            pairs.push((queue.url.to_owned(), url.clone()));
             queues.push(url);
         }
         let dead = sqs.create_queue().queue_name(format!("DEAD-{name:x}")).send().await;
         let dead = dead.expect("a queue").queue_url.expect("its url");
         for queue in QUEUES {
-            pairs.push((queue.replace("_QUEUE", "_DEAD_QUEUE"), dead.clone()));
+            pairs.push((queue.dead_url.to_owned(), dead.clone()));
         }
         let doctor = sqs.create_queue().queue_name(format!("DOCTOR-{name:x}")).send().await;
         let doctor = doctor.expect("a queue").queue_url.expect("its url");
         pairs.push(("DOCTOR_QUEUE_URL".to_owned(), doctor));
+        // the clock of a world stands still, so a minute never ends: turn the limits off
+        for limit in
+            ["POSTS_PER_MINUTE", "RELATION_CHANGES_PER_MINUTE", "PROFILE_CHANGES_PER_MINUTE"]
+        {
+            pairs.push((limit.to_owned(), "0".to_owned()));
+        }
         pairs.extend(settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
         let config = Config::from_pairs(pairs.clone());
         Self {
-            posts: fanfold_posts::App::new(&sdk, &config).expect("posts"),
-            users: fanfold_users::App::new(&sdk, &config).expect("users"),
-            timeline: fanfold_timeline::App::new(&sdk, &config).expect("timeline"),
-            dispatch: fanfold_dispatch::App::new(&sdk, &config).expect("dispatch"),
-            deliver: fanfold_deliver::App::new(&sdk, &config).expect("deliver"),
-            graph: fanfold_graph::App::new(&sdk, &config).expect("graph"),
-            rebuild: fanfold_rebuild::App::new(&sdk, &config).expect("rebuild"),
-            sweep: fanfold_sweep::App::new(&sdk, &config).expect("sweep"),
-            audit: fanfold_audit::App::new(&sdk, &config).expect("audit"),
-            admin: fanfold_admin::App::new(&sdk, &config).expect("admin"),
+            posts: Posts::new(&sdk, &config).expect("posts"),
+            profiles: Profiles::new(&sdk, &config).expect("profiles"),
+            relations: Relations::new(&sdk, &config).expect("relations"),
+            timeline: Timeline::new(&sdk, &config).expect("timeline"),
+            dispatch: Dispatch::new(&sdk, &config).expect("dispatch"),
+            deliver: Deliver::new(&sdk, &config).expect("deliver"),
+            graph: RelationEvents {
+                count_delay: Duration::ZERO,
+                ..RelationEvents::new(&sdk, &config).expect("graph")
+            },
+            rebuild: Rebuilds::new(&sdk, &config).expect("rebuild"),
+            sweep: Sweep::new(&sdk, &config).expect("sweep"),
+            audit: Audit::new(&sdk, &config).expect("audit"),
+            admin: admin::App::new(&sdk, &config).expect("admin"),
             config,
             sdk,
             pairs,
             sqs,
             queues,
-            now_ms: Mutex::new(fanfold_store::clock::now_ms()),
+            now: Mutex::new(clock::now()),
             name,
         }
     }
 
-    /// The world's settings but for one: something that is away.
-    pub fn config_but(&self, name: &str, value: &str) -> Config {
+    /// The world's settings with one changed, for example to the address of a server that does not exist.
+    pub fn config_with_one(&self, name: &str, value: &str) -> Config {
         self.config_with(&[(name, value)])
     }
 
-    /// The world's settings, some of them changed.
+    /// The world's settings with some of them changed.
     pub fn config_with(&self, changes: &[(&str, &str)]) -> Config {
         let pairs = self.pairs.iter().map(|(k, v)| (k.as_str(), v.as_str()));
         Config::from_pairs(pairs.chain(changes.iter().copied()))
     }
 
-    pub fn now(&self) -> u64 {
-        *self.now_ms.lock().expect("the clock")
+    pub fn now(&self) -> Time {
+        *self.now.lock().expect("the clock")
     }
 
-    pub fn advance(&self, ms: u64) {
-        *self.now_ms.lock().expect("the clock") += ms;
+    pub fn advance(&self, length: Duration) {
+        *self.now.lock().expect("the clock") += length;
     }
 
     pub fn identity(&self, name: &str) -> Identity {
@@ -142,35 +189,47 @@ impl World {
         self.identity(name).user()
     }
 
-    /// Makes a profile for each.
+    /// Creates a profile for each name, without events.
     pub async fn people(&self, names: &[&str]) {
         for name in names {
-            let put = fanfold_users::handler::put_profile;
-            put(&self.users, &self.identity(name), name, name).await.expect("a profile");
+            let handle = name.parse().expect("a handle");
+            let (sent, identity) = (Announced::assumed(), self.identity(name));
+            let put = self.profiles.users.put_profile(sent, &identity, &handle, name).await;
+            assert!(matches!(put.expect("a profile"), ProfilePut::Created(_)));
         }
+    }
+
+    /// Changes the profile of a user.
+    pub async fn rename(&self, user: &str, handle: &str, name: &str) {
+        let (identity, now) = (self.identity(user), self.now());
+        let put = profiles::put_profile(&self.profiles, &identity, handle, name, now);
+        put.await.expect("renamed");
     }
 
     pub async fn publish(&self, author: &str, text: &str) -> PostId {
         self.try_publish(author, text).await.expect("a post")
     }
 
-    pub async fn try_publish(&self, author: &str, text: &str) -> Result<PostId, Problem> {
+    pub async fn try_publish(
+        &self,
+        author: &str,
+        text: &str,
+    ) -> Result<PostId, fanfold_app::Error> {
         let author = self.identity(author);
-        let publish = fanfold_posts::handler::publish;
-        let (post, _) = publish(&self.posts, &author, text, None, self.now()).await?;
-        Ok(post.id)
+        let shown = posts::publish(&self.posts, &author, text, None, self.now()).await?;
+        Ok(shown.post.id)
     }
 
     pub async fn delete(&self, author: &str, post: PostId) {
         let author = self.identity(author);
-        let delete = fanfold_posts::handler::delete;
-        delete(&self.posts, &author, post, self.now()).await.expect("deleted");
+        posts::delete(&self.posts, &author, post, self.now()).await.expect("deleted");
     }
 
     pub async fn relate(&self, follower: &str, author: &str, relation: Relation) {
         let (follower, author) = (self.identity(follower), UserRef::Id(self.id(author)));
-        let relate = fanfold_users::handler::relate;
-        relate(&self.users, &follower, &author, relation, self.now()).await.expect("related");
+        relations::relate(&self.relations, &follower, &author, relation, self.now())
+            .await
+            .expect("related");
     }
 
     pub async fn follow(&self, follower: &str, author: &str) {
@@ -181,31 +240,31 @@ impl World {
         self.relate(follower, author, Relation::NotFollowing).await;
     }
 
-    pub async fn page(&self, feed: Feed, span: Span, limit: usize) -> Page {
-        self.timeline.feeds.page(feed, span, limit, self.now()).await.expect("a page")
+    pub async fn page(&self, feed: FeedId, span: Span, limit: usize) -> Page {
+        page(&self.timeline, feed, span, limit, self.now()).await.expect("a page")
     }
 
-    /// The whole of a feed, page by page.
-    pub async fn walk(&self, feed: Feed, limit: usize) -> Vec<PostId> {
+    /// All posts of a feed, read page by page.
+    pub async fn walk(&self, feed: FeedId, limit: usize) -> Vec<PostId> {
         let (mut span, mut walked) = (Span::ALL, Vec::new());
         for _ in 0..1_000 {
             let page = self.page(feed, span, limit).await;
             let last = page.next_before.is_none();
-            assert!(last || page.posts.len() == limit, "a page is full or the last");
-            walked.extend(page.posts.iter().map(|post| post.id));
+            assert!(last || page.posts.len() == limit, "the page is neither full nor the last");
+            walked.extend(page.ids());
             match page.next_before {
                 Some(before) => span.before = before,
                 None => return walked,
             }
         }
-        panic!("a walk without an end");
+        panic!("the feed has more than 1,000 pages");
     }
 
     pub async fn home(&self, name: &str) -> Vec<PostId> {
-        self.walk(Feed::home(self.id(name)), 7).await
+        self.walk(FeedId::home(self.id(name)), 7).await
     }
 
-    /// Takes all messages that are on the queues.
+    /// Receives and deletes all messages on the queues.
     pub async fn take(&self) -> Vec<Message> {
         let mut taken = Vec::new();
         for (index, url) in self.queues.iter().enumerate() {
@@ -217,12 +276,8 @@ impl World {
                 }
                 for message in messages {
                     let body = message.body.expect("a body");
-                    taken.push(match index {
-                        0 | 1 => Message::Post(serde_json::from_str(&body).expect("an event")),
-                        2 | 3 => Message::Chunk(serde_json::from_str(&body).expect("a chunk")),
-                        4 => Message::Relation(serde_json::from_str(&body).expect("an event")),
-                        _ => Message::Rebuild(serde_json::from_str(&body).expect("an order")),
-                    });
+                    let message_read = AnyMessage::decode(QUEUES[index], &body).expect("a message");
+                    taken.push(message_read.into());
                     let handle = message.receipt_handle.expect("a handle");
                     let gone = self.sqs.delete_message().queue_url(url).receipt_handle(handle);
                     gone.send().await.expect("deleted");
@@ -232,25 +287,29 @@ impl World {
         taken
     }
 
-    /// How many messages a queue has that nobody took.
+    /// The number of messages on a queue that were not received.
     pub async fn length(&self, queue: &str) -> u64 {
         use aws_sdk_sqs::types::QueueAttributeName::ApproximateNumberOfMessages;
-        let at = QUEUES.iter().position(|name| *name == queue).expect("a queue");
+        let at = QUEUES.iter().position(|known| known.url == queue).expect("a queue");
         let call = self.sqs.get_queue_attributes().queue_url(&self.queues[at]);
         let all = call.attribute_names(ApproximateNumberOfMessages).send().await.expect("asked");
         let all = all.attributes.expect("attributes");
         all[&ApproximateNumberOfMessages].parse().expect("a number")
     }
 
-    /// Puts a message back on its queue, as when its handler failed.
+    /// Sends a message to its queue again, as if its handler had failed.
     pub async fn send_back(&self, message: &Message) {
         let (queue, body) = match message {
-            Message::Post(event) => (0, serde_json::to_string(event)),
-            Message::Chunk(chunk) => (2, serde_json::to_string(chunk)),
-            Message::Relation(event) => (4, serde_json::to_string(event)),
-            Message::Rebuild(order) => (5, serde_json::to_string(order)),
+            Message::Post(event) => (POST_EVENTS.spec, serde_json::to_string(event)),
+            Message::Deleted(event) => (POST_EVENTS.spec, serde_json::to_string(event)),
+            Message::Profile(event) => (GRAPH_EVENTS.spec, serde_json::to_string(event)),
+            Message::Chunk(chunk) => (CHUNKS.spec, serde_json::to_string(chunk)),
+            Message::Relation(event) => (GRAPH_EVENTS.spec, serde_json::to_string(event)),
+            Message::Count(order) => (GRAPH_EVENTS.spec, serde_json::to_string(order)),
+            Message::Rebuild(order) => (REBUILDS.spec, serde_json::to_string(order)),
         };
-        let send = self.sqs.send_message().queue_url(&self.queues[queue]);
+        let url = self.config.text(queue.url).expect("its URL");
+        let send = self.sqs.send_message().queue_url(url);
         send.message_body(body.expect("JSON")).send().await.expect("sent");
     }
 
@@ -259,25 +318,30 @@ impl World {
         let now = self.now();
         match message {
             Message::Post(event) => {
-                fanfold_dispatch::handler::dispatch(&self.dispatch, event, now, Deadline::NONE)
-                    .await
-                    .map(drop)
+                dispatch::dispatch(&self.dispatch, event, now, Deadline::NONE).await.map(drop)
             }
+            Message::Deleted(event) => {
+                let event = event.clone().into();
+                dispatch::handle(&self.dispatch, &event, now, Deadline::NONE).await
+            }
+            Message::Profile(event) => apply::handle(&self.graph, &event.clone().into(), now).await,
             Message::Chunk(chunk) => {
-                let deliver = fanfold_deliver::handler::deliver;
                 let chunks = std::slice::from_ref(chunk);
-                deliver(&self.deliver, chunks, now).await.pop().expect("an answer for the chunk")
+                let mut outcomes = deliver::deliver(&self.deliver, chunks, now).await;
+                outcomes.pop().expect("an outcome for the chunk").whole()
             }
             Message::Relation(event) => {
-                fanfold_graph::handler::bring_in_line(&self.graph, event, now).await.map(drop)
+                apply::handle(&self.graph, &event.clone().into(), now).await
             }
-            Message::Rebuild(order) => {
-                fanfold_rebuild::handler::rebuild(&self.rebuild, order, now).await.map(drop)
+            Message::Count(order) => {
+                let event = GraphEvent::Count(order.clone());
+                apply::handle(&self.graph, &event, now).await
             }
+            Message::Rebuild(order) => rebuild::rebuild(&self.rebuild, order, now).await.map(drop),
         }
     }
 
-    /// Handles messages, and those that come of them, until the queues are empty.
+    /// Handles all messages, and the messages that they cause, until the queues are empty.
     pub async fn drain(&self) {
         loop {
             let messages = self.take().await;
@@ -290,18 +354,18 @@ impl World {
         }
     }
 
-    /// A connection to the world's Valkey, beside the handlers'.
+    /// A connection to the world's Valkey, separate from the connection of the handlers.
     pub async fn redis(&self) -> redis::aio::MultiplexedConnection {
         let client = redis::Client::open(self.config.text("REDIS_URL").expect("a url"));
         client.expect("a client").get_multiplexed_async_connection().await.expect("Valkey")
     }
 
-    /// Takes all of a user's keys out of Valkey, as if it had been restarted empty.
+    /// Deletes all keys of the users in Valkey, as if it had been restarted empty.
     pub async fn forget(&self, names: &[&str]) {
         let keys = self.timeline.feeds.valkey.keys();
         let mut connection = self.redis().await;
         for user in names.iter().map(|name| self.id(name)) {
-            for feed in Feed::own(user) {
+            for feed in FeedId::own(user) {
                 let mut gone = redis::pipe();
                 gone.cmd("DEL").arg(keys.feed(feed)).arg(keys.lock(feed));
                 gone.cmd("ZREM").arg(keys.live(keys.bucket(user))).arg(keys.feed(feed));
@@ -312,6 +376,18 @@ impl World {
             }
         }
     }
+}
+
+/// A page of a feed, for a viewer from whom nothing is hidden.
+pub async fn page(
+    timeline: &Timeline,
+    feed: FeedId,
+    span: Span,
+    limit: usize,
+    now: Time,
+) -> Result<Page, fanfold_app::Error> {
+    let reading = ReadContext::new(now);
+    timeline::page(timeline, &Viewer::of(feed.user()), feed, span, limit, &reading).await
 }
 
 pub async fn create_table(dynamo: &aws_sdk_dynamodb::Client, name: &str, sorted: bool) {

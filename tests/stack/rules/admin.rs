@@ -1,17 +1,21 @@
-//! Orders of operators: feeds are rebuilt, dead letters come back, and of a user who is dropped nothing
-//! is left but what expires.
+//! Orders of operators: rebuild feeds, return dead letters, drop a user. Only expiring data is left of a dropped
+//! user.
 
-use fanfold_admin::handler::obey;
-use fanfold_admin::order::{Order, read};
-use fanfold_core::limits::DROP_SETTLES_MS;
-use fanfold_core::{PostId, order};
-use fanfold_store::clock::Deadline;
-use fanfold_store::dynamo::posts::RequestKey;
-use fanfold_store::http::Kind;
-use fanfold_store::valkey::Feed;
+use fanfold_app::erase::{Removal, removal_of_items, removal_of_keys};
+use fanfold_app::{Error, posts, profiles};
+use fanfold_core::limits::DROP_SETTLES;
+use fanfold_core::time::millis;
+use fanfold_core::{FeedId, PostId, Time, UserRef, order};
+use fanfold_functions::admin::execute;
+use fanfold_functions::admin::order::{Order, read};
+use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::sqs::Announced;
+use fanfold_store::dynamo::ItemKind;
+use fanfold_store::valkey::{KeyKind, RebuildStart};
 use serde_json::{Value, json};
+use std::time::Duration;
 
-use super::only_stored;
+use super::store_without_delivery;
 use crate::harness::aws;
 use crate::harness::traces::{in_member, in_text};
 use crate::harness::world::World;
@@ -20,20 +24,20 @@ const OTHERS: [&str; 5] = ["birch", "cedar", "dogwood", "elm", "fir"];
 
 async fn order_within(world: &World, order: Value, deadline: Deadline) -> Result<Value, String> {
     let order: Order = read(order).map_err(|refusal| refusal.to_string())?;
-    let done = obey(&world.admin, order, world.now(), deadline).await;
+    let done = execute(&world.admin, order, world.now(), deadline).await;
     done.map_err(|refusal| refusal.to_string())
 }
 
 async fn order(world: &World, order: Value) -> Value {
-    order_within(world, order, Deadline::NONE).await.expect("obeyed")
+    order_within(world, order, Deadline::NONE).await.expect("done")
 }
 
-/// Gives the order to drop ash until it is done; gives the sums, and how many orders it took.
+/// Repeats the order to drop ash until it is done. Returns the sums of its counts and the number of orders.
 async fn drop_ash(world: &World, deadline: Deadline) -> (Value, usize) {
     let mut sums = json!({});
     for orders in 1..200 {
         let drop = json!({"do": "drop-user", "user": world.id("ash").to_string()});
-        let dropped = order_within(world, drop, deadline).await.expect("obeyed");
+        let dropped = order_within(world, drop, deadline).await.expect("done");
         for name in ["posts", "followers", "following", "receipt_rows", "keys", "feeds"] {
             let sum = sums[name].as_u64().unwrap_or(0) + dropped[name].as_u64().expect("a count");
             sums[name] = json!(sum);
@@ -41,16 +45,22 @@ async fn drop_ash(world: &World, deadline: Deadline) -> (Value, usize) {
         if dropped["done"] == true {
             return (sums, orders);
         }
-        // the world's clock stands still while an order is at work
-        world.advance(dropped["wait_ms"].as_u64().expect("a time") + 2_000);
+        // the world's clock stands still while an order runs
+        world.advance(Duration::from_millis(dropped["wait_ms"].as_u64().expect("a time") + 2_000));
     }
-    panic!("it is never done");
+    panic!("not done after 200 orders");
 }
 
-/// Ash is large enough to be pulled, follows and is followed, has unfollowed and been unfollowed,
-/// posted with keys and deleted, and everybody reads.
+/// A world with everything that can belong to ash: pulled posts, relations in both directions, ended relations,
+/// idempotency keys, a deleted post, live feeds of all users, a rebuild that is under way, and counted writes.
 async fn world() -> (World, Vec<PostId>) {
-    let settings = [("PULL_FOLLOWERS", "3"), ("SMALL_FOLLOWERS", "1"), ("CHUNK_FOLLOWERS", "1")];
+    let settings = [
+        ("PULL_FOLLOWERS", "3"),
+        ("SMALL_FOLLOWERS", "1"),
+        ("CHUNK_FOLLOWERS", "1"),
+        // so few that a write is remembered for longer than the test takes
+        ("POSTS_PER_MINUTE", "10"),
+    ];
     let world = World::with(&settings).await;
     world.people(&["ash"]).await;
     world.people(&OTHERS).await;
@@ -66,12 +76,10 @@ async fn world() -> (World, Vec<PostId>) {
     world.home("ash").await;
     let mut posts = Vec::new();
     for number in 0..4 {
-        world.advance(1);
+        world.advance(Duration::from_millis(1));
         let (ash, key) = (world.identity("ash"), format!("key {number}"));
-        let key = RequestKey::new(ash.user(), &key, "text");
-        let publish = fanfold_posts::handler::publish;
-        let post = publish(&world.posts, &ash, "a secret", Some(key), world.now()).await;
-        posts.push(post.expect("a post").0.id);
+        let post = posts::publish(&world.posts, &ash, "a secret", Some(&key), world.now()).await;
+        posts.push(post.expect("a post").post.id);
         world.publish("cedar", "text").await;
         world.drain().await;
     }
@@ -80,6 +88,10 @@ async fn world() -> (World, Vec<PostId>) {
     world.unfollow("ash", "fir").await;
     world.drain().await;
     assert!(!world.home("elm").await.is_empty());
+    let (valkey, feed) = (&world.timeline.feeds.valkey, FeedId::author(world.id("ash")));
+    valkey.invalidate(feed).await.unwrap();
+    assert_eq!(valkey.begin(feed, "1", world.now()).await.unwrap(), RebuildStart::Begun);
+    check_every_kind_exists(&world).await;
     (world, posts)
 }
 
@@ -99,60 +111,137 @@ async fn items(world: &World, table: &'static str) -> Vec<Value> {
     }
 }
 
-fn tells(world: &World, value: &Value) -> bool {
+/// Whether a value contains data about ash.
+fn is_about_ash(world: &World, value: &Value) -> bool {
     let text = |text: &str| in_text(world.id("ash"), text) || ["ash", "a secret"].contains(&text);
     match value {
         Value::String(value) => text(value) || text(value.trim_start_matches("handle#")),
-        Value::Array(values) => values.iter().any(|value| tells(world, value)),
+        Value::Array(values) => values.iter().any(|value| is_about_ash(world, value)),
         Value::Object(fields) => {
-            fields.iter().any(|(name, value)| text(name) || tells(world, value))
+            fields.iter().any(|(name, value)| text(name) || is_about_ash(world, value))
         }
         _ => false,
     }
 }
 
-/// What tells of ash, each as its table, or Valkey, and the start of its key. Nothing does for ever.
-async fn traces(world: &World) -> Vec<String> {
+/// A kind of data in one of the stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Item(ItemKind),
+    Key(KeyKind),
+}
+
+impl Kind {
+    fn all() -> impl Iterator<Item = Self> {
+        ItemKind::ALL.iter().copied().map(Self::Item).chain(KeyKind::all().map(Self::Key))
+    }
+
+    fn removal(self) -> Removal {
+        match self {
+            Self::Item(kind) => removal_of_items(kind),
+            Self::Key(kind) => removal_of_keys(kind),
+        }
+    }
+}
+
+/// An item or a key with data about ash.
+#[derive(Debug)]
+struct Trace {
+    kind: Kind,
+    /// The table, or VALKEY.
+    store: &'static str,
+    key: String,
+    expires: bool,
+}
+
+/// Everything with data about ash in both stores.
+async fn traces(world: &World) -> Vec<Trace> {
     let mut traces = Vec::new();
-    for table in ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE"] {
-        for item in items(world, table).await.iter().filter(|item| tells(world, item)) {
-            let pk = item["pk"]["S"].as_str().expect("a key");
-            assert!(item["expires_at"]["N"].is_string(), "it stays for ever: {item}");
-            traces.push(format!("{table} {}", pk.split('#').next().unwrap_or_default()));
+    for store in ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE"] {
+        for item in items(world, store).await.iter().filter(|item| is_about_ash(world, item)) {
+            let key = item["pk"]["S"].as_str().expect("a key").to_owned();
+            let kind = ItemKind::of(&key).unwrap_or_else(|| panic!("{key} is of no known kind"));
+            let expires = item["expires_at"]["N"].is_string();
+            traces.push(Trace { kind: Kind::Item(kind), store, key, expires });
         }
     }
     let mut redis = world.redis().await;
     let keys: Vec<String> = redis::cmd("KEYS").arg("*").query_async(&mut redis).await.unwrap();
     for key in keys {
-        let sorted = ["home:", "author:", "live:", "rel:"].iter().any(|kind| key.starts_with(kind));
-        let mut members: Vec<Vec<u8>> = Vec::new();
-        if sorted {
-            let mut all = redis::cmd("ZRANGE");
-            members = all.arg(&key).arg(0).arg(-1).query_async(&mut redis).await.unwrap();
-        }
+        let form = redis::cmd("TYPE").arg(&key).to_owned();
+        let form: String = form.query_async(&mut redis).await.unwrap();
+        let members: Vec<Vec<u8>> = match form.as_str() {
+            "zset" => {
+                let mut all = redis::cmd("ZRANGE");
+                all.arg(&key).arg(0).arg(-1).query_async(&mut redis).await.unwrap()
+            }
+            "string" => {
+                vec![redis::cmd("GET").arg(&key).query_async(&mut redis).await.unwrap()]
+            }
+            "list" => {
+                let mut all = redis::cmd("LRANGE");
+                all.arg(&key).arg(0).arg(-1).query_async(&mut redis).await.unwrap()
+            }
+            // the key expired in the meantime
+            "none" => continue,
+            other => panic!("this test cannot read {key}, a {other}"),
+        };
         let ash = world.id("ash");
         if in_text(ash, &key) || members.iter().any(|member| in_member(ash, member)) {
-            // a relation is forgotten by the sweep, which goes by this list
+            // the sweep drops the relations in this list, and their entries in it
             let tag = key.split(['{', '}']).nth(1).expect("a hash tag");
             let rels = format!("rels:{{{tag}}}");
             let listed = redis::cmd("ZSCORE").arg(rels).arg(&key).to_owned();
             let listed: Option<f64> = listed.query_async(&mut redis).await.unwrap();
             let expires: i64 = redis::cmd("PTTL").arg(&key).query_async(&mut redis).await.unwrap();
-            assert!(expires > 0 || listed.is_some(), "it stays for ever: {key}");
-            traces.push(format!("VALKEY {}", key.split(':').next().unwrap_or_default()));
+            let kind = KeyKind::of(&key).unwrap_or_else(|| panic!("{key} is of no known kind"));
+            let expires = expires > 0 || listed.is_some() || kind == KeyKind::Rels;
+            traces.push(Trace { kind: Kind::Key(kind), store: "VALKEY", key, expires });
         }
     }
-    traces.sort();
-    traces.dedup();
     traces
 }
 
-/// Counters, and feeds as readers find them.
-async fn others_are_right(world: &World) {
+/// Fails unless the stores have data about ash of every kind that is removed.
+async fn check_every_kind_exists(world: &World) {
+    let traces = traces(world).await;
+    for kind in Kind::all().filter(|kind| matches!(kind.removal(), Removal::Steps(_))) {
+        assert!(traces.iter().any(|trace| trace.kind == kind), "ash has no data: {kind:?}");
+    }
+}
+
+/// The places with data about ash: the table (or Valkey) and the start of the key. Fails if something does not expire.
+async fn places(world: &World) -> Vec<String> {
+    let mut places = Vec::new();
+    for trace in traces(world).await {
+        assert!(trace.expires, "it does not expire: {trace:?}");
+        // names of cards that were dropped with the user may be left, until they expire
+        if trace.kind == Kind::Key(KeyKind::Cards) {
+            continue;
+        }
+        let start = trace.key.split(['#', ':']).next().unwrap_or_default();
+        places.push(format!("{} {start}", trace.store));
+    }
+    places.sort();
+    places.dedup();
+    places
+}
+
+/// Fails if more is left of ash than what other users own and what stays.
+async fn check_ash_is_gone(world: &World) {
+    assert_eq!(places(world).await, EXPIRING);
+    for trace in traces(world).await {
+        let stays = matches!(trace.kind.removal(), Removal::Stays(_));
+        assert!(stays || !in_text(world.id("ash"), &trace.key), "it is left: {trace:?}");
+    }
+}
+
+/// Checks the counters and feeds of the other users.
+async fn check_others(world: &World) {
     let graph = items(world, "GRAPH_TABLE").await;
     let pk = |item: &Value| item["pk"]["S"].as_str().unwrap_or_default().to_owned();
     for other in OTHERS {
-        let (id, profile) = (world.id(other), world.users.users.profile(world.id(other)).await);
+        let (id, profile) = (world.id(other), world.relations.users.profile(world.id(other)).await);
         let profile = profile.unwrap().expect("a profile");
         let following = graph.iter().filter(|item| pk(item) == format!("following#{id}"));
         let following = following.filter(|item| item["relation"]["S"] == "following").count();
@@ -160,70 +249,72 @@ async fn others_are_right(world: &World) {
         let followers = graph.iter().filter(|item| pk(item).starts_with(&followers)).count();
         let counts = (profile.following, profile.followers);
         assert_eq!(counts, (following as u64, followers as u64), "{other}");
-        let fanned = world.home(other).await;
-        assert!(fanned.iter().all(|post| post.author() != world.id("ash")), "{other}");
+        let cached = world.home(other).await;
+        assert!(cached.iter().all(|post| post.author() != world.id("ash")), "{other}");
         world.forget(&[other]).await;
-        assert_eq!(world.home(other).await, fanned, "{other}");
+        assert_eq!(world.home(other).await, cached, "{other}");
     }
-    assert_eq!(world.home("birch").await.len(), 4, "cedar's posts are there");
+    assert_eq!(world.home("birch").await.len(), 4, "a post of cedar is missing");
 }
 
-const EXPIRING: [&str; 2] = ["GRAPH_TABLE following", "VALKEY rel"];
+const EXPIRING: [&str; 3] = ["GRAPH_TABLE following", "VALKEY rel", "VALKEY rels"];
 
 #[tokio::test]
-async fn nothing_tells_of_a_user_who_was_dropped_but_what_expires() {
+async fn only_expiring_data_is_left_of_a_dropped_user() {
     let (world, posts) = world().await;
     let (sums, orders) = drop_ash(&world, Deadline::NONE).await;
     let counts = ["posts", "followers", "following", "keys"].map(|name| sums[name].as_u64());
     assert_eq!(counts, [3, 4, 4, 4].map(Some), "{sums}");
     assert!(sums["receipt_rows"].as_u64() >= Some(posts.len() as u64), "{sums}");
-    assert_eq!(orders, 2, "one waits for what is under way");
+    assert_eq!(orders, 2, "the first order waits for work that is under way");
     world.drain().await;
-    assert_eq!(traces(&world).await, EXPIRING);
-    others_are_right(&world).await;
+    check_ash_is_gone(&world).await;
+    check_others(&world).await;
     assert!(world.dispatch.pulled.all().await.unwrap().is_empty());
-    // twice is fine
+    // the order can be repeated
     let (again, orders) = drop_ash(&world, Deadline::NONE).await;
     assert_eq!((again["posts"].as_u64(), orders), (Some(0), 1));
-    // and who comes back is somebody new
+    world.drain().await;
+    // a user who returns is a new user
     world.people(&["ash"]).await;
-    let ash = world.users.users.profile(world.id("ash")).await.unwrap().expect("a profile");
+    let ash = world.relations.users.profile(world.id("ash")).await.unwrap().expect("a profile");
     assert_eq!((ash.posts, ash.followers, ash.following), (0, 0, 0));
     world.follow("elm", "ash").await;
-    let post = world.publish("ash", "anew").await;
+    let post = world.publish("ash", "again").await;
     world.drain().await;
     assert!(world.home("elm").await.contains(&post));
 }
 
-/// Time is up after each piece of work, and others are at work in between.
+/// The time of each order ends after one piece of work. Other requests arrive between the orders.
 #[tokio::test]
-async fn a_user_is_dropped_piece_by_piece() {
+async fn a_user_is_dropped_in_several_calls() {
     let (world, _) = world().await;
-    let hurry = Deadline::at_ms(0);
+    let hurry = Deadline::at(Time::EPOCH);
     let drop = json!({"do": "drop-user", "user": "@ash"});
-    let first = order_within(&world, drop.clone(), hurry).await.expect("obeyed");
+    let first = order_within(&world, drop.clone(), hurry).await.expect("done");
     assert_eq!((&first["done"], &first["user"]), (&json!(false), &json!(world.id("ash"))));
-    // from the first step on nobody is let in
+    // from the first step on, the requests of the user are refused
     let refused = world.try_publish("ash", "more").await.expect_err("refused");
-    assert_eq!(refused.kind, Kind::ProfileMissing);
-    let put = fanfold_users::handler::put_profile;
-    let refused = put(&world.users, &world.identity("ash"), "ash", "Ash").await;
-    assert_eq!(refused.expect_err("refused").kind, Kind::Unavailable);
-    let user = fanfold_store::http::UserRef::Id(world.id("ash"));
-    let refused = fanfold_users::handler::find(&world.users, &user).await;
-    assert_eq!(refused.expect_err("refused").kind, Kind::NoSuchUser);
-    let said = order_within(&world, drop, hurry).await.expect_err("the handle is free");
-    assert!(said.starts_with("user: @ash"), "{said}");
+    assert!(matches!(refused, Error::ProfileMissing), "{refused:?}");
+    let refused =
+        profiles::put_profile(&world.profiles, &world.identity("ash"), "ash", "Ash", world.now())
+            .await;
+    assert!(matches!(refused, Err(Error::BeingDropped { .. })), "{refused:?}");
+    let user = UserRef::Id(world.id("ash"));
+    let refused = profiles::find(&world.relations.users, &user).await;
+    assert!(matches!(refused, Err(Error::NoSuchUser(_))), "{refused:?}");
+    let error = order_within(&world, drop, hurry).await.expect_err("refused");
+    assert!(error.starts_with("user: @ash"), "{error}");
     let (_, orders) = drop_ash(&world, hurry).await;
     assert!(orders > 3, "{orders} orders");
     world.drain().await;
-    assert_eq!(traces(&world).await, EXPIRING);
-    others_are_right(&world).await;
+    check_ash_is_gone(&world).await;
+    check_others(&world).await;
 }
 
-/// What was on its way when ash was dropped comes late, and does no harm.
+/// Messages that were under way when ash was dropped arrive late. They restore nothing.
 #[tokio::test]
-async fn messages_that_arrive_after_their_user_was_dropped_do_no_harm() {
+async fn late_messages_of_a_dropped_user_restore_nothing() {
     let settings = [("SMALL_FOLLOWERS", "1"), ("CHUNK_FOLLOWERS", "1"), ("BULK_FOLLOWERS", "2")];
     let world = World::with(&settings).await;
     world.people(&["ash"]).await;
@@ -233,15 +324,19 @@ async fn messages_that_arrive_after_their_user_was_dropped_do_no_harm() {
         world.home(other).await;
     }
     world.follow("birch", "cedar").await;
-    let mut late = world.take().await; // follows
+    let mut late = world.take().await; // the follows
+    for follow in &late {
+        world.handle(follow).await.expect("handled");
+    }
+    world.drain().await; // the followers are counted
     world.publish("ash", "late").await;
-    only_stored(&world, "ash").await;
+    store_without_delivery(&world, "ash").await;
     for _ in 0..3 {
         let events = world.take().await;
         for event in &events {
             world.handle(event).await.expect("handled");
         }
-        late.extend(events); // chunks and parts among them
+        late.extend(events); // includes chunks and parts
     }
     for _ in 0..4 {
         world.publish("cedar", "text").await;
@@ -252,14 +347,14 @@ async fn messages_that_arrive_after_their_user_was_dropped_do_no_harm() {
     }
     world.drain().await;
     let mut expected = Vec::from(EXPIRING);
-    expected.push("POSTS_TABLE receipt"); // counts of chunks, for a while
+    expected.push("POSTS_TABLE receipt"); // the counts of chunks expire later
     expected.sort_unstable();
-    assert_eq!(traces(&world).await, expected);
-    others_are_right(&world).await;
+    assert_eq!(places(&world).await, expected);
+    check_others(&world).await;
 }
 
 #[tokio::test]
-async fn feeds_are_given_up_and_rebuilt() {
+async fn feeds_are_dropped_and_rebuilt() {
     let world = World::new().await;
     world.people(&["ash", "birch"]).await;
     world.follow("birch", "ash").await;
@@ -268,10 +363,10 @@ async fn feeds_are_given_up_and_rebuilt() {
     let posts = [world.publish("ash", "text").await, world.publish("birch", "text").await];
     world.drain().await;
     let keys = world.timeline.feeds.valkey.keys();
-    let mut miss = redis::cmd("ZREM");
-    miss.arg(keys.feed(Feed::home(world.id("birch")))).arg(&order::member(posts[0])[..]);
-    let () = miss.query_async(&mut world.redis().await).await.unwrap();
-    assert_eq!(world.home("birch").await.len(), 1, "it is wrong");
+    let mut remove = redis::cmd("ZREM");
+    remove.arg(keys.feed(FeedId::home(world.id("birch")))).arg(&order::member(posts[0])[..]);
+    let () = remove.query_async(&mut world.redis().await).await.unwrap();
+    assert_eq!(world.home("birch").await.len(), 1, "the feed is not wrong");
     let rebuilt = order(&world, json!({"do": "rebuild-feed", "user": "@birch"})).await;
     let feed = |entries| json!({"entries": entries, "floor_ms": 0});
     let user = json!(world.id("birch"));
@@ -279,12 +374,12 @@ async fn feeds_are_given_up_and_rebuilt() {
     assert_eq!(rebuilt, expected);
     assert_eq!(world.home("birch").await.len(), 2);
     let nobody = json!({"do": "rebuild-feed", "user": "@nobody"});
-    let said = order_within(&world, nobody, Deadline::NONE).await.expect_err("refused");
-    assert_eq!(said, "user: @nobody has no profile here");
+    let error = order_within(&world, nobody, Deadline::NONE).await.expect_err("refused");
+    assert_eq!(error, "user: @nobody has no profile in this system");
 }
 
 #[tokio::test]
-async fn dead_letters_come_back_without_what_was_noted_of_their_death() {
+async fn dead_letters_return_without_the_attributes_of_their_failure() {
     let world = World::new().await;
     let dead = world.config.text("CHUNKS_DEAD_QUEUE_URL").unwrap();
     let text = |text: &str| json!({"DataType": "String", "StringValue": text});
@@ -292,7 +387,7 @@ async fn dead_letters_come_back_without_what_was_noted_of_their_death() {
         let attributes = match number {
             0 => json!({"kept": text("as it was")}),
             _ => {
-                json!({"reason": text("it was odd"), "anew": text("3"), "kept": text("as it was")})
+                json!({"reason": text("it was odd"), "requeued": text("3"), "kept": text("as it was")})
             }
         };
         let letter = json!({
@@ -301,13 +396,14 @@ async fn dead_letters_come_back_without_what_was_noted_of_their_death() {
         aws("AmazonSQS.SendMessage", "1.0", &letter).await;
     }
     let redrive = json!({"do": "redrive", "queue": "chunks"});
-    let hurried = order_within(&world, redrive.clone(), Deadline::at_ms(0)).await.expect("obeyed");
+    let hurried =
+        order_within(&world, redrive.clone(), Deadline::at(Time::EPOCH)).await.expect("done");
     assert_eq!((&hurried["moved"], &hurried["left"]), (&json!(10), &json!(13)), "{hurried}");
     let redriven = order(&world, redrive.clone()).await;
     assert_eq!((&redriven["moved"], &redriven["left"]), (&json!(13), &json!(0)), "{redriven}");
     let reasons = |answer: &Value, reason: &str| answer["reasons"][reason].as_u64().unwrap_or(0);
     let odd = reasons(&hurried, "it was odd") + reasons(&redriven, "it was odd");
-    let unknown = "it was taken too often";
+    let unknown = "received too often without success";
     assert_eq!((odd, reasons(&hurried, unknown) + reasons(&redriven, unknown)), (22, 1));
     assert_eq!(world.length("CHUNKS_QUEUE_URL").await, 23);
     let url = world.config.text("CHUNKS_QUEUE_URL").unwrap();
@@ -324,25 +420,28 @@ async fn dead_letters_come_back_without_what_was_noted_of_their_death() {
     let again = order(&world, redrive).await;
     assert_eq!(again, json!({"moved": 0, "left": 0, "reasons": {}}));
     let nowhere = json!({"do": "redrive", "queue": "chunk"});
-    let said = order_within(&world, nowhere, Deadline::NONE).await.expect_err("refused");
-    assert!(said.starts_with("queue: \"chunk\" is none of post-events, "), "{said}");
+    let error = order_within(&world, nowhere, Deadline::NONE).await.expect_err("refused");
+    assert!(error.starts_with("queue: \"chunk\" is not one of post-events, "), "{error}");
 }
 
-/// An order that was left behind cannot fall on who came back: it has the user to itself.
+/// An order leases the user, so an old order cannot drop a user who returned.
 #[tokio::test]
-async fn two_orders_do_not_work_on_one_user() {
+async fn only_one_order_at_a_time_works_on_a_user() {
     let (world, _) = world().await;
-    let lease_until_ms = world.now() + 65_000;
-    let users = &world.admin.users;
-    users.begin_to_drop(world.id("ash"), world.now(), lease_until_ms).await.unwrap();
+    let lease_until = world.now() + Duration::from_secs(65);
+    let users = &world.admin.erase.users;
+    users
+        .begin_drop(Announced::assumed(), world.id("ash"), world.now(), lease_until)
+        .await
+        .unwrap();
     let drop = json!({"do": "drop-user", "user": world.id("ash").to_string()});
     let busy = order(&world, drop.clone()).await;
     assert_eq!((&busy["done"], &busy["posts"]), (&json!(false), &json!(0)), "{busy}");
     let wait_ms = busy["wait_ms"].as_u64().expect("a time");
     assert!((60_000..=65_000).contains(&wait_ms), "{busy}");
-    world.advance(wait_ms + 1_000); // it died
+    world.advance(Duration::from_millis(wait_ms + 1_000)); // the first order died
     let dropped = order(&world, drop).await;
     assert_eq!(dropped["posts"], 3, "{dropped}");
     let wait_ms = dropped["wait_ms"].as_u64().expect("a time");
-    assert!((1..=DROP_SETTLES_MS).contains(&wait_ms), "{dropped}");
+    assert!((1..=millis(DROP_SETTLES)).contains(&wait_ms), "{dropped}");
 }

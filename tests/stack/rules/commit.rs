@@ -1,46 +1,58 @@
-//! Rule 1: delivered only after the commit.
+//! Rule 1: a post is delivered only after its commit.
 
-use fanfold_core::limits::COMMIT_GRACE_MS;
+use std::time::Duration;
+
+use fanfold_app::fanout::dispatch::{Dispatched, dispatch};
+use fanfold_app::posts::Posts;
+use fanfold_app::relations::Relations;
+use fanfold_app::{posts, relations};
+use fanfold_core::fanout::DeliveryCounts;
+use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::message::PostPublished;
-use fanfold_core::{PostId, Relation, Slice};
-use fanfold_dispatch::handler::{Dispatched, dispatch};
-use fanfold_store::StoreError;
-use fanfold_store::clock::Deadline;
+use fanfold_core::{FeedId, PostId, Relation, Slice, UserRef};
+use fanfold_runtime::StoreError;
+use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::posts::Post;
-use fanfold_store::feeds::Reached;
-use fanfold_store::http::{Kind, UserRef};
-use fanfold_store::valkey::{Feed, Held, Read};
+use fanfold_store::valkey::{CachedSlice, Read};
+use fanfold_web::{Kind, Problem};
 
 use crate::harness::world::World;
 
 #[tokio::test]
-async fn an_event_without_its_post_goes_back_until_it_never_will_come() {
+async fn an_event_without_a_post_is_retried_and_then_done() {
     let world = World::new().await;
     world.people(&["ash"]).await;
     let post = PostId::new(world.now(), 1, world.id("ash"));
     let event = PostPublished::new(post);
     let early = dispatch(&world.dispatch, &event, world.now(), Deadline::NONE).await;
     assert!(matches!(early, Err(StoreError::NotCommittedYet { .. })), "{early:?}");
-    let late =
-        dispatch(&world.dispatch, &event, world.now() + COMMIT_GRACE_MS + 1, Deadline::NONE).await;
+    let late = dispatch(
+        &world.dispatch,
+        &event,
+        world.now() + COMMIT_GRACE + Duration::from_millis(1),
+        Deadline::NONE,
+    )
+    .await;
     assert_eq!(late.unwrap(), Dispatched::NothingToDo);
 }
 
 #[tokio::test]
-async fn an_event_ahead_of_its_commit_waits_a_moment_for_it() {
+async fn dispatch_waits_briefly_for_the_commit() {
     let world = World::new().await;
     world.people(&["ash"]).await;
     let id = PostId::new(world.now(), 1, world.id("ash"));
     let event = PostPublished::new(id);
     let commit = async {
-        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
-        let (identity, table) = (world.identity("ash"), world.posts.users.table());
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        let (identity, sent) = (world.identity("ash"), Announced::assumed());
         let post = Post { id, text: "text".to_owned() };
-        world.posts.posts.create(table, &identity, &post, None, world.now()).await.unwrap();
+        let (app, now) = (&world.posts, world.now());
+        app.posts.create(sent, &app.users, &identity, &post, None, now).await.unwrap();
     };
     let (dispatched, ()) =
         futures::join!(dispatch(&world.dispatch, &event, world.now(), Deadline::NONE), commit);
-    assert_eq!(dispatched.unwrap(), Dispatched::Pushed(Reached::default()));
+    assert_eq!(dispatched.unwrap(), Dispatched::Pushed(DeliveryCounts::default()));
 }
 
 #[tokio::test]
@@ -49,7 +61,7 @@ async fn a_post_deleted_before_its_dispatch_is_pushed_to_nobody() {
     world.people(&["ash", "birch"]).await;
     world.follow("birch", "ash").await;
     world.drain().await;
-    let feed = Feed::home(world.id("birch"));
+    let feed = FeedId::home(world.id("birch"));
     world.home("birch").await;
     let post = world.publish("ash", "gone soon").await;
     world.delete("ash", post).await;
@@ -57,25 +69,26 @@ async fn a_post_deleted_before_its_dispatch_is_pushed_to_nobody() {
         dispatch(&world.dispatch, &PostPublished::new(post), world.now(), Deadline::NONE).await;
     assert_eq!(dispatched.unwrap(), Dispatched::NothingToDo);
     let read = world.timeline.feeds.valkey.read(feed, PostId::MAX, 9, world.now()).await;
-    assert_eq!(read.unwrap(), Read::Known(Held { slice: Slice::EMPTY, pulled: Vec::new() }));
+    assert_eq!(read.unwrap(), Read::Known(CachedSlice { slice: Slice::EMPTY, pulled: Vec::new() }));
 }
 
 #[tokio::test]
-async fn nothing_is_stored_whose_event_cannot_be_sent() {
+async fn nothing_is_stored_if_its_event_cannot_be_sent() {
     let world = World::new().await;
     world.people(&["ash", "birch"]).await;
     let (identity, now) = (world.identity("ash"), world.now());
-    let config = world.config_but("POST_EVENTS_QUEUE_URL", "http://127.0.0.1:1/no-such-queue");
-    let posts = fanfold_posts::App::new(&world.sdk, &config).unwrap();
-    let refused = fanfold_posts::handler::publish(&posts, &identity, "text", None, now).await;
-    assert_eq!(refused.unwrap_err().kind, Kind::Unavailable);
+    let config = world.config_with_one("POST_EVENTS_QUEUE_URL", "http://127.0.0.1:1/no-such-queue");
+    let posts = Posts::new(&world.sdk, &config).unwrap();
+    let refused = posts::publish(&posts, &identity, "text", None, now).await;
+    assert_eq!(Problem::from(refused.unwrap_err()).kind, Kind::Unavailable);
     let stored = posts.posts.by_author(world.id("ash"), PostId::MAX, 5).await.unwrap();
     assert_eq!(stored, Slice::EMPTY);
-    let config = world.config_but("GRAPH_EVENTS_QUEUE_URL", "http://127.0.0.1:1/no-such-queue");
-    let users = fanfold_users::App::new(&world.sdk, &config).unwrap();
+    let config =
+        world.config_with_one("GRAPH_EVENTS_QUEUE_URL", "http://127.0.0.1:1/no-such-queue");
+    let users = Relations::new(&world.sdk, &config).unwrap();
     let (birch, follow) = (UserRef::Id(world.id("birch")), Relation::Following);
-    let refused = fanfold_users::handler::relate(&users, &identity, &birch, follow, now).await;
-    assert_eq!(refused.unwrap_err().kind, Kind::Unavailable);
+    let refused = relations::relate(&users, &identity, &birch, follow, now).await;
+    assert_eq!(Problem::from(refused.unwrap_err()).kind, Kind::Unavailable);
     let relation = users.graph.relation(world.id("ash"), world.id("birch")).await.unwrap();
     assert_eq!(relation, None);
 }

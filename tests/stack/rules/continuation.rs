@@ -1,9 +1,11 @@
-//! A dispatch that nears its time limit hands on the rest and loses nothing; one of a large audience
+//! A dispatch close to its time limit sends the rest of its work as a message. A dispatch to a large audience
 //! is divided.
 
+use std::time::Duration;
+
+use fanfold_app::fanout::dispatch::{Dispatched, dispatch};
 use fanfold_core::PostId;
-use fanfold_dispatch::handler::{Dispatched, dispatch};
-use fanfold_store::clock::{Deadline, now_ms};
+use fanfold_runtime::clock::{Deadline, now};
 
 use crate::harness::world::{Message, World};
 
@@ -27,46 +29,46 @@ fn readers(count: usize) -> Vec<String> {
     (0..count).map(|n| format!("reader{n}")).collect()
 }
 
-async fn everyone_has(world: &World, readers: &[String], post: PostId) {
+async fn check_all_have(world: &World, readers: &[String], post: PostId) {
     for reader in readers {
         assert_eq!(world.home(reader).await, [post], "{reader}");
     }
     let receipt = world.posts.receipts.receipt(post).await.unwrap();
     assert_eq!(receipt.reached.delivered, readers.len() as u64, "{receipt:?}");
-    assert!(receipt.completed_at_ms.is_some(), "{receipt:?}");
+    assert!(receipt.completed_at.is_some(), "{receipt:?}");
 }
 
 #[tokio::test]
-async fn a_dispatch_without_time_hands_on_the_rest() {
+async fn a_dispatch_without_time_sends_the_rest_as_a_message() {
     let readers = readers(10);
     let world = world(&[("CHUNK_FOLLOWERS", "2"), ("SMALL_FOLLOWERS", "2")], &readers).await;
     let post = world.publish("ash", "text").await;
-    let (mut parts, mut handed_on) = (0, 0);
+    let (mut parts, mut continued) = (0, 0);
     let mut waiting = world.take().await;
     while let Some(message) = waiting.pop() {
         match &message {
             Message::Post(event) => {
                 parts += 1;
                 let app = &world.dispatch;
-                // each part gets a page done, however little time there is
-                let soon = Deadline::at_ms(now_ms() + 100);
+                // each part handles at least one page, however little time is left
+                let soon = Deadline::at(now() + Duration::from_millis(100));
                 let done = dispatch(app, event, world.now(), soon).await.unwrap();
-                handed_on += usize::from(matches!(done, Dispatched::Continued { .. }));
+                continued += usize::from(matches!(done, Dispatched::Continued { .. }));
             }
             message => world.handle(message).await.unwrap(),
         }
         if waiting.is_empty() {
             waiting = world.take().await;
         }
-        assert!(parts < 200, "it goes round in circles");
+        assert!(parts < 200, "the dispatch does not end");
     }
-    assert!(handed_on >= 3 && parts == handed_on + 1, "{parts} {handed_on}");
-    everyone_has(&world, &readers, post).await;
+    assert!(continued >= 3 && parts == continued + 1, "{parts} {continued}");
+    check_all_have(&world, &readers, post).await;
 }
 
-/// The messages of a large audience are on queues of their own, none on those of everybody else.
+/// The messages of a large audience are on separate queues. None of them is on the queues of other posts.
 #[tokio::test]
-async fn a_large_audience_goes_through_queues_of_its_own() {
+async fn a_large_audience_uses_its_own_queues() {
     let readers = readers(7);
     let settings = [("CHUNK_FOLLOWERS", "2"), ("SMALL_FOLLOWERS", "2"), ("BULK_FOLLOWERS", "6")];
     let world = world(&settings, &readers).await;
@@ -84,8 +86,8 @@ async fn a_large_audience_goes_through_queues_of_its_own() {
     let [part] = world.take().await.try_into().expect("one part");
     world.handle(&part).await.unwrap();
     let [0, 0, 0, chunks] = lengths().await[..] else { panic!("{:?}", lengths().await) };
-    // neighbours in one range stay together
+    // followers in the same range stay together
     assert!((3..=7).contains(&chunks), "{chunks} chunks of two for seven");
     world.drain().await;
-    everyone_has(&world, &readers, post).await;
+    check_all_have(&world, &readers, post).await;
 }

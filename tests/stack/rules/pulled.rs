@@ -1,19 +1,22 @@
-//! Authors above a threshold are pulled: crossing it up or down loses and doubles nothing.
+//! The posts of authors above a threshold are pulled. An author who crosses the threshold in either direction
+//! loses and doubles nothing.
 
-use fanfold_core::PostId;
+use std::time::Duration;
+
+use fanfold_app::fanout::dispatch::{Dispatched, dispatch};
+use fanfold_app::present::Span;
 use fanfold_core::message::PostPublished;
-use fanfold_dispatch::handler::{Dispatched, dispatch};
-use fanfold_store::clock::Deadline;
+use fanfold_core::{FeedId, PostId};
+use fanfold_runtime::clock::Deadline;
 use fanfold_store::dynamo::pulled::Standing;
-use fanfold_store::feeds::{Source, Span};
-use fanfold_store::valkey::Feed;
+use fanfold_store::feeds::Source;
 
 use super::members;
 use crate::harness::world::{Message, World};
 
 const READERS: [&str; 4] = ["birch", "cedar", "dogwood", "elm"];
 
-/// Ash has three followers, and from three on is pulled.
+/// Ash has three followers. Authors with three followers are pulled.
 async fn world() -> World {
     let settings = [("PULL_FOLLOWERS", "3"), ("SMALL_FOLLOWERS", "0"), ("CHUNK_FOLLOWERS", "1")];
     let world = World::with(&settings).await;
@@ -34,21 +37,21 @@ async fn standing(world: &World) -> Option<Standing> {
 }
 
 async fn post(world: &World, posts: &mut Vec<PostId>) {
-    world.advance(1);
+    world.advance(Duration::from_millis(1));
     posts.insert(0, world.publish("ash", "text").await);
     world.drain().await;
 }
 
-async fn all_see(world: &World, posts: &[PostId]) {
+async fn check_readers(world: &World, posts: &[PostId]) {
     for reader in &READERS[..3] {
         assert_eq!(world.home(reader).await, posts, "{reader}");
-        let page = world.page(Feed::home(world.id(reader)), Span::ALL, 3).await;
+        let page = world.page(FeedId::home(world.id(reader)), Span::ALL, 3).await;
         assert_eq!(page.source, Source::Cache);
     }
 }
 
 #[tokio::test]
-async fn crossing_the_threshold_up_and_down_loses_and_doubles_nothing() {
+async fn crossing_the_threshold_loses_and_doubles_nothing() {
     let (world, mut posts) = (world().await, Vec::new());
     post(&world, &mut posts).await;
     assert_eq!(standing(&world).await, Some(Standing::Pulled));
@@ -56,9 +59,9 @@ async fn crossing_the_threshold_up_and_down_loses_and_doubles_nothing() {
     for _ in 0..3 {
         post(&world, &mut posts).await;
     }
-    assert_eq!(members(&world, "birch").await, held, "nothing is pushed");
-    all_see(&world, &posts).await;
-    // who comes now gets a pointer, too
+    assert_eq!(members(&world, "birch").await, held, "a post is pushed");
+    check_readers(&world, &posts).await;
+    // a new follower gets a pointer, too
     world.follow("elm", "ash").await;
     world.drain().await;
     post(&world, &mut posts).await;
@@ -66,15 +69,15 @@ async fn crossing_the_threshold_up_and_down_loses_and_doubles_nothing() {
     world.forget(&["cedar"]).await;
     post(&world, &mut posts).await;
     assert_eq!(world.home("cedar").await, posts);
-    // and who goes sees nothing more
+    // a user who unfollows no longer sees the posts
     world.unfollow("elm", "ash").await;
     world.unfollow("dogwood", "ash").await;
     world.drain().await;
     assert_eq!(world.home("elm").await, []);
-    // two are so few that posts are pushed again
+    // with two followers, posts are pushed again
     post(&world, &mut posts).await;
     assert_eq!(standing(&world).await, None);
-    assert!(members(&world, "birch").await > held, "it is pushed");
+    assert!(members(&world, "birch").await > held, "the post is not pushed");
     post(&world, &mut posts).await;
     assert_eq!(world.home("birch").await, posts);
     assert_eq!(world.home("cedar").await, posts);
@@ -82,10 +85,10 @@ async fn crossing_the_threshold_up_and_down_loses_and_doubles_nothing() {
     world.drain().await;
     post(&world, &mut posts).await;
     assert_eq!(standing(&world).await, Some(Standing::Pulled));
-    all_see(&world, &posts).await;
+    check_readers(&world, &posts).await;
 }
 
-/// Nothing is left out before every follower has the pointer.
+/// Posts are pushed until every follower has the pointer.
 #[tokio::test]
 async fn posts_are_pushed_until_the_last_pointer_has_arrived() {
     let world = world().await;
@@ -94,14 +97,14 @@ async fn posts_are_pushed_until_the_last_pointer_has_arrived() {
     dispatch(&world.dispatch, event, world.now(), Deadline::NONE).await.unwrap();
     assert_eq!(standing(&world).await, Some(Standing::Marking(first)));
     let mut chunks = world.take().await;
-    assert!(chunks.len() > 1, "one for each, unless two are neighbours");
+    assert!(chunks.len() > 1, "one chunk for each follower, unless two are in the same range");
     let last = chunks.pop().expect("a chunk");
     for chunk in &chunks {
         world.handle(chunk).await.unwrap();
-        world.handle(chunk).await.unwrap(); // twice is not two
+        world.handle(chunk).await.unwrap(); // a repeated chunk is counted once
     }
     assert_eq!(standing(&world).await, Some(Standing::Marking(first)));
-    world.advance(1);
+    world.advance(Duration::from_millis(1));
     let second = world.publish("ash", "text").await;
     let again = PostPublished::new(second);
     let way = dispatch(&world.dispatch, &again, world.now(), Deadline::NONE).await.unwrap();
@@ -109,5 +112,5 @@ async fn posts_are_pushed_until_the_last_pointer_has_arrived() {
     world.handle(&last).await.unwrap();
     assert_eq!(standing(&world).await, Some(Standing::Pulled));
     world.drain().await;
-    all_see(&world, &[second, first]).await;
+    check_readers(&world, &[second, first]).await;
 }

@@ -1,25 +1,33 @@
-//! What ElastiCache takes: the length of a call, commands, scripts that are not known, throttling.
+//! The limits of ElastiCache: the length of a call, restricted commands, unknown scripts, throttling.
 
+use fanfold_core::Bucket;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use fanfold_app::sweep;
 use fanfold_core::limits::{
-    FEED_CAP_MAX, PULLED_AUTHORS_MAX, REL_KEPT_MS, SWEEP_BATCH, VALKEY_ARGUMENTS_MAX,
+    FEED_CAP_MAX, PULLED_AUTHORS_MAX, REL_KEPT, SWEEP_BATCH, VALKEY_ARGUMENTS_MAX,
     VALKEY_THROTTLED_TRIES_MAX, trim_to,
 };
-use fanfold_core::{Change, PostId, Relation, Slice, UserId};
-use fanfold_store::config::FeedSettings;
+use fanfold_core::{Change, FeedId, PostId, Relation, Slice, Time, UserId};
+use fanfold_runtime::Config;
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::log::Chain;
 use fanfold_store::valkey::{
-    Address, Answers, Backfill, Begun, Chosen, Feed, Link, Push, Read, Related, Valkey,
+    Address, Answers, Backfill, Chosen, FeedSettings, Link, Push, Read, RebuildStart,
+    RelationApplied, Valkey,
 };
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, RedisFuture, Value};
 
+use crate::cluster::people;
 use crate::harness::valkeys::Node;
+use crate::harness::world::World;
 
-/// A server that counts the arguments of each command, refuses too many as Serverless does, and throttles
-/// the next few commands.
+/// A server that counts the arguments of each command, fails on too many of them, and throttles the next few
+/// commands.
 struct Strict {
     connection: MultiplexedConnection,
     commands: Mutex<Vec<(String, usize)>>,
@@ -52,12 +60,13 @@ impl Strict {
         let (commands, throttled) = (Mutex::default(), AtomicUsize::new(0));
         let strict = Arc::new(Self { connection, commands, throttled });
         let settings = FeedSettings {
+            card_memory: 1,
             redis: Address::parse(&node.url()).unwrap(),
             iam: None,
             authority: None,
             buckets: 1,
             cap,
-            inactive_after_s: 100,
+            inactive_after: Duration::from_secs(100),
         };
         (strict.clone(), Valkey::over(Link::given(strict), &settings))
     }
@@ -67,21 +76,22 @@ impl Strict {
     }
 }
 
-/// The longest calls that settings allow: as many entries as a feed may hold, each by another author, and
-/// as many pulled authors as there may be.
+/// The longest calls that the settings allow: the most entries of a feed, each by another author, and the most
+/// pulled authors.
 #[tokio::test]
-async fn the_largest_feed_and_the_most_authors_fit_every_call() {
+async fn every_call_fits_the_largest_feed_and_the_most_authors() {
     let node = Node::start(&[]);
     let (strict, valkey) = Strict::start(&node, FEED_CAP_MAX).await;
-    let now = 1_800_000_000_000;
+    let now = Time::from_ms(1_800_000_000_000);
     let reader = UserId(7);
-    let feed = Feed::home(reader);
+    let feed = FeedId::home(reader);
     let count = trim_to(FEED_CAP_MAX);
-    let posts: Vec<PostId> =
-        (0..count as u64).map(|n| PostId::new(now - n, 1, UserId(1_000 + n))).collect();
+    let posts: Vec<PostId> = (0..count as u64)
+        .map(|n| PostId::new(now - Duration::from_millis(n), 1, UserId(1_000 + n)))
+        .collect();
     let pulled: Vec<UserId> = (0..PULLED_AUTHORS_MAX as u64).map(|n| UserId(900_000 + n)).collect();
-    let slice = Slice::above_floor(posts.clone(), count + 1, 5);
-    assert_eq!(valkey.begin(feed, "token", now).await.unwrap(), Begun::Begun);
+    let slice = Slice::above_floor(posts.clone(), count + 1, Time::from_ms(5));
+    assert_eq!(valkey.begin(feed, "token", now).await.unwrap(), RebuildStart::Begun);
     assert!(valkey.commit(feed, "token", &slice, &pulled).await.unwrap());
     let Read::Known(held) = valkey.read(feed, PostId::MAX, 5_000, now).await.unwrap() else {
         panic!("the feed is not live");
@@ -90,50 +100,52 @@ async fn the_largest_feed_and_the_most_authors_fit_every_call() {
     assert_eq!(held.pulled.len(), pulled.len());
     // a new follower of an author with that many posts
     let author = UserId(5);
-    let theirs = (0..count as u64).map(|n| PostId::new(now - n, 2, author)).collect();
-    let backfill = Backfill { slice: Slice::above_floor(theirs, count + 1, 5), pulled: true };
-    let change = Change { relation: Relation::Following, at_ms: now };
+    let theirs =
+        (0..count as u64).map(|n| PostId::new(now - Duration::from_millis(n), 2, author)).collect();
+    let backfill =
+        Backfill { slice: Slice::above_floor(theirs, count + 1, Time::from_ms(5)), pulled: true };
+    let change = Change { relation: Relation::Following, at: now };
     let memory = valkey.memory(reader).await.unwrap();
     let related = valkey.relate(reader, author, change, Some(backfill), &memory).await.unwrap();
-    assert_eq!(related, Related::Done(count as u64));
+    assert_eq!(related, RelationApplied::Done(count as u64));
     // ten posts with ten thousand followers each, and a thousand posts with one
     let pushes = |posts: u64, followers: u64| -> Vec<Push> {
-        let feeds = (0..followers).map(|n| Feed::home(UserId(n))).collect::<Vec<_>>();
+        let feeds = (0..followers).map(|n| FeedId::home(UserId(n))).collect::<Vec<_>>();
         let push = |n| Push {
-            post: PostId::new(now + n, 3, UserId(n)),
+            post: PostId::new(now + Duration::from_millis(n), 3, UserId(n)),
             feeds: feeds.clone(),
-            chosen: Chosen::AtMs(now + 60_000),
+            chosen: Chosen::At(now + Duration::from_secs(60)),
             pointer: true,
         };
         (0..posts).map(push).collect()
     };
     for (posts, followers) in [(10, 10_000), (1_000, 1)] {
         for pushed in valkey.push_all(&pushes(posts, followers)).await {
-            let pushed = pushed.unwrap();
+            assert!(pushed.failed.is_none(), "{pushed:?}");
             assert_eq!(pushed.delivered + pushed.not_live, followers);
         }
     }
-    // everything of a bucket that the sweep takes at once
+    // the most feeds and relations of a bucket that one sweep drops
     for n in 0..SWEEP_BATCH as u64 + 5 {
         let user = UserId(50_000 + n);
-        valkey.begin(Feed::home(user), "token", now).await.unwrap();
+        valkey.begin(FeedId::home(user), "token", now).await.unwrap();
         valkey.relate(user, UserId(n), change, None, &memory).await.unwrap();
     }
-    assert_eq!(valkey.expire(0, now, 10_000).await.unwrap(), SWEEP_BATCH as u64);
-    assert_eq!(valkey.forget(0, now, 10_000).await.unwrap(), SWEEP_BATCH as u64);
+    assert_eq!(valkey.expire(Bucket(0), now, 10_000).await.unwrap(), SWEEP_BATCH as u64);
+    assert_eq!(valkey.forget(Bucket(0), now, 10_000).await.unwrap(), SWEEP_BATCH as u64);
     valkey.remove(feed, &posts).await.unwrap();
     let longest = strict.take().into_iter().map(|(_, words)| words).max().unwrap();
-    assert!(longest > 1_000, "only {longest} arguments: nothing large was called");
+    assert!(longest > 1_000, "only {longest} arguments: no large call was made");
 }
 
 #[tokio::test]
-async fn a_script_that_a_server_does_not_know_is_sent_as_text() {
+async fn a_script_that_the_server_lacks_is_sent_as_text() {
     let node = Node::start(&[]);
     let (strict, valkey) = Strict::start(&node, 10).await;
     let names = |strict: &Strict| -> Vec<String> {
         strict.take().into_iter().map(|(name, _)| name).collect()
     };
-    let read = async || valkey.peek(Feed::home(UserId(1)), 1).await.unwrap();
+    let read = async || valkey.peek(FeedId::home(UserId(1)), 1).await.unwrap();
     assert_eq!(read().await, Read::Unknown);
     assert_eq!(names(&strict), ["EVALSHA", "EVAL"]);
     assert_eq!(read().await, Read::Unknown);
@@ -144,20 +156,20 @@ async fn a_script_that_a_server_does_not_know_is_sent_as_text() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_throttled_is_sent_again_for_a_moment() {
+async fn a_throttled_command_is_retried_briefly() {
     let node = Node::start(&[]);
     let (strict, valkey) = Strict::start(&node, 10).await;
     let tries = VALKEY_THROTTLED_TRIES_MAX as usize;
     strict.throttled.store(tries, Ordering::SeqCst);
-    assert_eq!(valkey.due(0, 1).await.unwrap(), 0);
+    assert_eq!(valkey.due(Bucket(0), Time::from_ms(1)).await.unwrap(), 0);
     assert_eq!(strict.take().len(), tries + 1);
-    // and then the message goes back to its queue
+    // after the last retry, the call fails and the message returns to its queue
     strict.throttled.store(tries + 1, Ordering::SeqCst);
-    let error = valkey.due(0, 1).await.expect_err("throttled");
+    let error = valkey.due(Bucket(0), Time::from_ms(1)).await.expect_err("throttled");
     assert!(error.is_valkey() && strict.take().len() == tries + 1, "{error:?}");
 }
 
-/// The names of commands in a text: what stands in quotes after one of these words.
+/// The names of commands in a text: the quoted names that follow one of these words.
 fn commands(text: &str, after: &[&str]) -> BTreeSet<String> {
     let calls = after.iter().flat_map(|word| text.split(word).skip(1));
     let quoted = calls.filter_map(|rest| rest.get(1..)?.split(['\'', '"']).next());
@@ -165,7 +177,7 @@ fn commands(text: &str, after: &[&str]) -> BTreeSet<String> {
     quoted.filter(is_name).map(str::to_owned).collect()
 }
 
-/// From the lists of AWS: what no ElastiCache takes, and what Serverless does not take either.
+/// Commands that AWS lists as restricted in ElastiCache, and further ones that are restricted in Serverless.
 const RESTRICTED: &[&str] = &[
     "ACL",
     "BGREWRITEAOF",
@@ -207,7 +219,7 @@ const RESTRICTED: &[&str] = &[
 ];
 
 #[test]
-fn no_restricted_command_is_used_and_the_check_for_operators_tries_every_one_that_is() {
+fn no_restricted_command_is_used_and_the_doctor_tries_every_used_command() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/store/src/valkey");
     let (mut scripts, mut tried, mut sent) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for entry in std::fs::read_dir(format!("{folder}/lua")).unwrap() {
@@ -230,19 +242,19 @@ fn no_restricted_command_is_used_and_the_check_for_operators_tries_every_one_tha
     let restricted: Vec<_> =
         used.iter().filter(|name| RESTRICTED.contains(&name.as_str())).collect();
     assert!(restricted.is_empty(), "{restricted:?}");
-    // INFO has a check of its own; the others are the way to call a script and to log in
+    // INFO has its own check; the others call a script or log in
     let apart = ["INFO", "EVAL", "EVALSHA", "AUTH"].map(str::to_owned);
     let missing: Vec<_> = used.difference(&tried).filter(|name| !apart.contains(name)).collect();
     assert!(missing.is_empty(), "try.lua does not try {missing:?}");
 }
 
-/// Nothing that a rule relies on has a time to live: a full server evicts such keys first.
+/// Keys that a rule relies on have no time to live, because a full server evicts keys with one first.
 #[tokio::test]
-async fn only_locks_have_a_time_to_live_and_the_sweep_forgets_relations() {
+async fn only_locks_have_a_time_to_live_and_the_sweep_drops_relations() {
     let node = Node::start(&[]);
     let url = node.url();
-    let world = crate::harness::world::World::with(&[("REDIS_URL", &url), ("BUCKETS", "2")]).await;
-    crate::cluster::people(&world).await;
+    let world = World::with(&[("REDIS_URL", &url), ("BUCKETS", "2")]).await;
+    people(&world).await;
     world.unfollow("fir", "ash").await;
     world.unfollow("elm", "birch").await;
     world.drain().await;
@@ -250,7 +262,7 @@ async fn only_locks_have_a_time_to_live_and_the_sweep_forgets_relations() {
         .timeline
         .feeds
         .valkey
-        .begin(Feed::home(UserId(1)), "a rebuild", world.now())
+        .begin(FeedId::home(UserId(1)), "a rebuild", world.now())
         .await
         .unwrap();
     let keys = |pattern: &str| -> Vec<String> {
@@ -266,36 +278,33 @@ async fn only_locks_have_a_time_to_live_and_the_sweep_forgets_relations() {
     }
     let relations = keys("rel:*").len() as u64;
     assert!(relations >= 2 && !keys("lock:*").is_empty());
-    let sweep = async || fanfold_sweep::handler::sweep(&world.sweep, world.now()).await.unwrap();
-    world.advance(REL_KEPT_MS - 60_000);
-    assert_eq!(sweep().await.forgotten, 0, "messages may still rely on them");
-    // one that changes meanwhile stays
+    let sweep = async || sweep::sweep(&world.sweep, world.now()).await.unwrap();
+    world.advance(REL_KEPT - Duration::from_secs(60));
+    assert_eq!(sweep().await.forgotten, 0, "a relation is dropped while messages rely on it");
+    // a relation that changes meanwhile stays
     world.follow("fir", "ash").await;
     world.drain().await;
-    world.advance(70_000);
+    world.advance(Duration::from_secs(70));
     let forgotten = sweep().await.forgotten;
     assert!(forgotten >= 1 && forgotten < relations, "{forgotten} of {relations}");
-    world.advance(REL_KEPT_MS);
+    world.advance(REL_KEPT);
     assert_eq!(sweep().await.forgotten + forgotten, relations);
     assert_eq!((keys("rel:*").len(), keys("rels:*").len()), (0, 0));
 }
 
-/// A user without a password is logged in as, too: else a connection would be the default user's.
+/// A URL with a user and without a password logs in as that user, not as the default user.
 #[tokio::test]
-async fn the_url_s_user_is_the_one_that_is_logged_in() {
+async fn the_user_of_the_url_logs_in_without_a_password() {
     for scheme in ["redis", "redis-cluster"] {
         let node = Node::of_scheme(scheme);
         node.cli(&["ACL", "SETUSER", "feeds", "on", "nopass", "~live:*", "+@all"]);
         let url = format!("{scheme}://feeds@127.0.0.1:{}", node.port);
-        let config = fanfold_store::Config::from_pairs([("REDIS_URL", url)]);
-        let sdk = fanfold_store::aws::SdkConfig::builder().build();
-        let valkey = Valkey::new(&sdk, &config.feeds().unwrap()).unwrap();
-        assert_eq!(valkey.due(0, 1).await.unwrap(), 0);
+        let config = Config::from_pairs([("REDIS_URL", url)]);
+        let sdk = SdkConfig::builder().build();
+        let valkey = Valkey::new(&sdk, &config).unwrap();
+        assert_eq!(valkey.due(Bucket(0), Time::from_ms(1)).await.unwrap(), 0);
         let refused = valkey.memory(UserId(1)).await.expect_err("another kind of key");
-        assert!(
-            fanfold_store::log::Chain(&refused).to_string().contains("No permissions"),
-            "{refused:?}"
-        );
+        assert!(Chain(&refused).to_string().contains("No permissions"), "{refused:?}");
         let clients = node.cli(&["CLIENT", "LIST"]);
         assert!(clients.contains("user=feeds"), "{clients}");
     }

@@ -1,4 +1,4 @@
-//! Bodies that are too large, too deep, or not what they say.
+//! Bodies that are too large or too deep, or that do not match their headers.
 
 use serde_json::{Value, json};
 
@@ -10,21 +10,21 @@ fn refused(answer: &Raw, status: u16, kind: &str, what: &str) {
 }
 
 #[tokio::test]
-async fn a_body_above_its_bound_is_refused_however_it_is_sent() {
+async fn a_body_above_the_limit_is_refused_in_every_encoding() {
     let token = Client::new().await.token.expect("a token");
     let text = |bytes: usize| json!({"text": "x".repeat(bytes - 11)}).to_string().into_bytes();
     let post = |head: &str, body: &[u8]| wire::send_as(&token, "POST", "/v1/posts", head, body);
     assert_eq!(text(32 * 1024).len(), 32 * 1024);
-    // 32 KiB are read, and found to be too long a text
+    // 32 KiB are read, but the text is too long
     refused(&post(JSON, &text(32 * 1024)), 422, "invalid-text", "the bound");
     refused(&post(JSON, &text(32 * 1024 + 1)), 413, "body-too-large", "one more");
     refused(&post(JSON, &text(1 << 20)), 413, "body-too-large", "a megabyte");
-    // what is no text to the gateway reaches the function in base64
+    // the gateway passes bodies that it does not treat as text in base64
     let binary = "Content-Type: application/octet-stream\r\n";
     refused(&post(binary, &text(100)), 415, "unsupported-media-type", "binary");
     let mixed = "Content-Type: APPLICATION/JSON ; charset=utf-8\r\n";
     refused(&post(mixed, &text(32 * 1024 + 1)), 413, "body-too-large", "base64");
-    // in pieces, without a length in advance
+    // in chunks, without a length in advance
     for (bytes, status, kind) in [(32 * 1024, 422, "invalid-text"), (40_000, 413, "body-too-large")]
     {
         let mut chunked = Vec::new();
@@ -41,7 +41,7 @@ async fn a_body_above_its_bound_is_refused_however_it_is_sent() {
 }
 
 #[tokio::test]
-async fn json_that_is_too_deep_or_odd_is_refused() {
+async fn json_that_is_too_deep_or_malformed_is_refused() {
     let user = Client::new().await;
     let token = user.token.clone().expect("a token");
     let (arrays, objects) = ("[".repeat(10_000), r#"{"a":"#.repeat(6_000));
@@ -85,11 +85,11 @@ async fn json_that_is_too_deep_or_odd_is_refused() {
         refused(&answer, 400, "invalid-body", &start);
     }
     let posts = user.walk(&format!("/v1/users/{}/posts", user.id), 10).await;
-    assert!(posts.is_empty(), "nothing of it was taken");
+    assert!(posts.is_empty(), "a post was stored");
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_what_its_head_says_is_refused() {
+async fn a_body_that_does_not_match_its_headers_is_refused() {
     let user = Client::new().await;
     let token = user.token.clone().expect("a token");
     let post = |head: &str, body: &[u8]| wire::send_as(&token, "POST", "/v1/posts", head, body);
@@ -107,7 +107,7 @@ async fn a_body_that_is_not_what_its_head_says_is_refused() {
     ] {
         refused(&post(head, good), 415, "unsupported-media-type", head);
     }
-    // bytes that are no UTF-8: the gateway hands them on, replaced or in base64
+    // bytes that are not UTF-8: the gateway passes them on, replaced or in base64
     let mut bytes = good.to_vec();
     bytes[9] = 0xff;
     let answer = post("Content-Type: APPLICATION/JSON;charset=latin-1\r\n", &bytes);
@@ -115,7 +115,7 @@ async fn a_body_that_is_not_what_its_head_says_is_refused() {
     for utf16 in [&b"\xff\xfe{\0\"\0"[..], b"\xfe\xff\0{\0\"", &[0x80; 50], &[0xc0, 0xaf]] {
         refused(&post(JSON, utf16), 400, "invalid-body", "not UTF-8");
     }
-    // nothing is unpacked: 48 bytes could be a gigabyte
+    // nothing is decompressed: 48 bytes could become a gigabyte
     let gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xabV*I\xad(Q\xb2R\xaaP\xaa\x05\x00";
     for encoding in ["gzip", "deflate", "br", "zstd"] {
         let head = format!("Content-Encoding: {encoding}\r\n{JSON}");

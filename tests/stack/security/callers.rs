@@ -1,4 +1,4 @@
-//! Acting as somebody else: on their things, by their name in headers, bodies and paths.
+//! Attempts to act as another user: on their posts and relations, and by their name in headers, bodies and paths.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ const STRANGER_HEADERS: [&str; 14] = [
 ];
 
 #[tokio::test]
-async fn another_users_post_is_neither_deleted_nor_followed_on_its_way() {
+async fn only_the_author_deletes_a_post_or_reads_its_delivery_status() {
     let (author, other) = (Client::new().await, Client::new().await);
     let post = format!("/v1/posts/{}", author.publish("mine").await);
     let before = author.get(&post).await.body;
@@ -34,7 +34,7 @@ async fn another_users_post_is_neither_deleted_nor_followed_on_its_way() {
         assert_eq!(asked.problem(), (403, "/problems/not-yours"));
         assert!(asked.body.get("followers").is_none() && asked.body.get("state").is_none());
     }
-    assert_eq!(author.get(&post).await.body, before, "nothing changed");
+    assert_eq!(author.get(&post).await.body, before, "the post changed");
     let profile = author.get(&format!("/v1/users/{}", author.id)).await;
     assert_eq!(profile.body["posts"], Value::from(1));
     let home = author.get("/v1/timeline").await;
@@ -43,13 +43,14 @@ async fn another_users_post_is_neither_deleted_nor_followed_on_its_way() {
 }
 
 #[tokio::test]
-async fn a_header_names_nobody() {
+async fn a_header_does_not_identify_the_caller() {
     let (victim, attacker) = (Client::new().await, Client::new().await);
     let context = json!({"authorizer": {"jwt": {"claims": {"iss": "x", "sub": victim.id}}}});
     for name in STRANGER_HEADERS {
         for value in [victim.id.clone(), victim.handle.clone(), context.to_string()] {
             let headers = [(name, value.as_str())];
-            let nobody = Client::nobody().send(Method::GET, "/v1/timeline", &headers, None).await;
+            let nobody =
+                Client::anonymous().send(Method::GET, "/v1/timeline", &headers, None).await;
             assert_eq!(nobody.status, 401, "{name}: {nobody:?}");
         }
     }
@@ -63,7 +64,7 @@ async fn a_header_names_nobody() {
 }
 
 #[tokio::test]
-async fn a_body_or_a_query_names_nobody() {
+async fn a_body_or_a_query_does_not_identify_the_caller() {
     let (victim, attacker) = (Client::new().await, Client::new().await);
     for field in ["author", "author_id", "user", "user_id", "id", "sub", "created_at", "__proto__"]
     {
@@ -80,9 +81,9 @@ async fn a_body_or_a_query_names_nobody() {
     assert_eq!(profile.text("/handle"), victim.handle);
 }
 
-/// A home feed is asked for by its token alone: no path leads to another's.
+/// A request for a home feed names its owner by the token only.
 #[tokio::test]
-async fn a_path_leads_to_no_home_feed_of_another() {
+async fn no_path_leads_to_the_home_feed_of_another_user() {
     let (victim, attacker) = (Client::new().await, Client::new().await);
     for user in [victim.id.clone(), format!("@{}", victim.handle)] {
         for path in [
@@ -103,14 +104,14 @@ async fn a_path_leads_to_no_home_feed_of_another() {
 }
 
 #[tokio::test]
-async fn a_follow_or_unfollow_is_the_callers_alone() {
+async fn a_user_changes_only_their_own_relations() {
     let (reader, author, attacker) =
         (Client::new().await, Client::new().await, Client::new().await);
     let follow = format!("/v1/users/{}/follow", author.id);
     assert_eq!(reader.put(&follow).await.status, 204);
     assert_eq!(attacker.delete(&follow).await.status, 204);
     let followers = author.walk(&format!("/v1/users/{}/followers", author.id), 10).await;
-    assert_eq!(followers, [reader.id.as_str()], "the reader follows still");
+    assert_eq!(followers, [reader.id.as_str()], "the reader no longer follows");
     for path in [
         format!("/v1/users/{}/following/{}", reader.id, author.id),
         format!("/v1/users/{}/followers/{}", author.id, reader.id),

@@ -1,15 +1,19 @@
-//! What one user can make the others pay for.
+//! Limits on the load that one user can cause.
 
-use fanfold_core::Relation;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use fanfold_app::relations;
 use fanfold_core::limits::{FOLLOWING_MAX, PAGE_ITEMS_MAX};
-use fanfold_store::http::{Kind, UserRef};
+use fanfold_core::{Relation, UserRef};
+use fanfold_web::{Kind, Problem};
 use serde_json::json;
 
 use crate::harness::client::Client;
 use crate::harness::world::World;
 
 #[tokio::test]
-async fn a_page_has_its_bound() {
+async fn the_length_of_a_page_is_bounded() {
     let user = Client::new().await;
     for list in ["/v1/timeline".to_owned(), format!("/v1/users/{}/followers", user.id)] {
         let most = user.get(&format!("{list}?limit={PAGE_ITEMS_MAX}")).await;
@@ -22,12 +26,12 @@ async fn a_page_has_its_bound() {
 }
 
 #[tokio::test]
-async fn a_text_and_a_name_have_their_bounds() {
+async fn the_length_of_texts_and_names_is_bounded() {
     let user = Client::new().await;
     let refused = (422, "/problems/invalid-text");
     assert_eq!(user.post(&"é".repeat(500)).await.status, 201);
     assert_eq!(user.post(&"é".repeat(501)).await.problem(), refused);
-    // bytes that are few characters
+    // many bytes, but few characters
     assert_eq!(user.post(&"a\u{301}\u{302}\u{303}".repeat(499)).await.status, 201);
     assert_eq!(user.post(&"👩🏽\u{200d}👩🏽".repeat(300)).await.problem(), refused);
     for name in ["n".repeat(51), "👩🏽\u{200d}👩🏽".repeat(25)] {
@@ -37,15 +41,41 @@ async fn a_text_and_a_name_have_their_bounds() {
     }
 }
 
-/// A rebuild asks each author whom its reader follows.
 #[tokio::test]
-async fn a_user_follows_so_many_and_no_more() {
+async fn the_writes_of_a_user_are_limited() {
+    let (busy, other) = (Client::new().await, Client::new().await);
+    let profile = json!({"handle": busy.handle, "name": "Busy"});
+    let put = async |profile| busy.send(reqwest::Method::PUT, "/v1/me", &[], Some(profile)).await;
+    let mut accepted = 0;
+    let refused = loop {
+        let answer = put(profile.clone()).await;
+        if answer.status != 200 {
+            break answer;
+        }
+        accepted += 1;
+        assert!(accepted < 500, "500 writes are not limited");
+    };
+    assert_eq!(refused.problem(), (429, "/problems/too-many-writes"));
+    let after: u64 = refused.headers["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=60).contains(&after) && accepted >= 50, "{accepted} writes, {after} s");
+    // other writes and other users are not affected
+    assert_eq!(busy.post("a post").await.status, 201);
+    let profile = json!({"handle": other.handle, "name": "Other"});
+    let answer = other.send(reqwest::Method::PUT, "/v1/me", &[], Some(profile)).await;
+    assert_eq!(answer.status, 200);
+    tokio::time::sleep(Duration::from_secs(after)).await;
+    assert_eq!(put(json!({"handle": busy.handle, "name": "Back"})).await.status, 200);
+}
+
+/// A rebuild reads the posts of every followed author, so their number is limited.
+#[tokio::test]
+async fn the_number_of_followed_users_is_limited() {
     let world = World::new().await;
     world.people(&["ash", "birch", "cedar"]).await;
     world.follow("ash", "cedar").await;
     let set = async |following: u64| {
-        let number = aws_sdk_dynamodb::types::AttributeValue::N(following.to_string());
-        let pk = aws_sdk_dynamodb::types::AttributeValue::S(format!("user#{}", world.id("ash")));
+        let number = AttributeValue::N(following.to_string());
+        let pk = AttributeValue::S(format!("user#{}", world.id("ash")));
         let update = aws_sdk_dynamodb::Client::new(&world.sdk)
             .update_item()
             .table_name(world.config.text("USERS_TABLE").expect("a table"))
@@ -56,12 +86,12 @@ async fn a_user_follows_so_many_and_no_more() {
     };
     let relate = async |author: &str, relation: Relation| {
         let (me, author) = (world.identity("ash"), UserRef::Id(world.id(author)));
-        fanfold_users::handler::relate(&world.users, &me, &author, relation, world.now()).await
+        relations::relate(&world.relations, &me, &author, relation, world.now()).await
     };
     set(FOLLOWING_MAX).await;
     let refused = relate("birch", Relation::Following).await.expect_err("one too many");
-    assert_eq!(refused.kind, Kind::FollowingLimit);
-    // again is no more than before, and one less makes room
+    assert_eq!(Problem::from(refused).kind, Kind::FollowingLimit);
+    // a repeated follow is allowed, and a follow below the limit, too
     relate("cedar", Relation::Following).await.expect("followed already");
     set(FOLLOWING_MAX - 1).await;
     relate("birch", Relation::Following).await.expect("the last one");

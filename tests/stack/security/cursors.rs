@@ -1,12 +1,16 @@
-//! Cursors that were not given out, or not for this.
+//! Cursors that the API did not give out, or gave out for another list or user.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use fanfold_core::{Cursor, ListKind, PostId, UserId};
+use fanfold_core::Partition;
+use fanfold_core::{Cursor, FeedId, ListId, PostId, UserId};
+use sha2::{Digest as _, Sha256};
 
 use crate::harness::client::Client;
 
-const REFUSED: (u16, &str) = (400, "/problems/invalid-cursor");
+const REFUSED: (u16, &str) = (404, "/problems/invalid-cursor");
+/// The cursor does not have the form of the cursors of the list.
+const MALFORMED: (u16, &str) = (400, "/problems/invalid-parameter");
 
 fn id(user: &Client) -> UserId {
     user.id.parse().expect("an id")
@@ -33,7 +37,7 @@ async fn a_cursor_with_any_byte_changed_is_refused() {
         tampered.push(URL_SAFE_NO_PAD.encode(&bytes[..end]));
     }
     tampered.push(URL_SAFE_NO_PAD.encode([&bytes[..], &[0]].concat()));
-    // other spellings of the same bytes, and what is no spelling at all
+    // other spellings of the same bytes, and texts that are no base64
     tampered.extend([format!("{cursor}="), format!("{cursor}%00"), format!("%00{cursor}")]);
     tampered.extend([format!("{cursor}%0a"), format!("+{cursor}"), STANDARD.encode(&bytes)]);
     tampered.extend(["A".repeat(200), "A".repeat(201), "A".repeat(6_000), "%ff%fe".to_owned()]);
@@ -41,7 +45,7 @@ async fn a_cursor_with_any_byte_changed_is_refused() {
     for list in ["/v1/timeline?cursor=", "/v1/timeline?newer_than="] {
         for cursor in &tampered {
             let answer = user.get(&format!("{list}{cursor}")).await;
-            let refused = [REFUSED, (400, "/problems/invalid-parameter")];
+            let refused = [REFUSED, MALFORMED];
             assert!(refused.contains(&answer.problem()), "{cursor}: {answer:?}");
         }
     }
@@ -51,9 +55,9 @@ async fn a_cursor_with_any_byte_changed_is_refused() {
 async fn a_cursor_of_another_list_or_user_or_version_is_refused() {
     let (user, other) = (Client::new().await, Client::new().await);
     let feed = Cursor::Feed { before: PostId::MAX, after: PostId::MIN };
-    let place = Cursor::User { shard: 0, user: UserId(0) };
-    let feeds = [ListKind::Home, ListKind::Author];
-    let lists = [ListKind::Followers, ListKind::Following];
+    let place = Cursor::User { partition: Partition(0), user: UserId(0) };
+    let feeds = [FeedId::home, FeedId::author];
+    let lists = [ListId::Followers, ListId::Following];
     let paths = [
         "/v1/timeline".to_owned(),
         format!("/v1/users/{}/posts", user.id),
@@ -62,34 +66,37 @@ async fn a_cursor_of_another_list_or_user_or_version_is_refused() {
     ];
     for (at, path) in paths.iter().enumerate() {
         for owner in [id(&user), id(&other)] {
-            let cursors = feeds.iter().map(|kind| feed.encode(*kind, owner));
-            let cursors = cursors.chain(lists.iter().map(|kind| place.encode(*kind, owner)));
+            let cursors = feeds.iter().map(|of| feed.encode(ListId::Feed(of(owner))));
+            let cursors = cursors.chain(lists.iter().map(|of| place.encode(of(owner))));
             for (kind, cursor) in cursors.enumerate() {
                 let answer = user.get(&format!("{path}?cursor={cursor}")).await;
                 if kind == at && owner == id(&user) {
-                    assert_eq!(answer.status, 200, "its own: {answer:?}");
+                    assert_eq!(answer.status, 200, "the cursor of this list: {answer:?}");
                 } else {
-                    assert_eq!(answer.problem(), REFUSED, "{path} {kind} {owner}");
+                    let same_form = (kind < feeds.len()) == (at < feeds.len());
+                    let refused = if same_form { REFUSED } else { MALFORMED };
+                    assert_eq!(answer.problem(), refused, "{path} {kind} {owner}");
                 }
             }
         }
-        // the checksum is right in each of these: it is what they say that is refused
+        // the checksum of each is right: the content is refused
         for version in [0, 2, 255] {
             let cursor = forged(|bytes| bytes[0] = version, id(&user));
-            assert_eq!(user.get(&format!("{path}?cursor={cursor}")).await.problem(), REFUSED);
+            let refused = if at < feeds.len() { REFUSED } else { MALFORMED };
+            assert_eq!(user.get(&format!("{path}?cursor={cursor}")).await.problem(), refused);
         }
     }
     for short in 2..42 {
         let cursor = forged(|bytes| bytes.truncate(short), id(&user));
-        assert_eq!(user.get(&format!("/v1/timeline?cursor={cursor}")).await.problem(), REFUSED);
+        assert_eq!(user.get(&format!("/v1/timeline?cursor={cursor}")).await.problem(), MALFORMED);
     }
 }
 
-/// The bytes of a cursor of the user's home feed, changed, with the checksum that fits.
+/// A changed cursor of a user's home feed, with a right checksum.
 fn forged(change: impl FnOnce(&mut Vec<u8>), user: UserId) -> String {
-    use sha2::{Digest as _, Sha256};
     let feed = Cursor::Feed { before: PostId::MAX, after: PostId::MIN };
-    let mut bytes = URL_SAFE_NO_PAD.decode(feed.encode(ListKind::Home, user)).expect("base64");
+    let mut bytes =
+        URL_SAFE_NO_PAD.decode(feed.encode(ListId::Feed(FeedId::home(user)))).expect("base64");
     bytes.truncate(bytes.len() - 4);
     change(&mut bytes);
     let sum = Sha256::new().chain_update(b"fanfold cursor").chain_update(&bytes).finalize();
@@ -97,8 +104,8 @@ fn forged(change: impl FnOnce(&mut Vec<u8>), user: UserId) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The checksum has no secret, and needs none: whoever recomputes it gets another place in a list
-/// that they may read from its beginning.
+/// The checksum has no secret and needs none. A user who recomputes it gets another place in a list that the user
+/// may read from its beginning.
 #[tokio::test]
 async fn a_cursor_with_a_recomputed_checksum_shows_nothing_new() {
     let (victim, attacker, stranger) =
@@ -110,21 +117,24 @@ async fn a_cursor_with_a_recomputed_checksum_shows_nothing_new() {
     for before in all {
         for after in all {
             let place = Cursor::Feed { before, after };
-            let mine = place.encode(ListKind::Home, id(&attacker));
+            let mine = place.encode(ListId::Feed(FeedId::home(id(&attacker))));
             for query in [format!("cursor={mine}"), format!("newer_than={mine}")] {
                 let answer = attacker.get(&format!("/v1/timeline?{query}")).await;
                 assert_eq!(answer.status, 200, "{answer:?}");
                 assert!(answer.ids().iter().all(|post| *post == own), "{answer:?}");
             }
-            // what names the victim's feed is refused, however good its checksum
-            let theirs = place.encode(ListKind::Home, id(&victim));
+            // a cursor of the victim's feed is refused, even with a right checksum
+            let theirs = place.encode(ListId::Feed(FeedId::home(id(&victim))));
             let answer = attacker.get(&format!("/v1/timeline?cursor={theirs}")).await;
             assert_eq!(answer.problem(), REFUSED);
         }
     }
-    let outside = Cursor::User { shard: u16::MAX, user: UserId(u64::MAX) };
-    for (kind, list) in [(ListKind::Followers, "followers"), (ListKind::Following, "following")] {
-        let cursor = outside.encode(kind, id(&victim));
+    let outside = Cursor::User { partition: Partition(u16::MAX), user: UserId(u64::MAX) };
+    let victim_id = id(&victim);
+    for (of, list) in
+        [(ListId::Followers(victim_id), "followers"), (ListId::Following(victim_id), "following")]
+    {
+        let cursor = outside.encode(of);
         let answer = attacker.get(&format!("/v1/users/{}/{list}?cursor={cursor}", victim.id)).await;
         assert_eq!((answer.status, answer.ids().len()), (200, 0), "{answer:?}");
     }

@@ -1,24 +1,25 @@
-//! Guessing ids, and other spellings of them.
+//! Attempts to guess ids, and other spellings of ids.
 
 use fanfold_core::{PostId, UserId};
+use fanfold_runtime::clock;
 use serde_json::Value;
 
 use super::wire;
 use crate::harness::client::Client;
 
-/// An answer about an id without the id, to hold two against each other.
+/// The body of an answer without the id, to compare two answers.
 fn shape(mut body: Value, id: &str) -> String {
     body["detail"] = body["detail"].as_str().unwrap_or_default().replace(id, "ID").into();
     body.to_string()
 }
 
 #[tokio::test]
-async fn what_was_deleted_looks_like_what_never_was() {
+async fn deleted_and_unknown_posts_have_the_same_answer() {
     let (author, other) = (Client::new().await, Client::new().await);
     let deleted = author.publish("gone").await;
     assert_eq!(author.delete(&format!("/v1/posts/{deleted}")).await.status, 204);
     let user: UserId = author.id.parse().expect("an id");
-    let now = fanfold_store::clock::now_ms();
+    let now = clock::now();
     let never =
         [PostId::new(now, 7, user), PostId::new(now, 7, UserId(7)), PostId::MIN, PostId::MAX];
     for asking in [&author, &other] {
@@ -28,10 +29,10 @@ async fn what_was_deleted_looks_like_what_never_was() {
             let answer = asking.get(&format!("/v1/posts/{never}")).await;
             assert_eq!(answer.status, 404, "{answer:?}");
             assert_eq!(shape(answer.body, &never), shape(gone.body.clone(), &deleted));
-            assert_eq!(answer.headers.len(), gone.headers.len(), "nor do the headers tell");
+            assert_eq!(answer.headers.len(), gone.headers.len(), "the headers differ");
         }
     }
-    // what belongs to another is refused before it is looked up
+    // the posts of another user are refused before they are read
     for post in [&deleted, &never[0].to_string()] {
         assert_eq!(other.delete(&format!("/v1/posts/{post}")).await.status, 403);
         assert_eq!(other.get(&format!("/v1/posts/{post}/delivery")).await.status, 403);
@@ -39,7 +40,7 @@ async fn what_was_deleted_looks_like_what_never_was() {
 }
 
 #[tokio::test]
-async fn nothing_lists_all_users_or_posts() {
+async fn no_route_lists_all_users_or_posts() {
     let user = Client::new().await;
     for path in [
         "/v1/users",
@@ -59,15 +60,15 @@ async fn nothing_lists_all_users_or_posts() {
         assert!([400, 404, 405].contains(&answer.status), "{path}: {answer:?}");
         assert!(answer.body.get("items").is_none(), "{path}");
     }
-    // ids are hashes of what the issuer says: those of two who came together are far apart
+    // ids are hashes of issuer and subject, so the ids of two successive users are far apart
     let next = Client::new().await;
     let number = |user: &Client| user.id.parse::<UserId>().expect("an id").0;
     assert!(number(&user).abs_diff(number(&next)) > 1 << 24);
 }
 
-/// Each is the same id, or none.
+/// Another spelling is the same id, or it is refused.
 #[tokio::test]
-async fn another_spelling_is_the_same_id_or_none() {
+async fn another_spelling_is_the_same_id_or_invalid() {
     let author = Client::new().await;
     let post = author.publish("text").await;
     let token = author.token.clone().expect("a token");

@@ -1,11 +1,12 @@
-//! Tokens of the tests' own making: with a key that nobody trusts, and with an issuer of the
-//! tests' own whose key an API of the tests' own trusts, to send what no user pool would sign.
+//! Forged tokens: signed with a key that no API trusts, or by an issuer of the tests. An API of the tests trusts
+//! that issuer, so it can receive tokens that no user pool would sign.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use fanfold_runtime::clock;
 use rcgen::{KeyPair, PKCS_RSA_SHA256, PublicKeyData as _, SigningKey as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -25,7 +26,7 @@ impl Key {
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// As a set of keys publishes it.
+    /// The public key in the form of a JSON Web Key.
     pub fn public(&self, kid: &str) -> Value {
         // 2,048 bits and the usual exponent: a list, a number with a zero in front, a number
         let der = self.0.der_bytes();
@@ -36,13 +37,13 @@ impl Key {
     }
 }
 
-/// Header and claims, as they are signed.
+/// The part of a token that is signed: header and claims.
 pub fn unsigned(header: &Value, claims: &Value) -> String {
     let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     format!("{}.{}", encode(header), encode(claims))
 }
 
-/// The parts of a token, without a look at its signature.
+/// The header and claims of a token. The signature is not checked.
 pub fn parts(token: &str) -> (Value, Value) {
     let mut parts = token.split('.').map(|part| {
         let bytes = URL_SAFE_NO_PAD.decode(part).expect("base64");
@@ -59,7 +60,7 @@ pub async fn pool_keys() -> Vec<Value> {
     keys["keys"].as_array().expect("a list").clone()
 }
 
-/// The key in the forms in which it lies about: what a confused verifier takes for a secret.
+/// The public key in every form that a wrong verifier could use as a shared secret.
 pub fn as_secrets(key: &Value) -> Vec<Vec<u8>> {
     let number =
         |name: &str| URL_SAFE_NO_PAD.decode(key[name].as_str().expect("a text")).expect("base64");
@@ -91,7 +92,7 @@ fn der(tag: u8, content: &[u8]) -> Vec<u8> {
     [head, content.to_vec()].concat()
 }
 
-/// The tag that a shared secret makes.
+/// The HMAC-SHA256 of a token with a shared secret.
 pub fn hs256(secret: &[u8], signed: &str) -> String {
     let secret = if secret.len() > 64 { Sha256::digest(secret).to_vec() } else { secret.to_vec() };
     let pad = |with: u8| -> Vec<u8> {
@@ -102,11 +103,11 @@ pub fn hs256(secret: &[u8], signed: &str) -> String {
     URL_SAFE_NO_PAD.encode(outer)
 }
 
-/// An issuer, and an API whose authorizer trusts it, in front of the deployed functions.
+/// An issuer, and an API in front of the deployed functions with an authorizer that trusts it.
 pub struct Issuer {
     pub key: Key,
     pub name: String,
-    /// Where the API answers.
+    /// The address of the API.
     pub url: String,
 }
 
@@ -129,9 +130,9 @@ impl Issuer {
         json!({"alg": "RS256", "typ": "JWT", "kid": KID})
     }
 
-    /// Claims that are good for an hour.
+    /// Claims that are valid for an hour.
     pub fn claims(&self, subject: &str) -> Value {
-        let now = fanfold_store::clock::now_ms() / 1000;
+        let now = clock::now().ms() / 1000;
         json!({
             "iss": self.name, "aud": AUDIENCE, "sub": subject,
             "iat": now - 60, "nbf": now - 60, "exp": now + 3600,
@@ -150,8 +151,8 @@ fn serve(listener: &TcpListener, about: &str, keys: &str) {
     for mut stream in listener.incoming().flatten() {
         let mut request = [0; 2048];
         let read = stream.read(&mut request).unwrap_or(0);
-        let asked = String::from_utf8_lossy(&request[..read]).into_owned();
-        let body = if asked.starts_with("GET /keys") { keys } else { about };
+        let request = String::from_utf8_lossy(&request[..read]).into_owned();
+        let body = if request.starts_with("GET /keys") { keys } else { about };
         let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
         let answer = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
         let _unread = stream.write_all(answer.as_bytes());
@@ -179,11 +180,10 @@ async fn make_api(issuer: &str) -> String {
     });
     make("routes", route).await;
     make("stages", json!({"stageName": "$default", "autoDeploy": true})).await;
-    let own = format!("/{}/", output("ApiId"));
-    setting("FANFOLD_URL").replace(&own, &format!("/{api}/"))
+    format!("{}/_aws/execute-api/{api}/$default", setting("AWS_ENDPOINT_URL"))
 }
 
-/// How the deployed API reaches the function that answers for home feeds.
+/// The integration URI of the function `timeline` in the deployed API.
 async fn timeline_uri() -> Value {
     let deployed = format!("{}/v2/apis/{}", setting("AWS_ENDPOINT_URL"), output("ApiId"));
     let integrations = reqwest::get(format!("{deployed}/integrations")).await.expect("asked");

@@ -1,4 +1,4 @@
-//! What users send must not name another key of a store, nor another user's request.
+//! Input of users must not select another key of a store, or the idempotency key of another user.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ const ODD: [&str; 16] = [
 ];
 
 #[tokio::test]
-async fn no_id_or_handle_reaches_into_a_key() {
+async fn no_id_or_handle_selects_another_key() {
     let user = Client::new().await;
     let token = user.token.clone().expect("a token");
     for odd in ODD {
@@ -48,7 +48,7 @@ async fn no_id_or_handle_reaches_into_a_key() {
                 ("DELETE", format!("/v1/posts/{name}")),
             ] {
                 let answer = wire::send_as(&token, method, &path, "", b"");
-                // no id, or no segment at all
+                // not an id, or not one segment
                 let expected = [(400, "/problems/invalid-id"), (404, "/problems/no-such-route")];
                 let (status, kind) = answer.problem();
                 assert!(expected.contains(&(status, &kind)), "{method} {path}: {answer:?}");
@@ -65,16 +65,16 @@ async fn post_with_key(user: &Client, key: &str, text: &str) -> Answer {
     user.send(Method::POST, "/v1/posts", &headers, Some(json!({"text": text}))).await
 }
 
-/// Whatever a key says, its item is named by two hashes.
+/// The key of an item consists of two hashes, whatever the idempotency key contains.
 #[tokio::test]
-async fn an_idempotency_key_is_hashed_into_the_name_of_its_item() {
+async fn an_idempotency_key_is_hashed_in_the_key_of_its_item() {
     let user = Client::new().await;
     let mut made = BTreeSet::new();
     let long = "k".repeat(255);
     for odd in ODD.into_iter().chain([long.as_str(), "-", "\"", "'"]) {
         let posted = post_with_key(&user, odd, "text").await;
         assert_eq!(posted.status, 201, "{odd}: {posted:?}");
-        assert!(made.insert(posted.text("/id")), "{odd} is a key of its own");
+        assert!(made.insert(posted.text("/id")), "{odd} gives the post of another key");
         assert_eq!(post_with_key(&user, odd, "text").await.body, posted.body);
     }
     let scan = json!({
@@ -94,42 +94,42 @@ async fn an_idempotency_key_is_hashed_into_the_name_of_its_item() {
 }
 
 #[tokio::test]
-async fn an_idempotency_key_of_another_user_tells_nothing() {
+async fn an_idempotency_key_of_another_user_reveals_nothing() {
     let (first, second) = (Client::new().await, Client::new().await);
     let theirs = post_with_key(&first, "same", "the first's").await;
     let mine = post_with_key(&second, "same", "the second's").await;
     assert_eq!((theirs.status, mine.status), (201, 201));
     assert_ne!(theirs.text("/id"), mine.text("/id"));
     assert!(!mine.body.to_string().contains("the first's"));
-    // nor when the text is the same, nor after it was deleted
+    // the same holds for the same text, and after the post was deleted
     let same = post_with_key(&second, "other", "the first's").await;
     post_with_key(&first, "other", "x").await;
     assert_eq!(same.text("/author/id"), second.id);
     first.delete(&format!("/v1/posts/{}", theirs.text("/id"))).await;
     assert_eq!(post_with_key(&second, "same", "the second's").await.body, mine.body);
-    // of one user with another text it is refused, and shows neither text
+    // the same key with another text is refused, and the answer shows neither text
     let reused = post_with_key(&second, "same", "changed").await;
     assert_eq!(reused.problem(), (422, "/problems/idempotency-key-reused"));
-    let said = reused.body.to_string();
-    assert!(!said.contains("second's") && !said.contains(&mine.text("/id")), "{said}");
+    let body = reused.body.to_string();
+    assert!(!body.contains("second's") && !body.contains(&mine.text("/id")), "{body}");
 }
 
 #[tokio::test]
-async fn an_idempotency_key_is_visible_characters_once() {
+async fn an_invalid_idempotency_key_is_refused() {
     let user = Client::new().await;
     let token = user.token.clone().expect("a token");
     let body = br#"{"text":"x"}"#;
-    for odd in ["", &"k".repeat(256), "\u{e9}", "\u{7f}"] {
+    for odd in ["", &"k".repeat(256), "\u{e9}", "\u{7f}", "a\tb"] {
         let head = format!("{JSON}Idempotency-Key: {odd}\r\n");
         let answer = wire::send_as(&token, "POST", "/v1/posts", &head, body);
         assert_eq!(answer.problem(), (400, "/problems/invalid-parameter".to_owned()), "{odd:?}");
     }
 }
 
-/// All keys that the handlers make in Valkey, and in DynamoDB, have the form that is written down,
-/// with nothing of a text, name or handle in them but for the handle's own item.
+/// All keys in Valkey and DynamoDB have the documented form. They contain no text, name or handle, except the key of
+/// the handle's item.
 #[tokio::test]
-async fn the_keys_of_both_stores_have_their_forms() {
+async fn the_keys_of_both_stores_have_the_documented_form() {
     let world = World::new().await;
     world.people(&["ash", "birch"]).await;
     world.follow("ash", "birch").await;
@@ -147,7 +147,8 @@ async fn the_keys_of_both_stores_have_their_forms() {
         for key in keys {
             let (kind, rest) = key.split_once(":{").expect("a hash tag");
             let (bucket, id) = rest.split_once("}:").expect("a hash tag's end");
-            assert!(["home", "author", "rel", "lock:home", "lock:author"].contains(&kind), "{key}");
+            let kinds = ["home", "author", "rel", "lock:home", "lock:author", "user"];
+            assert!(kinds.contains(&kind), "{key}");
             assert!(bucket.parse::<u16>().is_ok() && id == user.to_string(), "{key}");
         }
     }

@@ -1,8 +1,13 @@
-//! What users send must not make lines of the log, nor stand in them.
+//! Input of users must not write lines into the log or appear in them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use fanfold_store::log::Chain;
+use fanfold_app::posts::Posts;
+use fanfold_core::PostId;
+use fanfold_core::Time;
+use fanfold_runtime::clock;
+use fanfold_runtime::log::Chain;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -12,24 +17,24 @@ use crate::harness::world::World;
 use crate::harness::{dice, eventually, logs};
 
 /// The lines of every function since a time, by function.
-async fn lines(since_ms: u64) -> BTreeMap<String, Vec<String>> {
+async fn lines(since: Time) -> BTreeMap<String, Vec<String>> {
     let mut found = BTreeMap::new();
     for function in logs::functions().await {
-        let lines = logs::lines(&function, since_ms, "").await;
+        let lines = logs::lines(&function, since, "").await;
         found.insert(function, lines);
     }
     found
 }
 
-/// Lambda's own lines.
+/// Whether the Lambda platform wrote a line.
 fn is_platforms(line: &str) -> bool {
     let starts = ["START RequestId: ", "END RequestId: ", "REPORT RequestId: ", "INIT_", "XRAY "];
     starts.iter().any(|start| line.starts_with(start))
 }
 
 #[tokio::test]
-async fn nothing_that_is_sent_makes_a_line_or_stands_in_one() {
-    let since_ms = fanfold_store::clock::now_ms() - 1;
+async fn the_contents_of_requests_do_not_reach_the_logs() {
+    let since = clock::now() - Duration::from_millis(1);
     let mark = format!("mark{:x}", dice::fresh());
     let user = Client::new().await;
     let token = user.token.clone().expect("a token");
@@ -71,15 +76,15 @@ async fn nothing_that_is_sent_makes_a_line_or_stands_in_one() {
     }
     assert_eq!(user.get("/v1/timeline").await.status, 200);
     let marker = user.publish("last").await;
-    eventually("the post is on its way", async || {
+    eventually("the post is delivered", async || {
         let receipt = user.get(&format!("/v1/posts/{marker}/delivery")).await;
         (receipt.body["state"] == "complete").then_some(())
     })
     .await;
-    let (seen, mut starts) = (lines(since_ms).await, 0);
+    let (seen, mut starts) = (lines(since).await, 0);
     for (function, lines) in &seen {
         for line in lines {
-            assert!(!line.contains(&mark), "{function} repeats what was sent: {line}");
+            assert!(!line.contains(&mark), "{function} logs the contents of a request: {line}");
             assert!(!line.contains(&token), "{function} logs a token");
             let json = serde_json::from_str::<Value>(line).is_ok_and(|line| line.is_object());
             assert!(json || is_platforms(line), "{function}: {line:?}");
@@ -88,14 +93,14 @@ async fn nothing_that_is_sent_makes_a_line_or_stands_in_one() {
     }
     for function in ["-posts", "-users", "-timeline", "-dispatch"] {
         let found = seen.iter().find(|(name, _)| name.contains(function));
-        assert!(found.is_some_and(|(_, lines)| lines.len() > 2), "{function} has a log");
+        assert!(found.is_some_and(|(_, lines)| lines.len() > 2), "{function} has no log");
     }
-    assert!(starts > 60, "the invocations are in it: {starts}");
+    assert!(starts > 60, "the log has too few invocations: {starts}");
 }
 
-/// An error of the store says what we were doing and why it failed, and not with which password.
+/// An error of the store contains the operation and the reason, but not the password.
 #[tokio::test]
-async fn a_password_of_valkey_is_in_no_error() {
+async fn no_error_contains_the_password_of_valkey() {
     let world = World::new().await;
     let (secret, address) = ("pa55-of-valkey", world.config.text("REDIS_URL").expect("a URL"));
     let host = address.strip_prefix("redis://").expect("a URL");
@@ -106,11 +111,11 @@ async fn a_password_of_valkey_is_in_no_error() {
         format!("rediss://user:{secret}@{host}"), // the server speaks no TLS
         format!("redis-cluster://user:{secret}@127.0.0.1:1"),
     ] {
-        let app = fanfold_posts::App::new(&world.sdk, &world.config_but("REDIS_URL", &url));
-        let post = fanfold_core::PostId::new(1, 1, world.id("ash"));
+        let app = Posts::new(&world.sdk, &world.config_with_one("REDIS_URL", &url));
+        let post = PostId::new(Time::from_ms(1), 1, world.id("ash"));
         let error = app.expect("an app").valkey.push_own(post).await.expect_err("refused");
-        let said = format!("{} {error:?}", Chain(&error));
-        assert!(said.len() > 20 && !said.contains(secret), "{said}");
+        let text = format!("{} {error:?}", Chain(&error));
+        assert!(text.len() > 20 && !text.contains(secret), "{text}");
     }
     for url in [
         format!("user:{secret}@{host}"),
@@ -120,7 +125,7 @@ async fn a_password_of_valkey_is_in_no_error() {
         format!("redis://user:{secret}/@{host}"),
         format!("//:{secret}@{host}"),
     ] {
-        let app = fanfold_posts::App::new(&world.sdk, &world.config_but("REDIS_URL", &url));
+        let app = Posts::new(&world.sdk, &world.config_with_one("REDIS_URL", &url));
         let Err(error) = app else { continue };
         assert!(!error.to_string().contains(secret), "{error}");
     }

@@ -1,4 +1,4 @@
-//! The threat model in ARCHITECTURE.md names tests that exist.
+//! Compares the threat model in ARCHITECTURE.md with the tests that it names.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,21 +20,23 @@ fn rows(text: &str) -> Vec<Vec<String>> {
     lines.skip(2).map(cells).collect()
 }
 
-/// What stands in backticks in a cell.
+/// The texts in backticks in a cell.
 fn quoted(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// Every test of the repository, as `module::path::name`: of the tests here from `tests/stack` on,
-/// of others with the crate in front.
+/// Every test of the repository, as `module::path::name`. The path of a test in `tests/stack` begins with its module,
+/// and the path of a test in a crate begins with the name of the crate.
 fn tests() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for (folder, prefix) in [
-        ("tests/stack", ""),
-        ("shared/core/src", "fanfold_core"),
-        ("shared/store/src", "fanfold_store"),
-    ] {
-        collect(&root().join(folder), prefix, &mut found);
+    collect(&root().join("tests/stack"), "", &mut found);
+    collect(&root().join("functions"), "fanfold_functions", &mut found);
+    for entry in std::fs::read_dir(root().join("shared")).expect("the crates").flatten() {
+        let name = format!("fanfold_{}", entry.file_name().to_string_lossy());
+        let source = entry.path().join("src");
+        if source.is_dir() {
+            collect(&source, &name, &mut found);
+        }
     }
     found
 }
@@ -60,7 +62,7 @@ fn collect(folder: &Path, module: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The functions that an attribute makes a test.
+/// The names of the functions with a test attribute.
 fn names(source: &str) -> Vec<String> {
     let mut marked = false;
     let mut names = Vec::new();
@@ -90,20 +92,23 @@ fn every_threat_names_a_test_that_exists() {
         let named = quoted(named);
         assert!(!named.is_empty(), "no test for: {threat}");
         for test in named {
-            assert!(tests.contains(&test), "{test}, which shows {threat:?}, does not exist");
+            assert!(
+                tests.contains(&test),
+                "the test {test} of the threat {threat:?} does not exist"
+            );
         }
     }
 }
 
 #[test]
-fn a_table_with_a_test_that_does_not_exist_is_noticed() {
+fn a_missing_test_is_found() {
     let text = "## Threat model\n\n| a | b | c |\n| - | - | - |\n| x | y | `security::model::nothing` |\n\n## Next\n| z |";
     let rows = rows(text);
     assert_eq!(rows, [["x", "y", "`security::model::nothing`"].map(str::to_owned)]);
     assert_eq!(quoted(&rows[0][2]), ["security::model::nothing"]);
     let tests = tests();
     assert!(!tests.contains("security::model::nothing"));
-    assert!(tests.contains("security::model::a_table_with_a_test_that_does_not_exist_is_noticed"));
+    assert!(tests.contains("security::model::a_missing_test_is_found"));
     assert!(tests.contains("fanfold_core::text::tests::handles_are_plain"));
     assert_eq!(
         names("#[test]\nfn a() {}\nfn b() {}\n#[tokio::test]\n#[x]\nasync fn c() {}"),

@@ -1,24 +1,25 @@
-//! HTTP as it should not be: methods, paths, parameters and headers. An answer is a problem or the
-//! gateway's message, and never a failure of a function.
+//! Unusual and malformed HTTP: methods, paths, parameters and headers. The answer is a problem or a message of the
+//! gateway. No function fails.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::wire::{self, Raw};
 use crate::harness::client::Client;
+use crate::harness::setting;
 
-/// The answer is an error of the client's, and says so in JSON.
+/// Checks that an answer is a client error in JSON.
 fn refused(answer: &Raw, what: &str) {
     assert!((400..500).contains(&answer.status), "{what}: {answer:?}");
     let body = answer.json();
     let known = body["type"].is_string() || body["message"].is_string();
-    // the server in front of the gateway may refuse what is no HTTP without a word
+    // the server in front of the gateway may refuse malformed HTTP with an empty body
     assert!(known || answer.body.is_empty() || answer.status == 400, "{what}: {answer:?}");
     assert!(!String::from_utf8_lossy(&answer.body).contains("panicked"), "{what}: {answer:?}");
 }
 
 #[tokio::test]
-async fn odd_methods_are_refused() {
+async fn unusual_methods_are_refused() {
     let token = Client::new().await.token.expect("a token");
     for method in ["TRACE", "PROPFIND", "PATCH", "SEARCH", "LINK", "FOO!", "X".repeat(300).as_str()]
     {
@@ -28,7 +29,7 @@ async fn odd_methods_are_refused() {
             assert!([404, 405].contains(&answer.status), "{method} {path}: {answer:?}");
         }
     }
-    // none is taken for another
+    // no header or parameter replaces the method
     for name in ["X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method"] {
         let head = format!("{name}: DELETE\r\n");
         let answer = wire::send_as(&token, "POST", "/v1/users/@ash/follow", &head, b"");
@@ -38,9 +39,9 @@ async fn odd_methods_are_refused() {
     }
 }
 
-/// The gateway checks the token for the route that it sees; the function must see the same one.
+/// The gateway checks the token for the route that it sees. The function must see the same route.
 #[tokio::test]
-async fn no_path_leads_past_the_gateways_routes() {
+async fn no_path_avoids_the_token_check_of_the_gateway() {
     let token = Client::new().await.token.expect("a token");
     let none = (404, "/problems/no-such-route".to_owned());
     for path in [
@@ -77,24 +78,24 @@ async fn no_path_leads_past_the_gateways_routes() {
         for head in ["", &format!("Authorization: Bearer {token}\r\n")] {
             for method in ["GET", "PUT", "DELETE"] {
                 let answer = wire::send(method, path, head.as_bytes(), b"");
-                // a path in which the gateway finds an id wants a token, before it is refused
+                // if the gateway finds an id in the path, it asks for a token before the path is refused
                 let unsigned = head.is_empty() && answer.status == 401;
                 assert!(unsigned || answer.problem() == none, "{method} {path}: {answer:?}");
             }
         }
     }
-    // where the gateway takes an encoded slash for one, the token of that route is asked for
+    // if the gateway decodes an encoded slash, it checks the token of that route
     for method in ["GET", "PUT"] {
         let answer = wire::send(method, "/v1%2ftimeline", b"", b"");
         assert!([401, 404, 405].contains(&answer.status), "{method}: {answer:?}");
     }
-    // more slashes in front are one to the gateway, and another path to the function
+    // the gateway merges leading slashes; for the function it is another path
     let answer = wire::send_as(&token, "GET", "//v1/timeline", "", b"");
     assert_eq!(answer.problem(), none);
 }
 
 #[tokio::test]
-async fn no_url_or_header_stops_a_function() {
+async fn no_url_or_header_crashes_a_function() {
     let token = Client::new().await.token.expect("a token");
     let long = format!("/{}", "a".repeat(8_000));
     let many = format!("/v1/timeline?{}", "limit=1&".repeat(1_000));
@@ -155,7 +156,7 @@ async fn no_url_or_header_stops_a_function() {
 }
 
 #[tokio::test]
-async fn answers_say_what_they_are_and_are_kept_by_nobody() {
+async fn answers_have_a_content_type_and_are_not_cached() {
     let user = Client::new().await;
     let post = format!("/v1/posts/{}", user.publish("text").await);
     let me = format!("/v1/users/{}", user.id);
@@ -176,49 +177,48 @@ async fn answers_say_what_they_are_and_are_kept_by_nobody() {
         assert_eq!(answer.headers["x-content-type-options"], "nosniff", "{path}");
         assert_eq!(answer.headers["cache-control"], "no-store", "{path}");
         for name in ["server", "x-powered-by", "set-cookie", "access-control-allow-origin"] {
-            let told = answer.headers.get(name);
-            let front = told.is_some_and(|told| {
-                name == "server" && !told.to_str().expect("a text").contains("anfold")
+            let value = answer.headers.get(name);
+            let front = value.is_some_and(|value| {
+                name == "server" && !value.to_str().expect("a text").contains("anfold")
             });
-            assert!(told.is_none() || front, "{path} {name}: {told:?}");
+            assert!(value.is_none() || front, "{path} {name}: {value:?}");
         }
     }
     let deleted = user.delete(&post).await;
     assert_eq!(deleted.headers["cache-control"], "no-store");
 }
 
-/// What anybody may ask for says nothing of users, accounts or machines.
+/// Public answers contain nothing about users, accounts or machines.
 #[tokio::test]
-async fn what_is_open_to_anybody_leaks_nothing() {
+async fn public_answers_leak_nothing() {
     let user = Client::new().await;
-    let nobody = Client::nobody();
+    let nobody = Client::anonymous();
     let api = nobody.get("/openapi.json").await;
     assert_eq!(api.status, 200);
     assert_eq!(api.headers["cache-control"], "public, max-age=3600");
     assert_eq!(api.headers["x-content-type-options"], "nosniff");
-    let stack: Value =
-        serde_json::from_str(&crate::harness::setting("FANFOLD_STACK")).expect("JSON");
-    let mut said = vec![api.body.to_string()];
+    let stack: Value = serde_json::from_str(&setting("FANFOLD_STACK")).expect("JSON");
+    let mut answers = vec![api.body.to_string()];
     for path in ["/", "/nowhere", "/v1", "/.env", "/.git/config", "/openapi.json?x=1", "/metrics"] {
-        said.push(nobody.get(path).await.body.to_string());
+        answers.push(nobody.get(path).await.body.to_string());
     }
-    for text in &said {
+    for text in &answers {
         for (name, value) in stack.as_object().expect("outputs") {
             let value = value.as_str().expect("a text");
-            assert!(!text.contains(value), "{name} is told: {text}");
+            assert!(!text.contains(value), "a public answer contains {name}: {text}");
         }
         for secret in ["amazonaws", "arn:aws", "redis", "127.0.0.1", "/src/", ".rs", &user.id] {
-            assert!(!text.contains(secret), "{secret} is told: {text}");
+            assert!(!text.contains(secret), "a public answer contains {secret}: {text}");
         }
     }
-    // every route but the specification wants a token
+    // every route except the API description requires a token
     for (path, operations) in api.body["paths"].as_object().expect("paths") {
         for (method, operation) in operations.as_object().expect("methods") {
-            let wants = operation["security"] == json!([{"jwt": []}]);
-            assert_eq!(wants, path != "/openapi.json", "{method} {path}");
+            let secured = operation["security"] == json!([{"jwt": []}]);
+            assert_eq!(secured, path != "/openapi.json", "{method} {path}");
             let sent = path.replace("{user}", &user.id).replace("{id}", "x");
             let answer = wire::send(&method.to_uppercase(), &sent, b"", b"");
-            assert_eq!(answer.status == 401, wants, "{method} {path}: {answer:?}");
+            assert_eq!(answer.status == 401, secured, "{method} {path}: {answer:?}");
         }
     }
 }

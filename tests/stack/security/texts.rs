@@ -1,4 +1,4 @@
-//! Unicode as a weapon, over HTTP; what is refused and why is in `fanfold_core::text`.
+//! Attacks with Unicode over HTTP. `fanfold_core::text` says what is refused and why.
 
 use reqwest::Method;
 use serde_json::json;
@@ -16,7 +16,7 @@ const REFUSED: (u16, &str) = (422, "/problems/invalid-text");
 async fn no_handle_looks_like_another() {
     let (owner, attacker) = (Client::new().await, Client::signed_in().await);
     let own = &owner.handle;
-    let rest = &own[1..]; // all begin with "u"
+    let rest = &own[1..]; // all handles begin with "u"
     for alike in [
         format!("\u{57d}{rest}"),  // Armenian
         format!("\u{ff55}{rest}"), // full width
@@ -49,7 +49,7 @@ async fn no_handle_looks_like_another() {
 }
 
 #[tokio::test]
-async fn what_reaches_out_of_a_text_or_hides_in_it_is_refused() {
+async fn invisible_and_text_altering_characters_are_refused() {
     let user = Client::new().await;
     let pile = format!("a{}", "\u{301}\u{334}".repeat(100));
     for bad in [
@@ -59,20 +59,20 @@ async fn what_reaches_out_of_a_text_or_hides_in_it_is_refused() {
         "a\u{2069}b", // direction
         "a\u{2060}b",
         "a\u{feff}b",
-        "a\u{2063}b", // not seen
+        "a\u{2063}b", // invisible
         "a\u{e0041}\u{e0042}",
         "\u{1f3f4}\u{e0067}", // tags
         "a\u{e000}b",
         "a\u{10fffd}b",
         "a\u{fdd0}b",
-        "a\u{fffe}b", // nobody's
+        "a\u{fffe}b", // private or no characters
         "a\0b",
         "a\u{1b}[31mb",
         "a\u{8}b",
         "a\u{7f}b",
         "a\u{85}b", // control
         "\u{336}a",
-        "\u{20dd}", // joins what stands before
+        "\u{20dd}", // join the text before them
         "\u{200b}",
         "\u{3164}",
         "\u{2800}",
@@ -81,20 +81,27 @@ async fn what_reaches_out_of_a_text_or_hides_in_it_is_refused() {
     ] {
         let answer = user.post(bad).await;
         assert_eq!(answer.problem(), REFUSED, "{bad:?}");
-        assert!(answer.text("/detail").starts_with("text "), "it says what: {answer:?}");
+        assert!(
+            answer.text("/detail").starts_with("text "),
+            "the detail does not name the field: {answer:?}"
+        );
         let answer = put_me(&user, &user.handle, bad).await;
         assert_eq!(answer.problem(), REFUSED, "{bad:?}");
-        assert!(answer.text("/detail").starts_with("name "), "it says what: {answer:?}");
+        assert!(
+            answer.text("/detail").starts_with("name "),
+            "the detail does not name the field: {answer:?}"
+        );
     }
     for line in ["a\nb", "a\rb", "a\tb", "a\u{2028}b", "a\u{200b}b"] {
         assert_eq!(put_me(&user, &user.handle, line).await.problem(), REFUSED, "{line:?}");
     }
     let detail = user.post("a\u{202e}b").await.text("/detail");
-    assert_eq!(detail, "text holds U+202E, which overrides the direction of writing");
+    let expected = "text contains U+202E, which overrides the direction of writing; remove it";
+    assert_eq!(detail, expected);
 }
 
 #[tokio::test]
-async fn every_script_and_emoji_comes_back_as_it_was_written() {
+async fn every_script_and_emoji_is_kept_as_written() {
     let user = Client::new().await;
     for written in [
         "e\u{301} and é are not made one",

@@ -1,9 +1,10 @@
-//! Forged tokens. The gateway refuses them: no function is asked, as its own message shows.
+//! Forged tokens. The gateway refuses them before it calls a function; the answer is the gateway's own message.
 //!
-//! The local cloud takes a signed token without `exp`, which AWS does not; so there is no test of it.
+//! There is no test of a signed token without `exp`: AWS refuses it, but the local cloud accepts it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use fanfold_runtime::clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -16,13 +17,13 @@ fn refused_by_the_gateway(status: u16, body: &Value) -> bool {
 }
 
 async fn home(token: &str) -> Answer {
-    let mut client = Client::nobody();
+    let mut client = Client::anonymous();
     client.token = Some(token.to_owned());
     client.get("/v1/timeline").await
 }
 
 #[tokio::test]
-async fn the_gateway_refuses_what_the_user_pool_did_not_sign() {
+async fn the_gateway_refuses_tokens_that_the_user_pool_did_not_sign() {
     let victim = Client::new().await;
     let token = victim.token.clone().expect("a token");
     let (header, claims) = parts(&token);
@@ -33,16 +34,16 @@ async fn the_gateway_refuses_what_the_user_pool_did_not_sign() {
         forged.extend([format!("{unsigned}."), format!("{unsigned}.AA"), unsigned]);
     }
     for key in &keys {
-        // the right name of a key, and another key
+        // the right name of a key with another key
         let header = json!({"alg": "RS256", "kid": key["kid"]});
         forged.push(own.sign(&header, &claims));
-        // a key that is brought along
+        // a key in the token itself
         let brought = json!({"alg": "RS256", "kid": key["kid"], "jwk": own.public(KID)});
         forged.push(own.sign(&brought, &claims));
         forged.push(own.sign(&json!({"alg": "RS256", "jwk": own.public(KID)}), &claims));
         let away = json!({"alg": "RS256", "kid": key["kid"], "jku": "http://127.0.0.1:9/keys"});
         forged.push(own.sign(&away, &claims));
-        // the public key, taken for a shared secret
+        // the public key as a shared secret
         for secret in as_secrets(key) {
             let signed = unsigned(&json!({"alg": "HS256", "kid": key["kid"]}), &claims);
             forged.push(format!("{signed}.{}", hs256(&secret, &signed)));
@@ -51,7 +52,7 @@ async fn the_gateway_refuses_what_the_user_pool_did_not_sign() {
     for kid in ["../../etc/passwd", "' OR 1=1 --", "\u{0}", ""] {
         forged.push(own.sign(&json!({"alg": "RS256", "kid": kid}), &claims));
     }
-    // the pool's own signature under other claims, and other signatures under its own
+    // the pool's signature with other claims, and other signatures with the pool's claims
     let pieces: Vec<&str> = token.split('.').collect();
     let (mut other, mut longer) = (claims.clone(), claims.clone());
     other["sub"] = json!(victim.id);
@@ -63,7 +64,7 @@ async fn the_gateway_refuses_what_the_user_pool_did_not_sign() {
     forged.push(format!("{}.{}.{}", pieces[0], pieces[1], URL_SAFE_NO_PAD.encode([0; 256])));
     forged.push(format!("{}.{}.", pieces[0], pieces[1]));
     forged.push(format!("{token}.{}", pieces[2]));
-    assert_eq!(home(&token).await.status, 200, "the genuine one is taken");
+    assert_eq!(home(&token).await.status, 200, "the genuine token is refused");
     for token in &forged {
         let answer = home(token).await;
         assert!(refused_by_the_gateway(answer.status, &answer.body), "{token}: {answer:?}");
@@ -101,14 +102,14 @@ async fn a_token_of_another_client_or_pool_is_refused() {
     }
 }
 
-/// The signature of each is good: it is the claims that must not be.
+/// The signature of each token is valid, but its claims are not.
 #[tokio::test]
 async fn a_signed_token_of_another_issuer_audience_or_time_is_refused() {
     let issuer = Issuer::new().await;
     let good = issuer.claims("ash");
     let (status, body) = issuer.home(&issuer.key.sign(&issuer.header(), &good)).await;
     assert_eq!(status, 200, "{body}");
-    let now = fanfold_store::clock::now_ms() / 1000;
+    let now = clock::now().ms() / 1000;
     for (claim, value) in [
         ("iss", json!("https://issuer.example")),
         ("iss", json!(format!("{}/", issuer.name))),
@@ -135,12 +136,15 @@ async fn a_signed_token_of_another_issuer_audience_or_time_is_refused() {
         assert!(refused_by_the_gateway(status, &body), "{claims}: {status} {body}");
     }
     let deployed = home(&issuer.key.sign(&issuer.header(), &good)).await;
-    assert!(refused_by_the_gateway(deployed.status, &deployed.body), "not the deployed API's");
+    assert!(
+        refused_by_the_gateway(deployed.status, &deployed.body),
+        "the deployed API accepts the token of another issuer"
+    );
 }
 
-/// Issuers need not give a subject, and gateways let it through: the function does not.
+/// An issuer may omit the subject, and the gateway accepts such a token. The function refuses it.
 #[tokio::test]
-async fn a_token_without_a_subject_is_nobodys() {
+async fn a_token_without_a_subject_is_refused() {
     let issuer = Issuer::new().await;
     let mut claims = issuer.claims("");
     claims["username"] = json!("ash");
@@ -149,7 +153,7 @@ async fn a_token_without_a_subject_is_nobodys() {
         assert_eq!((status, &body["type"]), (401, &json!("/problems/unauthenticated")), "{body}");
         claims.as_object_mut().expect("claims").remove("sub");
     }
-    // odd subjects are users like others, each of their own
+    // unusual subjects are separate users
     for odd in ["#", "{0}:*", "a\n\u{0}b", "..", &"a".repeat(4_000)] {
         let token = issuer.key.sign(&issuer.header(), &issuer.claims(odd));
         let (status, body) = issuer.home(&token).await;
@@ -158,10 +162,10 @@ async fn a_token_without_a_subject_is_nobodys() {
 }
 
 #[tokio::test]
-async fn a_token_counts_in_its_header_alone() {
+async fn a_token_is_read_from_its_header_only() {
     let user = Client::new().await;
     let token = user.token.clone().expect("a token");
-    let nobody = Client::nobody();
+    let nobody = Client::anonymous();
     let bearer = format!("Bearer {token}");
     let cookie = format!("Authorization={bearer}; access_token={token}");
     for headers in [

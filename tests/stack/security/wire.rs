@@ -1,4 +1,4 @@
-//! Requests byte by byte: a client library would put right what is wrong with them.
+//! Sends requests byte by byte, because a client library would correct malformed ones.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::harness::setting;
 
-/// What came back.
+/// An answer.
 #[derive(Debug)]
 pub struct Raw {
     pub status: u16,
@@ -25,15 +25,14 @@ impl Raw {
     }
 }
 
-/// Sends a path with the lines of a head, each ended by CRLF, and a body, whatever they are.
+/// Sends a request with exactly this path, these header lines (each ends with CRLF) and this body.
 pub fn send(method: &str, path: &str, head: &[u8], body: &[u8]) -> Raw {
     let url = setting("FANFOLD_URL");
-    let (host, stage) = url.strip_prefix("http://").and_then(|u| u.split_once('/')).expect("a URL");
+    let host = url.strip_prefix("http://").expect("a URL");
     let mut stream = TcpStream::connect(host).expect("a connection");
-    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
-    let first =
-        format!("{method} /{stage}{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
-    // one that is refused early may not be read to its end
+    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+    let first = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
+    // the server may not read a request to its end if it refuses it early
     let _written = stream.write_all(&[first.as_bytes(), head, b"\r\n", body].concat());
     let mut answer = Vec::new();
     let _ended = stream.read_to_end(&mut answer);
@@ -44,7 +43,7 @@ pub fn send(method: &str, path: &str, head: &[u8], body: &[u8]) -> Raw {
     Raw { status, body }
 }
 
-/// The same with a token, and a body of a given length and type.
+/// Sends a request with a token, further header lines, and a body with its length.
 pub fn send_as(token: &str, method: &str, path: &str, head: &str, body: &[u8]) -> Raw {
     let length = body.len();
     let head = format!("Authorization: Bearer {token}\r\nContent-Length: {length}\r\n{head}");

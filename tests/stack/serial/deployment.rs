@@ -1,18 +1,16 @@
-//! The functions are updated, one after the other, while people post and read.
+//! Updates the functions one after the other, under load.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fanfold_core::registry::FUNCTIONS;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::faults::{READERS, at_rest, dead_letters, people, write};
 use crate::harness::logs::function;
 use crate::harness::{eventually, setting};
-
-const FUNCTIONS: [&str; 9] =
-    ["Posts", "Users", "Timeline", "Dispatch", "Deliver", "Graph", "Rebuild", "Audit", "Sweep"];
 
 /// Calls Lambda about a function.
 async fn lambda(method: Method, function: &str, what: &str, body: &Value) -> Value {
@@ -23,7 +21,7 @@ async fn lambda(method: Method, function: &str, what: &str, body: &Value) -> Val
     answer.json().await.expect("JSON")
 }
 
-async fn is_updated(function: &str) {
+async fn wait_until_updated(function: &str) {
     eventually("the update", async || {
         let now = lambda(Method::GET, function, "configuration", &Value::Null).await;
         (now["LastUpdateStatus"] == "Successful" && now["State"] == "Active").then_some(())
@@ -31,22 +29,22 @@ async fn is_updated(function: &str) {
     .await;
 }
 
-/// A new version, and the alias that everybody calls on it: as a deploy does.
+/// Publishes a new version of a function, and moves the alias that all callers use to it, as a deployment does.
 async fn update(name: &str) {
     let function = function(name).await;
     let settings = json!({"Description": format!("updated {name}")});
     lambda(Method::PUT, &function, "configuration", &settings).await;
-    is_updated(&function).await;
+    wait_until_updated(&function).await;
     let before = lambda(Method::GET, &function, "aliases/live", &Value::Null).await;
     let version = lambda(Method::POST, &function, "versions", &json!({})).await["Version"].clone();
-    assert_ne!(version, before["FunctionVersion"], "a version of its own");
+    assert_ne!(version, before["FunctionVersion"], "the version is not new");
     let moved = json!({"FunctionVersion": version});
     let alias = lambda(Method::PUT, &function, "aliases/live", &moved).await;
     assert_eq!(alias["FunctionVersion"], version, "{function}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn functions_that_are_updated_under_load_lose_and_double_nothing() {
+async fn updating_the_functions_under_load_loses_and_doubles_nothing() {
     let (people, dead_before) = (people().await, dead_letters().await);
     let (posts, over) = (Mutex::new(BTreeSet::new()), AtomicBool::new(false));
     let load = async {
@@ -58,8 +56,8 @@ async fn functions_that_are_updated_under_load_lose_and_double_nothing() {
         }
     };
     let deployment = async {
-        for name in FUNCTIONS {
-            update(name).await;
+        for function in FUNCTIONS {
+            update(function.name).await;
         }
         over.store(true, Ordering::SeqCst);
     };
@@ -69,5 +67,5 @@ async fn functions_that_are_updated_under_load_lose_and_double_nothing() {
     let (lost, doubled, live) = people.find(&answered).await;
     println!("{} posts, lost ({lost}), doubled ({doubled})", answered.len());
     assert_eq!((lost, doubled, live), (0, 0, READERS));
-    assert!(answered.len() > 20, "too little happened for that to mean anything");
+    assert!(answered.len() > 20, "too few posts for a result");
 }

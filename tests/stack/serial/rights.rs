@@ -1,14 +1,16 @@
-//! Ways through the deployed functions that no other test of the stack takes: so that the comparison of
-//! what functions may do with what they did finds all of it.
+//! Paths through the deployed functions that no other test takes. The comparison of the rights of functions with
+//! their calls needs every path.
 
+use std::path::Path;
 use std::time::Duration;
 
+use fanfold_core::registry::{AnyMessage, FUNCTIONS, FunctionSpec, QUEUES, QueueSpec, Trigger};
 use serde_json::{Value, json};
 
 use crate::harness::client::Client;
 use crate::harness::{aws, eventually, output, setting};
 
-/// What the admin function answers.
+/// Gives the admin function an order. Returns its answer.
 async fn order(order: Value) -> Value {
     let function = output("AdminFunction");
     let url = setting("AWS_ENDPOINT_URL");
@@ -19,45 +21,32 @@ async fn order(order: Value) -> Value {
     answer
 }
 
-/// Letters that every function is done with at once.
-const LETTERS: [(&str, &str, &str); 6] = [
-    (
-        "post-events",
-        "PostEvents",
-        r#"{"type":"PostPublished","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}"#,
-    ),
-    (
-        "bulk-events",
-        "BulkEvents",
-        r#"{"type":"PostPublished","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}"#,
-    ),
-    (
-        "chunks",
-        "Chunks",
-        r#"{"type":"DeliverChunk","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","cut_at_ms":5,"followers":""}"#,
-    ),
-    (
-        "bulk-chunks",
-        "BulkChunks",
-        r#"{"type":"DeliverChunk","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","cut_at_ms":5,"followers":""}"#,
-    ),
-    (
-        "graph-events",
-        "GraphEvents",
-        r#"{"type":"RelationChanged","v":1,"follower":"0000000000000001","author":"0000000000000002","changed_at_ms":9}"#,
-    ),
-    (
-        "rebuilds",
-        "Rebuilds",
-        r#"{"type":"RebuildFeed","v":1,"user":"0000000000000001","lease":"a lease"}"#,
-    ),
-];
+/// A message of a queue that its function handles at once, from the function's event in `tests/events`.
+fn letter(queue: &'static QueueSpec) -> String {
+    let takes = |function: &&FunctionSpec| match function.trigger {
+        Trigger::Queues(queues) => queues.contains(&queue),
+        _ => false,
+    };
+    let function = FUNCTIONS.iter().find(takes).expect("a function takes from every queue");
+    let events = Path::new(env!("CARGO_MANIFEST_DIR")).join("events");
+    let event = std::fs::read_to_string(events.join(format!("{}.json", function.name)));
+    let event: Value = serde_json::from_str(&event.expect("an event")).expect("JSON");
+    let mut bodies = event["Records"]
+        .as_array()
+        .expect("records")
+        .iter()
+        .map(|record| record["body"].as_str().expect("a body").to_owned());
+    let letter = bodies.find(|body| AnyMessage::decode(queue, body).is_ok());
+    letter.unwrap_or_else(|| {
+        panic!("the event of {} has no message of {}", function.name, queue.name)
+    })
+}
 
 #[tokio::test]
-async fn the_deployed_admin_function_does_what_operators_order() {
-    for (queue, name, letter) in LETTERS {
-        let dead = output(&format!("{name}DeadQueueUrl"));
-        let sent = json!({"QueueUrl": dead, "MessageBody": letter});
+async fn the_deployed_admin_function_executes_every_order() {
+    for spec in QUEUES {
+        let (queue, dead) = (spec.name, output(&format!("{}DeadQueueUrl", spec.resource)));
+        let sent = json!({"QueueUrl": dead, "MessageBody": letter(spec)});
         aws("AmazonSQS.SendMessage", "1.0", &sent).await;
         let redriven = order(json!({"do": "redrive", "queue": queue})).await;
         assert!(redriven["moved"].as_u64().is_some_and(|moved| moved > 0), "{queue}: {redriven}");
@@ -68,7 +57,7 @@ async fn the_deployed_admin_function_does_what_operators_order() {
     let rest: Vec<_> = rest.iter().map(|check| (&check["state"], &check["found"])).collect();
     let iam = json!("IAM is not used here (REDIS_IAM_CACHE is empty)");
     assert_eq!((holds.len(), rest), (11, vec![(&json!("unknown"), &iam)]), "{diagnosis}");
-    the_functions_have_a_user_of_their_own().await;
+    check_user_of_the_functions().await;
     let begun = order(json!({"do": "begin-memory"})).await;
     assert_eq!(begun, json!({"begun": 256, "failed": 0}));
     let (user, other) = (Client::new().await, Client::new().await);
@@ -93,8 +82,9 @@ async fn the_deployed_admin_function_does_what_operators_order() {
     assert_eq!((&me.body["followers"], &me.body["following"]), (&json!(0), &json!(0)));
 }
 
-/// What they may do in Valkey is what the access string of infra/cache.yaml gives them.
-async fn the_functions_have_a_user_of_their_own() {
+/// The functions log in to Valkey as their own user, and its rights (the access string of infra/cache.yaml) allow
+/// all their commands.
+async fn check_user_of_the_functions() {
     let client = redis::Client::open(setting("REDIS_URL")).expect("a client");
     let mut valkey = client.get_multiplexed_async_connection().await.expect("Valkey");
     let mut list = redis::cmd("CLIENT");
@@ -104,12 +94,13 @@ async fn the_functions_have_a_user_of_their_own() {
     let refused: Vec<redis::Value> = log.arg("LOG").query_async(&mut valkey).await.expect("a log");
     let of_functions = |refused: &&redis::Value| format!("{refused:?}").contains("functions");
     let refused: Vec<_> = refused.iter().filter(of_functions).collect();
-    assert!(refused.is_empty(), "the functions do what their user may not: {refused:?}");
+    assert!(refused.is_empty(), "Valkey refused commands of the functions: {refused:?}");
 }
 
-/// More authors than a request rebuilds: the first page is pulled, and the feed comes by way of the queue.
+/// The reader has more authors than a request may rebuild. The first page is pulled, and a message rebuilds the
+/// feed.
 #[tokio::test]
-async fn a_reader_of_many_authors_gets_a_feed_by_the_deployed_rebuild() {
+async fn the_deployed_rebuild_builds_the_feed_of_a_reader_of_many_authors() {
     let (reader, mut posts) = (Client::new().await, Vec::new());
     for n in 0..66 {
         let author = Client::new().await;

@@ -1,7 +1,8 @@
-//! The handlers of all functions, over the simulated stores.
+//! The handlers of all functions over the simulated stores.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
@@ -15,35 +16,45 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
+use fanfold_core::Time;
 use fanfold_core::UserId;
 use fanfold_core::id::Identity;
-use fanfold_store::Config;
-use fanfold_store::aws::SdkConfig;
-use fanfold_store::config::FeedSettings;
+use fanfold_core::registry::QUEUES;
+use fanfold_runtime::Config;
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_store::valkey::FeedSettings;
 use fanfold_store::valkey::{Address, Link, Valkey};
 use serde_json::Value;
+use tokio::runtime::Runtime;
 
-use super::cloud::Cloud;
+use super::capacity::Capacity;
+use super::cloud::{Answer, Cloud, Fate, Transaction, lost};
 use super::server;
 use super::steps::Steps;
+
+/// The time at which histories begin.
+pub const START: Time = Time::from_ms(1_800_000_000_000);
 
 pub const PEOPLE: [&str; 4] = ["ash", "birch", "cedar", "dogwood"];
 pub const USERS: &str = "users";
 pub const POSTS: &str = "posts";
 pub const GRAPH: &str = "graph";
-const INACTIVE_AFTER_S: u64 = 100;
+/// The number of buckets of the users.
+pub const BUCKETS: u16 = 2;
+const INACTIVE_AFTER: Duration = Duration::from_secs(100);
 
 pub struct Apps {
-    pub posts: fanfold_posts::App,
-    pub users: fanfold_users::App,
-    pub timeline: fanfold_timeline::App,
-    pub dispatch: fanfold_dispatch::App,
-    pub deliver: fanfold_deliver::App,
-    pub graph: fanfold_graph::App,
-    pub rebuild: fanfold_rebuild::App,
-    pub sweep: fanfold_sweep::App,
-    pub audit: fanfold_audit::App,
-    pub admin: fanfold_admin::App,
+    pub posts: fanfold_app::posts::Posts,
+    pub profiles: fanfold_app::profiles::Profiles,
+    pub relations: fanfold_app::relations::Relations,
+    pub timeline: fanfold_app::timeline::Timeline,
+    pub dispatch: fanfold_app::fanout::dispatch::Dispatch,
+    pub deliver: fanfold_app::fanout::deliver::Deliver,
+    pub graph: fanfold_app::relations::apply::RelationEvents,
+    pub rebuild: fanfold_app::rebuild::Rebuilds,
+    pub sweep: fanfold_app::sweep::Sweep,
+    pub audit: fanfold_app::audit::Audit,
+    pub admin: fanfold_functions::admin::App,
     pub steps: Steps,
     pub cloud: SharedCloud,
     pub valkey: Arc<server::Valkey>,
@@ -57,9 +68,9 @@ pub fn id(name: &str) -> UserId {
     identity(name).user()
 }
 
-/// Whose id it is.
+/// The name of the user with this id.
 pub fn name(user: UserId) -> &'static str {
-    PEOPLE.into_iter().find(|name| id(name) == user).unwrap_or("somebody")
+    PEOPLE.into_iter().find(|name| id(name) == user).unwrap_or("unknown user")
 }
 
 #[derive(Clone, Default)]
@@ -71,37 +82,90 @@ impl SharedCloud {
     }
 }
 
-/// The SDK's way to the cloud.
+/// The SDK's HTTP client, which sends every request to the simulated cloud.
 #[derive(Clone)]
-struct Wire {
+struct Connector {
     steps: Steps,
     cloud: SharedCloud,
 }
 
-impl fmt::Debug for Wire {
+impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the simulated cloud")
     }
 }
 
-impl HttpConnector for Wire {
+impl HttpConnector for Connector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
         let body = request.body().bytes().unwrap_or_default();
         let body: Value = serde_json::from_slice(body).expect("a JSON request");
-        let Wire { steps, cloud } = self.clone();
+        let Connector { steps, cloud } = self.clone();
         HttpConnectorFuture::new(async move {
             steps.step(describe(&target, &body)).await;
-            let (status, answer) = cloud.lock().call(&target, &body);
+            let (status, answer) = match target.ends_with(".TransactWriteItems") {
+                true => transact(&steps, &cloud, &target, &body).await,
+                false => {
+                    let latency = cloud.lock().latency.1;
+                    sleep(latency).await;
+                    cloud.lock().call(&target, &body)
+                }
+            };
             let status = StatusCode::try_from(status).expect("a status");
             Ok(HttpResponse::new(status, SdkBody::from(answer.to_string())))
         })
     }
 }
 
+async fn sleep(latency: Duration) {
+    if !latency.is_zero() {
+        tokio::time::sleep(latency).await;
+    }
+}
+
+/// Runs a transaction in two steps. Other tasks may run between its begin and its end.
+async fn transact(steps: &Steps, cloud: &SharedCloud, target: &str, body: &Value) -> Answer {
+    let (fate, latency) = {
+        let mut cloud = cloud.lock();
+        (cloud.fate(), cloud.latency.0)
+    };
+    if matches!(fate, Fate::Refused(_)) || cloud.lock().record.is_some() {
+        return cloud.lock().answer(fate, target, body);
+    }
+    let begun = cloud.lock().begin(body);
+    let answer = match begun {
+        Err(answer) => {
+            sleep(latency).await;
+            answer
+        }
+        Ok(transaction) => {
+            let mut open = OpenTransaction { cloud: cloud.clone(), transaction: Some(transaction) };
+            steps.step("end of the transaction".to_owned()).await;
+            sleep(latency).await;
+            open.transaction = None;
+            cloud.lock().end(transaction)
+        }
+    };
+    if matches!(fate, Fate::Lost) { lost() } else { answer }
+}
+
+/// Abandons its transaction on drop: the worker died before the transaction ended.
+struct OpenTransaction {
+    cloud: SharedCloud,
+    transaction: Option<Transaction>,
+}
+
+impl Drop for OpenTransaction {
+    fn drop(&mut self) {
+        if let Some(transaction) = self.transaction.take() {
+            self.cloud.lock().abandon(transaction);
+        }
+    }
+}
+
 fn describe(target: &str, body: &Value) -> String {
     let operation = target.rsplit('.').next().unwrap_or_default();
-    let of = match operation {
+    let content = match operation {
         "GetItem" => &body["Key"],
         "BatchGetItem" => &body["RequestItems"],
         "Query" => &body["ExpressionAttributeValues"],
@@ -110,14 +174,14 @@ fn describe(target: &str, body: &Value) -> String {
         "SendMessage" => &body["MessageBody"],
         _ => &body["Entries"],
     };
-    let mut text = of.to_string().replace('"', "");
+    let mut text = content.to_string().replace('"', "");
     if text.len() > 200 {
         text = text.chars().take(200).collect::<String>() + "…";
     }
     format!("{operation} {text}")
 }
 
-fn sdk(wire: Wire) -> SdkConfig {
+fn sdk(connector: Connector, retry: RetryConfig) -> SdkConfig {
     let credentials = Credentials::new("id", "secret", None, None, "simulation");
     SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
@@ -125,69 +189,78 @@ fn sdk(wire: Wire) -> SdkConfig {
         .endpoint_url("http://cloud.invalid")
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .identity_cache(IdentityCache::no_cache())
-        // what the SDK would try again fails: the handlers must bear it
-        .retry_config(RetryConfig::disabled())
+        .retry_config(retry)
         .timeout_config(TimeoutConfig::disabled())
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-        .http_client(http_client_fn(move |_, _| SharedHttpConnector::new(wire.clone())))
+        .http_client(http_client_fn(move |_, _| SharedHttpConnector::new(connector.clone())))
         .build()
 }
 
 impl Apps {
+    /// Without retries in the SDK: the handlers must cope with every failed call.
     pub fn new(server: &server::Server) -> Self {
+        Self::with(server, &[], RetryConfig::disabled())
+    }
+
+    /// With these settings of the functions, and these retries in the SDK.
+    pub fn with(
+        server: &server::Server,
+        settings: &[(&'static str, String)],
+        retry: RetryConfig,
+    ) -> Self {
         let (steps, cloud) = (Steps::default(), SharedCloud::default());
         let valkey = Arc::new(server::Valkey::new(steps.clone(), server.connect()));
-        let sdk = sdk(Wire { steps: steps.clone(), cloud: cloud.clone() });
-        let config = Config::from_pairs([
-            ("REDIS_URL", "redis://not-asked.invalid"),
+        cloud.lock().capacity = Some(Capacity::default());
+        let sdk = sdk(Connector { steps: steps.clone(), cloud: cloud.clone() }, retry);
+        let pairs = [
+            ("REDIS_URL", "redis://unused.invalid"),
             ("USERS_TABLE", USERS),
             ("POSTS_TABLE", POSTS),
             ("GRAPH_TABLE", GRAPH),
-            ("POST_EVENTS_QUEUE_URL", "post-events"),
-            ("CHUNKS_QUEUE_URL", "chunks"),
-            ("BULK_EVENTS_QUEUE_URL", "bulk-events"),
-            ("BULK_CHUNKS_QUEUE_URL", "bulk-chunks"),
-            ("GRAPH_EVENTS_QUEUE_URL", "graph-events"),
-            ("REBUILDS_QUEUE_URL", "rebuilds"),
-            ("POST_EVENTS_DEAD_QUEUE_URL", "none"),
-            ("CHUNKS_DEAD_QUEUE_URL", "none"),
-            ("BULK_EVENTS_DEAD_QUEUE_URL", "none"),
-            ("BULK_CHUNKS_DEAD_QUEUE_URL", "none"),
-            ("GRAPH_EVENTS_DEAD_QUEUE_URL", "none"),
-            ("REBUILDS_DEAD_QUEUE_URL", "none"),
             ("DOCTOR_QUEUE_URL", "none"),
-            ("BUCKETS", "2"),
             ("CHUNK_FOLLOWERS", "1"),
             ("SMALL_FOLLOWERS", "1"),
             ("BULK_FOLLOWERS", "2"),
-        ]);
-        // small feeds: trims and floors come up in short histories
+        ];
+        let queues =
+            QUEUES.iter().flat_map(|queue| [(queue.url, queue.name), (queue.dead_url, "none")]);
+        let pairs = pairs.into_iter().chain(queues).map(|(name, value)| (name, value.to_owned()));
+        let pairs = pairs.chain([("BUCKETS", BUCKETS.to_string())]);
+        let config = Config::from_pairs(pairs.chain(settings.iter().cloned()));
+        // small feeds, so that trims and floors occur in short histories
         let settings = FeedSettings {
-            redis: Address::parse("redis://not-asked.invalid").expect("an address"),
+            redis: Address::parse("redis://unused.invalid").expect("an address"),
             iam: None,
             authority: None,
-            buckets: 2,
+            buckets: BUCKETS,
             cap: 7,
-            inactive_after_s: INACTIVE_AFTER_S,
+            inactive_after: INACTIVE_AFTER,
+            card_memory: 1,
         };
         let over = || Valkey::over(Link::given(valkey.clone()), &settings);
         let mut apps = Self {
-            posts: fanfold_posts::App::new(&sdk, &config).expect("posts"),
-            users: fanfold_users::App::new(&sdk, &config).expect("users"),
-            timeline: fanfold_timeline::App::new(&sdk, &config).expect("timeline"),
-            dispatch: fanfold_dispatch::App::new(&sdk, &config).expect("dispatch"),
-            deliver: fanfold_deliver::App::new(&sdk, &config).expect("deliver"),
-            graph: fanfold_graph::App::new(&sdk, &config).expect("graph"),
-            rebuild: fanfold_rebuild::App::new(&sdk, &config).expect("rebuild"),
-            sweep: fanfold_sweep::App::new(&sdk, &config).expect("sweep"),
-            audit: fanfold_audit::App::new(&sdk, &config).expect("audit"),
-            admin: fanfold_admin::App::new(&sdk, &config).expect("admin"),
+            posts: fanfold_app::posts::Posts::new(&sdk, &config).expect("posts"),
+            profiles: fanfold_app::profiles::Profiles::new(&sdk, &config).expect("profiles"),
+            relations: fanfold_app::relations::Relations::new(&sdk, &config).expect("relations"),
+            timeline: fanfold_app::timeline::Timeline::new(&sdk, &config).expect("timeline"),
+            dispatch: fanfold_app::fanout::dispatch::Dispatch::new(&sdk, &config)
+                .expect("dispatch"),
+            deliver: fanfold_app::fanout::deliver::Deliver::new(&sdk, &config).expect("deliver"),
+            graph: fanfold_app::relations::apply::RelationEvents::new(&sdk, &config)
+                .expect("graph"),
+            rebuild: fanfold_app::rebuild::Rebuilds::new(&sdk, &config).expect("rebuild"),
+            sweep: fanfold_app::sweep::Sweep::new(&sdk, &config).expect("sweep"),
+            audit: fanfold_app::audit::Audit::new(&sdk, &config).expect("audit"),
+            admin: fanfold_functions::admin::App::new(&sdk, &config).expect("admin"),
             steps,
             cloud,
             valkey: valkey.clone(),
         };
         apps.posts.valkey = over();
+        apps.profiles.valkey = over();
+        apps.relations.valkey = over();
         apps.timeline.feeds.valkey = over();
+        apps.timeline.cards.users.valkey = over();
         apps.timeline.feeds.inline_authors = 2;
         apps.dispatch.valkey = over();
         apps.dispatch.page_followers = 2;
@@ -195,9 +268,24 @@ impl Apps {
         apps.graph.feeds.valkey = over();
         apps.rebuild.feeds.valkey = over();
         apps.sweep.valkey = over();
-        apps.sweep.inactive_after_ms = INACTIVE_AFTER_S * 1000;
+        apps.sweep.inactive_after = INACTIVE_AFTER;
         apps.audit.feeds.valkey = over();
         apps.admin.feeds.valkey = over();
+        apps.admin.erase.feeds.valkey = over();
         apps
     }
+}
+
+/// A cloud in which each of [`PEOPLE`] has a profile. New authors begin with this number of partitions.
+pub fn cloud_with_profiles(server: &server::Server, runtime: &Runtime, partitions: u16) -> Cloud {
+    let settings = [("FOLLOWER_PARTITIONS", partitions.to_string())];
+    let apps = Apps::with(server, &settings, RetryConfig::disabled());
+    apps.steps.set_free(true);
+    runtime.block_on(async {
+        for name in PEOPLE {
+            let put = fanfold_app::profiles::put_profile;
+            put(&apps.profiles, &identity(name), name, name, START).await.expect("a profile");
+        }
+    });
+    apps.cloud.lock().clone()
 }

@@ -1,34 +1,74 @@
-//! DynamoDB and SQS in memory, behind the AWS SDK's own HTTP client: the handlers' requests come
-//! here as the JSON that would go to AWS. What AWS does now and then happens often: pages are
-//! short, reads that did not ask for consistency are old, batches are done in part, calls are
-//! throttled, and answers are lost after the work was done.
+//! DynamoDB and SQS in memory, behind the HTTP client of the AWS SDK. The handlers' requests arrive
+//! here as the JSON that would go to AWS. Rare events of AWS are frequent here: pages are short, reads
+//! that are not consistent return old data, batches are done in part, calls are throttled, and answers
+//! are lost after the work was done.
+//!
+//! A transaction takes time. Until it ends, transactions and writes of the same items are refused. Calls
+//! above the limits of an item or a partition key are refused, too; see [`super::capacity`].
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
-use super::expression::{Given, Item, Key, hold, holds, key_range, update, words};
+use super::capacity::Capacity;
+use super::expression::{Given, Item, Key, holds, key_range, update, words, words_hold};
 use super::units::{PAGE_BYTES_MAX, Units, bytes};
 use crate::harness::dice::Dice;
 
 #[derive(Clone, Default)]
 pub struct Cloud {
     tables: HashMap<String, BTreeMap<Key, Item>>,
-    /// What an item was before it was last written.
+    /// Each item as it was before its last write.
     before: HashMap<(String, Key), Option<Item>>,
-    /// Transactions by their token: a repeated one does nothing.
+    /// The tokens of past transactions: a transaction with one of them does nothing.
     tokens: HashMap<String, ()>,
-    /// What was sent, until the simulation takes it: the queue's URL and the body.
+    /// Transactions that have begun and not ended, by the order in which they began.
+    open: BTreeMap<u64, OpenTransaction>,
+    next_transaction: u64,
+    /// The limits for items and partition keys. None: unlimited.
+    pub capacity: Option<Capacity>,
+    /// The duration of a transaction, and of any other call.
+    pub latency: (Duration, Duration),
+    /// Messages that the simulation has not taken yet: the queue's URL and the body.
     pub sent: Vec<(String, String)>,
     pub faults: Faults,
     pub queries: u64,
-    /// What DynamoDB would have charged for.
+    /// The units that DynamoDB would have charged.
     pub units: Units,
-    /// Every call and its answer, if they are wanted.
+    /// Every call with its answer, if the test wants them.
     pub record: Option<Vec<(String, Value, Answer)>>,
 }
 
-/// One call in so many goes wrong; none, if 0.
+#[derive(Clone)]
+struct OpenTransaction {
+    request: Value,
+    /// The latest time at which DynamoDB ends the transaction, even if its caller is dead.
+    until: Instant,
+}
+
+/// The number of a transaction that has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transaction(u64);
+
+/// DynamoDB ends a transaction after this time, even if its caller is dead.
+const TRANSACTION_MAX: Duration = Duration::from_millis(20);
+
+/// The outcome of a call, apart from its own errors.
+pub enum Fate {
+    Normal,
+    Refused(Answer),
+    /// The work is done, but the caller gets an error.
+    Lost,
+}
+
+/// The answer if the real answer is lost.
+pub fn lost() -> Answer {
+    (500, json!({"__type": "InternalServerError"}))
+}
+
+/// On average, one call in `one_in` has a fault; none, if it is 0.
 #[derive(Clone, Default)]
 pub struct Faults {
     pub one_in: u64,
@@ -48,12 +88,36 @@ fn refused(kind: &str, message: &str) -> Answer {
     (400, json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{kind}"), "message": message}))
 }
 
+fn throttled() -> Answer {
+    refused("ThrottlingException", "throughput exceeds the limit of an item or partition key")
+}
+
+/// The writes of a transaction, each with its kind, such as `Put`.
+fn writes_of(request: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let items = request["TransactItems"].as_array().expect("items").iter();
+    items.map(|item| {
+        let (kind, write) = item.as_object().expect("a write").iter().next().expect("one");
+        (kind.as_str(), write)
+    })
+}
+
+/// The table and the key of the item that a write changes.
+fn target_of(kind: &str, write: &Value) -> (String, Key) {
+    let table = write["TableName"].as_str().expect("a table").to_owned();
+    (table, key_of(if kind == "Put" { &write["Item"] } else { &write["Key"] }))
+}
+
+/// The size of the item of a `Put`; 0 for other writes.
+fn size_of(write: &Value) -> usize {
+    write["Item"].as_object().map_or(0, bytes)
+}
+
 fn key_of(item: &Value) -> Key {
     let part = |name: &str| item[name]["S"].as_str().unwrap_or_default().to_owned();
     (part("pk"), part("sk"))
 }
 
-/// Those attributes that were asked for.
+/// The requested attributes of an item.
 fn projected(item: &Item, request: &Value) -> Value {
     match request["ProjectionExpression"].as_str() {
         None => Value::Object(item.clone()),
@@ -66,25 +130,42 @@ fn projected(item: &Item, request: &Value) -> Value {
 }
 
 impl Cloud {
-    /// Answers a call such as `DynamoDB_20120810.GetItem`.
+    /// Chooses the outcome of the next call.
+    pub fn fate(&mut self) -> Fate {
+        if !self.faults.strike() {
+            return Fate::Normal;
+        }
+        match self.faults.dice.below(3) {
+            0 => Fate::Refused(refused("ThrottlingException", "slow down")),
+            1 => Fate::Refused(lost()),
+            _ => Fate::Lost,
+        }
+    }
+
+    /// Answers a call such as `DynamoDB_20120810.GetItem`, with a random outcome.
     pub fn call(&mut self, target: &str, request: &Value) -> Answer {
+        let fate = self.fate();
+        self.answer(fate, target, request)
+    }
+
+    /// Answers a call with a given outcome.
+    pub fn answer(&mut self, fate: Fate, target: &str, request: &Value) -> Answer {
         let operation = target.rsplit('.').next().unwrap_or_default();
-        if self.faults.strike() {
-            match self.faults.dice.below(3) {
-                0 => return refused("ThrottlingException", "slow down"),
-                1 => return (500, json!({"__type": "InternalServerError"})),
-                _ => {
-                    // done, but nobody learns of it
-                    self.perform(operation, request);
-                    return (500, json!({"__type": "InternalServerError"}));
+        self.end_overdue();
+        match fate {
+            Fate::Refused(answer) => answer,
+            Fate::Lost => {
+                self.perform(operation, request);
+                lost()
+            }
+            Fate::Normal => {
+                let answer = self.perform(operation, request);
+                if let Some(record) = &mut self.record {
+                    record.push((target.to_owned(), request.clone(), answer.clone()));
                 }
+                answer
             }
         }
-        let answer = self.perform(operation, request);
-        if let Some(record) = &mut self.record {
-            record.push((target.to_owned(), request.clone(), answer.clone()));
-        }
-        answer
     }
 
     fn perform(&mut self, operation: &str, request: &Value) -> Answer {
@@ -92,29 +173,32 @@ impl Cloud {
             "GetItem" => self.get(request),
             "BatchGetItem" => self.batch_get(request),
             "Query" => self.query(request),
-            "TransactWriteItems" => self.transact(request),
+            "TransactWriteItems" => match self.begin(request) {
+                Ok(transaction) => self.end(transaction),
+                Err(answer) => answer,
+            },
             "UpdateItem" => self.update(request),
             "DeleteItem" => self.delete(request),
             "BatchWriteItem" => self.batch_write(request),
             "SendMessage" => self.send(request),
             "SendMessageBatch" => self.send_batch(request),
-            other => panic!("{other} is not modelled"),
+            other => panic!("{other} is not simulated"),
         }
     }
 
-    /// All items of a table, for the oracle.
+    /// All items of a table, for the tests' own comparisons.
     pub fn items(&self, table: &str) -> impl Iterator<Item = &Item> {
         self.tables.get(table).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// Puts an item there, as it is.
+    /// Puts an item into a table, without conditions and faults.
     #[allow(dead_code, reason = "the benches fill their tables with it")]
     pub fn put(&mut self, table: &str, item: Item) {
         let key = key_of(&Value::Object(item.clone()));
         self.tables.entry(table.to_owned()).or_default().insert(key, item);
     }
 
-    /// An item, or what it was before if that will do.
+    /// An item; or, at random, the item before its last write, if the read is not consistent.
     fn item(&mut self, table: &str, key: &Key, consistent: &Value) -> Option<&Item> {
         if consistent != &Value::Bool(true)
             && let Some(old) = self.before.get(&(table.to_owned(), key.clone()))
@@ -128,9 +212,14 @@ impl Cloud {
     fn get(&mut self, request: &Value) -> Answer {
         let table = request["TableName"].as_str().expect("a table");
         let consistent = &request["ConsistentRead"];
-        let found = self.item(table, &key_of(&request["Key"]), consistent);
+        let key = key_of(&request["Key"]);
+        let found = self.item(table, &key, consistent);
         let found = found.map(|item| (bytes(item), projected(item, request)));
-        self.units.read(found.as_ref().map_or(0, |(bytes, _)| *bytes), consistent);
+        let size = found.as_ref().map_or(0, |(bytes, _)| *bytes);
+        if !self.takes(table, &key, Units::of_read(size, consistent), 0.0) {
+            return throttled();
+        }
+        self.units.read(size, consistent);
         match found {
             Some((_, item)) => (200, json!({"Item": item})),
             None => (200, json!({})),
@@ -145,25 +234,33 @@ impl Cloud {
             sorted.sort();
             sorted.dedup();
             if sorted.len() != keys.len() || keys.len() > 100 {
-                return refused("ValidationException", "keys must differ, 100 at the most");
+                return refused("ValidationException", "at most 100 keys, all different");
             }
             let done = match self.faults.strike() {
                 true => self.faults.dice.below(keys.len() as u64 + 1) as usize,
                 false => keys.len(),
             };
-            let mut items = Vec::new();
+            let (mut items, mut rest) = (Vec::new(), keys[done..].to_vec());
             for key in &keys[..done] {
-                let found = self.item(table, &key_of(key), &wanted["ConsistentRead"]);
+                let consistent = &wanted["ConsistentRead"];
+                let found = self.item(table, &key_of(key), consistent);
                 let found = found.map(|item| (bytes(item), projected(item, wanted)));
                 let size = found.as_ref().map_or(0, |(bytes, _)| *bytes);
-                self.units.read(size, &wanted["ConsistentRead"]);
+                if !self.takes(table, &key_of(key), Units::of_read(size, consistent), 0.0) {
+                    rest.push(key.clone());
+                    continue;
+                }
+                self.units.read(size, consistent);
                 items.extend(found.map(|(_, item)| item));
             }
+            if rest.len() == keys.len() && done > 0 {
+                return throttled();
+            }
             responses.insert(table.clone(), Value::Array(items));
-            if done < keys.len() {
-                let mut rest = wanted.clone();
-                rest["Keys"] = Value::Array(keys[done..].to_vec());
-                left.insert(table.clone(), rest);
+            if !rest.is_empty() {
+                let mut remaining = wanted.clone();
+                remaining["Keys"] = Value::Array(rest);
+                left.insert(table.clone(), remaining);
             }
         }
         (200, json!({"Responses": responses, "UnprocessedKeys": left}))
@@ -178,7 +275,8 @@ impl Cloud {
         let range = key_range(condition, &given, start.is_object().then(|| key_of(start)), forward);
         let mut limit = request["Limit"].as_u64().unwrap_or(u64::MAX);
         if self.faults.strike() {
-            limit = limit.min(1 + self.faults.dice.below(3)); // a page has a megabyte at the most
+            // as if the items reached the size limit of a page
+            limit = limit.min(1 + self.faults.dice.below(3));
         }
         let (mut keys, mut page_bytes): (Vec<Key>, usize) = (Vec::new(), 0);
         let all = range.and_then(|range| Some(self.tables.get(table)?.range(range)));
@@ -190,12 +288,19 @@ impl Cloud {
             page_bytes += bytes(item);
             stopped = keys.len() as u64 >= limit || page_bytes >= PAGE_BYTES_MAX;
         }
-        self.units.read(page_bytes, &request["ConsistentRead"]);
+        let consistent = &request["ConsistentRead"];
+        let pk = &request["ExpressionAttributeValues"][&words(condition)[2]]["S"];
+        let pk = pk.as_str().expect("a partition key");
+        let units = Units::of_read(page_bytes, consistent);
+        if self.capacity.as_mut().is_some_and(|capacity| !capacity.take_query(table, pk, units)) {
+            return throttled();
+        }
+        self.units.read(page_bytes, consistent);
         let filter = request["FilterExpression"].as_str().map(words);
         let mut items = Vec::new();
         for key in &keys {
             let Some(item) = self.item(table, key, &request["ConsistentRead"]) else { continue };
-            if filter.as_ref().is_none_or(|filter| hold(filter, item, &given)) {
+            if filter.as_ref().is_none_or(|filter| words_hold(filter, item, &given)) {
                 items.push(projected(item, request));
             }
         }
@@ -206,44 +311,111 @@ impl Cloud {
         (200, answer)
     }
 
-    fn transact(&mut self, request: &Value) -> Answer {
-        let items = request["TransactItems"].as_array().expect("items");
+    /// Checks the conditions of a transaction and locks its items. Returns the answer if it is cancelled.
+    pub fn begin(&mut self, request: &Value) -> Result<Transaction, Answer> {
+        self.end_overdue();
         let token = request["ClientRequestToken"].as_str().unwrap_or_default().to_owned();
         if self.tokens.contains_key(&token) {
-            return (200, json!({}));
+            return Err((200, json!({})));
         }
-        let writes: Vec<(&String, &Value)> = items
-            .iter()
-            .map(|item| item.as_object().expect("a write").iter().next().expect("one"))
-            .collect();
+        let mut targets: Vec<_> =
+            writes_of(request).map(|(kind, write)| target_of(kind, write)).collect();
+        let count = targets.len();
+        targets.sort();
+        targets.dedup();
+        assert!(targets.len() == count && count <= 100, "AWS would refuse {request:#}");
         let mut codes = Vec::new();
         let conflict = self.faults.strike();
-        for (kind, write) in &writes {
-            let key = key_of(if *kind == "Put" { &write["Item"] } else { &write["Key"] });
-            let table = self.tables.entry(write["TableName"].as_str().expect("a table").to_owned());
-            let old = table.or_default().get(&key).cloned().unwrap_or_default();
+        for (kind, write) in writes_of(request) {
+            let (table, key) = target_of(kind, write);
+            let old = self.tables.entry(table.clone()).or_default().get(&key).cloned();
+            let size = old.as_ref().map_or(0, bytes).max(size_of(write));
+            let old = old.unwrap_or_default();
             let condition = write["ConditionExpression"].as_str();
             let held = condition.is_none_or(|condition| holds(condition, &old, &Given::of(write)));
-            codes.push(match (held, conflict) {
-                (_, true) => "TransactionConflict",
-                (true, _) => "None",
-                (false, _) => "ConditionalCheckFailed",
+            let free = !conflict && !self.is_locked(&table, &key);
+            // DynamoDB charges for cancelled transactions, too
+            let takes = self.takes(&table, &key, 0.0, Units::of_write(size, 2.0));
+            codes.push(match (free, takes, held) {
+                (false, _, _) => "TransactionConflict",
+                (_, false, _) => "ThrottlingError",
+                (_, _, true) => "None",
+                (_, _, false) => "ConditionalCheckFailed",
             });
         }
         if codes.iter().any(|code| *code != "None") {
             let reasons: Vec<Value> = codes.iter().map(|code| json!({"Code": code})).collect();
             let (status, mut body) = refused("TransactionCanceledException", "cancelled");
             body["CancellationReasons"] = Value::Array(reasons);
-            return (status, body);
-        }
-        for (kind, write) in writes {
-            self.write(kind, write, 2.0);
+            return Err((status, body));
         }
         self.tokens.insert(token, ());
+        self.next_transaction += 1;
+        let duration = TRANSACTION_MAX.max(self.latency.0);
+        let open = OpenTransaction { request: request.clone(), until: Instant::now() + duration };
+        self.open.insert(self.next_transaction, open);
+        Ok(Transaction(self.next_transaction))
+    }
+
+    /// Writes the items of a transaction, if it is still open.
+    pub fn end(&mut self, Transaction(number): Transaction) -> Answer {
+        if let Some(OpenTransaction { request, .. }) = self.open.remove(&number) {
+            for (kind, write) in writes_of(&request) {
+                self.write(kind, write, 2.0);
+            }
+        }
         (200, json!({}))
     }
 
+    /// The caller died: DynamoDB ends the transaction now, cancels it, or ends it later.
+    pub fn abandon(&mut self, Transaction(number): Transaction) {
+        // each with a probability of one third; in the last case, other calls find the items locked
+        if self.faults.dice.one_in(3) {
+            self.end(Transaction(number));
+        } else if self.faults.dice.one_in(2)
+            && let Some(OpenTransaction { request, .. }) = self.open.remove(&number)
+        {
+            self.tokens.remove(request["ClientRequestToken"].as_str().unwrap_or_default());
+        }
+    }
+
+    fn end_overdue(&mut self) {
+        let now = Instant::now();
+        let overdue = self.open.iter().filter(|(_, open)| open.until <= now);
+        let overdue: Vec<u64> = overdue.map(|(number, _)| *number).collect();
+        for number in overdue {
+            self.end(Transaction(number));
+        }
+    }
+
+    /// Whether an open transaction writes this item.
+    pub fn is_locked(&self, table: &str, key: &Key) -> bool {
+        self.open.values().any(|open| {
+            let mut targets = writes_of(&open.request).map(|(kind, write)| target_of(kind, write));
+            targets.any(|(other, locked)| other == table && locked == *key)
+        })
+    }
+
+    fn takes(&mut self, table: &str, key: &Key, reads: f64, writes: f64) -> bool {
+        let capacity = self.capacity.as_mut();
+        capacity.is_none_or(|capacity| capacity.take(table, key, reads, writes))
+    }
+
+    /// The answer to a write of one item if it is refused: the item is locked, or a limit is exceeded.
+    fn refusal(&mut self, kind: &str, write: &Value) -> Option<Answer> {
+        let (table, key) = target_of(kind, write);
+        if self.is_locked(&table, &key) {
+            return Some(refused("TransactionConflictException", "a transaction locks the item"));
+        }
+        let old = self.tables.get(&table).and_then(|table| table.get(&key)).map_or(0, bytes);
+        let units = Units::of_write(old.max(size_of(write)), 1.0);
+        (!self.takes(&table, &key, 0.0, units)).then(throttled)
+    }
+
     fn update(&mut self, request: &Value) -> Answer {
+        if let Some(answer) = self.refusal("Update", request) {
+            return answer;
+        }
         let table = request["TableName"].as_str().expect("a table").to_owned();
         let key = key_of(&request["Key"]);
         let old = self.tables.entry(table.clone()).or_default().get(&key).cloned();
@@ -267,6 +439,9 @@ impl Cloud {
     }
 
     fn delete(&mut self, request: &Value) -> Answer {
+        if let Some(answer) = self.refusal("Delete", request) {
+            return answer;
+        }
         let (table, key) = (request["TableName"].as_str().expect("a table"), &request["Key"]);
         let old = self.tables.entry(table.to_owned()).or_default().get(&key_of(key));
         let old = old.cloned().unwrap_or_default();
@@ -290,22 +465,29 @@ impl Cloud {
             keys.sort();
             keys.dedup();
             if keys.len() != writes.len() || keys.len() > 25 {
-                return refused("ValidationException", "keys must differ, 25 at the most");
+                return refused("ValidationException", "at most 25 keys, all different");
             }
             let done = match self.faults.strike() {
                 true => self.faults.dice.below(writes.len() as u64 + 1) as usize,
                 false => writes.len(),
             };
-            for write in &writes[..done] {
-                let (kind, mut write) = match &write["PutRequest"] {
-                    Value::Null => ("Delete", write["DeleteRequest"].clone()),
+            let mut rest = writes[done..].to_vec();
+            for one in &writes[..done] {
+                let (kind, mut write) = match &one["PutRequest"] {
+                    Value::Null => ("Delete", one["DeleteRequest"].clone()),
                     put => ("Put", put.clone()),
                 };
                 write["TableName"] = Value::String(table.clone());
-                self.write(kind, &write, 1.0);
+                match self.refusal(kind, &write) {
+                    Some(_) => rest.push(one.clone()),
+                    None => self.write(kind, &write, 1.0),
+                }
             }
-            if done < writes.len() {
-                left.insert(table.clone(), Value::Array(writes[done..].to_vec()));
+            if rest.len() == writes.len() && done > 0 {
+                return throttled();
+            }
+            if !rest.is_empty() {
+                left.insert(table.clone(), Value::Array(rest));
             }
         }
         (200, json!({"UnprocessedItems": left}))
@@ -331,7 +513,7 @@ impl Cloud {
                 table.insert(key.clone(), item);
             }
             "ConditionCheck" => return,
-            other => panic!("{other} is not modelled"),
+            other => panic!("{other} is not simulated"),
         }
         let size = |item: Option<&Item>| item.map_or(0, bytes);
         self.units.write(size(old.as_ref()).max(size(table.get(&key))), times);

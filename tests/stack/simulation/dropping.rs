@@ -1,120 +1,152 @@
-//! Ash is dropped while everybody is at work: ash goes on posting, following and making new profiles,
-//! others follow ash, messages arrive, and whoever drops dies or runs out of time between any two
-//! calls. At rest nothing tells of ash but what expires, or of the new ash alone, and everybody's
-//! counters and feeds are right.
+//! The user `ash` is erased while everything else goes on. `ash` continues to publish, to follow and to
+//! create new profiles, other users follow `ash`, and messages arrive. The function that erases dies or
+//! runs out of time between any two calls. At rest, the only data of `ash` is data that expires, or data
+//! of the new profile. The counters and feeds of all users are right.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use fanfold_admin::handler::obey;
-use fanfold_admin::order::Order;
-use fanfold_core::limits::{COMMIT_GRACE_MS, DROP_LEASE_MS, DROP_SETTLES_MS, REL_KEPT_MS};
-use fanfold_core::{PostId, Relation, UserId};
-use fanfold_store::clock::Deadline;
-use fanfold_store::config::FanOutSettings;
-use fanfold_store::dynamo::posts::RequestKey;
-use fanfold_store::http::UserRef;
-use fanfold_store::valkey::Feed;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use fanfold_app::fanout::FanOutSettings;
+use fanfold_core::FeedId;
+use fanfold_core::UserRef;
+use fanfold_core::limits::{COMMIT_GRACE, DROP_LEASE, DROP_SETTLES, REL_KEPT};
+use fanfold_core::{PostId, Relation, Time, UserId};
+use fanfold_functions::admin::execute;
+use fanfold_functions::admin::order::Order;
+use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::sqs::Outcome;
 use futures::future::LocalBoxFuture;
 use serde_json::Value;
 
-use super::apps::{Apps, GRAPH, PEOPLE, POSTS, USERS, id, identity};
+use super::apps::{Apps, GRAPH, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity};
 use super::cloud::{Cloud, Faults};
-use super::oracle::{Truth, agreement};
-use super::play::{Message, expected, handle, message, walk};
+use super::oracle::{Truth, check_agreement};
+use super::plan::Name;
+use super::play::{Message, WalkError, expected, handle, message, walk, walk_list};
 use super::server::Server;
 use super::tasks::{Task, runtime, settle};
 use crate::harness::dice::Dice;
 use crate::harness::traces::{in_member, in_text};
 
 const ASH: &str = "ash";
-/// Functions on queues and for requests, and the one that drops.
-const LIVES_MS: u64 = 20_000;
-/// As long as the AWS SDK tries a call.
-const CALL_LIVES_MS: u64 = 8_000;
-const ADMIN_LIVES_MS: u64 = 60_000;
+/// The timeout of functions that serve requests and queues.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// The time after which the AWS SDK gives up a call.
+const CALL_TIMEOUT: Duration = Duration::from_secs(8);
+/// The timeout of the function that erases.
+const ADMIN_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The result of a worker.
 enum Done {
-    Handled(bool),
-    Dropped { done: bool },
+    Handled(Outcome<Message>),
+    Walked(Result<(), WalkError>),
+    Erased { done: bool },
     Published(Result<PostId, ()>),
     Other,
 }
 
-struct Stage {
-    apps: Rc<Apps>,
-    dice: Dice,
-    now_ms: u64,
-    tasks: Vec<Task<Done>>,
-    /// By number: when it began, how long it may live, and the message that it has.
-    born: Vec<(u64, u64, Option<Message>)>,
-    mail: Vec<Message>,
-    dropped: bool,
-    acknowledged: BTreeSet<PostId>,
+/// A worker, by its number.
+struct Worker {
+    began: Time,
+    timeout: Duration,
+    /// The message that it handles.
+    message: Option<Message>,
 }
 
-impl Stage {
+struct History {
+    apps: Rc<Apps>,
+    dice: Dice,
+    now: Time,
+    tasks: Vec<Task<Done>>,
+    /// All workers so far; the index is the number of the task.
+    workers: Vec<Worker>,
+    /// Messages that no worker handles.
+    mail: Vec<Message>,
+    /// Whether an order to erase `ash` is done.
+    erased: bool,
+    /// Acknowledged posts of other users.
+    acknowledged: BTreeSet<PostId>,
+    /// A wrong page that a reader saw.
+    wrong: Option<String>,
+    /// Whether `ash` ever had followers in the second partition.
+    spread: bool,
+}
+
+/// Whether `ash` had a profile at the end of a history, and had followers in several partitions.
+struct Ending {
+    came_back: bool,
+    spread: bool,
+}
+
+impl History {
     fn begin(
         &mut self,
-        lives_ms: u64,
-        mail: Option<Message>,
+        timeout: Duration,
+        message: Option<Message>,
         future: LocalBoxFuture<'static, Done>,
     ) {
-        let number = self.born.len();
-        self.born.push((self.now_ms, lives_ms, mail));
+        let number = self.workers.len();
+        self.workers.push(Worker { began: self.now, timeout, message });
         self.tasks.push(Task::new(number, String::new(), future));
     }
 
-    fn drop_ash(&mut self, hurry: bool) {
-        let (apps, now) = (self.apps.clone(), self.now_ms);
-        let deadline = if hurry { Deadline::at_ms(0) } else { Deadline::NONE };
+    /// Orders to erase `ash`. `hurry`: the function has no time left.
+    fn erase_ash(&mut self, hurry: bool) {
+        let (apps, now) = (self.apps.clone(), self.now);
+        let deadline = if hurry { Deadline::at(Time::EPOCH) } else { Deadline::NONE };
         let order = Order::DropUser { user: id(ASH).to_string() };
         let future = Box::pin(async move {
-            let answer = obey(&apps.admin, order, now, deadline).await;
-            Done::Dropped { done: answer.is_ok_and(|answer| answer["done"] == true) }
+            let answer = execute(&apps.admin, order, now, deadline).await;
+            Done::Erased { done: answer.is_ok_and(|answer| answer["done"] == true) }
         });
-        self.begin(ADMIN_LIVES_MS, None, future);
+        self.begin(ADMIN_TIMEOUT, None, future);
     }
 
-    fn publish(&mut self, who: &'static str) {
-        let (apps, now, key) = (self.apps.clone(), self.now_ms, self.dice.below(9).to_string());
-        let key = RequestKey::new(id(who), &key, "text");
+    fn publish(&mut self, author: Name) {
+        let (apps, now, key) = (self.apps.clone(), self.now, self.dice.below(9).to_string());
         let future = Box::pin(async move {
-            let publish = fanfold_posts::handler::publish;
-            let post = publish(&apps.posts, &identity(who), "text", Some(key), now).await;
-            Done::Published(post.map(|(post, _)| post.id).map_err(drop))
+            let publish = fanfold_app::posts::publish;
+            let post = publish(&apps.posts, &identity(author), "text", Some(&key), now).await;
+            Done::Published(post.map(|shown| shown.post.id).map_err(drop))
         });
-        self.begin(LIVES_MS, None, future);
+        self.begin(TIMEOUT, None, future);
     }
 
-    fn relate(&mut self, who: &'static str, whom: &'static str, relation: Relation) {
-        let (apps, now) = (self.apps.clone(), self.now_ms);
+    fn relate(&mut self, follower: Name, author: Name, relation: Relation) {
+        let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
-            let (relate, user) = (fanfold_users::handler::relate, UserRef::Id(id(whom)));
-            let _answered = relate(&apps.users, &identity(who), &user, relation, now).await;
+            let (relate, user) = (fanfold_app::relations::relate, UserRef::Id(id(author)));
+            let _answer = relate(&apps.relations, &identity(follower), &user, relation, now).await;
             Done::Other
         });
-        self.begin(LIVES_MS, None, future);
+        self.begin(TIMEOUT, None, future);
     }
 
     fn put_profile(&mut self) {
-        let apps = self.apps.clone();
+        let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
-            let put = fanfold_users::handler::put_profile;
-            let _answered = put(&apps.users, &identity(ASH), ASH, ASH).await;
+            let put = fanfold_app::profiles::put_profile;
+            let _answer = put(&apps.profiles, &identity(ASH), ASH, ASH, now).await;
             Done::Other
         });
-        self.begin(LIVES_MS, None, future);
+        self.begin(TIMEOUT, None, future);
     }
 
-    fn read(&mut self, feed: Feed) {
-        let (apps, now) = (self.apps.clone(), self.now_ms);
+    fn read(&mut self, feed: FeedId) {
+        let (apps, now) = (self.apps.clone(), self.now);
+        let future =
+            Box::pin(async move { Done::Walked(walk(&apps, feed, 3, now, &Rc::default()).await) });
+        self.begin(TIMEOUT, None, future);
+    }
+
+    fn list(&mut self, owner: UserId, followers: bool) {
+        let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
-            let _answered = walk(&apps, feed, 3, now, &Rc::default()).await;
-            Done::Other
+            Done::Walked(walk_list(&apps, owner, followers, 1, now, &Rc::default()).await)
         });
-        self.begin(LIVES_MS, None, future);
+        self.begin(TIMEOUT, None, future);
     }
 
     fn delete(&mut self) {
@@ -122,57 +154,55 @@ impl Stage {
         if posts.is_empty() {
             return;
         }
-        let (apps, now, post) = (self.apps.clone(), self.now_ms, *self.dice.pick(&posts));
-        let who = super::apps::name(post.author());
+        let (apps, now, post) = (self.apps.clone(), self.now, *self.dice.pick(&posts));
+        let author = super::apps::name(post.author());
         self.acknowledged.remove(&post);
         let future = Box::pin(async move {
-            let delete = fanfold_posts::handler::delete;
-            let _answered = delete(&apps.posts, &identity(who), post, now).await;
+            let delete = fanfold_app::posts::delete;
+            let _answer = delete(&apps.posts, &identity(author), post, now).await;
             Done::Other
         });
-        self.begin(LIVES_MS, None, future);
+        self.begin(TIMEOUT, None, future);
     }
 
+    /// A message arrives at a function.
     fn arrive(&mut self) {
         if self.mail.is_empty() {
             return;
         }
         let nth = self.dice.below(self.mail.len() as u64) as usize;
         let message = self.mail.swap_remove(nth);
-        let (apps, now, taken) = (self.apps.clone(), self.now_ms, message.clone());
-        let future = Box::pin(async move {
-            Done::Handled(match taken {
-                Message::Post(event) => {
-                    let dispatch = fanfold_dispatch::handler::dispatch;
-                    dispatch(&apps.dispatch, &event, now, Deadline::NONE).await.is_ok()
-                }
-                other => handle(&apps, &other, now).await.is_ok(),
-            })
-        });
-        self.begin(LIVES_MS, Some(message), future);
+        let (apps, now, taken) = (self.apps.clone(), self.now, message.clone());
+        let future = Box::pin(async move { Done::Handled(handle(&apps, &taken, now).await) });
+        self.begin(TIMEOUT, Some(message), future);
     }
 
-    fn something(&mut self) {
-        let (who, whom) = (*self.dice.pick(&PEOPLE), *self.dice.pick(&PEOPLE));
-        // ash more than others
-        let who = if self.dice.one_in(3) { ASH } else { who };
+    /// Begins a random action.
+    fn random_action(&mut self) {
+        let (user, other) = (*self.dice.pick(&PEOPLE), *self.dice.pick(&PEOPLE));
+        // `ash` acts more often than other users
+        let user = if self.dice.one_in(3) { ASH } else { user };
         match self.dice.below(16) {
-            0..3 => self.publish(who),
-            3..6 => self.relate(who, whom, Relation::Following),
-            6 => self.relate(who, whom, Relation::NotFollowing),
+            0..3 => self.publish(user),
+            3..6 => self.relate(user, other, Relation::Following),
+            6 => self.relate(user, other, Relation::NotFollowing),
             7 => self.delete(),
             8 => self.put_profile(),
-            9 => self.read(Feed::home(id(whom))),
-            10 => self.read(Feed::author(id(who))),
+            9 => self.read(FeedId::home(id(other))),
+            10 if self.dice.one_in(2) => self.read(FeedId::author(id(user))),
+            10 => {
+                let followers = self.dice.one_in(2);
+                self.list(id(other), followers);
+            }
             _ => self.arrive(),
         }
     }
 
-    /// One call is made, and everyone goes on who can.
+    /// Grants one call, and continues all workers that can continue. If no call waits, time passes.
     async fn step(&mut self) {
         let waiting = self.apps.steps.waiting().len() as u64;
         match waiting {
-            0 => self.wait(1 + self.dice.clone().below(80)).await,
+            0 => self.wait(Duration::from_millis(1 + self.dice.clone().below(80))).await,
             _ => self.apps.steps.grant(self.dice.below(waiting) as usize),
         }
         self.settle();
@@ -180,152 +210,173 @@ impl Stage {
 
     fn settle(&mut self) {
         let done = settle(&mut self.tasks, &self.apps.steps);
+        if !self.spread {
+            let second = format!("followers#{}#1", id(ASH));
+            let cloud = self.apps.cloud.lock();
+            self.spread = cloud.items(GRAPH).any(|item| item["pk"]["S"] == second.as_str());
+        }
         let sent = std::mem::take(&mut self.apps.cloud.lock().sent);
         self.mail.extend(sent.iter().map(|(queue, body)| message(queue, body)));
         for (number, done) in done {
             match done {
-                Done::Handled(false) => self.mail.extend(self.born[number].2.take()),
+                Done::Handled(Outcome::Failed(_)) => {
+                    self.mail.extend(self.workers[number].message.take());
+                }
+                Done::Handled(Outcome::Left { rest, .. }) => self.mail.push(rest),
+                Done::Walked(Err(WalkError::Wrong(reason))) => self.wrong = Some(reason),
                 Done::Published(Ok(post)) if post.author() != id(ASH) => {
                     self.acknowledged.insert(post);
                 }
-                Done::Dropped { done: true } => self.dropped = true,
+                Done::Erased { done: true } => self.erased = true,
                 _ => {}
             }
         }
     }
 
+    /// A worker dies. Its message goes back to the queue.
     fn kill(&mut self, at: usize) {
         let number = self.tasks.remove(at).number;
-        self.mail.extend(self.born[number].2.take());
+        self.mail.extend(self.workers[number].message.take());
     }
 
-    /// Nobody outlives their function. An order lives for long, but no call of it outlasts its time-out.
-    async fn wait(&mut self, ms: u64) {
-        self.now_ms += ms;
-        tokio::time::advance(Duration::from_millis(ms)).await;
+    /// Lets time pass, and kills the workers that time out. The function that erases also dies if one of its
+    /// calls times out.
+    async fn wait(&mut self, length: Duration) {
+        self.now += length;
+        tokio::time::advance(length).await;
         while let Some(at) = self.tasks.iter().position(|task| {
-            let (born, lives, _) = &self.born[task.number];
-            let times_out = *lives == ADMIN_LIVES_MS && ms > CALL_LIVES_MS;
-            self.now_ms > born + lives || times_out
+            let Worker { began, timeout, .. } = &self.workers[task.number];
+            let call_times_out = *timeout == ADMIN_TIMEOUT && length > CALL_TIMEOUT;
+            self.now > *began + *timeout || call_times_out
         }) {
             self.kill(at);
         }
     }
 
-    fn dropping(&self) -> bool {
-        self.tasks.iter().any(|task| self.born[task.number].1 == ADMIN_LIVES_MS)
+    /// Whether a worker erases `ash` now.
+    fn is_erasing(&self) -> bool {
+        self.tasks.iter().any(|task| self.workers[task.number].timeout == ADMIN_TIMEOUT)
     }
 
-    /// An order may have begun after another was done, and died: what stands for the profile has no handle.
-    fn is_half_dropped(&self) -> bool {
+    /// Whether an order began and died after another one was done: the item of the user has no handle.
+    fn is_half_erased(&self) -> bool {
         let cloud = self.apps.cloud.lock();
         let pk = format!("user#{}", id(ASH));
-        let mut notes = cloud.items(USERS).filter(|item| item["pk"]["S"] == pk.as_str());
-        notes.any(|item| !item.contains_key("handle"))
+        let mut items = cloud.items(USERS).filter(|item| item["pk"]["S"] == pk.as_str());
+        items.any(|item| !item.contains_key("handle"))
     }
 
-    /// A past in which everybody follows and posts, and much is still on its way.
-    async fn past(&mut self) {
+    /// All users follow and publish, and many messages are not handled yet.
+    async fn earlier_activity(&mut self) {
         self.apps.steps.set_free(true);
         self.put_profile();
         self.settle();
         for _ in 0..60 {
-            self.something();
-            self.now_ms += 1;
+            self.random_action();
+            self.now += Duration::from_millis(1);
             self.settle();
         }
         self.apps.steps.set_free(false);
     }
 
-    async fn history(&mut self) {
-        self.past().await;
-        self.drop_ash(self.dice.clone().one_in(2));
+    async fn run(&mut self) {
+        self.earlier_activity().await;
+        self.erase_ash(self.dice.clone().one_in(2));
         for _ in 0..250 + self.dice.below(300) {
             match self.dice.below(40) {
-                0..6 => self.something(),
-                6 if !self.dropped => {
+                0..6 => self.random_action(),
+                6 if !self.erased => {
                     let hurry = self.dice.one_in(2);
-                    self.drop_ash(hurry);
+                    self.erase_ash(hurry);
                 }
                 7 if !self.tasks.is_empty() => {
                     let at = self.dice.below(self.tasks.len() as u64) as usize;
                     self.kill(at);
                 }
                 8 if self.dice.one_in(3) => {
-                    let pauses = [200, LIVES_MS, DROP_SETTLES_MS, DROP_LEASE_MS];
-                    let ms = *self.dice.pick(&pauses);
-                    self.wait(ms).await;
+                    let pauses = [Duration::from_millis(200), TIMEOUT, DROP_SETTLES, DROP_LEASE];
+                    let pause = *self.dice.pick(&pauses);
+                    self.wait(pause).await;
                 }
                 _ => self.step().await,
             }
         }
         self.apps.cloud.lock().faults = Faults::default();
         self.apps.valkey.set_faults(Faults::default());
-        self.rest().await;
+        let returns = self.dice.one_in(8);
+        self.rest(returns).await;
     }
 
-    /// The order is given again until it is done, and all messages are handled.
-    async fn rest(&mut self) {
+    /// Repeats the order until it is done, and handles all messages. If `returns`, the erased user comes back meanwhile.
+    async fn rest(&mut self, mut returns: bool) {
         for round in 0..20_000 {
-            let dropped = self.dropped && !self.is_half_dropped();
-            if self.tasks.is_empty() && self.mail.is_empty() && dropped {
+            let erased = self.erased && !self.is_half_erased();
+            if erased && std::mem::take(&mut returns) {
+                self.put_profile();
+                self.settle();
+            }
+            if self.tasks.is_empty() && self.mail.is_empty() && erased {
                 return;
             }
-            if !dropped && !self.dropping() {
-                self.drop_ash(false);
+            if !erased && !self.is_erasing() {
+                self.erase_ash(false);
             }
             if self.tasks.len() < 3 {
                 self.arrive();
             }
             self.step().await;
             if round % 200 == 199 {
-                self.wait(COMMIT_GRACE_MS).await;
+                self.wait(COMMIT_GRACE).await;
             }
         }
-        panic!("it never comes to rest: {:?}", self.mail);
+        panic!("the work does not end: messages {:?}", self.mail);
     }
 
     async fn check(&mut self) -> Result<(), String> {
+        if let Some(wrong) = self.wrong.take() {
+            return Err(wrong);
+        }
         self.apps.steps.set_free(true);
-        self.apps.valkey.delete("lock:*"); // leases of those who died end
+        self.apps.valkey.delete("lock:*"); // the leases of dead workers end
         let truth = {
             let cloud = self.apps.cloud.lock();
-            agreement(&cloud)?;
+            check_agreement(&cloud)?;
             Truth::of(&cloud)
         };
         if let Some(lost) = self.acknowledged.iter().find(|post| !truth.posts.contains_key(post)) {
-            return Err(format!("{lost} of somebody else is gone"));
+            return Err(format!("{lost} of another user is lost"));
         }
-        let back = self.apps.users.users.profile(id(ASH)).await.expect("read").is_some();
-        if !back {
-            self.tells_nothing_of(id(ASH))?;
+        let came_back = self.apps.relations.users.profile(id(ASH)).await.expect("read").is_some();
+        if !came_back {
+            self.check_no_trace(id(ASH))?;
         }
-        for who in PEOPLE {
-            for feed in Feed::own(id(who)) {
+        for user in PEOPLE {
+            for feed in FeedId::own(id(user)) {
                 let shown = Rc::default();
-                walk(&self.apps, feed, 3, self.now_ms, &shown).await?;
+                let walked = walk(&self.apps, feed, 3, self.now, &shown).await;
+                walked.map_err(|error| format!("{error:?}"))?;
                 let (shown, expected) = (shown.borrow().clone(), expected(&truth, feed));
                 if shown != expected {
-                    return Err(format!("{feed} of {who} shows {shown:?}, not {expected:?}"));
+                    return Err(format!("{feed} of {user} shows {shown:?}, not {expected:?}"));
                 }
             }
         }
-        // once more, when all is at rest: now no feed of ash's is left either
+        // erases once more, at rest: now there is no feed of `ash` either
         self.apps.steps.set_free(false);
         self.settle();
-        self.rest().await;
+        self.rest(false).await;
         self.apps.steps.set_free(true);
-        self.dropped = false;
-        while !self.dropped {
-            self.drop_ash(true);
+        self.erased = false;
+        while !self.erased {
+            self.erase_ash(true);
             self.settle();
-            self.wait(DROP_SETTLES_MS).await;
+            self.wait(DROP_SETTLES).await;
         }
         self.apps.steps.set_free(false);
-        self.rest().await;
+        self.rest(false).await;
         self.apps.steps.set_free(true);
-        agreement(&self.apps.cloud.lock())?;
-        self.tells_nothing_of(id(ASH))?;
+        check_agreement(&self.apps.cloud.lock())?;
+        self.check_no_trace(id(ASH))?;
         let feed = self.apps.valkey.keys().into_iter().find(|(key, members)| {
             let live = key.starts_with("live:");
             !key.starts_with("rel:") && in_text(id(ASH), key)
@@ -334,9 +385,9 @@ impl Stage {
         if let Some(feed) = feed {
             return Err(format!("a feed is left: {feed:?}"));
         }
-        // the sweep forgets what Valkey remembers of relations
-        let later = self.now_ms + REL_KEPT_MS;
-        let swept = fanfold_sweep::handler::sweep(&self.apps.sweep, later).await;
+        // the sweep deletes the old relations in Valkey
+        let later = self.now + REL_KEPT;
+        let swept = fanfold_app::sweep::sweep(&self.apps.sweep, later).await;
         swept.map_err(|error| format!("the sweep: {error:?}"))?;
         let left = self.apps.valkey.keys().into_iter().find(|(key, members)| {
             let holds = members.iter().any(|member| in_member(id(ASH), member));
@@ -345,13 +396,14 @@ impl Stage {
         left.map_or(Ok(()), |left| Err(format!("a relation is left: {left:?}")))
     }
 
-    /// Nothing but what expires, and what readers may have brought back: an empty feed.
-    fn tells_nothing_of(&self, user: UserId) -> Result<(), String> {
+    /// Checks that there is no data of a user, apart from data that expires, and from an empty feed that a
+    /// reader may have created.
+    fn check_no_trace(&self, user: UserId) -> Result<(), String> {
         let cloud = self.apps.cloud.lock();
         for table in [USERS, POSTS, GRAPH] {
-            let telling =
-                cloud.items(table).filter(|item| tells(user, &Value::Object((*item).clone())));
-            for item in telling {
+            let traces =
+                cloud.items(table).filter(|item| contains(user, &Value::Object((*item).clone())));
+            for item in traces {
                 let pk = item["pk"]["S"].as_str().unwrap_or_default();
                 let others = pk.starts_with("following#") && !in_text(user, pk);
                 let expires = item.contains_key("expires_at");
@@ -365,19 +417,20 @@ impl Stage {
                 continue;
             }
             if let Some(member) = members.iter().find(|member| in_member(user, member)) {
-                return Err(format!("{key} holds {member:?}"));
+                return Err(format!("{key} contains {member:?}"));
             }
         }
         Ok(())
     }
 }
 
-fn tells(user: UserId, value: &Value) -> bool {
+/// Whether a value contains the id of a user or of one of the user's posts.
+fn contains(user: UserId, value: &Value) -> bool {
     match value {
         Value::String(text) => in_text(user, text),
-        Value::Array(values) => values.iter().any(|value| tells(user, value)),
+        Value::Array(values) => values.iter().any(|value| contains(user, value)),
         Value::Object(fields) => {
-            fields.iter().any(|(name, value)| in_text(user, name) || tells(user, value))
+            fields.iter().any(|(name, value)| in_text(user, name) || contains(user, value))
         }
         _ => false,
     }
@@ -388,60 +441,74 @@ fn fanout(dice: &mut Dice) -> FanOutSettings {
     FanOutSettings { chunk: 1 + dice.below(2) as usize, small, bulk: dice.below(4), pull }
 }
 
-/// From a seed: what went wrong, if anything did, and whether ash came back as somebody new.
-async fn play(server: &Server, start: &Cloud, seed: u64) -> Result<bool, String> {
+/// Runs the history of a seed.
+async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Ending, String> {
     fastrand::seed(seed);
     let mut dice = Dice(seed);
-    let mut apps = Apps::new(server);
+    // one or two followers in each partition, so that an author has up to four partitions
+    let followers = 1 + seed % 2;
+    let settings = [
+        ("FOLLOWER_PARTITIONS", "1".to_owned()),
+        ("FOLLOWERS_PER_PARTITION", followers.to_string()),
+    ];
+    let mut apps = Apps::with(server, &settings, RetryConfig::disabled());
+    apps.dispatch.partitions_per_part = 1;
     *apps.cloud.lock() = start.clone();
-    apps.valkey.start_anew();
+    apps.valkey.reset();
     apps.dispatch.fanout = fanout(&mut dice);
     let one_in = *dice.pick(&[0, 0, 40]);
     apps.cloud.lock().faults = Faults { one_in, dice: Dice(seed ^ 1) };
-    let mut stage = Stage {
+    let mut history = History {
         apps: Rc::new(apps),
         dice,
-        now_ms: 1_800_000_000_000,
+        now: START,
         tasks: Vec::new(),
-        born: Vec::new(),
+        workers: Vec::new(),
         mail: Vec::new(),
-        dropped: false,
+        erased: false,
         acknowledged: BTreeSet::new(),
+        wrong: None,
+        spread: false,
     };
-    stage.history().await;
-    let back = stage.apps.users.users.profile(id(ASH));
-    stage.apps.steps.set_free(true);
-    let back = back.await.expect("read").is_some();
-    let checked = stage.check().await;
-    checked.map(|()| back).map_err(|why| {
-        let log = stage.apps.steps.log();
-        format!("{}\nseed {seed}: {why}", log.join("\n"))
+    history.run().await;
+    let profile = history.apps.relations.users.profile(id(ASH));
+    history.apps.steps.set_free(true);
+    let came_back = profile.await.expect("read").is_some();
+    let checked = history.check().await;
+    let spread = history.spread;
+    checked.map(|()| Ending { came_back, spread }).map_err(|reason| {
+        let log = history.apps.steps.log();
+        let repeat = format!(
+            "repeat: FANFOLD_SEED={seed} FANFOLD_DROPS=1 FANFOLD_FRESH_DROPS=0 cargo local test dropping"
+        );
+        format!("{}\nseed {seed}: {reason}\n{repeat}", log.join("\n"))
     })
 }
 
 #[test]
-fn a_user_is_dropped_whatever_goes_on_meanwhile() {
+fn a_user_is_erased_while_everything_else_goes_on() {
     let (server, runtime) = (Server::start(), runtime());
-    let start = {
-        let apps = Apps::new(&server);
-        apps.steps.set_free(true);
-        runtime.block_on(async {
-            for name in PEOPLE {
-                let put = fanfold_users::handler::put_profile;
-                put(&apps.users, &identity(name), name, name).await.expect("a profile");
+    let start = cloud_with_profiles(&server, &runtime, 1);
+    let first = super::env_number("FANFOLD_SEED", 1);
+    let count = super::env_number("FANFOLD_DROPS", 180);
+    let fresh = super::env_number("FANFOLD_FRESH_SEED", crate::harness::dice::fresh() >> 16);
+    let fresh_count = super::env_number("FANFOLD_FRESH_DROPS", 60);
+    println!("{fresh_count} histories have fresh seeds, from {fresh} on");
+    let (mut came_back, mut spread) = (0, 0);
+    for seed in (first..first + count).chain(fresh..fresh + fresh_count) {
+        match runtime.block_on(run(&server, &start, seed)) {
+            Ok(ending) => {
+                came_back += u64::from(ending.came_back);
+                spread += u64::from(ending.spread);
             }
-        });
-        apps.cloud.lock().clone()
-    };
-    let first = super::number("FANFOLD_SEED", 1);
-    let count = super::number("FANFOLD_DROPS", 180);
-    let mut back = 0;
-    for seed in first..first + count {
-        match runtime.block_on(play(&server, &start, seed)) {
-            Ok(came) => back += u64::from(came),
-            Err(why) => panic!("{why}"),
+            Err(report) => panic!("{report}"),
         }
     }
-    println!("{count} users dropped, {back} of them came back meanwhile");
-    assert!(count < 100 || (back > 5 && back < count - 5), "{back} came back");
+    let count = count + fresh_count;
+    println!(
+        "{count} users erased, {came_back} of them created a new profile, {spread} had followers in \
+         several partitions"
+    );
+    assert!(count < 200 || (came_back > 1 && came_back < count - 5), "{came_back} came back");
+    assert!(count < 200 || spread > 8, "{spread} had followers in several partitions");
 }

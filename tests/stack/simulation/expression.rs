@@ -1,15 +1,17 @@
-//! DynamoDB's expressions, as far as Fanfold uses them.
+//! The part of DynamoDB's expressions that Fanfold uses.
 
 use std::cmp::Ordering;
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
 use serde_json::{Map, Value, json};
 
+use super::reserved::is_reserved;
+
 pub type Item = Map<String, Value>;
 /// Partition key and sort key.
 pub type Key = (String, String);
 
-/// The names and values that a request gives beside its expressions.
+/// The names and values that a request gives for its expressions.
 pub struct Given<'a> {
     names: &'a Value,
     values: &'a Value,
@@ -25,34 +27,37 @@ impl<'a> Given<'a> {
 
     fn name(&self, text: &str) -> String {
         match text.strip_prefix('#') {
-            Some(_) => self.names[text].as_str().expect("a name that is given").to_owned(),
-            None => text.to_owned(),
+            Some(_) => self.names[text].as_str().expect("the request gives the name").to_owned(),
+            None => {
+                assert!(!is_reserved(text), "DynamoDB reserves {text}: use a #name");
+                text.to_owned()
+            }
         }
     }
 
     fn value<'b>(&'b self, text: &str, item: &'b Item) -> Option<&'b Value> {
         match text.starts_with(':') {
-            true => Some(self.values.get(text).unwrap_or_else(|| panic!("{text} is not given"))),
+            true => Some(self.values.get(text).unwrap_or_else(|| panic!("no value for {text}"))),
             false => item.get(&self.name(text)),
         }
     }
 }
 
-/// Whether a condition, filter or key condition holds for an item; an absent one is empty.
+/// Whether a condition, filter or key condition holds for an item. An item that does not exist is empty.
 pub fn holds(expression: &str, item: &Item, given: &Given) -> bool {
-    hold(&words(expression), item, given)
+    words_hold(&words(expression), item, given)
 }
 
-/// The same for an expression that was cut into words already.
-pub fn hold(words: &[String], item: &Item, given: &Given) -> bool {
+/// Whether an expression, given as the result of [`words`], holds for an item.
+pub fn words_hold(words: &[String], item: &Item, given: &Given) -> bool {
     let mut rest = words;
     let held = any(&mut rest, item, given);
-    assert!(rest.is_empty(), "{words:?}: {rest:?} is left");
+    assert!(rest.is_empty(), "{words:?}: {rest:?} is not understood");
     held
 }
 
-/// Which keys a key condition leaves of a table (`pk = :a`, or that and one comparison of `sk`), those
-/// of the pages before apart. None: the condition and the place to start at exclude each other.
+/// The range of keys that a key condition selects (`pk = :a`, or that and one comparison of `sk`), without
+/// the keys of earlier pages. None: the range is empty.
 pub fn key_range(
     condition: &str,
     given: &Given,
@@ -63,10 +68,10 @@ pub fn key_range(
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let text = |name: &str| given.values[name]["S"].as_str().expect("a text").to_owned();
     let ["pk", "=", pk, rest @ ..] = words.as_slice() else {
-        panic!("{condition} is not modelled")
+        panic!("{condition} is not supported")
     };
     let pk = text(pk);
-    // no text lies between one and the same with a zero after it
+    // a text followed by a zero byte is the next text in the order
     let mut low = Included((pk.clone(), String::new()));
     let mut high = Excluded((format!("{pk}\0"), String::new()));
     match rest {
@@ -78,11 +83,11 @@ pub fn key_range(
         ["AND", "sk", "=", sk] => {
             (low, high) = (Included((pk.clone(), text(sk))), Included((pk, text(sk))));
         }
-        _ => panic!("{condition} is not modelled"),
+        _ => panic!("{condition} is not supported"),
     }
     let key = |bound: &Bound<Key>| match bound {
         Included(key) | Excluded(key) => key.clone(),
-        Unbounded => unreachable!("both ends are given"),
+        Unbounded => unreachable!("both ends have a bound"),
     };
     if let Some(after) = after {
         if forward && after >= key(&low) {
@@ -99,6 +104,7 @@ pub fn key_range(
     (!empty).then_some((low, high))
 }
 
+/// Cuts an expression into words, parentheses and commas.
 pub fn words(expression: &str) -> Vec<String> {
     let mut spaced = expression.to_owned();
     for sign in ["(", ")", ","] {
@@ -108,7 +114,7 @@ pub fn words(expression: &str) -> Vec<String> {
 }
 
 fn take<'a>(rest: &mut &'a [String]) -> &'a str {
-    let (first, others) = rest.split_first().expect("an expression goes on");
+    let (first, others) = rest.split_first().expect("another word of the expression");
     *rest = others;
     first
 }
@@ -170,7 +176,7 @@ fn one(rest: &mut &[String], item: &Item, given: &Given) -> bool {
     }
 }
 
-/// Numbers by their value, texts by their bytes.
+/// Compares numbers by value, and texts by their bytes.
 fn compare(left: &Value, sign: &str, right: &Value) -> bool {
     let number = |value: &Value| value["N"].as_str().and_then(|text| text.parse::<i128>().ok());
     let order = match (number(left), number(right)) {
@@ -183,11 +189,12 @@ fn compare(left: &Value, sign: &str, right: &Value) -> bool {
         "<=" => order.is_le(),
         ">" => order.is_gt(),
         ">=" => order.is_ge(),
-        other => panic!("{other} is not known"),
+        other => panic!("{other} is not supported"),
     }
 }
 
-/// `ADD a :b SET c = :d, e = if_not_exists(e, :f) REMOVE g`
+/// Applies an update expression to an item, such as
+/// `ADD a :b SET c = :d, e = if_not_exists(e, :f) REMOVE g`.
 pub fn update(expression: &str, item: &mut Item, given: &Given) {
     let words = words(expression);
     let mut rest = words.as_slice();
@@ -232,7 +239,7 @@ pub fn update(expression: &str, item: &mut Item, given: &Given) {
             "REMOVE" => {
                 item.remove(&name);
             }
-            other => panic!("{other} is not known"),
+            other => panic!("{other} is not supported"),
         }
         take_if(&mut rest, ",");
     }

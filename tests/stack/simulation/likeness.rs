@@ -1,36 +1,41 @@
-//! The simulated DynamoDB against the local cloud's: the same requests, the same answers.
+//! The simulated DynamoDB against the local cloud's: the same requests must get the same answers.
+
+use std::time::Duration;
 
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedCredentialsProvider};
-use fanfold_admin::handler::obey;
-use fanfold_admin::order::Order;
+use fanfold_core::FeedId;
+use fanfold_core::Handle;
+use fanfold_core::Partition;
+use fanfold_core::UserRef;
+use fanfold_core::fanout::DeliveryCounts;
 use fanfold_core::fanout::{RANGES, Share};
-use fanfold_core::{PostId, Relation, UserId};
-use fanfold_store::clock::Deadline;
-use fanfold_store::dynamo::posts::RequestKey;
+use fanfold_core::{PostId, Relation, Time, UserId};
+use fanfold_functions::admin::execute;
+use fanfold_functions::admin::order::Order;
+use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::receipts::Plan;
-use fanfold_store::feeds::{Reached, Reading};
-use fanfold_store::http::UserRef;
-use fanfold_store::valkey::Feed;
+use fanfold_store::feeds::ReadContext;
 use serde_json::Value;
 
-use super::apps::{Apps, GRAPH, PEOPLE, POSTS, USERS, id, identity};
+use super::apps::{Apps, GRAPH, PEOPLE, POSTS, START, USERS, id, identity};
 use super::oracle::Truth;
 use super::server::Server;
 use crate::harness::dice::{Dice, fresh};
 use crate::harness::{setting, world};
 
-/// What handlers ask for in a few hundred random operations, answered by both.
+/// Sends the requests of a few hundred random operations to both, and compares the answers.
 #[tokio::test]
-async fn the_simulated_tables_answer_as_the_local_clouds_do() {
+async fn the_simulated_tables_answer_as_those_of_the_local_cloud() {
     let server = Server::start();
     let apps = Apps::new(&server);
     apps.steps.set_free(true);
     apps.cloud.lock().record = Some(Vec::new());
-    some_operations(&apps).await;
+    random_operations(&apps).await;
     let record = apps.cloud.lock().record.take().expect("a record");
     let suffix = format!("-{:x}", fresh());
     let credentials = Credentials::new("test", "test", None, None, "test");
-    let sdk = fanfold_store::aws::SdkConfig::builder()
+    let sdk = fanfold_runtime::aws::SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new("us-east-1"))
         .endpoint_url(setting("AWS_ENDPOINT_URL"))
@@ -49,20 +54,20 @@ async fn the_simulated_tables_answer_as_the_local_clouds_do() {
             .post(setting("AWS_ENDPOINT_URL"))
             .header("X-Amz-Target", &target)
             .header("Content-Type", "application/x-amz-json-1.0")
-            .body(tables(&request, &suffix).to_string());
-        let said = call.send().await.expect("the local cloud answers");
-        let status = said.status().as_u16();
-        let said: Value = said.json().await.expect("JSON");
-        let (ours, theirs) = (plain(&answer.1), plain(&tables(&said, "")));
+            .body(rename_tables(&request, &suffix).to_string());
+        let response = call.send().await.expect("the local cloud answers");
+        let status = response.status().as_u16();
+        let body: Value = response.json().await.expect("JSON");
+        let (ours, theirs) = (comparable(&answer.1), comparable(&rename_tables(&body, "")));
         assert_eq!((answer.0, ours), (status, theirs), "{target} {request:#}");
         *kinds.entry(target).or_insert(0) += 1;
     }
-    println!("answered alike: {kinds:?}");
+    println!("equal answers: {kinds:?}");
     assert_eq!(kinds.len(), 7, "{kinds:?}");
 }
 
-/// Names tables for the local cloud; without a suffix, back again.
-fn tables(value: &Value, suffix: &str) -> Value {
+/// Adds a suffix to the names of tables, for the local cloud. An empty suffix removes it again.
+fn rename_tables(value: &Value, suffix: &str) -> Value {
     match value {
         Value::Object(fields) => Value::Object(
             fields
@@ -75,23 +80,23 @@ fn tables(value: &Value, suffix: &str) -> Value {
                     });
                     let value = match (name.as_str(), value.as_str()) {
                         ("TableName", Some(table)) => Value::String(format!("{table}{suffix}")),
-                        _ => tables(value, suffix),
+                        _ => rename_tables(value, suffix),
                     };
                     (table.map_or_else(|| name.clone(), |table| format!("{table}{suffix}")), value)
                 })
                 .collect(),
         ),
         Value::Array(values) => {
-            Value::Array(values.iter().map(|value| tables(value, suffix)).collect())
+            Value::Array(values.iter().map(|value| rename_tables(value, suffix)).collect())
         }
         other => other.clone(),
     }
 }
 
-/// What handlers look at: a batch has no order, and an error's text is nobody's business.
-fn plain(answer: &Value) -> Value {
-    let mut plain = answer.clone();
-    let Some(fields) = plain.as_object_mut() else { return plain };
+/// The part of an answer that handlers read: batches and sets have no order, and errors no texts.
+fn comparable(answer: &Value) -> Value {
+    let mut comparable = answer.clone();
+    let Some(fields) = comparable.as_object_mut() else { return comparable };
     for name in ["message", "Message", "Count", "ScannedCount", "ConsumedCapacity"] {
         fields.remove(name);
     }
@@ -124,35 +129,35 @@ fn plain(answer: &Value) -> Value {
             items.sort_by_key(Value::to_string);
         }
     }
-    plain
+    comparable
 }
 
-async fn receipts_and_pulled(apps: &Apps, dice: &mut Dice, author: UserId, now: u64) {
-    let post = PostId::new(now - dice.below(40), 0, author);
-    let reached = Reached { delivered: dice.below(9), ..Reached::default() };
+async fn receipts_and_pulled(apps: &Apps, dice: &mut Dice, author: UserId, now: Time) {
+    let post = PostId::new(now - Duration::from_millis(dice.below(40)), 0, author);
+    let counts = DeliveryCounts { delivered: dice.below(9), ..DeliveryCounts::default() };
     let (receipts, pulled) = (&apps.deliver.receipts, &apps.deliver.pulled);
     match dice.below(3) {
         0 => {
-            receipts.done_at_once(post, 3, reached, now).await.expect("noted");
-            receipts.pulled(post, 3, now).await.expect("noted");
+            receipts.done_at_once(post, 3, counts, now).await.expect("written");
+            receipts.pulled(post, 3, now).await.expect("written");
         }
         1 => {
             let mark = dice.one_in(2).then_some(post);
-            for shards in [2, 4] {
-                let plan = Plan { shards, followers: 3, mark };
+            for partitions in [2, 4] {
+                let plan = Plan { partitions, followers: 3, mark };
                 match receipts.plan(post, plan, now).await.expect("an answer") {
-                    Some(kept) => assert_eq!(kept.shards, 2),
+                    Some(kept) => assert_eq!(kept.partitions, 2),
                     None => return,
                 }
             }
-            // some twice, some in part
-            for (shard, from, to) in
+            // some shares twice, some in parts
+            for (partition, from, to) in
                 [(0, 0, 9), (0, 0, 9), (0, 4, 20), (1, 0, RANGES), (0, 20, RANGES), (1, 3, 4)]
             {
-                let share = Share { shard, from, to };
-                receipts.done(post, share, reached, now).await.expect("noted");
+                let share = Share { partition: Partition(partition), from, to };
+                receipts.done(post, share, counts, now).await.expect("written");
             }
-            assert!(receipts.receipt(post).await.expect("read").completed_at_ms.is_some());
+            assert!(receipts.receipt(post).await.expect("read").completed_at.is_some());
         }
         _ => {
             let all = pulled.all().await.expect("read");
@@ -165,63 +170,81 @@ async fn receipts_and_pulled(apps: &Apps, dice: &mut Dice, author: UserId, now: 
     }
 }
 
-async fn some_operations(apps: &Apps) {
-    let (mut dice, now) = (Dice(3), 1_800_000_000_000);
+fn handle(text: &str) -> Handle {
+    text.parse().expect("a handle")
+}
+
+async fn random_operations(apps: &Apps) {
+    let (mut dice, now) = (Dice(3), START);
     for name in PEOPLE {
-        for again in [name, name] {
-            let put = apps.users.users.put_profile(&identity(name), again, name).await;
+        for repeated in [name, name] {
+            let put = apps
+                .relations
+                .users
+                .put_profile(Announced::assumed(), &identity(name), &handle(repeated), name)
+                .await;
             put.expect("a profile");
         }
     }
-    let taken = apps.users.users.put_profile(&identity("elm"), "ash", "Elm").await;
+    let taken = apps
+        .relations
+        .users
+        .put_profile(Announced::assumed(), &identity("elm"), &handle("ash"), "Elm")
+        .await;
     taken.expect("an answer");
     for n in 0..400u64 {
-        // everybody comes and goes
+        // each user is erased once
         if n % 90 == 80 {
             let order = Order::DropUser { user: id(PEOPLE[(n / 90) as usize % 4]).to_string() };
-            let mut dropping = apps.admin.clone();
-            dropping.drop_settles_ms = 0;
-            obey(&dropping, order, now + n, Deadline::NONE).await.expect("dropped");
+            let mut admin = apps.admin.clone();
+            admin.erase.settles = Duration::ZERO;
+            execute(&admin, order, now + Duration::from_millis(n), Deadline::NONE)
+                .await
+                .expect("dropped");
         }
-        let (who, whom) = (*dice.pick(&PEOPLE), *dice.pick(&PEOPLE));
-        let (me, now) = (identity(who), now + n);
+        let (caller, other) = (*dice.pick(&PEOPLE), *dice.pick(&PEOPLE));
+        let (me, now) = (identity(caller), now + Duration::from_millis(n));
         match dice.below(10) {
             0 | 1 => {
                 let key = dice.below(6).to_string();
-                let key = dice.one_in(2).then(|| RequestKey::new(id(who), &key, "text"));
-                // an answer that is no success is an answer, too
-                let _post =
-                    fanfold_posts::handler::publish(&apps.posts, &me, "text", key, now).await;
+                let key = dice.one_in(2).then_some(key.as_str());
+                // errors are compared, too
+                let _post = fanfold_app::posts::publish(&apps.posts, &me, "text", key, now).await;
             }
             2 => {
                 let posts: Vec<PostId> = Truth::of(&apps.cloud.lock()).posts.into_keys().collect();
                 if !posts.is_empty() {
                     let post = *dice.pick(&posts);
-                    let _deleted =
-                        fanfold_posts::handler::delete(&apps.posts, &me, post, now).await;
+                    let _deleted = fanfold_app::posts::delete(&apps.posts, &me, post, now).await;
                 }
             }
             3 | 4 => {
                 let relation = *dice.pick(&[Relation::Following, Relation::NotFollowing]);
-                let user = UserRef::Id(id(whom));
-                let relate = fanfold_users::handler::relate;
-                let _related = relate(&apps.users, &me, &user, relation, now).await;
+                let user = UserRef::Id(id(other));
+                let relate = fanfold_app::relations::relate;
+                let _related = relate(&apps.relations, &me, &user, relation, now).await;
             }
             5 => {
-                let reading = Reading::without_valkey(now);
-                let (feed, count) = (Feed::home(id(who)), 1 + dice.below(9) as usize);
+                let reading = ReadContext::without_valkey(now);
+                let (feed, count) = (FeedId::home(id(caller)), 1 + dice.below(9) as usize);
                 apps.timeline.feeds.pull(feed, PostId::MAX, count, &reading).await.expect("a pull");
             }
             6 => {
                 let users: Vec<_> = PEOPLE.into_iter().map(id).collect();
-                apps.deliver.graph.still_following(id(whom), users.clone()).await.expect("some");
-                apps.users.users.profiles(&users).await.expect("profiles");
+                apps.deliver.graph.still_following(id(other), users.clone()).await.expect("some");
+                apps.relations.users.profiles(&users).await.expect("profiles");
             }
-            7 => receipts_and_pulled(apps, &mut dice, id(who), now).await,
+            7 => receipts_and_pulled(apps, &mut dice, id(caller), now).await,
+            8 => {
+                let counted =
+                    apps.graph.feeds.graph.count_followers(&apps.relations.users, id(other));
+                counted.await.expect("counted");
+            }
             _ => {
                 let (mut after, count) = (None, 1 + dice.below(3) as i32);
                 loop {
-                    let page = apps.dispatch.graph.followers_page(id(whom), 0, after, count);
+                    let page =
+                        apps.dispatch.graph.followers_page(id(other), Partition(0), after, count);
                     after = page.await.expect("followers").next;
                     if after.is_none() {
                         break;

@@ -1,4 +1,4 @@
-//! What feeds should hold, in the plainest way: straight from the items of the tables.
+//! The expected content of feeds, computed directly from the items of the tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,12 @@ use serde_json::Value;
 use super::apps::{GRAPH, PEOPLE, POSTS, USERS};
 use super::cloud::Cloud;
 
-/// The tables, read by nobody's code but this.
+/// The posts and relations in the tables, read without the code under test.
 #[derive(Default, Clone)]
 pub struct Truth {
-    /// Every post there ever was, and whether it is published now.
+    /// Every post, and whether it is published and not deleted.
     pub posts: BTreeMap<PostId, bool>,
+    /// Pairs of a follower and an author.
     pub follows: BTreeSet<(UserId, UserId)>,
 }
 
@@ -38,27 +39,32 @@ impl Truth {
         truth
     }
 
+    /// Whether an author's posts belong in a reader's home feed.
     pub fn sees(&self, reader: UserId, author: UserId) -> bool {
         reader == author || self.follows.contains(&(reader, author))
     }
 
+    /// The posts of a reader's home feed, newest first.
     pub fn home(&self, reader: UserId) -> Vec<PostId> {
         let posts = self.posts.iter().rev();
-        let posts = posts.filter(|(post, there)| **there && self.sees(reader, post.author()));
+        let posts =
+            posts.filter(|(post, published)| **published && self.sees(reader, post.author()));
         posts.map(|(post, _)| *post).collect()
     }
 
+    /// The posts of an author feed, newest first.
     pub fn author(&self, author: UserId) -> Vec<PostId> {
         let posts = self.posts.iter().rev();
-        let posts = posts.filter(|(post, there)| **there && post.author() == author);
+        let posts = posts.filter(|(post, published)| **published && post.author() == author);
         posts.map(|(post, _)| *post).collect()
     }
 }
 
-/// The receipt of each post says that all followers have it, and counts nobody twice.
-pub fn receipts(cloud: &Cloud, posts: &BTreeSet<PostId>) -> Result<(), String> {
+/// Checks that the receipt of each post says that all followers have it, and counts no follower twice in a
+/// partition. (A user who unfollows and follows again may join another partition.)
+pub fn check_receipts(cloud: &Cloud, posts: &BTreeSet<PostId>) -> Result<(), String> {
     let truth = Truth::of(cloud);
-    let (mut complete, mut counted) = (BTreeSet::new(), BTreeMap::<PostId, u64>::new());
+    let (mut complete, mut counted) = (BTreeSet::new(), BTreeMap::<(PostId, &str), u64>::new());
     for item in cloud.items(POSTS) {
         let Some(post) = text(&item["pk"]).strip_prefix("receipt#") else { continue };
         let post: PostId = post.parse().expect("a post id");
@@ -67,21 +73,22 @@ pub fn receipts(cloud: &Cloud, posts: &BTreeSet<PostId>) -> Result<(), String> {
         }
         for name in ["delivered", "not_live", "unfollowed"] {
             let count = item.get(name).and_then(|value| value["N"].as_str());
-            *counted.entry(post).or_default() += count.map_or(0, |n| n.parse().expect("a number"));
+            *counted.entry((post, text(&item["sk"]))).or_default() +=
+                count.map_or(0, |n| n.parse().expect("a number"));
         }
     }
     let published = |post: &&PostId| truth.posts.get(post) == Some(&true);
     if let Some(post) = posts.iter().filter(published).find(|post| !complete.contains(post)) {
-        return Err(format!("{post} is with everybody, but its receipt does not say so"));
+        return Err(format!("the receipt of {post} does not say that all followers have it"));
     }
     match counted.iter().find(|(_, count)| **count >= PEOPLE.len() as u64) {
-        Some((post, count)) => Err(format!("the receipt of {post} counts {count} followers")),
+        Some(((post, _), count)) => Err(format!("the receipt of {post} counts {count} followers")),
         None => Ok(()),
     }
 }
 
-/// Both directions of the graph and all counters must agree.
-pub fn agreement(cloud: &Cloud) -> Result<(), String> {
+/// Checks that both directions of the graph and all counters agree.
+pub fn check_agreement(cloud: &Cloud) -> Result<(), String> {
     let truth = Truth::of(cloud);
     let mut followers = BTreeSet::new();
     for item in cloud.items(GRAPH) {
@@ -103,7 +110,10 @@ pub fn agreement(cloud: &Cloud) -> Result<(), String> {
         ];
         for (name, count) in counts {
             if item[name]["N"].as_str() != Some(&count.to_string()) {
-                return Err(format!("{user} has {count} {name}, the counter says {}", item[name]));
+                return Err(format!(
+                    "{user} has {count} {name}, but the counter is {}",
+                    item[name]
+                ));
             }
         }
     }

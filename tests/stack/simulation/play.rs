@@ -1,111 +1,193 @@
-//! Plays a plan, watching what readers are shown, and then lets everything come to rest.
+//! Runs a plan and checks what readers see. Then lets all work finish, and checks feeds and tables.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::AddAssign;
 use std::rc::Rc;
+use std::str::FromStr;
 use std::time::Duration;
 
-use fanfold_core::limits::{COMMIT_GRACE_MS, REL_KEPT_MS};
-use fanfold_core::message::{DeliverChunk, PostPublished, RebuildFeed, RelationChanged};
+use fanfold_app::fanout::dispatch::Dispatched;
+use fanfold_app::present::Viewer;
+use fanfold_core::UserRef;
+use fanfold_core::limits::{COMMIT_GRACE, REL_KEPT};
+use fanfold_core::message::{DeliverChunk, GraphEvent, PostEvent, RebuildFeed};
+use fanfold_core::{FeedId, FeedKind, Time};
 use fanfold_core::{PostId, Relation, UserId};
-use fanfold_dispatch::handler::Dispatched;
-use fanfold_store::StoreError;
-use fanfold_store::clock::Deadline;
-use fanfold_store::dynamo::posts::RequestKey;
-use fanfold_store::feeds::Span;
-use fanfold_store::http::{Kind, Problem, UserRef};
-use fanfold_store::valkey::{Feed, FeedKind, Held, Read};
+use fanfold_runtime::StoreError;
+use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::sqs::Outcome;
+use fanfold_store::cards::UserCard;
+use fanfold_store::feeds::ReadContext;
+use fanfold_store::valkey::{CachedSlice, Read};
+use fanfold_web::extract::{FeedQuery, ListQuery};
+use fanfold_web::{Kind, Problem};
 use futures::future::LocalBoxFuture;
 
-use super::apps::{Apps, PEOPLE, id, identity, name};
+use super::apps::{Apps, GRAPH, PEOPLE, START, USERS, id, identity, name};
 use super::cloud::Faults;
 use super::oracle::{self, Truth};
-use super::plan::{Action, NEWEST, Order, Plan, Who};
+use super::plan::{Action, NEWEST, Name, Order, Plan, PushFaults, SHARED_HANDLE};
 use super::tasks::{Task, settle};
 use crate::harness::dice::Dice;
 
-/// A function is ended after this long.
-const FUNCTION_LIVES_MS: u64 = 10_000;
+/// The timeout of a function.
+const FUNCTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// A walk with more pages than this has no end.
+const PAGES_MAX: usize = 200;
 
-/// A history that went wrong: how, and what happened.
+/// The failure of a history: the reason, and the log of all actions and calls.
 #[derive(Debug)]
-pub struct Wrong {
-    pub why: String,
+pub struct Failure {
+    pub reason: String,
     pub log: Vec<String>,
 }
 
-/// How much a history did.
+/// The counters of one history, or their sums over several histories.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Counts {
+    pub histories: u64,
     pub calls: u64,
     pub reads: u64,
     /// Posts that were not pushed, because their author is pulled.
     pub pulled: u64,
+    /// Chunks that were delivered in part, so that the rest became a new message.
+    pub rests: u64,
+    /// Dispatches that were divided into several.
+    pub divided: u64,
+    /// Chunks of a partition other than the author's first.
+    pub partitions: u64,
+    /// Chunks of a partition that the author got later.
+    pub grown: u64,
+    /// Cards that were compared with their items at the end.
+    pub cards: u64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.histories += other.histories;
+        self.calls += other.calls;
+        self.reads += other.reads;
+        self.pulled += other.pulled;
+        self.rests += other.rests;
+        self.divided += other.divided;
+        self.partitions += other.partitions;
+        self.grown += other.grown;
+        self.cards += other.cards;
+    }
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Message {
-    Post(PostPublished),
+    Post(PostEvent),
     Chunk(DeliverChunk),
-    Relation(RelationChanged),
+    Graph(GraphEvent),
     Rebuild(RebuildFeed),
 }
 
-/// What a message or a client may change.
+/// The post or relation that a message or a client may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     Post(PostId),
     Pair(UserId, UserId),
+    Profile(UserId),
     Nothing,
 }
 
+/// A message in a queue.
 struct Mail {
     message: Message,
-    /// Who has it.
+    /// The worker that handles it.
     handler: Option<usize>,
+    /// Whether it arrives once more after it succeeds.
     again: bool,
 }
 
+/// The result of a worker.
 enum Done {
     Published(Result<PostId, Problem>),
     Deleted(PostId, Result<(), Problem>),
     Related(UserId, UserId, Relation, Result<(), Problem>),
-    Walked(Result<(), String>),
-    Handled(Result<(), StoreError>),
+    /// A user's name got this number.
+    Renamed(UserId, u64, Result<(), Problem>),
+    /// A user was looked up.
+    Looked(Look, Result<Option<UserCard>, Problem>),
+    Walked(Result<(), WalkError>),
+    Listed(Result<(), WalkError>),
+    Handled(Outcome<Message>),
     Dispatched(Result<Dispatched, StoreError>),
-    Swept(Result<(), StoreError>),
+    /// The sweep, the audit, or a new memory.
+    Maintained(Result<(), StoreError>),
 }
 
-/// A walk down a feed that is under way, and what it must and must not show.
+/// A look at a user, and what it must show.
+struct Look {
+    user: UserRef,
+    /// The number of the last acknowledged name at the beginning. `None`: not known.
+    number: Option<u64>,
+}
+
+/// The reason why a walk did not reach its end.
+#[derive(Debug)]
+pub(super) enum WalkError {
+    Refused(Problem),
+    /// A page is not as it must be.
+    Wrong(String),
+}
+
+impl From<Problem> for WalkError {
+    fn from(problem: Problem) -> Self {
+        Self::Refused(problem)
+    }
+}
+
+/// A walk down a list of users that has not ended, the users that it must and must not show, and those that
+/// it has shown. Users whose relation changes during the walk are in neither set.
+struct ListWalk {
+    owner: UserId,
+    followers: bool,
+    must: BTreeSet<UserId>,
+    never: BTreeSet<UserId>,
+    shown: Rc<RefCell<Vec<UserId>>>,
+}
+
+/// A walk down a feed that has not ended, the posts that it must and must not show, and those that it has
+/// shown.
 struct Walk {
-    feed: Feed,
+    feed: FeedId,
     must: BTreeSet<PostId>,
     never: BTreeSet<PostId>,
-    shown: Rc<std::cell::RefCell<Vec<PostId>>>,
+    shown: Rc<RefCell<Vec<PostId>>>,
 }
 
 pub struct Play {
     apps: Rc<Apps>,
     plan: Plan,
     dice: Dice,
-    now_ms: u64,
+    now: Time,
     tasks: Vec<Task<Done>>,
     subjects: HashMap<usize, Subject>,
     walks: HashMap<usize, Walk>,
+    lists: HashMap<usize, ListWalk>,
     mail: Vec<Mail>,
     next: usize,
     published: BTreeSet<PostId>,
     deleted: BTreeSet<PostId>,
-    /// The last change of a pair that was answered with success, unless others were under way.
+    /// Workers that changed a relation at the same time as other workers.
+    overlapped: BTreeSet<usize>,
+    /// The last acknowledged change of each pair. None: several changes overlapped, or one failed.
     related: BTreeMap<(UserId, UserId), Option<Relation>>,
+    /// The number of each user's last acknowledged name. None: several changes overlapped, or one failed.
+    renamed: BTreeMap<UserId, Option<u64>>,
     counts: Counts,
-    /// Who made the last call.
+    /// The worker that made the last call.
     last: usize,
-    /// Who goes first, where ranks decide.
+    /// The rank of each worker, for `Order::Ranks`.
     ranks: HashMap<usize, u64>,
-    /// Who stands still.
+    /// The paused workers.
     paused: BTreeSet<usize>,
-    /// When they began.
-    born: HashMap<usize, u64>,
+    /// The time at which each worker began.
+    began: HashMap<usize, Time>,
 }
 
 type Checked = Result<(), String>;
@@ -118,30 +200,33 @@ impl Play {
             apps,
             dice,
             plan,
-            now_ms: 1_800_000_000_000,
+            now: START,
             tasks: Vec::new(),
             subjects: HashMap::new(),
             walks: HashMap::new(),
+            lists: HashMap::new(),
             mail: Vec::new(),
             next: 1,
             published: BTreeSet::new(),
             deleted: BTreeSet::new(),
+            overlapped: BTreeSet::new(),
             related: BTreeMap::new(),
-            counts: Counts::default(),
+            renamed: BTreeMap::new(),
+            counts: Counts { histories: 1, ..Counts::default() },
             last: 0,
             ranks: HashMap::new(),
             paused: BTreeSet::new(),
-            born: HashMap::new(),
+            began: HashMap::new(),
         }
     }
 
-    pub async fn run(mut self) -> Result<Counts, Wrong> {
-        let checked = self.all().await;
+    pub async fn run(mut self) -> Result<Counts, Failure> {
+        let checked = self.run_plan().await;
         let log = self.apps.steps.log();
-        checked.map(|()| self.counts).map_err(|why| Wrong { why, log })
+        checked.map(|()| self.counts).map_err(|reason| Failure { reason, log })
     }
 
-    async fn all(&mut self) -> Checked {
+    async fn run_plan(&mut self) -> Checked {
         for (faults, one_in) in [(0, self.plan.cloud_fault_in), (1, self.plan.valkey_fault_in)] {
             let faulty = Faults { one_in, dice: Dice(self.plan.seed ^ faults) };
             match faults {
@@ -149,15 +234,17 @@ impl Play {
                 _ => self.apps.valkey.set_faults(faulty),
             }
         }
+        self.apps.valkey.set_push_faults(self.plan.push_faults, self.plan.seed ^ 2);
         for action in self.plan.actions.clone() {
-            self.apps.steps.say(format!("{action}"));
+            self.apps.steps.record(format!("{action}"));
             self.act(action).await?;
             self.settle()?;
         }
-        self.apps.steps.say("no more faults, nobody stands still; all comes to rest".to_owned());
+        self.apps.steps.record("faults and pauses end; all work finishes".to_owned());
         self.paused.clear();
         self.apps.cloud.lock().faults = Faults::default();
         self.apps.valkey.set_faults(Faults::default());
+        self.apps.valkey.set_push_faults(PushFaults::default(), 0);
         self.rest().await?;
         self.apps.steps.set_free(true);
         self.check_at_rest().await
@@ -165,11 +252,18 @@ impl Play {
 
     async fn act(&mut self, action: Action) -> Checked {
         match action {
-            Action::Publish { who, key } => self.publish(who, key),
+            Action::Publish { author, key } => self.publish(author, key),
             Action::Delete { nth } => self.delete(nth),
-            Action::Follow { who, whom } => self.relate(who, whom, Relation::Following),
-            Action::Unfollow { who, whom } => self.relate(who, whom, Relation::NotFollowing),
-            Action::Read { who, author, limit } => self.walk(who, author, limit),
+            Action::Follow { follower, author } => {
+                self.relate(follower, author, Relation::Following);
+            }
+            Action::Unfollow { follower, author } => {
+                self.relate(follower, author, Relation::NotFollowing);
+            }
+            Action::Read { user, author_feed, limit } => self.walk(user, author_feed, limit),
+            Action::List { user, followers, limit } => self.list(user, followers, limit),
+            Action::Rename { user, shared } => self.rename(user, shared),
+            Action::Look { user, handle } => self.look(user, handle),
             Action::Arrive { nth, again, hurry } => self.arrive(nth, again, hurry),
             Action::Kill { nth } => self.kill(nth),
             Action::Pause { nth, calls } => self.pause(nth, calls)?,
@@ -179,7 +273,7 @@ impl Play {
                     self.one_call()?;
                 }
             }
-            Action::Wait { ms } => self.wait(ms).await?,
+            Action::Wait { ms } => self.wait(Duration::from_millis(ms)).await?,
             Action::Hours => self.hours().await?,
             Action::Sweep => self.sweep(),
             Action::Audit => self.audit(),
@@ -189,78 +283,147 @@ impl Play {
             Action::FailOver => self.apps.valkey.fail_over(),
             Action::Evict => self.apps.valkey.evict(),
             Action::BeginMemory => self.begin_memory(),
-            Action::LeaseEnds { who } => {
-                self.apps.valkey.delete(&format!("lock:*{}", id(who)));
+            Action::LeaseEnds { user } => {
+                self.apps.valkey.delete(&format!("lock:*{}", id(user)));
             }
         }
         Ok(())
     }
 
-    // ---- who is at work ----------------------------------------------------------------------
+    // ---- workers -----------------------------------------------------------------------------
 
     fn begin(
         &mut self,
-        said: &str,
+        name: &str,
         subject: Subject,
         future: LocalBoxFuture<'static, Done>,
     ) -> usize {
         let number = self.next;
         self.next += 1;
-        self.apps.steps.say(format!("    #{number} {said}"));
+        self.apps.steps.record(format!("    #{number} {name}"));
         self.subjects.insert(number, subject);
-        self.born.insert(number, self.now_ms);
-        self.tasks.push(Task::new(number, said.to_owned(), future));
+        self.began.insert(number, self.now);
+        self.tasks.push(Task::new(number, name.to_owned(), future));
         number
     }
 
-    fn publish(&mut self, who: Who, key: Option<u8>) {
-        let (apps, now, author) = (self.apps.clone(), self.now_ms, identity(who));
-        let key = key.map(|key| RequestKey::new(author.user(), &key.to_string(), "a post"));
+    fn publish(&mut self, author: Name, key: Option<u8>) {
+        let (apps, now, identity) = (self.apps.clone(), self.now, identity(author));
+        let key = key.map(|key| key.to_string());
         let future = Box::pin(async move {
-            let publish = fanfold_posts::handler::publish;
-            let published = publish(&apps.posts, &author, "a post", key, now).await;
-            Done::Published(published.map(|(post, _)| post.id))
+            let publish = fanfold_app::posts::publish;
+            let published = publish(&apps.posts, &identity, "a post", key.as_deref(), now).await;
+            Done::Published(published.map(|shown| shown.post.id).map_err(Problem::from))
         });
-        self.begin(&format!("{who} publishes"), Subject::Nothing, future);
+        self.begin(&format!("{author} publishes"), Subject::Nothing, future);
     }
 
     fn delete(&mut self, nth: usize) {
         let truth = Truth::of(&self.apps.cloud.lock());
         let posts: Vec<PostId> = truth.posts.into_keys().collect();
         let Some(post) = posts.get(nth % posts.len().max(1)).copied() else { return };
-        let (apps, now, author) = (self.apps.clone(), self.now_ms, identity(name(post.author())));
+        let (apps, now, author) = (self.apps.clone(), self.now, identity(name(post.author())));
         let future = Box::pin(async move {
-            let delete = fanfold_posts::handler::delete;
-            Done::Deleted(post, delete(&apps.posts, &author, post, now).await)
+            let delete = fanfold_app::posts::delete;
+            let deleted = delete(&apps.posts, &author, post, now).await;
+            Done::Deleted(post, deleted.map_err(Problem::from))
         });
-        self.begin(&format!("{post} is deleted"), Subject::Post(post), future);
+        self.begin(&format!("deletes {post}"), Subject::Post(post), future);
     }
 
-    fn relate(&mut self, who: Who, whom: Who, relation: Relation) {
-        let (apps, now) = (self.apps.clone(), self.now_ms);
+    fn relate(&mut self, follower: Name, author: Name, relation: Relation) {
+        let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
-            let relate = fanfold_users::handler::relate;
-            let user = UserRef::Id(id(whom));
-            let done = relate(&apps.users, &identity(who), &user, relation, now).await;
-            Done::Related(id(who), id(whom), relation, done)
+            let relate = fanfold_app::relations::relate;
+            let user = UserRef::Id(id(author));
+            let done = relate(&apps.relations, &identity(follower), &user, relation, now).await;
+            Done::Related(id(follower), id(author), relation, done.map_err(Problem::from))
         });
-        let pair = Subject::Pair(id(who), id(whom));
-        if self.subjects.values().any(|subject| *subject == pair) {
-            self.related.insert((id(who), id(whom)), None);
+        let pair = Subject::Pair(id(follower), id(author));
+        let others = self.writers(pair);
+        // a dead worker's transaction may still be open in DynamoDB
+        let key = (format!("following#{}", id(follower)), id(author).to_string());
+        let is_locked = self.apps.cloud.lock().is_locked(GRAPH, &key);
+        let number = self.begin(&format!("{follower} {author}: {relation:?}"), pair, future);
+        // the last answer need not belong to the last write
+        if !others.is_empty() || is_locked {
+            self.related.insert((id(follower), id(author)), None);
+            self.overlapped.extend(others.into_iter().chain([number]));
         }
-        self.begin(&format!("{who} {whom}: {relation:?}"), pair, future);
     }
 
-    fn walk(&mut self, who: Who, author: bool, limit: usize) {
-        let feed = if author { Feed::author(id(who)) } else { Feed::home(id(who)) };
-        let (apps, now, shown) = (self.apps.clone(), self.now_ms, Rc::default());
+    /// The workers that change this subject for a client.
+    fn writers(&self, subject: Subject) -> Vec<usize> {
+        let handlers: Vec<usize> = self.mail.iter().filter_map(|mail| mail.handler).collect();
+        let writes = |number: &usize| !handlers.contains(number);
+        let subjects = self.subjects.iter().filter(|(_, other)| **other == subject);
+        subjects.map(|(number, _)| *number).filter(writes).collect()
+    }
+
+    fn rename(&mut self, user: Name, shared: bool) {
+        let (apps, now, subject) = (self.apps.clone(), self.now, Subject::Profile(id(user)));
+        let others = self.writers(subject);
+        let key = (format!("user#{}", id(user)), String::new());
+        let is_locked = self.apps.cloud.lock().is_locked(USERS, &key);
+        let (name_number, handle) = (self.next as u64, if shared { SHARED_HANDLE } else { user });
+        let future = Box::pin(async move {
+            let put = fanfold_app::profiles::put_profile;
+            let name = format!("{user} {name_number}");
+            let put = put(&apps.profiles, &identity(user), handle, &name, now).await;
+            Done::Renamed(id(user), name_number, put.map(drop).map_err(Problem::from))
+        });
+        let number = self.begin(&format!("{user} takes @{handle}"), subject, future);
+        if !others.is_empty() || is_locked {
+            self.renamed.insert(id(user), None);
+            self.overlapped.extend(others.into_iter().chain([number]));
+        }
+    }
+
+    fn look(&mut self, user: Name, handle: Option<&'static str>) {
+        let (apps, now) = (self.apps.clone(), self.now);
+        let wanted = match handle {
+            None => UserRef::Id(id(user)),
+            Some(handle) => UserRef::Handle(handle.parse().expect("a handle")),
+        };
+        let known = self.renamed.get(&id(user)).copied().flatten();
+        // if a writer cannot reach Valkey, its change is shown later
+        let number = known.filter(|_| handle.is_none() && self.plan.valkey_fault_in == 0);
+        let future = Box::pin(async move {
+            let (viewer, reading) = (Viewer::of(id(user)), ReadContext::new(now));
+            let cards = apps.relations.cards();
+            let shown = fanfold_app::present::user(&cards, &viewer, &wanted, &reading).await;
+            let shown = match shown.map_err(Problem::from) {
+                Err(problem) if problem.kind == Kind::NoSuchUser => Ok(None),
+                shown => shown.map(Some),
+            };
+            Done::Looked(Look { user: wanted, number }, shown)
+        });
+        self.begin(&format!("looks up {user} {handle:?}"), Subject::Nothing, future);
+    }
+
+    fn walk(&mut self, user: Name, author_feed: bool, limit: usize) {
+        let feed = if author_feed { FeedId::author(id(user)) } else { FeedId::home(id(user)) };
+        let (apps, now, shown) = (self.apps.clone(), self.now, Rc::default());
         let (must, never) = self.expected(feed);
         let number = self.next;
         self.walks.insert(number, Walk { feed, must, never, shown: Rc::clone(&shown) });
         let future =
             Box::pin(async move { Done::Walked(walk(&apps, feed, limit, now, &shown).await) });
-        let whose = if author { "posts" } else { "home feed" };
-        self.begin(&format!("reads {who}'s {whose}"), Subject::Nothing, future);
+        let kind = if author_feed { "author feed" } else { "home feed" };
+        self.begin(&format!("reads the {kind} of {user}"), Subject::Nothing, future);
+    }
+
+    fn list(&mut self, user: Name, followers: bool, limit: usize) {
+        let (apps, owner, now, shown) = (self.apps.clone(), id(user), self.now, Rc::default());
+        let (must, never) = self.expected_list(owner, followers);
+        let number = self.next;
+        let walk = ListWalk { owner, followers, must, never, shown: Rc::clone(&shown) };
+        self.lists.insert(number, walk);
+        let future = Box::pin(async move {
+            Done::Listed(walk_list(&apps, owner, followers, limit, now, &shown).await)
+        });
+        let list = if followers { "the followers of" } else { "the users followed by" };
+        self.begin(&format!("lists {list} {user}"), Subject::Nothing, future);
     }
 
     fn arrive(&mut self, nth: usize, again: bool, hurry: bool) {
@@ -268,51 +431,64 @@ impl Play {
             (0..self.mail.len()).filter(|at| self.mail[*at].handler.is_none()).collect();
         let Some(at) = free.get(nth % free.len().max(1)).copied() else { return };
         let message = self.mail[at].message.clone();
+        if let Message::Chunk(DeliverChunk { share: Some(share), .. }) = &message {
+            self.counts.partitions += u64::from(share.partition.0 > 0);
+            self.counts.grown += u64::from(share.partition.0 >= self.plan.partitions.first);
+        }
         self.mail[at].again = again;
-        let (apps, now) = (self.apps.clone(), self.now_ms);
-        let (subject, said) = (subject(&message), format!("handles {message:?}"));
-        let deadline = if hurry { Deadline::at_ms(0) } else { Deadline::NONE };
+        let (apps, now) = (self.apps.clone(), self.now);
+        let (subject, name) = (subject(&message), format!("handles {message:?}"));
+        let deadline = if hurry { Deadline::at(Time::EPOCH) } else { Deadline::NONE };
         let fanout = self.plan.fanout;
         let future: LocalBoxFuture<'static, Done> = match message {
             Message::Post(event) => Box::pin(async move {
-                let app = fanfold_dispatch::App { fanout, ..apps.dispatch.clone() };
-                let dispatch = fanfold_dispatch::handler::dispatch;
-                Done::Dispatched(dispatch(&app, &event, now, deadline).await)
+                let app =
+                    fanfold_app::fanout::dispatch::Dispatch { fanout, ..apps.dispatch.clone() };
+                let dispatch = fanfold_app::fanout::dispatch::dispatch;
+                match &event {
+                    PostEvent::Published(event) => {
+                        Done::Dispatched(dispatch(&app, event, now, deadline).await)
+                    }
+                    PostEvent::Deleted(_) => {
+                        let handle = fanfold_app::fanout::dispatch::handle;
+                        Done::Handled(handle(&app, &event, now, deadline).await.into())
+                    }
+                }
             }),
             _ => Box::pin(async move { Done::Handled(handle(&apps, &message, now).await) }),
         };
-        let number = self.begin(&said, subject, future);
+        let number = self.begin(&name, subject, future);
         self.mail[at].handler = Some(number);
     }
 
     fn sweep(&mut self) {
-        let (apps, now) = (self.apps.clone(), self.now_ms);
-        // every feed is one that nobody has read for long
-        let app = fanfold_sweep::App { inactive_after_ms: 0, ..apps.sweep.clone() };
+        let (apps, now) = (self.apps.clone(), self.now);
+        // every feed counts as idle
+        let app =
+            fanfold_app::sweep::Sweep { inactive_after: Duration::ZERO, ..apps.sweep.clone() };
         let future = Box::pin(async move {
-            Done::Swept(fanfold_sweep::handler::sweep(&app, now).await.map(drop))
+            Done::Maintained(fanfold_app::sweep::sweep(&app, now).await.map(drop))
         });
         self.begin("sweeps", Subject::Nothing, future);
     }
 
     fn begin_memory(&mut self) {
-        let (apps, now) = (self.apps.clone(), self.now_ms);
+        let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
-            let order = fanfold_admin::order::Order::BeginMemory;
-            let obey = fanfold_admin::handler::obey;
-            let begun = obey(&apps.admin, order, now, Deadline::NONE).await;
-            // an operator gives it again; here what was begun stays
-            let _tried = begun;
-            Done::Swept(Ok(()))
+            let order = fanfold_functions::admin::order::Order::BeginMemory;
+            let execute = fanfold_functions::admin::execute;
+            // an operator would repeat a failed order; here the begun part stays
+            let _result = execute(&apps.admin, order, now, Deadline::NONE).await;
+            Done::Maintained(Ok(()))
         });
         self.begin("begins a new memory", Subject::Nothing, future);
     }
 
     fn audit(&mut self) {
-        let (apps, now) = (self.apps.clone(), self.now_ms);
+        let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
-            let audit = fanfold_audit::handler::audit;
-            Done::Swept(audit(&apps.audit, now, Deadline::NONE).await.map(drop))
+            let audit = fanfold_app::audit::audit;
+            Done::Maintained(audit(&apps.audit, now, Deadline::NONE).await.map(drop))
         });
         self.begin("audits", Subject::Nothing, future);
     }
@@ -320,36 +496,43 @@ impl Play {
     fn kill(&mut self, nth: usize) {
         if !self.tasks.is_empty() {
             let task = self.tasks.remove(nth % self.tasks.len());
-            self.apps.steps.say(format!("    #{} dies", task.number));
-            self.gone(task.number);
+            self.apps.steps.record(format!("    #{} dies", task.number));
+            self.remove(task.number);
         }
     }
 
-    /// Whatever a worker had goes back to where it came from.
-    fn gone(&mut self, number: usize) {
-        if let Some(Subject::Pair(reader, author)) = self.subjects.remove(&number)
+    /// Removes a dead worker. Its message goes back to the queue.
+    fn remove(&mut self, number: usize) {
+        let subject = self.subjects.remove(&number);
+        if let Some(Subject::Pair(reader, author)) = subject
             && self.mail.iter().all(|mail| mail.handler != Some(number))
         {
-            self.related.insert((reader, author), None); // who knows how far it got
+            self.related.insert((reader, author), None); // the change may have been written
+        }
+        if let Some(Subject::Profile(user)) = subject
+            && self.mail.iter().all(|mail| mail.handler != Some(number))
+        {
+            self.renamed.insert(user, None); // the change may have been written
         }
         self.walks.remove(&number);
+        self.lists.remove(&number);
         for mail in self.mail.iter_mut().filter(|mail| mail.handler == Some(number)) {
             mail.handler = None;
         }
     }
 
-    async fn wait(&mut self, ms: u64) -> Checked {
-        self.now_ms += ms;
-        let now_ms = self.now_ms;
-        let old = |born: &u64| now_ms > born + FUNCTION_LIVES_MS;
+    async fn wait(&mut self, length: Duration) -> Checked {
+        self.now += length;
+        let now = self.now;
+        let timed_out = |began: &Time| now > *began + FUNCTION_TIMEOUT;
         while let Some(at) =
-            self.tasks.iter().position(|task| self.born.get(&task.number).is_some_and(old))
+            self.tasks.iter().position(|task| self.began.get(&task.number).is_some_and(timed_out))
         {
             let task = self.tasks.remove(at);
-            self.apps.steps.say(format!("    #{} has no time left", task.number));
-            self.gone(task.number);
+            self.apps.steps.record(format!("    #{} times out", task.number));
+            self.remove(task.number);
         }
-        tokio::time::advance(Duration::from_millis(ms)).await;
+        tokio::time::advance(length).await;
         self.settle()
     }
 
@@ -357,17 +540,17 @@ impl Play {
         while !self.tasks.is_empty() {
             self.kill(0);
         }
-        let ms = REL_KEPT_MS + COMMIT_GRACE_MS;
+        let length = REL_KEPT + COMMIT_GRACE;
         self.apps.valkey.evict();
-        self.wait(ms).await?;
-        // whatever comes next may meet the sweep that forgets relations, or come before it
+        self.wait(length).await?;
+        // the next actions may run during the sweep, which deletes old relations, or without it
         if self.dice.one_in(2) {
             self.sweep();
         }
         Ok(())
     }
 
-    /// One call is made, of whoever's turn it is.
+    /// Grants one of the waiting calls, chosen by the plan's order.
     fn one_call(&mut self) -> Checked {
         let waiting = self.apps.steps.waiting();
         let places: Vec<usize> =
@@ -396,7 +579,7 @@ impl Play {
         Ok(())
     }
 
-    /// Those who do not stand still get done, and so does what they send.
+    /// Runs all workers that are not paused to their end, and handles all messages.
     fn rush(&mut self) -> Checked {
         for _ in 0..300 {
             let waiting = self.apps.steps.waiting();
@@ -414,12 +597,12 @@ impl Play {
         Ok(())
     }
 
-    /// Which of the calls is made next. Chance alone hardly ever lets one worker do all of its work
-    /// between two calls of another, so there are other ways to choose.
+    /// The position of the call to grant next. With random choice alone, one worker would almost never do
+    /// all of its work between two calls of another, so there are other orders.
     fn choose(&mut self, waiting: &[usize]) -> usize {
         let any = self.dice.below(waiting.len() as u64) as usize;
         match self.plan.order {
-            Order::Chance => any,
+            Order::Random => any,
             Order::Bursts => {
                 let same = waiting.iter().position(|task| *task == self.last);
                 let nth = same.filter(|_| !self.dice.one_in(8)).unwrap_or(any);
@@ -441,28 +624,29 @@ impl Play {
         }
     }
 
-    /// Everyone goes on who can; what they did is taken note of.
+    /// Continues all workers that can continue. Then collects their messages and results.
     fn settle(&mut self) -> Checked {
         let done = settle(&mut self.tasks, &self.apps.steps);
         let sent = std::mem::take(&mut self.apps.cloud.lock().sent);
         for (queue, body) in sent {
             self.mail.push(Mail { message: message(&queue, &body), handler: None, again: false });
         }
-        self.watch();
+        self.update_walks();
         for (number, done) in done {
             self.take(number, done)?;
         }
         Ok(())
     }
 
+    /// Records and checks the result of a worker.
     fn take(&mut self, number: usize, done: Done) -> Checked {
         let calm = self.plan.cloud_fault_in == 0;
-        // some are right: the post of a repeated request was deleted meanwhile
-        let failed = |what: &str, problem: &Problem| match calm && problem.kind == Kind::Unavailable
-        {
-            true => Err(format!("#{number} {what} failed: {problem:?}")),
-            false => Ok(()),
-        };
+        // other problems are correct answers: for example, the post of a repeated request was deleted
+        let failed =
+            |action: &str, problem: &Problem| match calm && problem.kind == Kind::Unavailable {
+                true => Err(format!("#{number} {action} failed: {problem:?}")),
+                false => Ok(()),
+            };
         match done {
             Done::Published(Ok(post)) => {
                 self.published.insert(post);
@@ -473,73 +657,100 @@ impl Play {
             }
             Done::Deleted(_, Err(problem)) => failed("deleting", &problem)?,
             Done::Related(reader, author, relation, Ok(())) => {
-                let pair = Subject::Pair(reader, author);
-                let alone = self.subjects.iter().all(|(other, subject)| {
-                    *other == number
-                        || *subject != pair
-                        || self.mail.iter().any(|mail| mail.handler == Some(*other))
-                });
-                let known = if alone { Some(relation) } else { None };
-                self.related.insert((reader, author), known);
+                let alone = !self.overlapped.contains(&number);
+                self.related.insert((reader, author), alone.then_some(relation));
             }
             Done::Related(reader, author, _, Err(problem)) => {
                 self.related.insert((reader, author), None);
-                failed("relating", &problem)?;
+                failed("changing a relation", &problem)?;
             }
+            Done::Renamed(user, name, Ok(())) => {
+                let alone = !self.overlapped.contains(&number);
+                self.renamed.insert(user, alone.then_some(name));
+            }
+            Done::Renamed(user, _, Err(problem)) => {
+                // a handle that is taken changes nothing
+                if problem.kind != Kind::HandleTaken || self.overlapped.contains(&number) {
+                    self.renamed.insert(user, None);
+                }
+                failed("changing a profile", &problem)?;
+            }
+            Done::Looked(look, Ok(shown)) => {
+                looked(&look, shown.as_ref()).map_err(|reason| format!("#{number} {reason}"))?
+            }
+            Done::Looked(_, Err(problem)) => failed("looking up a user", &problem)?,
             Done::Walked(walked) => self.walked(number, walked)?,
+            Done::Listed(walked) => self.listed(number, walked)?,
             Done::Dispatched(dispatched) => {
+                self.counts.divided +=
+                    u64::from(matches!(dispatched, Ok(Dispatched::Divided { parts: 2.. })));
                 self.counts.pulled += u64::from(matches!(dispatched, Ok(Dispatched::Pulled)));
-                return self.take(number, Done::Handled(dispatched.map(drop)));
+                return self.take(number, Done::Handled(dispatched.map(drop).into()));
             }
-            Done::Handled(handled) => {
+            Done::Handled(outcome) => {
                 let at = self.mail.iter().position(|mail| mail.handler == Some(number));
                 if let Some(at) = at {
-                    if handled.is_ok() && !self.mail[at].again {
-                        self.mail.remove(at);
-                    } else {
+                    let (failed, rest) = match outcome {
+                        Outcome::Done => (false, None),
+                        Outcome::Failed(_) => (true, None),
+                        Outcome::Left { rest, .. } => (false, Some(rest)),
+                    };
+                    if failed || self.mail[at].again {
                         self.mail[at].handler = None;
+                    } else {
+                        self.mail.remove(at);
                     }
+                    self.counts.rests += u64::from(rest.is_some());
+                    let rest = rest.map(|message| Mail { message, handler: None, again: false });
+                    self.mail.extend(rest);
                 }
             }
-            // without Valkey there is nothing to do, and the schedule comes again
-            Done::Swept(Err(error)) if calm && !error.is_valkey() => {
+            // without Valkey there is nothing to do, and the schedule repeats
+            Done::Maintained(Err(error)) if calm && !error.is_valkey() => {
                 return Err(format!("#{number} failed: {error:?}"));
             }
-            Done::Swept(_) => {}
+            Done::Maintained(_) => {}
         }
         self.subjects.remove(&number);
         self.walks.remove(&number);
+        self.lists.remove(&number);
         Ok(())
     }
 
-    // ---- what readers are shown --------------------------------------------------------------
+    // ---- checks of walks ---------------------------------------------------------------------
 
-    /// What a feed must show, and what it must not: of whatever nobody is at work on any more.
-    fn expected(&self, feed: Feed) -> (BTreeSet<PostId>, BTreeSet<PostId>) {
+    /// The posts that a feed must show, and those that it must not show. Posts and relations that a worker
+    /// or a message may still change are in neither set.
+    fn expected(&self, feed: FeedId) -> (BTreeSet<PostId>, BTreeSet<PostId>) {
         let truth = Truth::of(&self.apps.cloud.lock());
         let mail = self.mail.iter().map(|mail| subject(&mail.message));
         let open: Vec<Subject> = mail.chain(self.subjects.values().copied()).collect();
         let (mut must, mut never) = (BTreeSet::new(), BTreeSet::new());
         for (post, published) in &truth.posts {
             let author = post.author();
-            let pair = Subject::Pair(feed.user, author);
-            let settled = author == feed.user || !open.contains(&pair);
+            let pair = Subject::Pair(feed.user(), author);
+            let settled = author == feed.user() || !open.contains(&pair);
             let belongs = match feed.kind {
-                FeedKind::Home => truth.sees(feed.user, author),
-                FeedKind::Author => author == feed.user,
+                FeedKind::Home => truth.sees(feed.user(), author),
+                FeedKind::Author => author == feed.user(),
             };
             if *published && belongs && settled && !open.contains(&Subject::Post(*post)) {
                 must.insert(*post);
             }
-            if !*published || (!belongs && settled) {
+            // Once the deletion is acknowledged, nobody sees the post. If its writer died or could not reach Valkey,
+            // nobody sees it once the event is handled.
+            let is_shown_deleted = self.plan.valkey_fault_in == 0 && self.deleted.contains(post)
+                || !open.contains(&Subject::Post(*post));
+            if (!*published && is_shown_deleted) || (!belongs && settled) {
                 never.insert(*post);
             }
         }
         (must, never)
     }
 
-    /// Whoever reads may rely on what stayed as it is from beginning to end.
-    fn watch(&mut self) {
+    /// Reduces the expectations of each open walk to those that also hold now: they must hold from the
+    /// beginning of the walk to its end.
+    fn update_walks(&mut self) {
         let walks: Vec<usize> = self.walks.keys().copied().collect();
         for number in walks {
             let feed = self.walks[&number].feed;
@@ -549,102 +760,182 @@ impl Play {
                 walk.never.retain(|post| never.contains(post));
             }
         }
+        let lists: Vec<usize> = self.lists.keys().copied().collect();
+        for number in lists {
+            let ListWalk { owner, followers, .. } = self.lists[&number];
+            let (must, never) = self.expected_list(owner, followers);
+            if let Some(walk) = self.lists.get_mut(&number) {
+                walk.must.retain(|user| must.contains(user));
+                walk.never.retain(|user| never.contains(user));
+            }
+        }
     }
 
-    fn walked(&mut self, number: usize, walked: Result<(), String>) -> Checked {
+    /// The users that a list must show, and those that it must not show.
+    fn expected_list(
+        &self,
+        owner: UserId,
+        followers: bool,
+    ) -> (BTreeSet<UserId>, BTreeSet<UserId>) {
+        let truth = Truth::of(&self.apps.cloud.lock());
+        let open: Vec<Subject> = self.subjects.values().copied().collect();
+        let (mut must, mut never) = (BTreeSet::new(), BTreeSet::new());
+        for other in PEOPLE.map(id) {
+            let (follower, author) = if followers { (other, owner) } else { (owner, other) };
+            if open.contains(&Subject::Pair(follower, author)) {
+                continue;
+            }
+            match truth.follows.contains(&(follower, author)) {
+                true => must.insert(other),
+                false => never.insert(other),
+            };
+        }
+        (must, never)
+    }
+
+    /// Whether a walk reached its end. Fails if a page was wrong, or if the walk was refused without a reason.
+    fn has_ended(
+        &self,
+        number: usize,
+        what: &str,
+        walked: Result<(), WalkError>,
+    ) -> Result<bool, String> {
+        match walked {
+            Ok(()) => Ok(true),
+            Err(WalkError::Wrong(reason)) => Err(format!("#{number}: {reason}")),
+            // DynamoDB may be unavailable, and then no page can be shown
+            Err(WalkError::Refused(_)) if self.plan.cloud_fault_in > 0 => Ok(false),
+            Err(WalkError::Refused(problem)) => {
+                Err(format!("#{number} reading {what} failed: {problem:?}"))
+            }
+        }
+    }
+
+    /// Checks a walk down a list of users that has ended.
+    fn listed(&mut self, number: usize, walked: Result<(), WalkError>) -> Checked {
+        self.counts.reads += 1;
+        let Some(walk) = self.lists.get(&number) else { return Ok(()) };
+        let shown = walk.shown.borrow();
+        if !self.has_ended(number, "a list", walked)? {
+            return Ok(());
+        }
+        let distinct: BTreeSet<UserId> = shown.iter().copied().collect();
+        let missed: Vec<&UserId> = walk.must.difference(&distinct).collect();
+        let wrong: Vec<&UserId> = distinct.intersection(&walk.never).collect();
+        let twice: Vec<&UserId> = walk
+            .must
+            .iter()
+            .filter(|user| shown.iter().filter(|other| other == user).count() > 1)
+            .collect();
+        if !twice.is_empty() {
+            return Err(format!("#{number}: the list shows users twice: {twice:?}"));
+        }
+        if !missed.is_empty() || !wrong.is_empty() {
+            return Err(format!(
+                "#{number}: the list lacks {missed:?}, and shows {wrong:?} wrongly"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks a walk down a feed that has ended.
+    fn walked(&mut self, number: usize, walked: Result<(), WalkError>) -> Checked {
         self.counts.reads += 1;
         let Some(walk) = self.walks.get(&number) else { return Ok(()) };
         let shown = walk.shown.borrow();
-        if let Err(error) = walked {
-            // DynamoDB may be away, and then there is nothing to show
-            return match self.plan.cloud_fault_in {
-                0 => Err(format!("#{number} read and failed: {error}")),
-                _ => Ok(()),
-            };
+        if !self.has_ended(number, "a feed", walked)? {
+            return Ok(());
         }
         if !shown.is_sorted_by(|a, b| a > b) {
-            return Err(format!("#{number} was shown posts out of order, or twice: {shown:?}"));
+            return Err(format!("#{number} saw posts out of order, or twice: {shown:?}"));
         }
         let missed: Vec<_> = walk.must.iter().filter(|post| !shown.contains(post)).collect();
         if !missed.is_empty() {
-            return Err(format!("#{number} was not shown {missed:?}, but {shown:?}"));
+            return Err(format!("#{number} did not see {missed:?}, but {shown:?}"));
         }
         let wrong: Vec<_> = shown.iter().filter(|post| walk.never.contains(post)).collect();
         if !wrong.is_empty() {
-            return Err(format!("#{number} was shown {wrong:?}, which do not belong there"));
+            return Err(format!("#{number} saw {wrong:?}, which do not belong in the feed"));
         }
         Ok(())
     }
 
     // ---- rest --------------------------------------------------------------------------------
 
+    /// Runs until no worker and no message is left.
     async fn rest(&mut self) -> Checked {
         for round in 0..10_000 {
             if self.tasks.is_empty() && self.mail.is_empty() {
                 return Ok(());
             }
-            let (at_work, free) =
+            let (busy, free) =
                 (self.tasks.len(), self.mail.iter().filter(|mail| mail.handler.is_none()).count());
-            if free > 0 && at_work < 3 {
+            if free > 0 && busy < 3 {
                 let nth = self.dice.below(free as u64) as usize;
                 self.arrive(nth, false, false);
                 self.settle()?;
             } else if !self.apps.steps.waiting().is_empty() {
                 self.one_call()?;
             } else {
-                self.wait(50).await?;
+                self.wait(Duration::from_millis(50)).await?;
             }
-            // what was never committed is given up after a while
-            if round % 1_000 == 999 && self.subjects.len() == self.mail_at_work() {
-                self.wait(COMMIT_GRACE_MS).await?;
+            // handlers give up posts that are not committed after some time
+            if round % 1_000 == 999 && self.subjects.len() == self.handled_mail() {
+                self.wait(COMMIT_GRACE).await?;
             }
         }
         let left: Vec<_> = self.mail.iter().map(|mail| format!("{:?}", mail.message)).collect();
         let names: Vec<_> = self.tasks.iter().map(|task| task.name.as_str()).collect();
-        Err(format!("it never comes to rest: {left:?}, at work: {names:?}"))
+        Err(format!("the work does not end: messages {left:?}, workers {names:?}"))
     }
 
-    fn mail_at_work(&self) -> usize {
+    /// The number of messages that a worker handles.
+    fn handled_mail(&self) -> usize {
         self.mail.iter().filter(|mail| mail.handler.is_some()).count()
     }
 
     async fn check_at_rest(&mut self) -> Checked {
         let truth = {
             let cloud = self.apps.cloud.lock();
-            oracle::agreement(&cloud)?;
-            oracle::receipts(&cloud, &self.published)?;
+            oracle::check_agreement(&cloud)?;
+            oracle::check_receipts(&cloud, &self.published)?;
             Truth::of(&cloud)
         };
         for post in &self.published {
             if !truth.posts.contains_key(post) {
-                return Err(format!("{post} was acknowledged and is lost"));
+                return Err(format!("{post} was acknowledged, but is lost"));
             }
         }
         for post in &self.deleted {
             if truth.posts.get(post) != Some(&false) {
-                return Err(format!("{post} was deleted and is there"));
+                return Err(format!("{post} was deleted, but still exists"));
             }
         }
         for ((reader, author), relation) in &self.related {
             let is = truth.follows.contains(&(*reader, *author));
             if relation.is_some_and(|relation| is != (relation == Relation::Following)) {
-                return Err(format!("{} {}: not {relation:?}", name(*reader), name(*author)));
+                let (reader, author) = (name(*reader), name(*author));
+                return Err(format!("the relation of {reader} to {author} is not {relation:?}"));
             }
         }
-        self.apps.valkey.delete("lock:*"); // leases of those who died end
-        // as they were left, then as readers find them, then as those reads left them
+        self.check_cards().await?;
+        self.apps.valkey.delete("lock:*"); // the leases of dead workers end
+        // checks live feeds, then walks, then the live feeds that the walks left
         for round in 0..2 {
-            for who in PEOPLE {
-                for feed in Feed::own(id(who)) {
+            for user in PEOPLE {
+                for feed in FeedId::own(id(user)) {
                     self.check_live(&truth, feed, round == 1).await?;
                 }
             }
             if round == 1 {
                 break;
             }
-            for who in PEOPLE {
-                for feed in Feed::own(id(who)) {
+            for user in PEOPLE {
+                for feed in FeedId::own(id(user)) {
                     self.check_walk(&truth, feed).await?;
+                }
+                for followers in [true, false] {
+                    self.check_list(&truth, user, followers).await?;
                 }
             }
             self.apps.steps.set_free(false);
@@ -652,114 +943,256 @@ impl Play {
             self.rest().await?;
             self.apps.steps.set_free(true);
         }
+        self.check_cards().await
+    }
+
+    /// Checks that every card equals its item.
+    async fn check_cards(&mut self) -> Checked {
+        let (valkey, cards) = (&self.apps.timeline.feeds.valkey, &self.apps.timeline.cards);
+        for bucket in valkey.keys().all_buckets() {
+            let ids = valkey.sample_cards(bucket, 10_000).await.map_err(|e| format!("{e:?}"))?;
+            let compared = cards.differing(&ids, self.now).await.map_err(|e| format!("{e:?}"))?;
+            if !compared.differing.is_empty() {
+                return Err(format!("cards differ from their items: {:?}", compared.differing));
+            }
+            self.counts.cards += compared.cards;
+        }
         Ok(())
     }
 
-    /// What Valkey holds of a feed is what belongs there, down to the floor.
-    async fn check_live(&self, truth: &Truth, feed: Feed, must_live: bool) -> Checked {
+    /// Checks that a live feed in Valkey has exactly the expected posts, down to its floor.
+    async fn check_live(&self, truth: &Truth, feed: FeedId, must_live: bool) -> Checked {
         let read = self.apps.timeline.feeds.valkey.peek(feed, 1_000).await;
-        let Held { slice, pulled } = match read.map_err(|error| format!("{error:?}"))? {
-            Read::Known(held) => held,
-            _ if must_live => return Err(format!("{feed:?} was read and is not live")),
+        let CachedSlice { slice, pulled } = match read.map_err(|error| format!("{error:?}"))? {
+            Read::Known(cached) => cached,
+            _ if must_live => return Err(format!("{feed:?} was read, but is not live")),
             _ => return Ok(()),
         };
         let mut expected = expected(truth, feed);
         expected.retain(|post| *post > slice.bound);
-        let mut held = slice.posts.clone();
-        // entries of deleted posts go when they are read
-        held.retain(|post| truth.posts.get(post) != Some(&false));
-        // posts of those it points to may be there or not
-        expected.retain(|post| !pulled.contains(&post.author()) || held.contains(post));
-        match held == expected {
+        let mut posts = slice.posts.clone();
+        // a read removes the entries of deleted posts, so there may be some
+        posts.retain(|post| truth.posts.get(post) != Some(&false));
+        // the feed may lack posts of pulled authors, to whom it has pointers
+        expected.retain(|post| !pulled.contains(&post.author()) || posts.contains(post));
+        match posts == expected {
             true => Ok(()),
             false => Err(format!(
-                "the live {:?} feed of {} holds {held:?} above {}, not {expected:?}",
+                "the live {:?} feed of {} has {posts:?} above {}, not {expected:?}",
                 feed.kind,
-                name(feed.user),
+                name(feed.user()),
                 slice.bound
             )),
         }
     }
 
-    async fn check_walk(&self, truth: &Truth, feed: Feed) -> Checked {
+    async fn check_list(&self, truth: &Truth, user: Name, followers: bool) -> Checked {
+        let (owner, shown) = (id(user), Rc::default());
+        let walked = walk_list(&self.apps, owner, followers, 1, self.now, &shown).await;
+        walked.map_err(|error| format!("{error:?}"))?;
+        let mut shown = shown.borrow().clone();
+        shown.sort_unstable();
+        let belongs = |other: &UserId| match followers {
+            true => truth.follows.contains(&(*other, owner)),
+            false => truth.follows.contains(&(owner, *other)),
+        };
+        let mut expected: Vec<UserId> = PEOPLE.map(id).into_iter().filter(belongs).collect();
+        expected.sort_unstable();
+        match shown == expected {
+            true => Ok(()),
+            false => {
+                let list = if followers { "followers of" } else { "users followed by" };
+                Err(format!("the {list} {user} are shown as {shown:?}, not {expected:?}"))
+            }
+        }
+    }
+
+    async fn check_walk(&self, truth: &Truth, feed: FeedId) -> Checked {
         let shown = Rc::default();
-        walk(&self.apps, feed, 3, self.now_ms, &shown).await?;
+        let walked = walk(&self.apps, feed, 3, self.now, &shown).await;
+        walked.map_err(|error| format!("{error:?}"))?;
         let (shown, expected) = (shown.borrow().clone(), expected(truth, feed));
         match shown == expected {
             true => Ok(()),
             false => Err(format!(
                 "the {:?} feed of {} shows {shown:?}, not {expected:?}",
                 feed.kind,
-                name(feed.user)
+                name(feed.user())
             )),
         }
     }
 }
 
-pub(super) fn expected(truth: &Truth, feed: Feed) -> Vec<PostId> {
-    match feed.kind {
-        FeedKind::Home => truth.home(feed.user),
-        FeedKind::Author => truth.author(feed.user),
+/// Checks a look at a user.
+fn looked(look: &Look, shown: Option<&UserCard>) -> Result<(), String> {
+    let Some(shown) = shown else {
+        return match look.user {
+            UserRef::Id(_) => Err("looked up a user, who is missing".to_owned()),
+            UserRef::Handle(_) => Ok(()),
+        };
+    };
+    match &look.user {
+        UserRef::Handle(handle) if shown.handle != *handle => {
+            return Err(format!("looked up @{handle} and saw @{}", shown.handle));
+        }
+        _ => {}
+    }
+    let number = shown.name.rsplit(' ').next().and_then(|number| number.parse::<u64>().ok());
+    match look.number {
+        Some(least) if number.unwrap_or(0) < least => {
+            Err(format!("looked up a user and saw {:?}, which is older than {least}", shown.name))
+        }
+        _ => Ok(()),
     }
 }
 
-/// Goes down a feed page by page, to its end.
+/// The posts that belong in a feed, newest first.
+pub(super) fn expected(truth: &Truth, feed: FeedId) -> Vec<PostId> {
+    match feed.kind {
+        FeedKind::Home => truth.home(feed.user()),
+        FeedKind::Author => truth.author(feed.user()),
+    }
+}
+
+/// Reads a feed page by page down to its end, as a client does, and adds its posts to `shown`. The author
+/// feed of a user without a profile counts as empty.
 pub(super) async fn walk(
     apps: &Apps,
-    feed: Feed,
+    feed: FeedId,
     limit: usize,
-    now_ms: u64,
-    shown: &std::cell::RefCell<Vec<PostId>>,
-) -> Result<(), String> {
-    let mut span = Span::ALL;
-    for _ in 0..200 {
-        let page = apps.timeline.feeds.page(feed, span, limit, now_ms).await;
-        let page = page.map_err(|error| format!("{error:?}"))?;
-        if page.next_before.is_some() && page.posts.len() != limit {
-            return Err(format!("a page of {} that is not the last", page.posts.len()));
-        }
-        shown.borrow_mut().extend(page.posts.iter().map(|post| post.id));
-        match page.next_before {
-            Some(before) => span.before = before,
-            None => return Ok(()),
-        }
-    }
-    Err("a walk without an end".to_owned())
+    now: Time,
+    shown: &RefCell<Vec<PostId>>,
+) -> Result<(), WalkError> {
+    let (app, user) = (&apps.timeline, UserRef::Id(feed.user()));
+    let viewer = &Viewer::of(feed.user());
+    walk_pages(limit, shown, async |cursor| {
+        let query = FeedQuery::page(limit, cursor);
+        let page = match feed.kind {
+            FeedKind::Home => fanfold_functions::timeline::home(app, viewer, &query, now).await?,
+            FeedKind::Author => {
+                match fanfold_functions::timeline::author(app, viewer, &user, &query, now).await {
+                    Err(problem) if problem.kind == Kind::NoSuchUser => return Ok(Page::END),
+                    page => page?,
+                }
+            }
+        };
+        let ids = page.items.into_iter().map(|post| post.id).collect();
+        Ok(Page { ids, next_cursor: page.next_cursor })
+    })
+    .await
 }
 
+/// Reads the list of a user's followers, or of the users that the user follows, page by page down to its
+/// end, and adds the users to `shown`. The list of a user without a profile counts as empty.
+pub(super) async fn walk_list(
+    apps: &Apps,
+    owner: UserId,
+    followers: bool,
+    limit: usize,
+    now: Time,
+    shown: &RefCell<Vec<UserId>>,
+) -> Result<(), WalkError> {
+    let (app, user) = (&apps.relations, UserRef::Id(owner));
+    let viewer = &Viewer::of(owner);
+    walk_pages(limit, shown, async |cursor| {
+        let query = ListQuery::page(limit, cursor);
+        let page = match followers {
+            true => fanfold_functions::users::followers(app, viewer, &user, &query, now).await,
+            false => fanfold_functions::users::following(app, viewer, &user, &query, now).await,
+        };
+        let page = match page {
+            Err(problem) if problem.kind == Kind::NoSuchUser => return Ok(Page::END),
+            page => page?,
+        };
+        let ids = page.items.into_iter().map(|user| user.id).collect();
+        Ok(Page { ids, next_cursor: page.next_cursor })
+    })
+    .await
+}
+
+/// A page of a feed or of a list of users.
+struct Page {
+    ids: Vec<String>,
+    next_cursor: Option<String>,
+}
+
+impl Page {
+    /// A page without items, after which there is none.
+    const END: Self = Self { ids: Vec::new(), next_cursor: None };
+}
+
+/// Follows the cursors of pages to the end, and adds the ids to `shown`. All pages but the last must be
+/// full.
+async fn walk_pages<T: FromStr>(
+    limit: usize,
+    shown: &RefCell<Vec<T>>,
+    fetch: impl AsyncFn(Option<String>) -> Result<Page, Problem>,
+) -> Result<(), WalkError> {
+    let mut cursor = None;
+    for _ in 0..PAGES_MAX {
+        let Page { ids, next_cursor } = fetch(cursor).await?;
+        if next_cursor.is_some() && ids.len() != limit {
+            let count = ids.len();
+            return Err(WalkError::Wrong(format!("a page of {count} items that is not the last")));
+        }
+        let ids = ids.iter().map(|id| id.parse().ok().expect("an id"));
+        shown.borrow_mut().extend(ids);
+        cursor = next_cursor;
+        if cursor.is_none() {
+            return Ok(());
+        }
+    }
+    Err(WalkError::Wrong("a walk without an end".to_owned()))
+}
+
+/// Decodes a message that was sent to a queue.
 pub(super) fn message(queue: &str, body: &str) -> Message {
-    let read = "a message as it was written";
+    let read = "a valid message";
     match queue {
         "post-events" | "bulk-events" => Message::Post(serde_json::from_str(body).expect(read)),
         "chunks" | "bulk-chunks" => Message::Chunk(serde_json::from_str(body).expect(read)),
-        "graph-events" => Message::Relation(serde_json::from_str(body).expect(read)),
+        "graph-events" => Message::Graph(serde_json::from_str(body).expect(read)),
         "rebuilds" => Message::Rebuild(serde_json::from_str(body).expect(read)),
-        other => panic!("{other} is no queue"),
+        other => panic!("{other} is not a queue"),
     }
 }
 
+/// The post or relation that a message may change.
 fn subject(message: &Message) -> Subject {
     match message {
-        Message::Post(event) => Subject::Post(event.post),
+        Message::Post(PostEvent::Published(event)) => Subject::Post(event.post),
+        Message::Post(PostEvent::Deleted(event)) => Subject::Post(event.post),
         Message::Chunk(chunk) => Subject::Post(chunk.post),
-        Message::Relation(event) => Subject::Pair(event.follower, event.author),
-        Message::Rebuild(_) => Subject::Nothing,
+        Message::Graph(GraphEvent::Relation(event)) => Subject::Pair(event.follower, event.author),
+        Message::Graph(GraphEvent::Profile(event)) => Subject::Profile(event.user),
+        Message::Graph(GraphEvent::Count(_)) | Message::Rebuild(_) => Subject::Nothing,
     }
 }
 
-pub(super) async fn handle(apps: &Apps, message: &Message, now_ms: u64) -> Result<(), StoreError> {
+/// Handles a message of any queue.
+pub(super) async fn handle(apps: &Apps, message: &Message, now: Time) -> Outcome<Message> {
     match message {
-        Message::Post(_) => panic!("dispatched elsewhere"),
-        Message::Chunk(chunk) => {
-            let deliver = fanfold_deliver::handler::deliver;
-            let mut done = deliver(&apps.deliver, std::slice::from_ref(chunk), now_ms).await;
-            done.pop().expect("an answer for the chunk")
+        Message::Post(event) => {
+            let handle = fanfold_app::fanout::dispatch::handle;
+            handle(&apps.dispatch, event, now, Deadline::NONE).await.into()
         }
-        Message::Relation(event) => {
-            fanfold_graph::handler::bring_in_line(&apps.graph, event, now_ms).await.map(drop)
+        Message::Chunk(chunk) => {
+            let deliver = fanfold_app::fanout::deliver::deliver;
+            let mut done = deliver(&apps.deliver, std::slice::from_ref(chunk), now).await;
+            match done.pop().expect("an outcome for the chunk") {
+                Outcome::Done => Outcome::Done,
+                Outcome::Failed(error) => Outcome::Failed(error),
+                Outcome::Left { rest, error } => {
+                    Outcome::Left { rest: Message::Chunk(rest), error }
+                }
+            }
+        }
+        Message::Graph(event) => {
+            fanfold_app::relations::apply::handle(&apps.graph, event, now).await.into()
         }
         Message::Rebuild(order) => {
-            fanfold_rebuild::handler::rebuild(&apps.rebuild, order, now_ms).await.map(drop)
+            let rebuild = fanfold_app::rebuild::rebuild;
+            rebuild(&apps.rebuild, order, now).await.map(drop).into()
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A Valkey server of a thread's own, and the handlers' way to it, one step at a time.
+//! The Valkey server of a thread, and the handlers' connection to it, which makes one call at a time.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,8 +12,10 @@ use fanfold_store::valkey::Answers;
 use redis::{Cmd, Connection, ErrorKind, RedisFuture, RedisResult, Value};
 
 use super::cloud::Faults;
+use super::plan::PushFaults;
 use super::steps::Steps;
-use crate::harness::servers::valkey_program;
+use crate::harness::dice::Dice;
+use crate::harness::servers::valkey_server;
 
 pub struct Server {
     child: Child,
@@ -26,7 +28,7 @@ impl Server {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("fanfold-simulation-{}-{number}.sock", std::process::id());
         let socket = std::env::temp_dir().join(name);
-        let mut server = Command::new(valkey_program("valkey-server"));
+        let mut server = Command::new(valkey_server());
         server.args(["--port", "0", "--save", "", "--appendonly", "no"]);
         server.args(["--enable-debug-command", "yes", "--unixsocket"]).arg(&socket);
         let child = server.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("Valkey");
@@ -48,13 +50,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _gone = self.child.kill();
+        let _killed = self.child.kill();
         let _status = self.child.wait();
-        let _gone = std::fs::remove_file(&self.socket);
+        let _removed = std::fs::remove_file(&self.socket);
     }
 }
 
-/// What the handlers' commands go through.
+/// The connection through which the handlers send their commands, with faults.
 pub struct Valkey {
     steps: Steps,
     state: Mutex<State>,
@@ -63,13 +65,16 @@ pub struct Valkey {
 struct State {
     connection: Connection,
     faults: Faults,
-    /// All keys as a replica has them that lags behind.
+    /// The faults of pushes to one bucket, and that bucket's key of live feeds.
+    push_faults: (Faults, String),
+    /// The data of a replica that lags behind: key, time to live in ms, and dump.
     replica: Vec<(Vec<u8>, i64, Vec<u8>)>,
 }
 
 impl Valkey {
     pub fn new(steps: Steps, connection: Connection) -> Self {
-        let state = State { connection, faults: Faults::default(), replica: Vec::new() };
+        let (faults, push_faults, replica) = Default::default();
+        let state = State { connection, faults, push_faults, replica };
         Self { steps, state: Mutex::new(state) }
     }
 
@@ -81,6 +86,12 @@ impl Valkey {
         self.lock().faults = faults;
     }
 
+    /// Makes pushes to one bucket fail, and only these.
+    pub fn set_push_faults(&self, PushFaults { bucket, one_in }: PushFaults, seed: u64) {
+        let faults = Faults { one_in, dice: Dice(seed) };
+        self.lock().push_faults = (faults, format!("live:{{{bucket}}}"));
+    }
+
     fn run<T: redis::FromRedisValue>(&self, command: &[&[u8]]) -> T {
         let mut cmd = Cmd::new();
         for word in command {
@@ -89,14 +100,14 @@ impl Valkey {
         cmd.query(&mut self.lock().connection).expect("Valkey")
     }
 
-    /// All data is lost.
+    /// Deletes all data, also in the replica.
     pub fn flush(&self) {
         self.run::<()>(&[b"FLUSHALL"]);
         self.lock().replica.clear();
     }
 
-    /// What an earlier history left must not make a difference.
-    pub fn start_anew(&self) {
+    /// Deletes all data of earlier histories, and loads all scripts.
+    pub fn reset(&self) {
         self.flush();
         for text in texts() {
             self.run::<()>(&[b"SCRIPT", b"LOAD", text.1.as_bytes()]);
@@ -107,7 +118,7 @@ impl Valkey {
         self.run::<()>(&[b"SCRIPT", b"FLUSH"]);
     }
 
-    /// What a full server with the policy `volatile-lru` may do at any time.
+    /// Deletes every key with a time to live, as a full server with `volatile-lru` may do at any time.
     pub fn evict(&self) {
         for key in self.run::<Vec<Vec<u8>>>(&[b"KEYS", b"*"]) {
             if self.run::<i64>(&[b"PTTL", &key]) > 0 {
@@ -116,13 +127,14 @@ impl Valkey {
         }
     }
 
+    /// Deletes the keys that match a pattern.
     pub fn delete(&self, pattern: &str) {
         for key in self.run::<Vec<Vec<u8>>>(&[b"KEYS", pattern.as_bytes()]) {
             self.run::<()>(&[b"DEL", &key]);
         }
     }
 
-    /// All keys, and the members of those that are sets.
+    /// All keys; those of sorted sets with their members.
     pub fn keys(&self) -> Vec<(String, Vec<Vec<u8>>)> {
         let keys = self.run::<Vec<String>>(&[b"KEYS", b"*"]).into_iter();
         keys.map(|key| match self.run::<String>(&[b"TYPE", key.as_bytes()]).as_str() {
@@ -135,7 +147,7 @@ impl Valkey {
         .collect()
     }
 
-    /// The replica catches up, and from now on lags.
+    /// The replica copies all data now, and nothing after that.
     pub fn replicate(&self) {
         let mut replica = Vec::new();
         for key in self.run::<Vec<Vec<u8>>>(&[b"KEYS", b"*"]) {
@@ -146,7 +158,7 @@ impl Valkey {
         self.lock().replica = replica;
     }
 
-    /// The replica is promoted: what it had not got is lost, though it was acknowledged.
+    /// The replica becomes the primary: writes that it lacks are lost, although they were acknowledged.
     pub fn fail_over(&self) {
         let replica = std::mem::take(&mut self.lock().replica);
         self.run::<()>(&[b"FLUSHALL"]);
@@ -163,22 +175,37 @@ impl Valkey {
         if matches!(words.next(), Some(redis::Arg::Simple(b"ZRANDMEMBER")))
             && let Some(redis::Arg::Simple(key)) = words.next()
         {
-            // the server's own dice have no seed
+            // the server's own random choice has no seed
             let mut all = redis::cmd("ZRANGE");
             let all: Vec<Vec<u8>> = all.arg(key).arg(0).arg(-1).query(&mut state.connection)?;
             let one = (!all.is_empty()).then(|| state.faults.dice.pick(&all).clone());
             return Ok(Value::Array(one.into_iter().map(Value::BulkString).collect()));
         }
         let words = command.args_iter().count();
-        assert!(words <= VALKEY_ARGUMENTS_MAX, "{words} arguments, which Serverless refuses");
-        let struck = state.faults.strike();
-        let lost = |_| Err((ErrorKind::Io, "the connection is cut").into());
+        assert!(words <= VALKEY_ARGUMENTS_MAX, "{words} arguments: ElastiCache Serverless refuses");
+        let struck =
+            state.faults.strike() || (state.pushes_to(command) && state.push_faults.0.strike());
+        let lost = |_| Err((ErrorKind::Io, "the connection was closed").into());
         match struck.then(|| state.faults.dice.one_in(2)) {
             Some(true) => lost(Value::Nil),
-            // done, but nobody learns of it
+            // the command runs, but its answer is lost
             Some(false) => command.query(&mut state.connection).and_then(lost),
             None => command.query(&mut state.connection),
         }
+    }
+}
+
+impl State {
+    /// Whether a command is a push to the bucket that has faults of its own.
+    fn pushes_to(&self, command: &Cmd) -> bool {
+        let mut words = command.args_iter().map(|word| match word {
+            redis::Arg::Simple(bytes) => bytes,
+            _ => &[],
+        });
+        let (name, script, key) = (words.next(), words.next(), words.nth(1));
+        name == Some(b"EVALSHA")
+            && script.is_some_and(|hash| script_name(&String::from_utf8_lossy(hash)) == "push")
+            && key == Some(self.push_faults.1.as_bytes())
     }
 }
 
@@ -191,11 +218,8 @@ impl Answers for Valkey {
     }
 }
 
-/// The script's name and its keys and arguments, as far as a person can read them.
+/// A command for the log: the name of a script, and the keys and arguments that a person can read.
 fn describe(command: &Cmd) -> String {
-    thread_local! {
-        static NAMES: HashMap<String, &'static str> = names();
-    }
     let words: Vec<String> = command
         .args_iter()
         .map(|arg| match arg {
@@ -209,36 +233,48 @@ fn describe(command: &Cmd) -> String {
         })
         .collect();
     match words.first().map(String::as_str) {
-        Some("EVAL") => format!("valkey the text of a script {}", words[3..].join(" ")),
+        Some("EVAL") => format!("valkey EVAL {}", words[3..].join(" ")),
         Some("EVALSHA") => {
-            let name = NAMES.with(|names| names.get(&words[1]).copied().unwrap_or("a script"));
-            format!("valkey {name} {}", words[3..].join(" "))
+            format!("valkey {} {}", script_name(&words[1]), words[3..].join(" "))
         }
         _ => format!("valkey {}", words.join(" ")),
     }
 }
 
+/// The name of the script with this hash.
+fn script_name(hash: &str) -> &'static str {
+    thread_local! {
+        static NAMES: HashMap<String, &'static str> = names();
+    }
+    NAMES.with(|names| names.get(hash).copied().unwrap_or("unknown script"))
+}
+
+/// The names of the scripts by their hashes.
 fn names() -> HashMap<String, &'static str> {
     let named = texts().into_iter();
     named.map(|(name, text)| (redis::Script::new(&text).get_hash().to_owned(), name)).collect()
 }
 
-/// The scripts as they are sent, with what is put in front of most of them and without.
+/// Each script as it is sent: with and without the functions that scripts share.
 fn texts() -> Vec<(&'static str, String)> {
-    macro_rules! hashes {
+    macro_rules! scripts {
         ($($name:literal),*) => {[$((
             $name,
             include_str!(concat!("../../../shared/store/src/valkey/lua/", $name, ".lua")),
         )),*]};
     }
-    let shared = include_str!("../../../shared/store/src/valkey/lua/_feed.lua");
+    let memory = include_str!("../../../shared/store/src/valkey/lua/_memory.lua");
+    let feed = include_str!("../../../shared/store/src/valkey/lua/_feed.lua");
+    let cards = include_str!("../../../shared/store/src/valkey/lua/_cards.lua");
     let mut texts = Vec::new();
-    for (name, text) in
-        hashes!("push", "begin", "commit", "relate", "read", "renew", "expire", "drop")
-    {
-        for text in [format!("{shared}\n{text}"), text.to_owned()] {
-            texts.push((name, text));
+    for (name, text) in scripts!(
+        "push", "begin", "commit", "relate", "read", "renew", "expire", "drop", "ask", "limit",
+        "cards", "fill", "stale"
+    ) {
+        for shared in [feed, cards] {
+            texts.push((name, format!("{memory}\n{shared}\n{text}")));
         }
+        texts.push((name, text.to_owned()));
     }
     texts
 }

@@ -1,69 +1,75 @@
-//! Plays histories, and makes one that went wrong as short as it can be.
+//! Runs histories, and shortens one that failed as far as possible.
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::apps::{Apps, PEOPLE, identity};
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+
+use super::apps::{Apps, cloud_with_profiles};
 use super::cloud::Cloud;
-use super::plan::Plan;
-use super::play::{Counts, Play, Wrong};
+use super::plan::{Partitions, Plan, PushFaults};
+use super::play::{Counts, Failure, Play};
 use super::server::Server;
 use super::tasks;
 
-/// What a thread plays histories with.
-pub struct Theatre {
+/// Runs the histories of one thread, on a Valkey server of its own.
+pub struct Runner {
     server: Server,
     runtime: tokio::runtime::Runtime,
-    /// Everyone has a profile.
-    start: Cloud,
+    /// Clouds in which every user has a profile, by the number of partitions of a new author.
+    starts: Vec<(u16, Cloud)>,
 }
 
-impl Theatre {
+impl Runner {
     pub fn new() -> Self {
-        let server = Server::start();
-        let runtime = tasks::runtime();
-        let apps = Apps::new(&server);
-        apps.steps.set_free(true);
-        runtime.block_on(async {
-            for name in PEOPLE {
-                let put = fanfold_users::handler::put_profile;
-                put(&apps.users, &identity(name), name, name).await.expect("a profile");
-            }
-        });
-        let start = apps.cloud.lock().clone();
-        Self { server, runtime, start }
+        let (server, runtime) = (Server::start(), tasks::runtime());
+        let start = |first: u16| (first, cloud_with_profiles(&server, &runtime, first));
+        let starts = [1, 2].map(start).to_vec();
+        Self { server, runtime, starts }
     }
 
-    /// Plays a plan from the beginning. A panic is a history that went wrong, too.
-    pub fn play(&self, plan: &Plan) -> Result<Counts, Wrong> {
-        let apps = Rc::new(Apps::new(&self.server));
-        *apps.cloud.lock() = self.start.clone();
-        apps.valkey.start_anew();
+    /// Runs a plan from the beginning. A panic is a failure of the history, too.
+    pub fn run(&self, plan: &Plan) -> Result<Counts, Failure> {
+        let Partitions { first, followers, per_part } = plan.partitions;
+        let settings = [
+            ("FOLLOWER_PARTITIONS", first.to_string()),
+            ("FOLLOWERS_PER_PARTITION", followers.to_string()),
+        ];
+        let mut apps = Apps::with(&self.server, &settings, RetryConfig::disabled());
+        apps.dispatch.partitions_per_part = per_part;
+        let apps = Rc::new(apps);
+        let (_, start) = self.starts.iter().find(|(of, _)| *of == first).expect("a start");
+        *apps.cloud.lock() = start.clone();
+        apps.valkey.reset();
         let steps = apps.steps.clone();
-        let played = catch_unwind(AssertUnwindSafe(|| {
+        let result = catch_unwind(AssertUnwindSafe(|| {
             self.runtime.block_on(Play::new(apps, plan.clone()).run())
         }));
-        played.unwrap_or_else(|panic| {
+        result.unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-            let why = format!("panicked: {}", text.unwrap_or_default());
-            Err(Wrong { why, log: steps.log() })
+            let reason = format!("panicked: {}", text.unwrap_or_default());
+            Err(Failure { reason, log: steps.log() })
         })
     }
 }
 
-/// Takes away what it goes wrong without, and tells the rest.
-pub fn shortest(theatre: &Theatre, mut plan: Plan, mut wrong: Wrong) -> String {
+/// Removes the faults and the actions without which the plan still fails. Returns a report of the rest.
+pub fn shortest(runner: &Runner, mut plan: Plan, mut failure: Failure) -> String {
     let (start, seed, whole) = (Instant::now(), plan.seed, plan.actions.len());
-    let time = Duration::from_secs(super::number("FANFOLD_SHRINK_S", 40));
-    let still = |plan: &Plan| theatre.play(plan).err();
-    for faultless in [(0, 0), (0, plan.valkey_fault_in), (plan.cloud_fault_in, 0)] {
-        let (cloud_fault_in, valkey_fault_in) = faultless;
+    let time = Duration::from_secs(super::env_number("FANFOLD_SHRINK_S", 40));
+    let fails = |plan: &Plan| runner.run(plan).err();
+    let calmer = Plan { push_faults: PushFaults::default(), ..plan.clone() };
+    if let Some(found) = fails(&calmer) {
+        (plan, failure) = (calmer, found);
+    }
+    for fewer_faults in [(0, 0), (0, plan.valkey_fault_in), (plan.cloud_fault_in, 0)] {
+        let (cloud_fault_in, valkey_fault_in) = fewer_faults;
         let calmer = Plan { cloud_fault_in, valkey_fault_in, ..plan.clone() };
-        if let Some(found) = still(&calmer) {
-            (plan, wrong) = (calmer, found);
+        if let Some(found) = fails(&calmer) {
+            (plan, failure) = (calmer, found);
             break;
         }
     }
@@ -74,28 +80,32 @@ pub fn shortest(theatre: &Theatre, mut plan: Plan, mut wrong: Wrong) -> String {
             let mut shorter = plan.clone();
             let end = (at + size).min(shorter.actions.len());
             shorter.actions.drain(at..end);
-            // without them the dice fall otherwise: a few throws each
-            let found = (0..4).find_map(|throw| {
-                let plan = Plan { seed: shorter.seed.wrapping_add(throw << 48), ..shorter.clone() };
-                Some((still(&plan)?, plan))
+            // the random numbers differ without these actions, so try a few seeds
+            let found = (0..4).find_map(|attempt| {
+                let plan =
+                    Plan { seed: shorter.seed.wrapping_add(attempt << 48), ..shorter.clone() };
+                Some((fails(&plan)?, plan))
             });
             match found {
-                Some((found, shorter)) => (plan, wrong) = (shorter, found),
+                Some((found, shorter)) => (plan, failure) = (shorter, found),
                 None => at += size,
             }
         }
         size /= 2;
     }
     let mut text = format!(
-        "seed {seed} goes wrong: {}\n{} of its {whole} actions are enough:\n\n",
-        wrong.why,
+        "seed {seed} fails: {}\n{} of its {whole} actions are enough:\n\n",
+        failure.reason,
         plan.actions.len()
     );
-    for line in &wrong.log {
-        // a String takes whatever is written to it
+    for line in &failure.log {
+        // a write to a String cannot fail
         let _written = writeln!(text, "{line}");
     }
-    let _written = writeln!(text, "\n{}", wrong.why);
-    let _written = writeln!(text, "again: FANFOLD_SEED={seed} cargo local test simulation");
+    let _written = writeln!(text, "\n{}", failure.reason);
+    let _written = writeln!(
+        text,
+        "repeat: FANFOLD_SEED={seed} FANFOLD_HISTORIES=1 cargo local test every_history"
+    );
     text
 }

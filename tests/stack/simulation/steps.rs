@@ -1,5 +1,5 @@
-//! Who may go on. Each call of a handler to a store waits here until the simulation lets it, so
-//! one call at a time is made, in an order that the seed decides.
+//! The order of calls. Each call of a handler to a store waits here until the simulation grants it.
+//! So one call at a time is made, in an order that the seed decides.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,16 +14,16 @@ struct Inner {
     /// The task that is being polled.
     task: usize,
     waiting: Vec<Waiting>,
-    /// Every call is made at once: before and after the history itself.
+    /// Whether calls are made without waiting: before and after the history itself.
     free: bool,
-    /// What was done, for a person to follow.
+    /// The actions and calls so far, as text for a person.
     log: Vec<String>,
 }
 
 struct Waiting {
     ticket: u64,
     task: usize,
-    what: String,
+    call: String,
     waker: Waker,
     granted: bool,
 }
@@ -41,42 +41,42 @@ impl Steps {
         self.lock().task = task;
     }
 
-    pub fn say(&self, what: String) {
-        self.lock().log.push(what);
+    pub fn record(&self, line: String) {
+        self.lock().log.push(line);
     }
 
     pub fn log(&self) -> Vec<String> {
         self.lock().log.clone()
     }
 
-    /// Waits for leave to make a call.
-    pub fn step(&self, what: String) -> Step {
-        Step { steps: self.clone(), what: Some(what), ticket: None }
+    /// Waits until the simulation grants a call, and then logs its description.
+    pub fn step(&self, call: String) -> Step {
+        Step { steps: self.clone(), call: Some(call), ticket: None }
     }
 
-    /// Whose calls wait for leave.
+    /// The tasks of the calls that wait for a grant.
     pub fn waiting(&self) -> Vec<usize> {
         let inner = self.lock();
         let waiting = inner.waiting.iter().filter(|waiting| !waiting.granted);
         waiting.map(|waiting| waiting.task).collect()
     }
 
-    /// Gives leave to the nth of those that wait.
+    /// Grants the nth of the waiting calls.
     pub fn grant(&self, nth: usize) {
         let mut inner = self.lock();
         let waiting = inner.waiting.iter_mut().filter(|waiting| !waiting.granted).nth(nth);
         if let Some(waiting) = waiting {
             waiting.granted = true;
             waiting.waker.wake_by_ref();
-            let said = format!("        #{} {}", waiting.task, waiting.what);
-            inner.log.push(said);
+            let line = format!("        #{} {}", waiting.task, waiting.call);
+            inner.log.push(line);
         }
     }
 }
 
 pub struct Step {
     steps: Steps,
-    what: Option<String>,
+    call: Option<String>,
     ticket: Option<u64>,
 }
 
@@ -92,8 +92,8 @@ impl Future for Step {
                 let ticket = inner.next;
                 inner.next += 1;
                 let (task, waker) = (inner.task, context.waker().clone());
-                let what = self.what.take().unwrap_or_default();
-                inner.waiting.push(Waiting { ticket, task, what, waker, granted: false });
+                let call = self.call.take().unwrap_or_default();
+                inner.waiting.push(Waiting { ticket, task, call, waker, granted: false });
                 self.ticket = Some(ticket);
                 Poll::Pending
             }

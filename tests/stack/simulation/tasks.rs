@@ -1,4 +1,4 @@
-//! Those who are at work: clients in the middle of a request, handlers in the middle of a message.
+//! The tasks of a simulation: clients in the middle of a request, handlers in the middle of a message.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,14 +29,14 @@ impl<T> Task<T> {
     }
 }
 
-/// A runtime whose time stands still until the simulation moves it.
+/// A runtime whose clock is paused: only the simulation advances it.
 pub fn runtime() -> tokio::runtime::Runtime {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_time().start_paused(true).build().expect("a runtime")
 }
 
-/// Lets everyone go on who can, until all wait for leave, for time, or are done. Gives those who
-/// are done.
+/// Polls every task that can continue, until each one is done or waits for a grant or for time.
+/// Returns the results of the tasks that are done, with their numbers.
 pub fn settle<T>(tasks: &mut Vec<Task<T>>, steps: &Steps) -> Vec<(usize, T)> {
     let mut done = Vec::new();
     loop {

@@ -1,10 +1,10 @@
-//! What DynamoDB charges for, by its own rules: sizes of items, and units for reads and writes.
+//! The charges of DynamoDB, by its own rules: sizes of items, and units for reads and writes.
 
 use serde_json::Value;
 
 use super::expression::Item;
 
-/// A query stops after so much, whatever its limit.
+/// A query stops after this many bytes, whatever its limit.
 pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 const READ_UNIT_BYTES: usize = 4 * 1024;
 const WRITE_UNIT_BYTES: usize = 1024;
@@ -16,20 +16,31 @@ pub struct Units {
 }
 
 impl Units {
-    /// An item that was asked for, or all that a query went through: 4 KB a unit, at least one,
-    /// half of it if an old answer would do.
-    pub fn read(&mut self, bytes: usize, consistent: &Value) {
+    /// Units for reading this many bytes; see [`Units::read`].
+    pub fn of_read(bytes: usize, consistent: &Value) -> f64 {
         let units = bytes.div_ceil(READ_UNIT_BYTES).max(1) as f64;
-        self.reads += if consistent == &Value::Bool(true) { units } else { units / 2.0 };
+        if consistent == &Value::Bool(true) { units } else { units / 2.0 }
     }
 
-    /// 1 KB a unit; in a transaction `times` is 2.
+    /// Units for writing this many bytes; see [`Units::write`].
+    pub fn of_write(bytes: usize, times: f64) -> f64 {
+        times * bytes.div_ceil(WRITE_UNIT_BYTES).max(1) as f64
+    }
+
+    /// Adds the units for a requested item, or for all items that a query evaluated: one unit for each
+    /// 4 KB, at least one. A read that is not consistent costs half.
+    pub fn read(&mut self, bytes: usize, consistent: &Value) {
+        self.reads += Self::of_read(bytes, consistent);
+    }
+
+    /// Adds one unit for each 1 KB written, `times` as many: 2 in a transaction, else 1.
     pub fn write(&mut self, bytes: usize, times: f64) {
-        self.writes += times * bytes.div_ceil(WRITE_UNIT_BYTES).max(1) as f64;
+        self.writes += Self::of_write(bytes, times);
     }
 }
 
-/// Names and values; a number takes a byte for two digits, and one more (those in sets are short).
+/// The size of an item's names and values. A number takes one byte for two digits, and one more. The
+/// numbers in sets are short: two bytes each.
 pub fn bytes(item: &Item) -> usize {
     let value = |value: &Value| match (value["S"].as_str(), value["N"].as_str()) {
         (Some(text), _) => text.len(),

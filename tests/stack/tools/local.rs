@@ -1,31 +1,48 @@
-//! `cargo local`: what it prints works, what goes wrong is said in a line, nothing is left.
+//! `cargo local`: the printed commands work, an error is one line, and no process is left.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::orders;
-use super::program::{Background, command, root, run, succeed};
+use super::program::{Background, command, run, succeed};
+
+/// The state of the system that these tests start: not the one of a `cargo local` that the user runs meanwhile.
+pub(super) fn state_file() -> PathBuf {
+    std::env::temp_dir().join(format!("fanfold-state-{}.json", std::process::id()))
+}
+
+pub(super) fn state() -> Value {
+    let state = std::fs::read_to_string(state_file()).expect("the running system");
+    serde_json::from_str(&state).expect("JSON")
+}
 
 pub(super) fn cargo_local(arguments: &[&str]) -> Command {
-    command("cargo", &[&["local"], arguments].concat())
+    let mut local = command("cargo", &[&["local"], arguments].concat());
+    local.env("FANFOLD_STATE", state_file());
+    local
 }
 
-/// The only line that a command says of its failure.
-pub(super) fn complaint(arguments: &[&str]) -> String {
-    complaint_of(cargo_local(arguments))
+/// The error line of a `cargo local` command that must fail with one line.
+pub(super) fn error_line(arguments: &[&str]) -> String {
+    error_line_of(cargo_local(arguments))
 }
 
-pub(super) fn complaint_of(command: Command) -> String {
+/// The error line of a command that must fail with one line. A wrong argument has status 2, and help after the line.
+pub(super) fn error_line_of(command: Command) -> String {
     let ended = run(command);
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    let lines: Vec<&str> =
-        ended.stderr.lines().filter(|line| line.starts_with("cargo local: ")).collect();
+    let (start, is_help) = match ended.code {
+        Some(1) => ("cargo local: ", false),
+        Some(2) => ("error: ", true),
+        code => panic!("{code:?}: {}", ended.stderr),
+    };
+    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with(start)).collect();
     assert_eq!(lines.len(), 1, "{}", ended.stderr);
-    lines[0].to_owned()
+    if is_help { ended.stderr } else { lines[0].to_owned() }
 }
 
 fn listens(url: &str) -> bool {
@@ -34,31 +51,69 @@ fn listens(url: &str) -> bool {
 }
 
 #[test]
-fn exec_gives_a_command_the_system_and_ends_with_its_status() {
+fn exec_runs_a_command_with_a_system_and_returns_its_status() {
     let script = r#"echo "$REDIS_URL"; echo "$AWS_ENDPOINT_URL"
         curl -s -o /dev/null -w '%{http_code}\n' "$FANFOLD_URL/openapi.json"
-        curl -s -o /dev/null -w '%{http_code}\n' "$FANFOLD_URL/v1/timeline"; exit 7"#;
+        curl -s -o /dev/null -w '%{http_code}\n' "$FANFOLD_URL/v1/timeline"
+        curl -s -o /dev/null -w '%{http_code}\n' -X PUT "$FANFOLD_URL/v1/me" -d '{"handle":"ash","name":"Ash"}' \
+            -H 'Content-Type: application/json' -H "Authorization: Bearer $(cargo local token ash)"
+        exit 7"#;
     let ended = run(cargo_local(&["exec", "--", "sh", "-c", script]));
     assert_eq!(ended.code, Some(7), "{}", ended.stderr);
     let lines: Vec<&str> = ended.stdout.lines().collect();
-    assert_eq!(lines[2..], ["200", "401"], "quiet but for the command: {}", ended.stdout);
-    assert!(!listens(lines[0]) && !listens(lines[1]), "servers are left running: {lines:?}");
+    assert_eq!(
+        lines[2..],
+        ["200", "401", "201"],
+        "output other than that of the command: {}",
+        ended.stdout
+    );
+    assert!(!listens(lines[0]) && !listens(lines[1]), "servers still run: {lines:?}");
 }
 
 #[test]
-fn what_goes_wrong_is_said_in_one_line() {
+fn an_error_is_reported_in_one_line() {
     let busy = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = busy.local_addr().expect("an address").port().to_string();
     for option in ["--port", "--valkey-port"] {
-        let said = complaint(&[option, &port]);
-        assert!(said.contains(&format!("port {port} ({option})")), "{said}");
+        let error = error_line(&[option, &port]);
+        assert!(error.contains(&format!("port {port} ({option})")), "{error}");
     }
-    let said = complaint(&["exec", "--", "no-such-program"]);
-    assert!(said.contains("no-such-program"), "{said}");
+    let error = error_line(&["exec", "--", "no-such-program"]);
+    assert!(error.contains("no-such-program"), "{error}");
+    let error = error_line(&["--port", "4270", "--aws-port", "4270"]);
+    assert!(error.contains("--port and --aws-port are both 4270"), "{error}");
+}
+
+/// The exit code of a command that a signal ends is the one that a shell would give. A signal to the tool reaches the
+/// command and what it has started.
+#[test]
+fn exec_passes_signals_on() {
+    let ended = run(cargo_local(&["exec", "--", "sh", "-c", "kill -KILL $$"]));
+    assert_eq!(ended.code, Some(128 + 9), "{}", ended.stderr);
+    let mut exec = cargo_local(&["exec", "--", "sh", "-c", "sleep 600 & echo $!; wait"]);
+    exec.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut exec = Background::start(exec);
+    let mut line = String::new();
+    let mut output = BufReader::new(exec.child.stdout.take().expect("its output"));
+    output.read_line(&mut line).expect("a line");
+    exec.signal("-TERM");
+    assert_eq!(exec.end_within(Duration::from_secs(30)), Some(128 + 15));
+    // a process that has ended is a zombie (Z) until its new parent asks for its status
+    let start = Instant::now();
+    loop {
+        let state = run(command("ps", &["-o", "stat=", "-p", line.trim()])).stdout;
+        if state.trim().is_empty() || state.starts_with('Z') {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "the command's child still runs");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 #[test]
-fn the_lines_that_it_prints_work_when_pasted_and_ctrl_c_stops_all() {
+fn the_printed_commands_work_and_ctrl_c_stops_everything() {
+    // the API's default port is taken, here or by another program
+    let _busy = TcpListener::bind("127.0.0.1:4270");
     let mut up = cargo_local(&[]);
     up.stdout(Stdio::piped()).stderr(Stdio::null());
     let mut up = Background::start(up);
@@ -76,24 +131,33 @@ fn the_lines_that_it_prints_work_when_pasted_and_ctrl_c_stops_all() {
         .map(|line| line.split_whitespace().last().expect("a url"))
         .collect();
     assert_eq!(servers.iter().filter(|url| listens(url)).count(), 2, "{lines:#?}");
+    let last_word = |start: &str| {
+        let line = lines.iter().find(|line| line.starts_with(start)).expect(start);
+        line.split_whitespace().last().expect("a word").to_owned()
+    };
+    let api = last_word("  API");
+    assert!(api.starts_with("http://localhost:") && !api.ends_with(":4270"), "{api}");
+    let env_file = last_word("Functions that reload");
     let place = lines.iter().position(|line| line.starts_with("TOKEN=")).expect("the lines");
     let pasted = lines[place..place + 4].join("\necho\n");
-    let answers = run(command("bash", &["-ec", &pasted]));
+    let mut paste = command("bash", &["-ec", &pasted]);
+    paste.env("FANFOLD_STATE", state_file());
+    let answers = run(paste);
     assert_eq!(answers.code, Some(0), "{}", answers.stderr);
     let answers: Vec<Value> = answers
         .stdout
         .lines()
         .filter(|line| !line.is_empty())
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line} is no JSON")))
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line} is not JSON")))
         .collect();
     assert_eq!(answers[0]["items"].as_array().map(Vec::len), Some(5), "{answers:#?}");
     assert_eq!(answers[1]["text"], "Hello!");
     assert!(answers[2]["items"].as_array().is_some_and(|items| items.len() == 3));
-    redrive_brings_dead_letters_back(answers[1]["id"].as_str().expect("an id"));
-    orders::are_obeyed();
+    check_redrive(answers[1]["id"].as_str().expect("an id"));
+    orders::check_orders(Path::new(&env_file));
     up.signal("-INT");
     assert_eq!(up.end_within(Duration::from_secs(20)), Some(0));
-    assert!(servers.iter().all(|url| !listens(url)), "servers are left running");
+    assert!(servers.iter().all(|url| !listens(url)), "servers still run");
     for arguments in [
         &["token", "ash"][..],
         &["redrive", "chunks"],
@@ -102,15 +166,14 @@ fn the_lines_that_it_prints_work_when_pasted_and_ctrl_c_stops_all() {
         &["doctor"],
         &["begin-memory"],
     ] {
-        let said = complaint(arguments);
-        assert!(said.contains("no system is running"), "{said}");
+        let error = error_line(arguments);
+        assert!(error.contains("no system is running"), "{error}");
     }
 }
 
-/// A chunk that lay among the dead letters is delivered, late, and does no harm.
-fn redrive_brings_dead_letters_back(post: &str) {
-    let state = std::fs::read_to_string(root().join("target/local/running.json"));
-    let state: Value = serde_json::from_str(&state.expect("the running system")).expect("JSON");
+/// `cargo local redrive` returns a dead chunk to its queue, and the chunk is handled.
+fn check_redrive(post: &str) {
+    let state = state();
     let sqs = |operation: &str, queue: &str, body: Value| -> Value {
         let mut body = body;
         body["QueueUrl"] = state["outputs"][queue].clone();
@@ -125,8 +188,8 @@ fn redrive_brings_dead_letters_back(post: &str) {
     });
     let letter = serde_json::json!({"MessageBody": chunk.to_string()});
     sqs("SendMessage", "ChunksDeadQueueUrl", letter);
-    let said = succeed(cargo_local(&["redrive", "chunks"]));
-    assert!(said.ends_with("1 of 1 moved to chunks\n"), "{said}");
+    let output = succeed(cargo_local(&["redrive", "chunks"]));
+    assert!(output.ends_with("1 of 1 dead letters moved to chunks\n"), "{output}");
     let length = |queue: &str| {
         let all = sqs("GetQueueAttributes", queue, serde_json::json!({"AttributeNames": ["All"]}));
         let count = |name: &str| all["Attributes"][name].as_str()?.parse::<u64>().ok();
@@ -134,12 +197,12 @@ fn redrive_brings_dead_letters_back(post: &str) {
         let names = states.map(|state| format!("ApproximateNumberOfMessages{state}"));
         names.iter().filter_map(|name| count(name)).sum::<u64>()
     };
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     while length("ChunksQueueUrl") > 0 {
-        assert!(start.elapsed().as_secs() < 20, "the chunk is not handled");
+        assert!(start.elapsed().as_secs() < 20, "the chunk is not handled within 20 s");
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(length("ChunksDeadQueueUrl"), 0);
-    let said = complaint(&["redrive", "no-such-queue"]);
-    assert!(said.contains("no-such-queue") && said.contains("graph-events"), "{said}");
+    let error = error_line(&["redrive", "no-such-queue"]);
+    assert!(error.contains("no-such-queue") && error.contains("graph-events"), "{error}");
 }

@@ -1,46 +1,48 @@
-//! What operators type, while a system runs.
+//! The commands for operators, on a running system.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
-
-use super::local::{cargo_local, complaint, complaint_of};
-use super::program::{command, root, run, succeed};
+use super::local::{cargo_local, error_line, error_line_of, state};
+use super::program::{command, run, succeed};
 use crate::harness::dice;
 
-pub fn are_obeyed() {
-    the_doctor_says_what_is_wrong();
-    feeds_are_rebuilt_and_users_dropped();
-    a_stack_is_reached_through_the_aws_program();
+/// `env_file`: the settings of the functions.
+pub fn check_orders(env_file: &Path) {
+    check_doctor(env_file);
+    check_rebuild_and_drop();
+    check_orders_to_a_stack();
 }
 
-fn feeds_are_rebuilt_and_users_dropped() {
-    let said = succeed(cargo_local(&["rebuild", "@birch"]));
-    let lines: Vec<&str> = said.lines().collect();
-    let [home, author] = lines[..] else { panic!("{said}") };
-    assert!(home.starts_with("home feed: ") && home.ends_with("down to the first post"), "{said}");
-    assert!(author.starts_with("author feed: "), "{said}");
-    let said = complaint(&["rebuild", "@nobody"]);
-    assert!(said.contains("user: @nobody has no profile here"), "{said}");
-    let said = complaint(&["drop", "@birch"]);
-    assert!(said.contains("--yes"), "{said}");
+fn check_rebuild_and_drop() {
+    let output = succeed(cargo_local(&["rebuild", "@birch"]));
+    let lines: Vec<&str> = output.lines().collect();
+    let [home, author] = lines[..] else { panic!("{output}") };
+    assert!(
+        home.starts_with("home feed: ") && home.ends_with("down to the first post"),
+        "{output}"
+    );
+    assert!(author.starts_with("author feed: "), "{output}");
+    let output = error_line(&["rebuild", "@nobody"]);
+    assert!(output.contains("user: @nobody has no profile in this system"), "{output}");
+    let output = error_line(&["drop", "@birch"]);
+    assert!(output.contains("--yes"), "{output}");
     succeed(cargo_local(&["rebuild", "@birch"])); // birch is still there
-    let said = succeed(cargo_local(&["drop", "@birch", "--yes"]));
-    let (id, counts) = said.trim().split_once(" is gone: ").expect("what it says");
-    assert!(!counts.starts_with("0 posts"), "{said}");
-    let said = complaint(&["rebuild", "@birch"]);
-    assert!(said.contains("no profile"), "{said}");
-    let said = succeed(cargo_local(&["drop", id, "--yes"]));
-    assert!(said.contains("0 posts, 0 followers"), "{said}");
+    let output = succeed(cargo_local(&["drop", "@birch", "--yes"]));
+    let (id, counts) = output.trim().split_once(" is erased: ").expect("the counts");
+    assert!(!counts.starts_with("0 posts"), "{output}");
+    let output = error_line(&["rebuild", "@birch"]);
+    assert!(output.contains("no profile"), "{output}");
+    let output = succeed(cargo_local(&["drop", id, "--yes"]));
+    assert!(output.contains("0 posts, 0 followers"), "{output}");
 }
 
-/// Of a running system that is sound, and of the same with three of its parts broken.
-fn the_doctor_says_what_is_wrong() {
-    let said = succeed(cargo_local(&["doctor"]));
-    assert!(said.ends_with("11 hold, 0 do not hold, 1 unknown\n"), "{said}");
-    let settings = std::fs::read_to_string(root().join("target/local/functions.env"));
-    let settings = settings.expect("the settings of the functions");
+/// Runs the doctor on a healthy system, and on the same system with three broken parts.
+fn check_doctor(env_file: &Path) {
+    let output = succeed(cargo_local(&["doctor"]));
+    assert!(output.ends_with("11 hold, 0 do not hold, 1 unknown\n"), "{output}");
+    let settings = std::fs::read_to_string(env_file).expect("the settings of the functions");
     let setting = |name: &str| {
         let line = settings.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
         line.unwrap_or_else(|| panic!("{name}: {settings}")).to_owned()
@@ -59,7 +61,7 @@ fn the_doctor_says_what_is_wrong() {
         ended.stdout.lines().filter(|line| line.starts_with("DOES NOT")).collect();
     let [commands, role] = broken[..] else { panic!("{}", ended.stdout) };
     assert!(commands.contains("ZRANK") && role.contains("replication id"), "{}", ended.stdout);
-    // where INFO is refused, the policy is not known
+    // without INFO, the policy is unknown
     assert!(ended.stdout.lines().any(|line| line.starts_with("unknown   a full Valkey")));
     valkey(&["ACL", "SETUSER", "functions", "+info", "+zrank"]);
     let url = setting("DOCTOR_QUEUE_URL");
@@ -76,11 +78,11 @@ fn the_doctor_says_what_is_wrong() {
     assert!(eviction.contains("allkeys-lfu") && queue.contains("SQS"), "{}", ended.stdout);
     assert_eq!(ended.stdout.matches("\n          → ").count(), 2, "{}", ended.stdout);
     valkey(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]);
-    let said = succeed(cargo_local(&["begin-memory"]));
-    assert_eq!(said, "256 buckets have a new memory\n");
+    let output = succeed(cargo_local(&["begin-memory"]));
+    assert_eq!(output, "256 buckets have a new memory\n");
 }
 
-/// Stands in for the `aws` program: takes what that takes, and asks the local cloud.
+/// A replacement for the `aws` program: accepts the same arguments, and calls the local cloud.
 const AWS: &str = r#"#!/usr/bin/env python3
 import argparse, sys
 import boto3
@@ -109,15 +111,14 @@ else:
     print('{"StatusCode": 200}')
 "#;
 
-fn a_stack_is_reached_through_the_aws_program() {
+fn check_orders_to_a_stack() {
     let folder = std::env::temp_dir().join(format!("fanfold-aws-{:x}", dice::fresh()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let program = folder.join("aws");
     std::fs::write(&program, AWS).expect("a program");
     let mode = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&program, mode).expect("its mode");
-    let state = std::fs::read_to_string(root().join("target/local/running.json"));
-    let state: Value = serde_json::from_str(&state.expect("the running system")).expect("JSON");
+    let state = state();
     let on_stack = |arguments: &[&str], stack: &str| -> Command {
         let at = ["--stack", stack, "--region", "us-east-1"];
         let mut command = cargo_local(&[arguments, &at].concat());
@@ -128,17 +129,17 @@ fn a_stack_is_reached_through_the_aws_program() {
         command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
         command
     };
-    let said = succeed(on_stack(&["rebuild", "@cedar"], "fanfold"));
-    assert!(said.starts_with("home feed: "), "{said}");
-    let said = run(on_stack(&["doctor"], "fanfold")).stdout;
-    assert!(said.contains("holds     DynamoDB answers for each table"), "{said}");
-    let said = succeed(on_stack(&["redrive", "rebuilds"], "fanfold"));
-    assert_eq!(said, "0 of 0 moved to rebuilds\n");
-    let said = succeed(on_stack(&["drop", "@cedar", "--yes"], "fanfold"));
-    assert!(said.contains(" is gone: "), "{said}");
-    let said = complaint_of(on_stack(&["rebuild", "@cedar"], "fanfold"));
-    assert!(said.contains("user: @cedar has no profile here"), "{said}");
-    let said = complaint_of(on_stack(&["rebuild", "@cedar"], "no-such-stack"));
-    assert!(said.contains("no-such-stack"), "{said}");
+    let output = succeed(on_stack(&["rebuild", "@cedar"], "fanfold"));
+    assert!(output.starts_with("home feed: "), "{output}");
+    let output = run(on_stack(&["doctor"], "fanfold")).stdout;
+    assert!(output.contains("holds     DynamoDB answers for each table"), "{output}");
+    let output = succeed(on_stack(&["redrive", "rebuilds"], "fanfold"));
+    assert_eq!(output, "0 of 0 dead letters moved to rebuilds\n");
+    let output = succeed(on_stack(&["drop", "@cedar", "--yes"], "fanfold"));
+    assert!(output.contains(" is erased: "), "{output}");
+    let output = error_line_of(on_stack(&["rebuild", "@cedar"], "fanfold"));
+    assert!(output.contains("user: @cedar has no profile in this system"), "{output}");
+    let output = error_line_of(on_stack(&["rebuild", "@cedar"], "no-such-stack"));
+    assert!(output.contains("no-such-stack"), "{output}");
     std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -1,4 +1,4 @@
-//! Programs that the tests run.
+//! Runs programs.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub fn event(function: &str) -> PathBuf {
     root().join(format!("tests/events/{function}.json"))
 }
 
-/// A command in the repository, with the tools of the local system on its path.
+/// A command in the repository, with the local tools on its `PATH`.
 pub fn command(program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root()).stdin(Stdio::null());
@@ -37,7 +37,7 @@ pub fn run(mut command: Command) -> Ended {
     Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-/// Runs a command that must succeed, and gives what it printed.
+/// Runs a command that must succeed. Returns its output.
 pub fn succeed(command: Command) -> String {
     let what = format!("{command:?}");
     let ended = run(command);
@@ -45,7 +45,7 @@ pub fn succeed(command: Command) -> String {
     ended.stdout
 }
 
-/// A program in the background, stopped with all its children.
+/// A program in the background. Dropping it stops the program and all its children.
 pub struct Background {
     pub child: Child,
 }
@@ -63,14 +63,14 @@ impl Background {
         sent.expect("kill runs");
     }
 
-    /// Waits for the end, and gives the exit code.
+    /// Waits for the end of the program. Returns the exit code.
     pub fn end_within(&mut self, limit: Duration) -> Option<i32> {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("a status") {
                 return status.code();
             }
-            assert!(start.elapsed() < limit, "it does not end");
+            assert!(start.elapsed() < limit, "the program does not end within {limit:?}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -87,7 +87,7 @@ impl Drop for Background {
     }
 }
 
-/// A port that nobody listens on.
+/// A free port.
 pub fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port()

@@ -1,14 +1,15 @@
-//! Checks that read: the source's form, the templates, the dependencies.
+//! Checks without servers: format, lints, templates, dependencies, and packages for other platforms.
 
 use std::process::Command;
 
+use super::cargo::cargo;
 use super::report::Report;
-use super::steps::cargo;
-use crate::failure::Done;
-use crate::tools::{Tools, cargo_tool};
-use crate::{cloud, place};
+use crate::base::failure::Done;
+use crate::base::place;
+use crate::base::tools::{FOLDERS, Tools, cargo_tool};
+use crate::launch::cloud;
 
-/// Form and lints: no warning is let through.
+/// Checks the format and the lints. A warning is a failure.
 pub fn source(report: &mut Report) -> Done<()> {
     report.check("format", cargo(&["fmt", "--all", "--check"]))?;
     let lints = ["clippy", "--workspace", "--all-targets", "--locked", "--quiet"];
@@ -21,7 +22,7 @@ fn here(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> Command {
     command
 }
 
-/// Whether the templates are what CloudFormation takes, and what a careful reviewer would let pass.
+/// Checks that CloudFormation would accept the templates and that they are secure, and tests the documents.
 pub fn templates(report: &mut Report) -> Done<()> {
     let (sam, checks) = (Tools::sam(false)?, Tools::checks(false)?);
     let mut validate = here(sam.bin("sam"), &["validate", "--lint"]);
@@ -37,23 +38,22 @@ pub fn templates(report: &mut Report) -> Done<()> {
     report.check("security of the templates (checkov)", scan)?;
     let cloud = Tools::cloud(false)?;
     report.tests("the translated template", python(&cloud, "test_template.py"))?;
-    report.tests("texts for operators", python(&cloud, "test_texts.py"))
+    report.tests("makefiles and documents", python(&cloud, "test_texts.py"))?;
+    report.tests("the API's port", python(&cloud, "test_front.py"))
 }
 
-/// Tests in Python, which print their results as cargo does. Nothing of the caller's AWS settings reaches
-/// them.
+/// Tests in Python, which print their results as cargo does. The caller's AWS settings are hidden from them.
 pub fn python(tools: &Tools, tests: &str) -> Command {
     let mut python = tools.python();
     python.arg(place::script(tests)).current_dir(place::root());
     cloud::with_aws(&mut python, "");
-    python.env_remove("AWS_ENDPOINT_URL").env("PYTHONDONTWRITEBYTECODE", "1");
+    python.env_remove("AWS_ENDPOINT_URL");
     python
 }
 
-/// Whether dependencies are licensed, known, without a second TLS stack, and needed.
+/// Checks that dependencies have known licences and sources, no second TLS stack and no known vulnerability. (A unit test
+/// of this tool finds unused dependencies; cargo-machete finds the same, and takes longer to compile.)
 pub fn dependencies(report: &mut Report) -> Done<()> {
-    let unused = cargo_tool("cargo-machete", "0.9.2")?;
-    report.check("unused dependencies (cargo-machete)", here(unused, &["--with-metadata"]))?;
     let deny = cargo_tool("cargo-deny", "0.20.2")?;
     let kinds = ["--locked", "check", "bans", "licenses", "sources"];
     report.check("dependencies (cargo-deny)", here(&deny, &kinds))?;
@@ -68,9 +68,45 @@ pub fn dependencies(report: &mut Report) -> Done<()> {
     report.check("known vulnerabilities (cargo-deny)", here(&deny, &advisories))
 }
 
+/// Platforms that the tool supports, beside the machine that runs the tests.
+const TARGETS: [&str; 3] =
+    ["aarch64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-apple-darwin"];
+
+/// Checks that the tool compiles for other platforms, and that the Python packages exist for them.
+pub fn platforms(report: &mut Report) -> Done<()> {
+    for target in TARGETS {
+        let name = format!("the tool for {target} (cargo check)");
+        let check = ["check", "--locked", "-p", "fanfold-local", "--quiet", "--target", target];
+        match has_target(target) {
+            true => report.check(&name, cargo(&check))?,
+            false => report.skip(&name, &no_target(target)),
+        }
+    }
+    let mut pins = python(&Tools::checks(false)?, "test_pins.py");
+    let uv = Tools::uv(false)?;
+    // packages in folders of this machine prove nothing for others
+    let sources = uv.uv_sources()?.into_iter().filter(|(variable, _)| *variable != FOLDERS);
+    pins.env("FANFOLD_UV", uv.bin("uv")).envs(sources);
+    report.check_if_possible("Python packages for every platform", pins)
+}
+
+/// Whether the compiler has the standard library of a target.
+pub fn has_target(target: &str) -> bool {
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--print", "target-libdir", "--target", target]);
+    let folder = rustc.output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    folder.is_ok_and(|folder| std::path::Path::new(folder.trim()).is_dir())
+}
+
+/// The reason for skipping what needs a target.
+pub fn no_target(target: &str) -> String {
+    format!("its standard library is not installed: rustup target add {target}")
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::path::Path;
 
     use super::place;
 
@@ -92,6 +128,82 @@ mod tests {
         alarms.collect()
     }
 
+    fn manifest(folder: &Path) -> toml::Table {
+        let file = folder.join("Cargo.toml");
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|why| panic!("{file:?}: {why}"));
+        text.parse().unwrap()
+    }
+
+    /// The code in a folder without its comments.
+    fn code(folder: &Path) -> String {
+        let mut all = String::new();
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                all.push_str(&code(&entry));
+            } else if entry.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&entry).unwrap();
+                let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+                lines.for_each(|line| all.extend([line, "\n"]));
+            }
+        }
+        all
+    }
+
+    /// Whether the code has a path that begins with the name of a crate, or imports it.
+    fn names_crate(code: &str, name: &str) -> bool {
+        let name = name.replace('-', "_");
+        code.match_indices(&name).any(|(at, _)| {
+            let (before, after) = (&code[..at], &code[at + name.len()..]);
+            let continues = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+            (!before.ends_with(continues) && after.starts_with("::"))
+                || (before.ends_with("use ") && after.starts_with([';', ' ']))
+        })
+    }
+
+    #[test]
+    fn every_dependency_is_used() {
+        let root = manifest(place::root());
+        let members = ["functions", "infra/local", "tests"].map(|name| place::root().join(name));
+        let shared = std::fs::read_dir(place::root().join("shared")).unwrap();
+        let members = members.into_iter().chain(shared.map(|entry| entry.unwrap().path()));
+        let (mut unused, mut known, mut crates) = (Vec::new(), BTreeSet::new(), 0);
+        for folder in members {
+            let (manifest, code) = (manifest(&folder), code(&folder));
+            let targets = manifest.get("target").and_then(toml::Value::as_table);
+            let targets = targets.into_iter().flat_map(|targets| targets.values());
+            for table in targets.filter_map(toml::Value::as_table).chain([&manifest]) {
+                for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
+                    for (name, options) in
+                        table.get(kind).and_then(|all| all.as_table()).into_iter().flatten()
+                    {
+                        known.insert(name.clone());
+                        crates += 1;
+                        // an optional one is there for its features
+                        let optional = options.get("optional").and_then(toml::Value::as_bool);
+                        if optional != Some(true) && !names_crate(&code, name) {
+                            unused.push(format!("{name} in {}", folder.display()));
+                        }
+                    }
+                }
+            }
+        }
+        let shared = root["workspace"]["dependencies"].as_table().unwrap().keys();
+        unused.extend(
+            shared
+                .filter(|name| !known.contains(*name))
+                .map(|name| format!("{name} in Cargo.toml")),
+        );
+        assert!(unused.is_empty() && crates > 80, "not used: {unused:?} of {crates}");
+    }
+
+    #[test]
+    fn a_crate_is_used_by_its_own_name_alone() {
+        let code = "use http;\nlet a = serde_json::json!(1);\nx.http::<u8>();\nmod::tokio::x";
+        let used =
+            ["http", "serde-json", "serde", "json", "tokio"].map(|name| names_crate(code, name));
+        assert_eq!(used, [true, true, false, false, false]);
+    }
+
     #[test]
     fn every_alarm_has_an_entry_in_the_runbook_and_every_entry_an_alarm() {
         let mut alarms = kinds(&text("alarms.yaml"));
@@ -104,7 +216,7 @@ mod tests {
         assert!(alarms.len() > 10);
     }
 
-    /// What the templates call functions and queues is what alarms and the dashboard look at.
+    /// Alarms and the dashboard use the names that the template gives to functions and queues.
     #[test]
     fn alarms_and_the_dashboard_name_what_there_is() {
         let template = text("template.yaml");

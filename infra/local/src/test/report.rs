@@ -1,30 +1,52 @@
 //! Counts what passed, what failed and what was skipped.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Command, ExitCode, Stdio};
-use std::time::Instant;
+use std::process::{Command, ExitCode, ExitStatus};
+use std::time::{Duration, Instant};
 
-use crate::failure::{Doing as _, Done};
-use crate::process;
+use super::libtest::Results;
+use crate::base::failure::Done;
+use crate::base::process;
+
+/// The time that a step may take. The longest one takes about five minutes on two cores, without compiling.
+pub const STEP_WITHIN: Duration = Duration::from_secs(20 * 60);
+
+/// The exit code of a check that could not be made: `EX_TEMPFAIL` of sysexits.
+const IMPOSSIBLE: i32 = 75;
 
 #[derive(Default)]
 pub struct Report {
     passed: usize,
     failed: Vec<String>,
     skipped: Vec<String>,
+    no_skips: bool,
 }
 
+/// The steps that may be skipped even if the caller allows no skips, because they depend on other machines.
+const SKIPS: [&str; 4] = [
+    "known vulnerabilities (cargo-deny)", // needs access to github.com
+    "the tool for aarch64-apple-darwin (cargo check)", // some package sources have no standard library for macOS
+    "the tool for x86_64-apple-darwin (cargo check)",
+    "Python packages for every platform", // the package index may be unreachable
+];
+
 impl Report {
-    /// A check that is one test: a program that must succeed.
+    /// A report in which a skip counts as a failure, unless it is one of [`SKIPS`].
+    pub fn new(no_skips: bool) -> Self {
+        Self { no_skips, ..Self::default() }
+    }
+
+    /// A check that counts as one test: a program that must succeed.
     pub fn check(&mut self, name: &str, command: Command) -> Done<()> {
         let start = begin(name);
-        let passed = process::run(command)?.success();
-        self.one(name, passed);
-        end(name, passed, start);
+        if let Some(status) = self.in_time(name, process::run_within(command, STEP_WITHIN)?, start)
+        {
+            self.one(name, status.success());
+            end(name, status.success(), start);
+        }
         Ok(())
     }
 
-    /// A check that was made here.
+    /// A check that this program has made.
     pub fn hold(&mut self, name: &str, outcome: Done<()>) {
         let start = begin(name);
         if let Err(why) = &outcome {
@@ -34,48 +56,83 @@ impl Report {
         end(name, outcome.is_ok(), start);
     }
 
-    /// A run of `cargo test`, whose tests are counted one by one.
-    pub fn tests(&mut self, name: &str, mut command: Command) -> Done<()> {
+    /// A run of `cargo test`. Its tests are counted one by one.
+    pub fn tests(&mut self, name: &str, command: Command) -> Done<()> {
+        self.tests_within(name, command, STEP_WITHIN)
+    }
+
+    /// A run of `cargo test` that may take this time.
+    pub fn tests_within(&mut self, name: &str, command: Command, within: Duration) -> Done<()> {
         let start = begin(name);
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .doing(format!("starting the tests {name}"))?;
-        let (mut passed, mut failed) = (0, 0);
-        for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
-            let line = line.doing(format!("reading the tests {name}"))?;
-            let result = line.strip_prefix("test result: ");
-            if let Some(result) = result {
-                passed += count(result, "passed");
-                failed += count(result, "failed");
-            } else if line.ends_with("... FAILED") {
-                let test = line.trim_start_matches("test ").trim_end_matches(" ... FAILED");
-                self.failed.push(format!("{name}: {test}"));
-            }
+        let mut results = Results::default();
+        let ended = process::run_lines(command, within, |line| {
+            results.read(line);
             println!("{line}");
-        }
-        let status = child.wait().doing(format!("the tests {name}"))?;
+        })?;
+        let Results { passed, failed, failures, .. } = results;
         self.passed += passed;
-        // a run that ends badly without a failed test did not build, or died; one without any
-        // test found none, which is no success either
+        self.failed.extend(failures.into_iter().map(|test| format!("{name}: {test}")));
+        let Some(status) = self.in_time(name, ended, start) else { return Ok(()) };
+        // a run that fails without a failed test was not built, or died; a run without any test is a failure too
         if (!status.success() && failed == 0) || (status.success() && passed == 0) {
             self.failed.push(format!("{name}: {status}, {passed} tests passed"));
         }
         end(name, status.success(), start);
-        if process::interrupted() { Err(crate::failure::failure("interrupted")) } else { Ok(()) }
+        Ok(())
     }
 
+    /// A check that may turn out to be impossible: then its program exits with [`IMPOSSIBLE`] and the last line that it
+    /// prints is the reason. It is skipped, which is not a success.
+    pub fn check_if_possible(&mut self, name: &str, command: Command) -> Done<()> {
+        let start = begin(name);
+        let mut last = String::new();
+        let ended = process::run_lines(command, STEP_WITHIN, |line| {
+            println!("{line}");
+            if !line.trim().is_empty() {
+                line.trim().clone_into(&mut last);
+            }
+        })?;
+        let Some(status) = self.in_time(name, ended, start) else { return Ok(()) };
+        if status.code() == Some(IMPOSSIBLE) {
+            self.skip(name, if last.is_empty() { "it gave no reason" } else { &last });
+            return Ok(());
+        }
+        self.one(name, status.success());
+        end(name, status.success(), start);
+        Ok(())
+    }
+
+    /// The status of a step that ended by itself. A step that took too long was stopped, and counts as failed.
+    fn in_time(
+        &mut self,
+        name: &str,
+        ended: Option<ExitStatus>,
+        start: Instant,
+    ) -> Option<ExitStatus> {
+        if ended.is_none() {
+            let hung = format!("{name}: it hung, and was stopped after {} s", seconds(start));
+            println!("==> {hung}");
+            self.failed.push(hung);
+        }
+        ended
+    }
+
+    /// A test that is not run, with the reason.
     pub fn skip(&mut self, name: &str, why: &str) {
-        println!("skipped: {name} ({why})");
-        self.skipped.push(name.to_owned());
+        let skipped = format!("{name} ({why})");
+        println!("skipped: {skipped}");
+        if self.no_skips && !SKIPS.contains(&name) {
+            self.failed.push(format!("{skipped}: it was skipped, and --no-skips is set"));
+        } else {
+            self.skipped.push(skipped);
+        }
     }
 
-    pub fn one(&mut self, name: &str, passed: bool) {
+    fn one(&mut self, name: &str, passed: bool) {
         if passed { self.passed += 1 } else { self.failed.push(name.to_owned()) }
     }
 
-    /// Says how it went; the last line counts.
+    /// Prints what failed and what was skipped, and ends with a summary.
     pub fn close(self) -> ExitCode {
         println!();
         for name in &self.failed {
@@ -93,13 +150,6 @@ impl Report {
     }
 }
 
-fn count(result: &str, what: &str) -> usize {
-    let words: Vec<&str> = result.split([' ', ';']).collect();
-    let place = words.iter().position(|word| *word == what);
-    let number = place.and_then(|at| at.checked_sub(1)).and_then(|at| words.get(at));
-    number.and_then(|number| number.parse().ok()).unwrap_or_default()
-}
-
 fn begin(name: &str) -> Instant {
     println!("\n==> {name}");
     Instant::now()
@@ -107,15 +157,46 @@ fn begin(name: &str) -> Instant {
 
 fn end(name: &str, passed: bool, start: Instant) {
     let how = if passed { "passed" } else { "FAILED" };
-    println!("==> {name}: {how} in {:.0} s", start.elapsed().as_secs_f64());
+    println!("==> {name}: {how} in {} s", seconds(start));
+}
+
+fn seconds(start: Instant) -> String {
+    format!("{:.0}", start.elapsed().as_secs_f64())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+    use std::time::Duration;
+
+    use super::Report;
+
+    fn shell(script: &str) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]);
+        shell
+    }
+
     #[test]
-    fn results_are_counted() {
-        let result = "FAILED. 24 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
-        assert_eq!((super::count(result, "passed"), super::count(result, "failed")), (24, 2));
-        assert_eq!(super::count("", "passed"), 0);
+    fn tests_are_counted_and_a_run_that_hangs_fails_with_its_name() {
+        let mut report = Report::default();
+        report.tests("good", shell("echo 'test result: ok. 2 passed; 0 failed;'")).unwrap();
+        report.tests("empty", shell("echo 'test result: ok. 0 passed; 0 failed;'")).unwrap();
+        // what it started itself hangs, too
+        let hangs = shell("echo 'test a ... FAILED'; sleep 60 & sleep 60");
+        report.tests_within("hangs", hangs, Duration::from_millis(300)).unwrap();
+        assert_eq!(report.passed, 2);
+        let [empty, failed, hung] = report.failed.as_slice() else { panic!("{:?}", report.failed) };
+        assert_eq!(empty, "empty: exit status: 0, 0 tests passed");
+        assert_eq!(failed, "hangs: a");
+        assert!(hung.starts_with("hangs: it hung, and was stopped after "), "{hung}");
+    }
+
+    #[test]
+    fn an_impossible_check_is_skipped_with_its_last_line() {
+        let mut report = Report::default();
+        report.check_if_possible("index", shell("echo one; echo no network; exit 75")).unwrap();
+        report.check_if_possible("other", shell("exit 1")).unwrap();
+        assert_eq!((report.passed, report.skipped.len(), report.failed.len()), (0, 1, 1));
     }
 }

@@ -1,27 +1,32 @@
-//! Sorts of characters, as far as they matter to what may be written.
+//! The sorts of characters that the rules for texts distinguish.
+//!
+//! The ranges are a policy, not properties of Unicode: the API's description contains the same ranges as regular
+//! expressions, and clients check texts with them. A crate of Unicode properties would change the policy with each
+//! version of Unicode, so the ranges stand here. Grapheme clusters, which are a property, come from a crate.
 
-use unicode_segmentation::UnicodeSegmentation;
-
-/// The zero-width space: says where a line may break, in scripts that write no spaces.
+/// The zero-width space. It marks where a line may break, in scripts without spaces.
 pub const LINE_HINT: char = '\u{200b}';
 
+/// The sort of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
+    /// A control character, or a separator of lines or paragraphs.
     Control,
-    /// Embeds, overrides or isolates a direction, beyond the end of the text if it is not closed.
+    /// Embeds, overrides or isolates a direction. If it is not closed, it affects the surrounding text.
     Direction,
-    /// Shows nothing and does nothing that a text needs.
+    /// Invisible, and not needed by any text.
     Hidden,
-    /// Means something on the writer's machine alone, or is no character at all.
+    /// A private-use character, or a code point that is not a character.
     Private,
-    /// Stands for an ASCII character that is not shown.
+    /// A tag: an invisible copy of an ASCII character.
     Tag,
-    /// Shows nothing by itself, and has its place in words, emoji or lines.
+    /// Invisible by itself, but used in words, emoji or lines.
     Blank,
+    /// Any other character.
     Plain,
 }
 
-/// What is not assigned is plain: it may be next year's emoji.
+/// The sort of a character. Unassigned code points are plain: a later version of Unicode may assign them.
 pub fn sort(c: char) -> Sort {
     match c {
         _ if c.is_control() => Sort::Control,
@@ -46,23 +51,30 @@ pub fn sort(c: char) -> Sort {
     }
 }
 
-/// Whether a reader sees something of it.
+/// Whether the character is visible.
 pub fn is_seen(c: char) -> bool {
     sort(c) == Sort::Plain && !c.is_whitespace()
 }
 
-/// The line and the paragraph separator.
+/// Whether this is the line separator or the paragraph separator.
 pub fn ends_line(c: char) -> bool {
     matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Whether a text begins with a mark, which would be drawn over what an app shows before it.
-pub fn joins(text: &str) -> bool {
-    let Some(first) = text.chars().next() else { return false };
-    String::from_iter(['a', first]).graphemes(true).count() == 1
+/// Whether the character is drawn on the character before it, or changes it, in any script. At the start
+/// of a text it would join the characters that an app shows before the text. Signs of a single script are
+/// not included: without a base character of that script, they are shown on a dotted circle.
+pub fn joins(c: char) -> bool {
+    matches!(c,
+        '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}' | '\u{64b}'..='\u{65f}'
+        | '\u{670}' | '\u{1ab0}'..='\u{1ace}' | '\u{1dc0}'..='\u{1dff}' | '\u{200c}'..='\u{200d}'
+        | '\u{20d0}'..='\u{20f0}' | '\u{302a}'..='\u{302f}' | '\u{3099}'..='\u{309a}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{fe20}'..='\u{fe2f}' | '\u{1f3fb}'..='\u{1f3ff}'
+        | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// The first tag of a cluster, unless the cluster is a flag that is spelled with tags.
+/// The first tag of a grapheme cluster. `None` if there is no tag, or if the cluster is a flag that is
+/// spelled with tags.
 pub fn stray_tag(cluster: &str) -> Option<char> {
     let tag = cluster.chars().find(|c| sort(*c) == Sort::Tag)?;
     let inner = cluster.strip_prefix('\u{1f3f4}').and_then(|rest| rest.strip_suffix('\u{e007f}'));

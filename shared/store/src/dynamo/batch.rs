@@ -1,17 +1,17 @@
-//! Reading items by their keys, always with strong consistency; writing and deleting many.
+//! Reading items by their keys, always strongly consistent; writing and deleting many items.
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::delete_item::builders::DeleteItemFluentBuilder;
 use aws_sdk_dynamodb::types::{DeleteRequest, KeysAndAttributes, PutRequest, WriteRequest};
 use fanfold_core::limits::{BATCH_GET_MAX, BATCH_WRITE_MAX, CONCURRENCY, TRIES_MAX};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::Item;
-use super::retry::pause;
-use crate::error::StoreError;
+use fanfold_runtime::error::StoreError;
+use fanfold_runtime::retry::pause;
 
-/// Reads one item, if it exists.
+/// Reads one item. `None` if it does not exist.
 pub async fn get_one(
     client: &Client,
     table: &str,
@@ -22,7 +22,7 @@ pub async fn get_one(
     Ok(call.send().await.map_err(StoreError::dynamo(doing))?.item)
 }
 
-/// Reads the items that exist under these keys, which must differ.
+/// Reads the items with these keys, which must differ. Missing items are left out; the order is not defined.
 pub async fn get_all(
     client: &Client,
     table: &str,
@@ -62,7 +62,7 @@ async fn get_batch(
     Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
 }
 
-/// Deletes the items under these keys, which must differ. That one is not there is fine.
+/// Deletes the items with these keys, which must differ. Missing items are not an error.
 pub async fn delete_all(
     client: &Client,
     table: &str,
@@ -80,7 +80,7 @@ pub async fn delete_all(
     write_all(client, table, doing, deletes?).await
 }
 
-/// Puts these items, whose keys must differ, whatever was there before.
+/// Writes these items, whose keys must differ, and replaces existing ones.
 pub async fn put_all(
     client: &Client,
     table: &str,
@@ -129,18 +129,19 @@ async fn write_batch(
     Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
 }
 
-/// Deletes an item, if its condition holds.
+/// Deletes an item, if the condition of `delete` holds. A failed condition is not an error.
 pub async fn deleted(
     doing: &'static str,
     delete: DeleteItemFluentBuilder,
 ) -> Result<(), StoreError> {
-    match delete.send().await {
-        Ok(_) => Ok(()),
-        Err(SdkError::ServiceError(error))
-            if error.err().is_conditional_check_failed_exception() =>
-        {
-            Ok(())
+    for tried in 0..TRIES_MAX {
+        let Err(error) = delete.clone().send().await else { return Ok(()) };
+        match error.as_service_error() {
+            Some(DeleteItemError::ConditionalCheckFailedException(_)) => return Ok(()),
+            // a transaction is changing the item
+            Some(DeleteItemError::TransactionConflictException(_)) => pause(tried).await,
+            _ => return Err(StoreError::dynamo(doing)(error)),
         }
-        Err(error) => Err(StoreError::dynamo(doing)(error)),
     }
+    Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
 }

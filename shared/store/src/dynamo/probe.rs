@@ -1,17 +1,18 @@
-//! Asks DynamoDB whether tables and transactions are as the rest of this crate assumes. The items are
-//! nobody's and are gone afterwards.
+//! Checks of the assumptions about DynamoDB, for `doctor`. The checks use separate items, and delete them.
 
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{Delete, Put};
-use fanfold_core::limits::PROBE_ITEM_KEPT_S;
+use fanfold_core::Time;
+use fanfold_core::limits::PROBE_ITEM_KEPT;
 
-use super::transact::{Outcome, delete_item, put_item, transact};
-use super::{Item, key, number};
-use crate::clock;
-use crate::config::{Config, ConfigError};
-use crate::error::StoreError;
+use super::transact::{CommitResult, Transaction};
+use super::{ItemKind, Pk, key, number};
+use fanfold_runtime::clock;
+use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::error::StoreError;
 
+/// Checks of the tables and of transactions.
 #[derive(Clone)]
 pub struct TableProbe {
     client: Client,
@@ -21,6 +22,7 @@ pub struct TableProbe {
 }
 
 impl TableProbe {
+    /// Reads the names of the tables. Fails if a setting is missing.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self {
             client: Client::new(sdk),
@@ -30,9 +32,9 @@ impl TableProbe {
         })
     }
 
-    /// Reads an item that is not there from each table.
+    /// Reads an item that does not exist from each table.
     pub async fn read_each(&self) -> Result<(), StoreError> {
-        let nobody = format!("probe#{:016x}", clock::random());
+        let nobody = nobody();
         let sorted = key(&nobody, "-");
         let mut unsorted = sorted.clone();
         unsorted.remove("sk");
@@ -46,27 +48,30 @@ impl TableProbe {
         Ok(())
     }
 
-    /// Writes two items if they are not there, tries that again, and deletes them. Returns whether the
-    /// second try was refused because of both conditions. If a check dies in between, they expire.
-    pub async fn transact(&self, now_ms: u64) -> Result<bool, StoreError> {
+    /// Writes two new items in a transaction, repeats it, and deletes the items. Returns whether the second
+    /// transaction was refused because of both conditions. If a check dies in between, the items expire after
+    /// [`PROBE_ITEM_KEPT`].
+    pub async fn transact(&self, now: Time) -> Result<bool, StoreError> {
         let doing = "writing two items in a transaction";
-        let nobody = format!("probe#{:016x}", clock::random());
+        let nobody = nobody();
         let keys = ["1", "2"].map(|sk| key(&nobody, sk));
-        let expires_at = now_ms / 1000 + PROBE_ITEM_KEPT_S;
-        let put = |key: &Item| {
+        let expires_at = now.expires_after(PROBE_ITEM_KEPT);
+        let (mut puts, mut deletes) = (Transaction::new(doing), Transaction::new(doing));
+        for (nth, key) in keys.iter().enumerate() {
             let put = Put::builder().table_name(&self.graph).set_item(Some(key.clone()));
             let put = put.item("expires_at", number(expires_at));
-            put_item(doing, put.condition_expression("attribute_not_exists(pk)"))
-        };
-        let puts = keys.iter().map(put).collect::<Result<Vec<_>, _>>()?;
-        let first = transact(&self.client, doing, puts.clone()).await?;
-        let second = transact(&self.client, doing, puts).await?;
-        let delete = |key: &Item| {
+            puts.put(nth, put.condition_expression("attribute_not_exists(pk)"))?;
             let delete = Delete::builder().table_name(&self.graph);
-            delete_item(doing, delete.set_key(Some(key.clone())))
-        };
-        let deletes = keys.iter().map(delete).collect::<Result<Vec<_>, _>>()?;
-        transact(&self.client, doing, deletes).await?;
-        Ok(first == Outcome::Done && second == Outcome::Refused(vec![true, true]))
+            deletes.delete(nth, delete.set_key(Some(key.clone())))?;
+        }
+        let first = puts.commit(&self.client).await?;
+        let second = puts.commit(&self.client).await?;
+        deletes.commit(&self.client).await?;
+        Ok(first == CommitResult::Done && second == CommitResult::Refused(vec![0, 1]))
     }
+}
+
+/// The partition key of a new item that belongs to nobody.
+fn nobody() -> Pk {
+    ItemKind::Probe.pk(format_args!("{:016x}", clock::random()))
 }

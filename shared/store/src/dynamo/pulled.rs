@@ -1,8 +1,9 @@
-//! The authors whose posts are not pushed: few, and known to everyone who makes a feed or adds to one.
+//! The pulled authors, whose posts are not pushed. There are few of them, and every fan-out, rebuild and backfill
+//! reads them.
 //!
-//! One item of the users table has an attribute for each. Before an author's first post is left out of
-//! fan-out, a pointer to the author is brought to all followers, with a post that still is pushed:
-//! until that is through, the author is *marking*.
+//! One item of the users table has an attribute for each pulled author. Before the first post of an author is left
+//! out of fan-out, all followers get a pointer to the author, with a post that is still pushed. Until all
+//! followers have it, the author is *marking*.
 
 use std::collections::HashMap;
 
@@ -12,23 +13,23 @@ use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use fanfold_core::limits::PULLED_AUTHORS_MAX;
 use fanfold_core::{PostId, UserId};
 
-use super::{Item, batch, changed, check, text};
-use crate::config::{Config, ConfigError};
-use crate::error::StoreError;
+use super::{Item, ItemKind, batch, changed, check, pk_only, text};
+use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::error::StoreError;
 
-const PK: &str = "pulled-authors";
 const PULLED: &str = "pulled";
 const V: u32 = 1;
 
-/// How an author stands who is, or soon will be, pulled.
+/// The state of an author in the list of pulled authors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Pointers are being brought to all followers, since this post.
+    /// Pointers are being pushed to all followers, with this post and later ones.
     Marking(PostId),
-    /// Every follower has a pointer.
+    /// Every follower has a pointer, and posts are not pushed.
     Pulled,
 }
 
+/// The list of pulled authors, in the users table.
 #[derive(Clone)]
 pub struct PulledStore {
     client: Client,
@@ -36,12 +37,14 @@ pub struct PulledStore {
 }
 
 impl PulledStore {
+    /// Reads the name of the table. Fails if the setting is missing.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self { client: Client::new(sdk), table: config.text("USERS_TABLE")? })
     }
 
+    /// All listed authors with their states.
     pub async fn all(&self) -> Result<HashMap<UserId, Standing>, StoreError> {
-        let doing = "reading which authors are pulled";
+        let doing = "reading the pulled authors";
         let item = batch::get_one(&self.client, &self.table, doing, item_key()).await?;
         let item = item.unwrap_or_default();
         check(doing, &item, V)?;
@@ -56,8 +59,8 @@ impl PulledStore {
         Ok(item.into_iter().filter_map(of).collect())
     }
 
-    /// From this post on pointers go out, unless as many authors are pulled as may be. `all` is what
-    /// was read before.
+    /// Adds an author as marking, from this post on. Returns the post. `None` if the author is listed already, or if
+    /// [`PULLED_AUTHORS_MAX`] authors are listed in `all`, the result of [`PulledStore::all`].
     pub async fn mark(
         &self,
         author: UserId,
@@ -76,7 +79,8 @@ impl PulledStore {
         Ok(marked.map(|_| post))
     }
 
-    /// Every follower has the pointer that went out since this post.
+    /// Changes an author from marking to pulled, because every follower has the pointer. Does nothing unless the
+    /// author is marking since this post.
     pub async fn promote(&self, author: UserId, since: PostId) -> Result<(), StoreError> {
         let update = self
             .update(author)
@@ -87,7 +91,7 @@ impl PulledStore {
         changed("leaving an author out of fan-out", V, update).await.map(drop)
     }
 
-    /// The author's posts are pushed again. Pointers that are left do no harm.
+    /// Removes an author from the list, so that later posts are pushed. Remaining pointers do no harm.
     pub async fn release(&self, author: UserId) -> Result<(), StoreError> {
         let update = self.update(author).update_expression("REMOVE #author");
         changed("taking an author back into fan-out", V, update).await.map(drop)
@@ -103,5 +107,5 @@ impl PulledStore {
 }
 
 fn item_key() -> Item {
-    HashMap::from([("pk".to_owned(), text(PK))])
+    pk_only(&ItemKind::PulledAuthors.pk(""))
 }

@@ -1,4 +1,4 @@
-//! Transactions, with the tries that conflicts need.
+//! Transactions whose writes have names, so that callers can ask which write was refused.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
@@ -6,47 +6,91 @@ use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use aws_sdk_dynamodb::types::builders::{DeleteBuilder, PutBuilder, UpdateBuilder};
 use fanfold_core::limits::TRIES_MAX;
+use fanfold_runtime::StoreError;
+use fanfold_runtime::retry::pause;
 
-use super::retry::pause;
-use crate::error::StoreError;
+/// A transaction of writes. Each write has a name of type `P`.
+#[derive(Debug, Clone)]
+pub struct Transaction<P> {
+    doing: &'static str,
+    names: Vec<P>,
+    items: Vec<TransactWriteItem>,
+}
 
 /// How a transaction ended.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CommitResult<P> {
+    /// All writes succeeded.
     Done,
-    /// Nothing was written. For each item: did its condition fail?
-    Refused(Vec<bool>),
+    /// Nothing was written, because the conditions of these writes failed.
+    Refused(Vec<P>),
 }
 
-impl Outcome {
-    pub fn refused(&self, item: usize) -> bool {
-        matches!(self, Outcome::Refused(items) if items.get(item).copied().unwrap_or(false))
+impl<P: PartialEq> CommitResult<P> {
+    /// Whether the condition of this write failed.
+    pub fn refused(&self, part: P) -> bool {
+        matches!(self, CommitResult::Refused(parts) if parts.contains(&part))
     }
 }
 
-/// Writes all of the items or none. A conflict with another transaction is tried again.
-pub async fn transact(
-    client: &Client,
-    doing: &'static str,
-    items: Vec<TransactWriteItem>,
-) -> Result<Outcome, StoreError> {
-    for tried in 0..TRIES_MAX {
-        let call = client.transact_write_items().set_transact_items(Some(items.clone()));
-        let Err(error) = call.send().await else { return Ok(Outcome::Done) };
-        match reasons(&error) {
-            Some(codes) if codes.iter().any(|code| code == "ConditionalCheckFailed") => {
-                let failed = codes.iter().map(|code| code == "ConditionalCheckFailed");
-                return Ok(Outcome::Refused(failed.collect()));
+impl<P: Copy> Transaction<P> {
+    /// An empty transaction. `doing` names the operation in an error.
+    pub fn new(doing: &'static str) -> Self {
+        Self { doing, names: Vec::new(), items: Vec::new() }
+    }
+
+    /// Adds a put. Fails if it is incomplete.
+    pub fn put(&mut self, name: P, put: PutBuilder) -> Result<(), StoreError> {
+        let put = put.build().map_err(StoreError::dynamo(self.doing))?;
+        self.add(name, TransactWriteItem::builder().put(put).build());
+        Ok(())
+    }
+
+    /// Adds an update. Fails if it is incomplete.
+    pub fn update(&mut self, name: P, update: UpdateBuilder) -> Result<(), StoreError> {
+        let update = update.build().map_err(StoreError::dynamo(self.doing))?;
+        self.add(name, TransactWriteItem::builder().update(update).build());
+        Ok(())
+    }
+
+    /// Adds a delete. Fails if it is incomplete.
+    pub fn delete(&mut self, name: P, delete: DeleteBuilder) -> Result<(), StoreError> {
+        let delete = delete.build().map_err(StoreError::dynamo(self.doing))?;
+        self.add(name, TransactWriteItem::builder().delete(delete).build());
+        Ok(())
+    }
+
+    fn add(&mut self, name: P, item: TransactWriteItem) {
+        self.names.push(name);
+        self.items.push(item);
+    }
+
+    /// Writes everything or nothing. After a conflict with another transaction, tries again, at most [`TRIES_MAX`]
+    /// times.
+    pub async fn commit(&self, client: &Client) -> Result<CommitResult<P>, StoreError> {
+        let doing = self.doing;
+        for tried in 0..TRIES_MAX {
+            let items = self.items.clone();
+            let call = client.transact_write_items().set_transact_items(Some(items));
+            let Err(error) = call.send().await else { return Ok(CommitResult::Done) };
+            let Some(codes) = codes(&error) else { return Err(StoreError::dynamo(doing)(error)) };
+            // mutation: refused-names
+            let refused = self.names.iter().zip(&codes);
+            let refused = refused.filter(|(_, code)| *code == "ConditionalCheckFailed");
+            let refused: Vec<P> = refused.map(|(name, _)| *name).collect();
+            if !refused.is_empty() {
+                return Ok(CommitResult::Refused(refused));
             }
-            Some(_) => pause(tried).await,
-            None => return Err(StoreError::dynamo(doing)(error)),
+            // mutation: transaction-conflict
+            pause(tried).await;
         }
+        Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
     }
-    Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
 }
 
-/// The code of each item of a cancelled transaction; empty for one that is still in progress.
-fn reasons(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<String>> {
+/// The code of each write of a cancelled transaction. Empty if an earlier try is still in progress. `None` for
+/// other errors.
+fn codes(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<String>> {
     match error.as_service_error()? {
         TransactWriteItemsError::TransactionCanceledException(cancelled) => {
             let reasons = cancelled.cancellation_reasons();
@@ -55,25 +99,4 @@ fn reasons(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<String>> {
         TransactWriteItemsError::TransactionInProgressException(_) => Some(Vec::new()),
         _ => None,
     }
-}
-
-pub fn put_item(doing: &'static str, put: PutBuilder) -> Result<TransactWriteItem, StoreError> {
-    let put = put.build().map_err(StoreError::dynamo(doing))?;
-    Ok(TransactWriteItem::builder().put(put).build())
-}
-
-pub fn update_item(
-    doing: &'static str,
-    update: UpdateBuilder,
-) -> Result<TransactWriteItem, StoreError> {
-    let update = update.build().map_err(StoreError::dynamo(doing))?;
-    Ok(TransactWriteItem::builder().update(update).build())
-}
-
-pub fn delete_item(
-    doing: &'static str,
-    delete: DeleteBuilder,
-) -> Result<TransactWriteItem, StoreError> {
-    let delete = delete.build().map_err(StoreError::dynamo(doing))?;
-    Ok(TransactWriteItem::builder().delete(delete).build())
 }

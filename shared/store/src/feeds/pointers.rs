@@ -1,51 +1,46 @@
-use fanfold_core::limits::{MERGE_CONCURRENCY, MERGE_ROUNDS_MAX};
+//! Merges a live feed with the author feeds that it points to.
+
+use fanfold_core::limits::MERGE_ROUNDS_MAX;
 use fanfold_core::{Merge, PostId, Slice, UserId};
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use super::{Feeds, Reading, reaches};
-use crate::error::StoreError;
-use crate::valkey::Feed;
+use super::cached::reaches;
+use super::{Feeds, ReadContext};
+use fanfold_core::FeedId;
+use fanfold_runtime::error::StoreError;
 
-/// The live feed itself, among the parts of a merge; the authors come after it.
+/// The index of the live feed in the merge. The authors follow it.
 const FEED: usize = 0;
 
 impl Feeds {
-    /// Merges what a live feed holds with the author feeds that it points to.
+    /// Merges a slice of a live feed with the author feeds that the feed points to.
     pub(super) async fn with_pulled(
         &self,
-        feed: Feed,
+        feed: FeedId,
         slice: Slice,
         pulled: Vec<UserId>,
         before: PostId,
         count: usize,
-        reading: &Reading,
+        reading: &ReadContext,
     ) -> Result<Slice, StoreError> {
         let mut merge = Merge::new(1 + pulled.len(), before, count);
-        merge.give(FEED, slice);
+        merge.add(FEED, slice);
         for _ in 0..MERGE_ROUNDS_MAX {
             let wanted = merge.wanted();
             if wanted.is_empty() {
                 break;
             }
             if let Some(more) = wanted.iter().find(|wanted| wanted.part == FEED) {
-                let held = self.read(feed, more.before, more.count, reading);
-                match reading.ask(held).await?.flatten() {
-                    Some(held) if reaches(&held.slice) => merge.give(FEED, held.slice),
-                    // its floor: below it, all authors are asked
+                let cached = self.read_cached(feed, more.before, more.count, reading);
+                match reading.ask(cached).await?.flatten() {
+                    Some(cached) if reaches(&cached.slice) => merge.add(FEED, cached.slice),
+                    // the floor of the feed: pages below it are pulled
                     _ => break,
                 }
             }
-            let authors = wanted.iter().filter_map(|wanted| {
-                let author = pulled.get(wanted.part.checked_sub(1)?)?;
-                Some(self.part(*author, *wanted, reading))
-            });
-            let authors: Vec<_> = authors.collect();
-            let parts: Vec<(usize, Slice)> =
-                stream::iter(authors).buffer_unordered(MERGE_CONCURRENCY).try_collect().await?;
-            for (part, slice) in parts {
-                merge.give(part, slice);
-            }
-            merge.advance();
+            let wanted = wanted
+                .into_iter()
+                .filter_map(|wanted| Some((*pulled.get(wanted.part.checked_sub(1)?)?, wanted)));
+            self.merge_authors(&mut merge, wanted, reading).await?;
         }
         Ok(merge.finish())
     }

@@ -1,27 +1,31 @@
-//! `REDIS_URL`: what it may say.
+//! The forms of `REDIS_URL`.
 //!
 //! ```text
 //! redis://[user[:password]@]host[:port][/database]      one node
 //! redis-cluster://[user[:password]@]host[:port][,host[:port]…]   a cluster, by any of its nodes
-//! rediss://…  rediss-cluster://…                        the same over TLS
-//! rediss://user@host  rediss-cluster://user@host        with IAM, see [`super::iam`]
+//! rediss://…  rediss-cluster://…                        a node or a cluster over TLS
+//! rediss://user@host  rediss-cluster://user@host        login with IAM, see `iam.rs`
 //! ```
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};
 
-use crate::config::ConfigError;
+use fanfold_runtime::config::ConfigError;
 
+/// The allowed forms, for an error.
 const TAKES: &str = "redis:// or rediss:// with a host, or redis-cluster:// or rediss-cluster:// \
                      with one or more, each as [user:password@]host[:port]";
 
-/// Where Valkey is. Its text is not for logs: there may be a password in it.
+/// The address of Valkey. It can contain a password, so it must not be logged.
 #[derive(Clone)]
 pub enum Address {
+    /// One server.
     Node(Box<ConnectionInfo>),
+    /// Some nodes of a cluster.
     Cluster(Vec<ConnectionInfo>),
 }
 
 impl Address {
+    /// Parses `REDIS_URL`. The error contains the scheme and no other part of the URL.
     pub fn parse(url: &str) -> Result<Self, ConfigError> {
         let (scheme, rest) = url.split_once("://").ok_or_else(|| bad(url))?;
         let cluster = match scheme {
@@ -49,8 +53,9 @@ impl Address {
         }
     }
 
-    /// The redis crate does not log in without a password, so a user that has none would be nobody's and the
-    /// connection the default user's. A server takes any password for such a user.
+    /// The address with an empty password, if it has a user without a password. Without it, the redis crate would
+    /// not log in, and the connection would have the rights of the default user. A server accepts any password
+    /// for a user without one.
     pub fn with_login(self) -> Self {
         let login = |node: ConnectionInfo| {
             let settings = node.redis_settings().clone();
@@ -65,14 +70,17 @@ impl Address {
         }
     }
 
+    /// Whether the connection uses TLS.
     pub fn is_tls(&self) -> bool {
         self.first().is_some_and(|node| matches!(node.addr(), ConnectionAddr::TcpTls { .. }))
     }
 
+    /// The user in the URL.
     pub fn user(&self) -> Option<&str> {
         self.first()?.redis_settings().username()
     }
 
+    /// Whether the URL has a password.
     pub fn has_password(&self) -> bool {
         self.first().is_some_and(|node| node.redis_settings().password().is_some())
     }
@@ -86,7 +94,7 @@ fn bad(url: &str) -> ConfigError {
     refused(url, TAKES)
 }
 
-/// Of what was given no more than the scheme: any other part may be a password in the wrong place.
+/// An error about `REDIS_URL`. It shows the scheme only, because any other part can be a misplaced password.
 pub(super) fn refused(url: &str, takes: &str) -> ConfigError {
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
     let known = scheme.chars().all(|char| char.is_ascii_alphabetic() || char == '-');
@@ -139,7 +147,7 @@ mod tests {
             "rediss-cluster://u:secret@a,b:port",
             "redis://",
         ] {
-            let Err(error) = Address::parse(url) else { panic!("{url} was taken") };
+            let Err(error) = Address::parse(url) else { panic!("{url} was accepted") };
             for error in [error.to_string(), format!("{error:?}")] {
                 assert!(error.contains("REDIS_URL") && !error.contains("secret"), "{error}");
             }

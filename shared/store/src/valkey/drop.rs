@@ -1,17 +1,20 @@
+//! Drops a user's feeds (`lua/drop.lua`).
+
 use fanfold_core::UserId;
 
-use super::{Feed, Valkey, scripts};
-use crate::error::StoreError;
+use super::{Valkey, scripts};
+use fanfold_core::FeedId;
+use fanfold_runtime::error::StoreError;
 
 impl Valkey {
-    /// Drops a user's own two feeds, with the leases of their rebuilds. Returns how many were live.
+    /// Drops all feeds of a user, and the leases of their rebuilds. Returns the number of live feeds.
     ///
-    /// What Valkey remembers of the user's relations stays for as long as it does of anybody's: by it
-    /// pushes that are under way are left out.
+    /// The remembered relations of the user stay for their usual time, because they stop pushes that are under
+    /// way.
     pub async fn drop_feeds(&self, user: UserId) -> Result<u64, StoreError> {
         let mut script = scripts::DROP.call();
         script.key(self.keys.live(self.keys.bucket(user)));
-        for feed in Feed::own(user) {
+        for feed in FeedId::of_user(user) {
             script.key(self.keys.feed(feed)).key(self.keys.lock(feed));
         }
         script.run(&self.link, "dropping a user's feeds").await

@@ -1,138 +1,326 @@
-//! The names of all keys. A user's keys carry the user's bucket as their hash tag, so one script
-//! call may touch all users of a bucket, on one node or on a cluster.
+//! The names of all keys. A user's keys have the user's bucket as their hash tag, so one script call can use the
+//! keys of all users of a bucket, on one node and on a cluster.
 //!
-//! A name stands for one form of what lies under it; members carry no version. Another form gets other
-//! names (`home2:{b}:…`), and two releases: the first writes to both and reads the old one, so that a
-//! function that is still older finds all it knows; the second writes and reads the new one alone. New
-//! feeds begin empty and are rebuilt, and what is left under old names is dropped once.
+//! The values have no version: a name stands for one form. Another form needs other names (`home2:{b}:…`) and
+//! two releases. The first release writes both and reads the old one, so that older functions still find their
+//! data. The second release writes and reads only the new one. New feeds begin empty and are rebuilt. The keys
+//! with old names are deleted once.
 
-use std::fmt;
+use std::fmt::{self, Display};
+use std::ops::Deref;
 
-use fanfold_core::UserId;
+use fanfold_core::Bucket;
+use fanfold_core::{FeedId, FeedKind, UserId};
+use redis::{Cmd, RedisWrite, ToRedisArgs, ToSingleRedisArg};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FeedKind {
-    /// The merged posts of everyone a user follows, and their own.
-    Home,
-    /// The posts of one author.
-    Author,
+use super::card_id::CardId;
+
+/// A kind of writes that has its own limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteKind {
+    /// Publishing and deleting posts.
+    Post,
+    /// Following and unfollowing.
+    Relation,
+    /// Changing the profile.
+    Profile,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Feed {
-    pub kind: FeedKind,
-    pub user: UserId,
-}
+impl WriteKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Post, Self::Relation, Self::Profile];
 
-impl Feed {
-    pub fn home(user: UserId) -> Self {
-        Self { kind: FeedKind::Home, user }
-    }
-
-    pub fn author(user: UserId) -> Self {
-        Self { kind: FeedKind::Author, user }
-    }
-
-    /// The two feeds in which an author's own posts stand.
-    pub fn own(author: UserId) -> [Self; 2] {
-        [Self::author(author), Self::home(author)]
-    }
-
-    /// The feed of this key.
-    pub fn of_key(key: &str) -> Option<Self> {
-        let (name, rest) = key.split_once(":{")?;
-        let kind = match name {
-            "home" => FeedKind::Home,
-            "author" => FeedKind::Author,
-            _ => return None,
-        };
-        Some(Self { kind, user: rest.split_once("}:")?.1.parse().ok()? })
+    /// The name in keys and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Post => "post",
+            Self::Relation => "relation",
+            Self::Profile => "profile",
+        }
     }
 }
 
-impl fmt::Display for Feed {
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident $name:literal;)*) => {
+        /// The kinds of keys.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum KeyKind {
+            /// A feed.
+            Feed(FeedKind),
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl KeyKind {
+            /// All kinds of keys.
+            pub fn all() -> impl Iterator<Item = Self> + Clone {
+                let others = [$(Self::$kind),*];
+                FeedKind::ALL.iter().copied().map(Self::Feed).chain(others)
+            }
+
+            /// The name of the kind. Keys begin with it and a colon.
+            pub fn name(self) -> &'static str {
+                match self {
+                    Self::Feed(kind) => kind.name(),
+                    $(Self::$kind => $name),*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The live feeds of a bucket.
+    Live "live";
+    /// The memory of a bucket.
+    Memory "memory";
+    /// The last changes of relations between users of a bucket and an author.
+    Rel "rel";
+    /// The `rel` keys of a bucket.
+    Rels "rels";
+    /// The lease of the rebuild of a feed. The feed's kind follows the name.
+    FeedLock "lock";
+    /// The state of the request to count an author's followers.
+    CountLock "lock:count";
+    /// The counter of a user's writes. The kind of writes follows the name.
+    Limit "limit";
+    /// The card of a post.
+    PostCard "post";
+    /// The card of a user.
+    UserCard "user";
+    /// The user who has a handle.
+    HandleCard "handle";
+    /// The names of the cards of a bucket, oldest first.
+    Cards "cards";
+}
+
+impl KeyKind {
+    /// The kind of this key. `None` for other keys.
+    pub fn of(key: &str) -> Option<Self> {
+        let (name, _) = key.split_once(":{")?;
+        let has_subkinds = |kind: &Self| matches!(kind, Self::FeedLock | Self::Limit);
+        let found = Self::all().find(|kind| kind.name() == name && !has_subkinds(kind));
+        found.or_else(|| {
+            let (name, _) = name.split_once(':')?;
+            Self::all().filter(has_subkinds).find(|kind| kind.name() == name)
+        })
+    }
+}
+
+/// The name of a key. Only [`Keys`] makes one, of a [`KeyKind`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key(String);
+
+impl Key {
+    fn new(kind: KeyKind, subkind: Option<&str>, bucket: Bucket, of: Option<&dyn Display>) -> Self {
+        let kind = kind.name();
+        Self(match (subkind, of) {
+            (None, None) => format!("{kind}:{{{bucket}}}"),
+            (None, Some(of)) => format!("{kind}:{{{bucket}}}:{of}"),
+            (Some(subkind), None) => format!("{kind}:{subkind}:{{{bucket}}}"),
+            (Some(subkind), Some(of)) => format!("{kind}:{subkind}:{{{bucket}}}:{of}"),
+        })
+    }
+
+    /// A command whose first argument is this key.
+    pub(super) fn command(&self, name: &str) -> Cmd {
+        let mut command = redis::cmd(name);
+        command.arg(self);
+        command
+    }
+}
+
+impl Deref for Key {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self.kind {
-            FeedKind::Home => "home",
-            FeedKind::Author => "author",
-        };
-        write!(f, "{name} {}", self.user)
+        f.write_str(&self.0)
     }
 }
 
+impl ToRedisArgs for Key {
+    fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
+        self.0.write_redis_args(out);
+    }
+}
+
+impl ToSingleRedisArg for Key {}
+
+/// The names of the keys of a deployment.
 #[derive(Debug, Clone, Copy)]
 pub struct Keys {
     buckets: u16,
 }
 
-/// The kinds of keys: how the name of each begins.
-pub const KINDS: [&str; 7] = ["home", "author", "live", "memory", "rel", "rels", "lock"];
-
 impl Keys {
+    /// Keys for this number of buckets.
     pub fn new(buckets: u16) -> Self {
         Self { buckets: buckets.max(1) }
     }
 
+    /// The number of buckets.
     pub fn buckets(self) -> u16 {
         self.buckets
     }
 
-    pub fn bucket(self, user: UserId) -> u16 {
+    /// Every bucket of the deployment.
+    pub fn all_buckets(self) -> impl Iterator<Item = Bucket> + Clone {
+        (0..self.buckets).map(Bucket)
+    }
+
+    /// The bucket of a user.
+    pub fn bucket(self, user: UserId) -> Bucket {
         user.bucket(self.buckets)
     }
 
-    /// A feed's own key, which is its member in `live`, too.
-    pub fn feed(self, feed: Feed) -> String {
-        let name = match feed.kind {
-            FeedKind::Home => "home",
-            FeedKind::Author => "author",
-        };
-        format!("{name}:{{{}}}:{}", self.bucket(feed.user), feed.user)
+    /// The bucket of a feed.
+    pub fn bucket_of(self, feed: FeedId) -> Bucket {
+        feed.bucket(self.buckets)
     }
 
-    pub fn live(self, bucket: u16) -> String {
-        format!("live:{{{bucket}}}")
+    /// The key of a feed. It is also the feed's member in `live`.
+    pub fn feed(self, feed: FeedId) -> Key {
+        Key::new(KeyKind::Feed(feed.kind), None, self.bucket_of(feed), Some(&feed.owner))
     }
 
-    /// Since when the server remembers a bucket.
-    pub fn memory(self, bucket: u16) -> String {
-        format!("memory:{{{bucket}}}")
+    /// The feed with this key. `None` for other keys.
+    pub fn feed_of(key: &str) -> Option<FeedId> {
+        let (kind, rest) = key.split_once(":{")?;
+        let (_, owner) = rest.split_once("}:")?;
+        format!("{kind}:{owner}").parse().ok()
     }
 
-    /// Changes of relations between users of a bucket and an author, who may be of any other.
-    pub fn rel(self, bucket: u16, author: UserId) -> String {
-        format!("rel:{{{bucket}}}:{author}")
+    /// The live feeds of a bucket, with the time of their last read.
+    pub fn live(self, bucket: Bucket) -> Key {
+        Key::new(KeyKind::Live, None, bucket, None)
     }
 
-    /// The `rel` keys of a bucket, each with the time of its last change.
-    pub fn rels(self, bucket: u16) -> String {
-        format!("rels:{{{bucket}}}")
+    /// The memory of a bucket: the time since which the server remembers it without a gap.
+    pub fn memory(self, bucket: Bucket) -> Key {
+        Key::new(KeyKind::Memory, None, bucket, None)
     }
 
-    /// A key of some kind that is no user's.
-    pub fn of_nobody(self, kind: &str, bucket: u16) -> String {
-        format!("{kind}:{{{bucket}}}:nobody")
+    /// The last changes of relations between users of a bucket and an author of any bucket.
+    pub fn rel(self, bucket: Bucket, author: UserId) -> Key {
+        Key::new(KeyKind::Rel, None, bucket, Some(&author))
     }
 
-    pub fn lock(self, feed: Feed) -> String {
-        format!("lock:{}", self.feed(feed))
+    /// The `rel` keys of a bucket, with the time of their last change.
+    pub fn rels(self, bucket: Bucket) -> Key {
+        Key::new(KeyKind::Rels, None, bucket, None)
+    }
+
+    /// The keys that the server returned as members of `live` or `rels`.
+    pub(super) fn listed(members: Vec<String>) -> Vec<Key> {
+        members.into_iter().map(Key).collect()
+    }
+
+    /// A key of this kind for checks. No user has it.
+    pub fn probe(self, kind: KeyKind, bucket: Bucket) -> Key {
+        Key::new(kind, None, bucket, Some(&"nobody"))
+    }
+
+    /// Another key of this kind for checks.
+    pub(super) fn probe_text(self, kind: KeyKind, bucket: Bucket) -> Key {
+        Key::new(kind, None, bucket, Some(&"nobody:text"))
+    }
+
+    /// The state of the request to count an author's followers.
+    pub fn count(self, author: UserId) -> Key {
+        Key::new(KeyKind::CountLock, None, self.bucket(author), Some(&author))
+    }
+
+    /// The counter of a user's writes of this kind.
+    pub fn limit(self, kind: WriteKind, user: UserId) -> Key {
+        Key::new(KeyKind::Limit, Some(kind.name()), self.bucket(user), Some(&user))
+    }
+
+    /// The bucket of a card. The card of a post is in the bucket of its author.
+    pub fn bucket_of_card(self, card: &CardId) -> Bucket {
+        match card {
+            CardId::Post(post) => self.bucket(post.author()),
+            CardId::User(user) => self.bucket(*user),
+            CardId::Handle(hash) => UserId(hash.0).bucket(self.buckets),
+        }
+    }
+
+    /// The key of a card.
+    pub fn card(self, card: &CardId) -> Key {
+        let bucket = self.bucket_of_card(card);
+        match card {
+            CardId::Post(post) => Key::new(KeyKind::PostCard, None, bucket, Some(post)),
+            CardId::User(user) => Key::new(KeyKind::UserCard, None, bucket, Some(user)),
+            CardId::Handle(hash) => Key::new(KeyKind::HandleCard, None, bucket, Some(hash)),
+        }
+    }
+
+    /// The names of the cards of a bucket.
+    pub fn cards(self, bucket: Bucket) -> Key {
+        Key::new(KeyKind::Cards, None, bucket, None)
+    }
+
+    /// The lease of the rebuild of a feed.
+    pub fn lock(self, feed: FeedId) -> Key {
+        let (kind, bucket) = (feed.kind.name(), self.bucket_of(feed));
+        Key::new(KeyKind::FeedLock, Some(kind), bucket, Some(&feed.owner))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use fanfold_core::{HandleHash, PostId};
+
     use super::*;
 
     #[test]
+    fn the_kind_of_a_key_can_be_told_from_its_name() {
+        let (keys, user) = (Keys::new(256), UserId(5));
+        let bucket = keys.bucket(user);
+        let mut all = vec![
+            (KeyKind::Live, keys.live(bucket)),
+            (KeyKind::Memory, keys.memory(bucket)),
+            (KeyKind::Rel, keys.rel(bucket, user)),
+            (KeyKind::Rels, keys.rels(bucket)),
+            (KeyKind::CountLock, keys.count(user)),
+            (KeyKind::Cards, keys.cards(bucket)),
+            (KeyKind::PostCard, keys.card(&CardId::Post(PostId::MAX))),
+            (KeyKind::UserCard, keys.card(&CardId::User(user))),
+            (KeyKind::HandleCard, keys.card(&CardId::Handle(HandleHash(5)))),
+        ];
+        for feed in FeedKind::ALL.iter().map(|kind| FeedId { kind: *kind, owner: user.into() }) {
+            all.push((KeyKind::Feed(feed.kind), keys.feed(feed)));
+            all.push((KeyKind::FeedLock, keys.lock(feed)));
+        }
+        all.extend(WriteKind::ALL.map(|kind| (KeyKind::Limit, keys.limit(kind, user))));
+        for (kind, key) in &all {
+            assert_eq!(KeyKind::of(key), Some(*kind), "{key}");
+        }
+        for kind in KeyKind::all() {
+            assert!(all.iter().any(|(other, _)| *other == kind), "{kind:?}");
+        }
+        for other in ["", "home", "likes:{5}:0000000000000005", "lock:{5}", "limit:{5}"] {
+            assert_eq!(KeyKind::of(other), None, "{other}");
+        }
+    }
+
+    #[test]
     fn a_feeds_keys_share_its_hash_tag() {
-        let (keys, feed) = (Keys::new(256), Feed::home(UserId(0x0123_4567_0000_0105)));
-        assert_eq!(keys.feed(feed), "home:{5}:0123456700000105");
-        assert_eq!(keys.lock(feed), "lock:home:{5}:0123456700000105");
-        assert_eq!(keys.live(keys.bucket(feed.user)), "live:{5}");
-        assert_eq!(keys.rels(keys.bucket(feed.user)), "rels:{5}");
-        assert_eq!(Feed::of_key(&keys.feed(feed)), Some(feed));
+        let (keys, user) = (Keys::new(256), UserId(0x0123_4567_0000_0105));
+        let feed = FeedId::home(user);
+        assert_eq!(&*keys.feed(feed), "home:{5}:0123456700000105");
+        assert_eq!(&*keys.lock(feed), "lock:home:{5}:0123456700000105");
+        assert_eq!(&*keys.live(keys.bucket(user)), "live:{5}");
+        assert_eq!(&*keys.count(user), "lock:count:{5}:0123456700000105");
+        assert_eq!(&*keys.limit(WriteKind::Post, user), "limit:post:{5}:0123456700000105");
+        assert_eq!(&*keys.rels(keys.bucket(user)), "rels:{5}");
+        assert_eq!(Keys::feed_of(&keys.feed(feed)), Some(feed));
         for other in ["", "é", "home:{5}", "lock:home:{5}:0123456700000105", "home:{5}:x"] {
-            assert_eq!(Feed::of_key(other), None);
+            assert_eq!(Keys::feed_of(other), None);
         }
     }
 }

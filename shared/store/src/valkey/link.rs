@@ -1,13 +1,15 @@
-//! The way to Valkey: one node, a cluster, or whatever else answers commands.
+//! The connection to Valkey: one node, a cluster, or an object that answers commands.
 //!
-//! Every script may run twice, so a command whose connection is cut is sent once more. A node that
-//! has become a replica is left: a new connection asks the name service again. So is one that would not
-//! let us in: who may come in can change, and a new connection shows a new token.
+//! Every script may run twice, so a command whose connection was cut is sent once more. If a node has become a
+//! replica, the connection is dropped, because a new one resolves the host name again. It is also dropped if
+//! the server refused the login, because a new one logs in with a new token.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fanfold_core::limits::{VALKEY_THROTTLED_PAUSE_MS, VALKEY_THROTTLED_TRIES_MAX};
+use fanfold_core::limits::{VALKEY_THROTTLED_PAUSE, VALKEY_THROTTLED_TRIES_MAX};
+use fanfold_core::time::millis;
+use futures::future::{BoxFuture, FutureExt as _, Shared};
 use redis::aio::ConnectionLike;
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
@@ -17,48 +19,51 @@ use redis::{
 
 use super::address::Address;
 use super::iam::Tokens;
-use super::node::Node;
-use crate::clock;
+use super::node::{ANSWER_WITHIN, CONNECT_WITHIN, Node};
+use fanfold_runtime::clock;
 
-pub(super) const CONNECT_WITHIN: Duration = Duration::from_millis(700);
-pub(super) const ANSWER_WITHIN: Duration = Duration::from_millis(1_000);
-/// For a command to a cluster with all of its redirections and retries.
+/// The timeout of a command to a cluster, with all its redirections and retries.
 const CLUSTER_ANSWER_WITHIN: Duration = Duration::from_millis(4_000);
 const CLUSTER_RETRIES: u32 = 6;
 
-/// Something that answers commands as Valkey does.
+/// An object that answers commands like Valkey.
 pub trait Answers: Send + Sync {
+    /// Answers one command.
     fn answer<'a>(&'a self, command: &'a Cmd) -> RedisFuture<'a, Value>;
 }
 
-/// What a connection needs beside the address.
+/// The certificates and the login of a connection.
 #[derive(Clone, Default)]
 pub struct Access {
-    /// Certificates (PEM) of whom to trust in place of the public roots.
+    /// Certificates (PEM) that are trusted instead of the public roots.
     pub authority: Option<Vec<u8>>,
-    /// In place of a password.
+    /// IAM tokens that are used instead of a password.
     pub tokens: Option<Tokens>,
 }
 
-#[derive(Clone)]
-pub struct Link(Arc<Way>);
+/// A connection to a cluster that is open or being opened.
+type Connecting = Shared<BoxFuture<'static, RedisResult<ClusterConnection>>>;
 
-enum Way {
+/// A connection to Valkey. Clones share it.
+#[derive(Clone)]
+pub struct Link(Arc<Route>);
+
+enum Route {
     Node(Box<Node>),
-    Cluster(Box<ClusterClient>, Mutex<Option<ClusterConnection>>),
+    Cluster(Box<ClusterClient>, Mutex<Option<Connecting>>),
     Given(Arc<dyn Answers>),
 }
 
 impl Link {
-    /// Connects when the first command needs it: a function starts, and reads are answered from
-    /// DynamoDB, while Valkey is away.
+    /// A link to a server or cluster. It connects with the first command, so a function starts and answers reads
+    /// from DynamoDB while Valkey does not answer. Fails if the address or the certificates cannot be used.
     pub fn to(address: Address, access: Access) -> RedisResult<Self> {
         let Access { authority, tokens } = access;
         let trusted =
             authority.map(|pem| TlsCertificates { client_tls: None, root_cert: Some(pem) });
         let address = if tokens.is_some() { address } else { address.with_login() };
         Ok(Self(Arc::new(match address {
-            Address::Node(node) => Way::Node(Box::new(Node::new(*node, trusted, tokens)?)),
+            Address::Node(node) => Route::Node(Box::new(Node::new(*node, trusted, tokens)?)),
             Address::Cluster(nodes) => {
                 let mut client = ClusterClient::builder(nodes);
                 if let Some(trusted) = trusted {
@@ -75,24 +80,25 @@ impl Link {
                     .min_retry_wait(20)
                     .max_retry_wait(500)
                     .build()?;
-                Way::Cluster(Box::new(client), Mutex::default())
+                Route::Cluster(Box::new(client), Mutex::default())
             }
         })))
     }
 
-    /// To something of the caller's own.
+    /// A link to an object of the caller.
     pub fn given(answers: Arc<dyn Answers>) -> Self {
-        Self(Arc::new(Way::Given(answers)))
+        Self(Arc::new(Route::Given(answers)))
     }
 
-    /// Sends a command, and for a moment again while the server throttles it.
+    /// Sends a command. If the server throttles it, sends it again for about a second.
     async fn call(&self, command: &Cmd) -> RedisResult<Value> {
         for tried in 0.. {
             match self.send(command).await.and_then(Value::extract_error) {
                 Err(error) if is_throttled(&error) && tried < VALKEY_THROTTLED_TRIES_MAX => {
-                    let pause_ms = VALKEY_THROTTLED_PAUSE_MS << tried;
-                    tracing::debug!(tried, %error, "Valkey throttles a command");
-                    clock::sleep(pause_ms / 2 + clock::random() % pause_ms).await;
+                    let pause_ms = millis(VALKEY_THROTTLED_PAUSE) << tried;
+                    tracing::debug!(tried, %error, "Valkey throttled a command");
+                    clock::sleep(Duration::from_millis(pause_ms / 2 + clock::random() % pause_ms))
+                        .await;
                 }
                 answer => return answer,
             }
@@ -102,34 +108,49 @@ impl Link {
 
     async fn send(&self, command: &Cmd) -> RedisResult<Value> {
         match &*self.0 {
-            Way::Given(answers) => answers.answer(command).await,
-            Way::Cluster(client, kept) => {
+            Route::Given(answers) => answers.answer(command).await,
+            Route::Cluster(client, kept) => {
                 cluster(client, kept).await?.req_packed_command(command).await
             }
-            Way::Node(node) => node.call(command).await,
+            Route::Node(node) => node.call(command).await,
         }
     }
 }
 
-/// Whether a server that grows refused a command only because of the rate. No document names the error
-/// of ElastiCache Serverless, so any that speaks of throttling is taken for it.
+/// Whether the server refused a command because of the rate. AWS does not document the error of ElastiCache
+/// Serverless, so every error that contains "throttl" counts.
 fn is_throttled(error: &RedisError) -> bool {
     let texts = [error.code(), error.detail()];
     texts.into_iter().flatten().any(|text| text.to_ascii_lowercase().contains("throttl"))
 }
 
-/// Many may find that there is no connection yet: each makes one, and the last is kept.
+/// The connection to the cluster. The first caller opens it for all. It is opened in a task of its own, so it
+/// becomes ready for the next caller even if all callers give up.
 async fn cluster(
     client: &ClusterClient,
-    kept: &Mutex<Option<ClusterConnection>>,
+    kept: &Mutex<Option<Connecting>>,
 ) -> RedisResult<ClusterConnection> {
-    let known = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if let Some(connection) = known {
-        return Ok(connection);
+    let connecting = {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get_or_insert_with(|| connect(client.clone())).clone()
+    };
+    let connected = connecting.clone().await;
+    if connected.is_err() {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.as_ref().is_some_and(|kept| kept.ptr_eq(&connecting)) {
+            *kept = None;
+        }
     }
-    let connection = client.get_async_connection().await?;
-    *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection.clone());
-    Ok(connection)
+    connected
+}
+
+fn connect(client: ClusterClient) -> Connecting {
+    let task = tokio::spawn(async move { client.get_async_connection().await });
+    let connected = async move {
+        let ended = |_| Err((ErrorKind::Io, "the task that opens the connection ended").into());
+        task.await.unwrap_or_else(ended)
+    };
+    connected.boxed().shared()
 }
 
 impl ConnectionLike for Link {
@@ -137,14 +158,14 @@ impl ConnectionLike for Link {
         Box::pin(self.call(command))
     }
 
-    /// Scripts are called one by one.
+    /// Always an error: Fanfold sends single commands only.
     fn req_packed_commands<'a>(
         &'a mut self,
         _: &'a Pipeline,
         _: usize,
         _: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
-        let error = (ErrorKind::Client, "pipelines are not used");
+        let error = (ErrorKind::Client, "pipelines are not supported");
         Box::pin(std::future::ready(Err(error.into())))
     }
 

@@ -1,9 +1,16 @@
-//! Valkey: feeds as sorted sets. All writes go through the scripts in `lua/`, one function each.
+//! Valkey: feeds as sorted sets. Each script in `lua/` has one function here. Single commands are used where no
+//! script is needed.
+
+use std::time::Duration;
 
 mod address;
+mod card_id;
+mod cards;
+mod count;
 mod drop;
 pub mod iam;
 pub mod keys;
+mod limit;
 mod link;
 mod node;
 pub mod probe;
@@ -11,36 +18,50 @@ mod read;
 mod rebuild;
 mod relate;
 mod scripts;
+mod settings;
 mod sweep;
 mod write;
 
 use aws_config::SdkConfig;
-use fanfold_core::limits::TOUCH_EVERY_MS;
+use fanfold_core::limits::TOUCH_EVERY;
 use redis::RedisError;
 
-use crate::config::{ConfigError, FeedSettings};
-use crate::error::StoreError;
 pub use address::Address;
+pub use card_id::CardId;
+pub use cards::{CardRead, Fill};
+pub use count::CountRequest;
+use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::error::StoreError;
 use iam::Tokens;
-pub use keys::{Feed, FeedKind, Keys};
+pub use keys::{Key, KeyKind, Keys, WriteKind};
+pub use limit::WriteLimit;
 pub use link::{Access, Answers, Link};
-pub use read::{Held, Read};
-pub use rebuild::Begun;
-pub use relate::{Backfill, Related};
-pub use write::{Chosen, Forgotten, Push, Pushed};
+pub use read::{CachedSlice, Read};
+pub use rebuild::RebuildStart;
+pub use relate::{Backfill, RelationApplied};
+pub use settings::FeedSettings;
+pub use write::{Chosen, FailedPush, Forgotten, Push, Pushed};
 
-/// The feeds of a deployment.
+/// The feeds of a deployment in Valkey.
 #[derive(Clone)]
 pub struct Valkey {
     link: Link,
     keys: Keys,
     cap: usize,
-    touch_every_ms: u64,
+    touch_every: Duration,
+    /// The most entries of the queue of cards of a bucket.
+    card_entries: usize,
 }
 
 impl Valkey {
-    /// Fetches no credentials and connects to nothing yet.
-    pub fn new(sdk: &SdkConfig, settings: &FeedSettings) -> Result<Self, ConfigError> {
+    /// Reads the settings and builds the client. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
+        Self::with_settings(sdk, &FeedSettings::read(config)?)
+    }
+
+    /// Builds the client. It connects with the first command. Fails if the login with IAM lacks a region or
+    /// credentials, or if an address or a certificate cannot be used.
+    pub fn with_settings(sdk: &SdkConfig, settings: &FeedSettings) -> Result<Self, ConfigError> {
         let tokens = settings.iam.clone().map(|login| Tokens::new(login, sdk)).transpose()?;
         let access = Access { authority: settings.authority.clone(), tokens };
         let link = Link::to(settings.redis.clone(), access).map_err(|error| {
@@ -53,31 +74,34 @@ impl Valkey {
         Ok(Self::over(link, settings))
     }
 
+    /// Builds the client over an existing connection.
     pub fn over(link: Link, settings: &FeedSettings) -> Self {
         Self {
             link,
             keys: Keys::new(settings.buckets),
             cap: settings.cap,
-            // a feed that is being read must never look as if it were not
-            touch_every_ms: TOUCH_EVERY_MS.min(settings.inactive_after_s * 100),
+            card_entries: settings.card_entries(),
+            // short enough that a feed which is read never looks unused
+            touch_every: TOUCH_EVERY.min(settings.inactive_after / 10),
         }
     }
 
+    /// The names of the keys.
     pub fn keys(&self) -> Keys {
         self.keys
     }
 
-    /// The members above which a feed is trimmed.
+    /// The number of members above which a feed is trimmed.
     fn full(&self) -> usize {
         fanfold_core::limits::trim_above(self.cap)
     }
 
-    /// Where a trim cuts back to, and so how many entries a rebuild looks for.
+    /// The number of posts that a trim leaves and that a rebuild reads.
     pub fn keep(&self) -> usize {
         fanfold_core::limits::trim_to(self.cap)
     }
 }
 
 fn failed(doing: &'static str) -> impl Fn(RedisError) -> StoreError {
-    move |source| StoreError::Valkey { doing, source }
+    move |source| StoreError::valkey(doing)(source)
 }

@@ -1,4 +1,4 @@
-//! A single server, and the connection to it once there is one.
+//! A single server, and the connection to it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,8 +9,13 @@ use redis::{
 };
 
 use super::iam::Tokens;
-use super::link::{ANSWER_WITHIN, CONNECT_WITHIN};
 
+/// The timeout of opening a connection.
+pub(super) const CONNECT_WITHIN: Duration = Duration::from_millis(700);
+/// The timeout of a command.
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_millis(1_000);
+
+/// A single server. Its connection is opened with the first command and then kept.
 pub struct Node {
     client: Client,
     tokens: Option<Tokens>,
@@ -18,6 +23,7 @@ pub struct Node {
 }
 
 impl Node {
+    /// Fails if the address or the certificates cannot be used.
     pub fn new(
         node: ConnectionInfo,
         trusted: Option<TlsCertificates>,
@@ -30,13 +36,15 @@ impl Node {
         Ok(Self { client, tokens, kept: Mutex::default() })
     }
 
+    /// Sends a command. If the connection was cut, or the server has become a replica, sends it once more on a new
+    /// connection.
     pub async fn call(&self, command: &Cmd) -> RedisResult<Value> {
         let connection = self.connection()?;
         let answer = (*connection).clone().req_packed_command(command).await;
         let Err(error) = &answer else { return answer };
         let replica = error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly);
         if replica || error.kind() == ErrorKind::AuthenticationFailed {
-            self.leave(&connection);
+            self.discard(&connection);
         }
         if replica || error.is_connection_dropped() {
             return (*self.connection()?).clone().req_packed_command(command).await;
@@ -62,8 +70,8 @@ impl Node {
         Ok(kept.insert(Arc::new(connection)).clone())
     }
 
-    /// Many may leave a connection at once, and none may take the next one with it.
-    fn leave(&self, connection: &Arc<ConnectionManager>) {
+    /// Drops this connection, unless another caller has already replaced it.
+    fn discard(&self, connection: &Arc<ConnectionManager>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.take_if(|kept| Arc::ptr_eq(kept, connection));
     }

@@ -1,57 +1,61 @@
-//! Asks a server whether it is as the rest of this crate assumes. None of it touches a user's data.
+//! Checks of the assumptions about Valkey, for `doctor`. They do not use the data of users.
 
 use aws_config::SdkConfig;
+use fanfold_core::Bucket;
 use fanfold_core::limits::{PROBE_BUCKETS_MAX, VALKEY_ARGUMENTS_MAX};
 use futures::future::join_all;
 use redis::aio::ConnectionLike as _;
 use redis::{ErrorKind, RedisResult, ServerErrorKind, Value};
 
 use super::iam::Tokens;
-use super::{Access, Link, Valkey, failed, scripts};
-use crate::clock;
-use crate::config::FeedSettings;
-use crate::error::StoreError;
+use super::{Access, KeyKind, Link, Valkey, failed, scripts};
+use crate::valkey::FeedSettings;
+use fanfold_runtime::clock;
+use fanfold_runtime::error::StoreError;
 
-/// What a script learns from `INFO`.
+/// The answer to `INFO` within a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScriptInfo {
+    /// The text.
     Shown(String),
-    /// It is refused, for this reason.
+    /// The server refuses the command, for this reason.
     Refused(String),
 }
 
 impl ScriptInfo {
-    /// The value of a field.
+    /// The value of a field. `None` if the field is missing or `INFO` is refused.
     pub fn field(&self, name: &str) -> Option<&str> {
         let ScriptInfo::Shown(text) = self else { return None };
         text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))
     }
 }
 
-/// How a server treats a script that it does not know.
+/// How the server handles a script that it does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnknownScript {
-    /// The hash alone is refused with `NOSCRIPT`, the text is run, and then the hash is known.
+    /// It refuses the hash with `NOSCRIPT`, runs the text, and then knows the hash.
     Learned,
-    /// The text is run, but the hash is not known afterwards.
+    /// It runs the text, but does not know the hash afterwards.
     Forgotten,
-    /// Something else.
+    /// It behaves in another way, which the text describes.
     Other(String),
 }
 
-/// Why a command failed.
+/// The cause of a failed command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The user may not do this.
+    /// The user lacks the right to it.
     Rights,
     /// The server has no memory left.
     Full,
     /// The server takes no writes.
     ReadOnly,
+    /// Another cause.
     Other,
 }
 
 impl Cause {
+    /// The cause of an error of a store.
     pub fn of(error: &StoreError) -> Self {
         match error {
             StoreError::Valkey { source, .. } => Self::of_text(&source.to_string()),
@@ -59,7 +63,7 @@ impl Cause {
         }
     }
 
-    /// Of an error as a server, or the redis crate, writes it.
+    /// The cause of an error, from its text by the server or the redis crate.
     pub fn of_text(text: &str) -> Self {
         let text = text.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -73,57 +77,56 @@ impl Cause {
 }
 
 impl Valkey {
-    /// All buckets; where there are very many, some of them at even distances, so that every shard has one.
-    fn some_buckets(&self) -> impl Iterator<Item = u16> {
-        let buckets = self.keys.buckets();
-        (0..buckets).step_by(usize::from(buckets).div_ceil(PROBE_BUCKETS_MAX))
+    /// All buckets, or [`PROBE_BUCKETS_MAX`] of them at even distances, so that every shard has one.
+    fn some_buckets(&self) -> impl Iterator<Item = Bucket> {
+        let every = usize::from(self.keys.buckets()).div_ceil(PROBE_BUCKETS_MAX);
+        self.keys.all_buckets().step_by(every)
     }
 
-    /// Asks for a key in each of these buckets. Gives them with their answers.
-    pub async fn ping_each(&self) -> Vec<(u16, Result<(), StoreError>)> {
+    /// Reads a key in each of these buckets. Returns the buckets with the results.
+    pub async fn ping_each(&self) -> Vec<(Bucket, Result<(), StoreError>)> {
         let ping = async |bucket| {
-            let get = redis::cmd("GET").arg(self.keys.of_nobody("memory", bucket)).to_owned();
+            let get = self.keys.probe(KeyKind::Memory, bucket).command("GET");
             let answer: RedisResult<Option<String>> = get.query_async(&mut self.link.clone()).await;
-            (bucket, answer.map(drop).map_err(failed("asking whether Valkey answers")))
+            (bucket, answer.map(drop).map_err(failed("checking whether Valkey answers")))
         };
         join_all(self.some_buckets().map(ping)).await
     }
 
-    /// Writes a key in each of these buckets, and takes it away.
+    /// Writes and deletes a key in each of these buckets.
     pub async fn write_each(&self) -> Vec<Result<(), StoreError>> {
         let write = async |bucket| {
             let mut script = scripts::WRITE.call();
-            script.key(self.keys.of_nobody("lock", bucket));
+            script.key(self.keys.probe(KeyKind::FeedLock, bucket));
             script.run::<String>(&self.link, "writing a key").await.map(drop)
         };
         join_all(self.some_buckets().map(write)).await
     }
 
-    /// A section of `INFO`, as a script in each of these buckets is told it.
+    /// Reads a section of `INFO` within a script, in each of these buckets.
     pub async fn info_each(&self, section: &str) -> Vec<Result<ScriptInfo, StoreError>> {
         let info = async |bucket| {
             let mut script = scripts::INFO.call();
-            script.key(self.keys.of_nobody("memory", bucket)).arg(section);
+            script.key(self.keys.probe(KeyKind::Memory, bucket)).arg(section);
             let (how, text): (String, String) =
-                script.run(&self.link, "asking for INFO in a script").await?;
+                script.run(&self.link, "reading INFO in a script").await?;
             Ok(if how == "shown" { ScriptInfo::Shown(text) } else { ScriptInfo::Refused(text) })
         };
         join_all(self.some_buckets().map(info)).await
     }
 
-    /// Tries the commands of scripts on keys of each kind, in one bucket. Gives those that failed, with
+    /// Tries the commands of all scripts on keys of each kind, in one bucket. Returns the refused commands with
     /// the reasons.
-    pub async fn refused_commands(&self, bucket: u16) -> Result<Vec<String>, StoreError> {
+    pub async fn refused_commands(&self, bucket: Bucket) -> Result<Vec<String>, StoreError> {
         let mut refused = Vec::new();
-        for kind in super::keys::KINDS {
+        for kind in KeyKind::all() {
             let mut script = scripts::TRY.call();
-            let key = self.keys.of_nobody(kind, bucket);
-            script.key(format!("{key}:text")).key(key);
+            script.key(self.keys.probe_text(kind, bucket)).key(self.keys.probe(kind, bucket));
             match script.ask::<Vec<String>>(&self.link).await {
                 Ok(more) => refused.extend(more),
-                // the key itself may be what is refused
+                // the user may lack the right to the key itself
                 Err(error) if Cause::of_text(&error.to_string()) == Cause::Rights => {
-                    refused.push(format!("{kind}: {error}"));
+                    refused.push(format!("{}: {error}", kind.name()));
                 }
                 Err(error) => return Err(failed("trying commands")(error)),
             }
@@ -131,31 +134,31 @@ impl Valkey {
         Ok(refused)
     }
 
-    /// Sends the longest call that any script may make. Returns how many arguments arrived, and how many
-    /// were sent.
-    pub async fn longest_call(&self, bucket: u16) -> Result<(usize, usize), StoreError> {
+    /// Sends the longest allowed call. Returns the number of arguments that arrived, and the number that were
+    /// sent.
+    pub async fn longest_call(&self, bucket: Bucket) -> Result<(usize, usize), StoreError> {
         let mut script = scripts::COUNT.call();
-        script.key(self.keys.of_nobody("memory", bucket));
+        script.key(self.keys.probe(KeyKind::Memory, bucket));
         let sent = VALKEY_ARGUMENTS_MAX - script.len();
         script.arg(vec!["0"; sent]);
         Ok((script.run(&self.link, "sending the longest call").await?, sent))
     }
 
-    /// Runs a script that no server has seen.
-    pub async fn unknown_script(&self, bucket: u16) -> Result<UnknownScript, StoreError> {
+    /// Runs a new script, which the server cannot know.
+    pub async fn unknown_script(&self, bucket: Bucket) -> Result<UnknownScript, StoreError> {
         let number = clock::random() >> 32;
         let text = format!("return {number}");
         let hash = redis::Script::new(&text).get_hash().to_owned();
         let call = async |name: &str, script: &str| {
             let mut command = redis::cmd(name);
-            command.arg(script).arg(1).arg(self.keys.of_nobody("memory", bucket));
+            command.arg(script).arg(1).arg(self.keys.probe(KeyKind::Memory, bucket));
             self.link.clone().req_packed_command(&command).await
         };
         let no_script = ErrorKind::Server(ServerErrorKind::NoScript);
         match call("EVALSHA", &hash).await {
             Err(error) if error.kind() == no_script => {}
             Err(error) if is_refusal(&error) => return Ok(UnknownScript::Other(error.to_string())),
-            Err(error) => return Err(failed("calling a script that is not known")(error)),
+            Err(error) => return Err(failed("calling an unknown script")(error)),
             Ok(value) => return Ok(UnknownScript::Other(format!("the answer {value:?}"))),
         }
         for (name, script) in [("EVAL", &text), ("EVALSHA", &hash)] {
@@ -173,14 +176,14 @@ impl Valkey {
     }
 }
 
-/// Whether the server answered with an error that is not about the user's rights.
+/// Whether the server answered with an error that has another cause than the user's rights.
 fn is_refusal(error: &redis::RedisError) -> bool {
     let is_answer = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
     is_answer && Cause::of_text(&error.to_string()) != Cause::Rights
 }
 
-/// Opens a new connection with a token made for it, and shows a second token on that connection, as is
-/// done every few hours. Returns whether IAM is used at all.
+/// Opens a new connection with an IAM token, and sends a second token on it, like the renewal every few hours.
+/// Returns false if the login does not use IAM.
 pub async fn log_in_twice(sdk: &SdkConfig, settings: &FeedSettings) -> Result<bool, StoreError> {
     let Some(login) = settings.iam.clone() else { return Ok(false) };
     let doing = "logging in with IAM";
@@ -191,7 +194,7 @@ pub async fn log_in_twice(sdk: &SdkConfig, settings: &FeedSettings) -> Result<bo
     let access = Access { authority: settings.authority.clone(), tokens: Some(tokens) };
     let link = Link::to(settings.redis.clone(), access).map_err(failed(doing))?;
     let fresh = Valkey::over(link, settings);
-    let ping = redis::cmd("GET").arg(fresh.keys.of_nobody("memory", 0)).to_owned();
+    let ping = fresh.keys.probe(KeyKind::Memory, Bucket(0)).command("GET");
     let ping = async || -> Result<(), StoreError> {
         let answer: RedisResult<Value> = ping.query_async(&mut fresh.link.clone()).await;
         answer.map(drop).map_err(failed(doing))

@@ -1,137 +1,192 @@
-use fanfold_core::limits::{MEMORY_BEGINS_WITHIN_MS, REBUILD_LEASE_MS};
-use fanfold_core::{PostId, Slice, UserId, order};
-use redis::{FromRedisValue, Value};
+//! Reads feeds (`lua/read.lua`).
 
-use super::{Feed, Valkey, failed, scripts};
-use crate::error::StoreError;
+use std::time::Duration;
 
-/// What Valkey knows of a feed.
+use fanfold_core::limits::{MEMORY_BEGINS_WITHIN, REBUILD_LEASE};
+use fanfold_core::time::millis;
+use fanfold_core::{PostId, Slice, Time, UserId, order};
+use redis::{FromRedisValue, RedisError, Value};
+
+use super::scripts::unknown;
+use super::{Valkey, failed, scripts};
+use fanfold_core::FeedId;
+use fanfold_runtime::error::StoreError;
+
+/// The result of reading a feed from Valkey.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Read {
-    /// It is not live, or is being rebuilt: nothing may be shown of it.
+    /// The feed cannot be shown: it is not live, or is being rebuilt.
     Unknown,
-    /// The same, and the caller has the lease of its rebuild now.
+    /// The feed cannot be shown. This read began a rebuild, and the caller holds its lease.
     Begun,
-    /// The same, and somebody else has.
+    /// The feed cannot be shown. Another caller holds the lease of its rebuild.
     Busy,
-    Known(Held),
+    /// Posts of a live feed.
+    Known(CachedSlice),
 }
 
-/// What a live feed holds.
+/// Posts of a live feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
-    /// Complete down to the slice's bound, but for those authors.
+pub struct CachedSlice {
+    /// The posts. They are complete down to the slice's bound, except for posts of `pulled` authors.
     pub slice: Slice,
-    /// Authors whose posts may be missing, since they are not pushed. Others of them may be there.
+    /// Pulled authors that the feed points to. Some of their posts may be in the slice, others not.
     pub pulled: Vec<UserId>,
 }
 
 impl Read {
-    pub fn known(self) -> Option<Held> {
+    /// The posts, if the feed can be shown.
+    pub fn known(self) -> Option<CachedSlice> {
         match self {
-            Read::Known(held) => Some(held),
+            Read::Known(cached) => Some(cached),
             Read::Unknown | Read::Begun | Read::Busy => None,
         }
     }
 }
 
 impl Valkey {
-    /// Reads up to `count` posts older than `before`, and notes that the feed was read.
+    /// Reads up to `count` posts that are older than `before`, and notes the time of the read.
     pub async fn read(
         &self,
-        feed: Feed,
+        feed: FeedId,
         before: PostId,
         count: usize,
-        now_ms: u64,
+        now: Time,
     ) -> Result<Read, StoreError> {
-        let touch_every_ms = self.touch_every_ms as i64;
-        self.read_noting(feed, before, count, now_ms, touch_every_ms, None).await
+        self.read_and_note(feed, before, count, now, Some(self.touch_every), None).await
     }
 
-    /// The same, and begins a rebuild with this token where nothing may be shown.
+    /// Reads up to `count` posts that are older than `before`, and notes the time of the read. If the feed cannot be
+    /// shown, begins a rebuild with this token.
     pub async fn read_or_begin(
         &self,
-        feed: Feed,
+        feed: FeedId,
         before: PostId,
         count: usize,
-        now_ms: u64,
+        now: Time,
         token: &str,
     ) -> Result<Read, StoreError> {
-        let touch_every_ms = self.touch_every_ms as i64;
-        self.read_noting(feed, before, count, now_ms, touch_every_ms, Some(token)).await
+        self.read_and_note(feed, before, count, now, Some(self.touch_every), Some(token)).await
     }
 
-    /// The same for somebody who is not its reader: no note is left.
-    pub async fn peek(&self, feed: Feed, count: usize) -> Result<Read, StoreError> {
-        self.read_noting(feed, PostId::MAX, count, 0, -1, None).await
+    /// Reads the newest `count` posts without noting the time, for callers that are not readers.
+    pub async fn peek(&self, feed: FeedId, count: usize) -> Result<Read, StoreError> {
+        self.read_and_note(feed, PostId::MAX, count, Time::EPOCH, None, None).await
     }
 
-    async fn read_noting(
+    async fn read_and_note(
         &self,
-        feed: Feed,
+        feed: FeedId,
         before: PostId,
         count: usize,
-        now_ms: u64,
-        touch_every_ms: i64,
+        now: Time,
+        touch_every: Option<Duration>,
         token: Option<&str>,
     ) -> Result<Read, StoreError> {
         let from = match before {
             PostId::MAX => "-inf".to_owned(),
-            before => order::score(before.time_ms()).to_string(),
+            before => order::score(before.time()).to_string(),
         };
-        let bucket = self.keys.bucket(feed.user);
+        let bucket = self.keys.bucket_of(feed);
         let mut script = scripts::READ.call();
         script.key(self.keys.live(bucket)).key(self.keys.memory(bucket));
         script.key(self.keys.feed(feed));
-        script.arg(now_ms).arg(touch_every_ms).arg(from).arg(count);
+        let touch_every_ms = touch_every.map_or(-1, |every| millis(every) as i64);
+        script.arg(now.ms()).arg(touch_every_ms).arg(from).arg(count);
         if let Some(token) = token {
-            script.key(self.keys.lock(feed)).arg(now_ms + MEMORY_BEGINS_WITHIN_MS);
-            script.arg(token).arg(REBUILD_LEASE_MS);
+            script.key(self.keys.lock(feed)).arg((now + MEMORY_BEGINS_WITHIN).ms());
+            script.arg(token).arg(millis(REBUILD_LEASE));
         }
-        let reply: Value = script.run(&self.link, "reading a feed").await?;
-        let Answer { state, floor, members, heads } =
-            Answer::of(reply).map_err(failed("reading a feed's answer"))?;
-        let (2, Some(floor)) = (state, floor) else {
-            return Ok(match state {
-                3 => Read::Begun,
-                4 => Read::Busy,
-                _ => Read::Unknown,
-            });
+        let doing = "reading a feed";
+        let reply: Value = script.run(&self.link, doing).await?;
+        let (floor, members, heads) = match Answer::of(reply).map_err(failed(doing))? {
+            Answer::Absent | Answer::Hidden => return Ok(Read::Unknown),
+            Answer::Begun => return Ok(Read::Begun),
+            Answer::Busy => return Ok(Read::Busy),
+            Answer::Shown { floor, members, heads } => (floor, members, heads),
         };
         let posts = members.iter().filter_map(|member| order::post(member));
+        // mutation: page-before
         let posts = posts.filter(|post| *post < before).take(count).collect();
-        let slice = Slice::above_floor(posts, count, floor.unsigned_abs());
+        let slice = Slice::above_floor(posts, count, Time::from_ms(floor.unsigned_abs()));
         let pulled = heads.iter().filter_map(|member| order::pointed_at(member)).collect();
-        Ok(Read::Known(Held { slice, pulled }))
+        Ok(Read::Known(CachedSlice { slice, pulled }))
     }
 
-    /// Since when the server remembers a user's bucket; nothing, if it does not.
+    /// The name of the memory of a user's bucket. Empty if the server has none.
     pub async fn memory(&self, user: UserId) -> Result<String, StoreError> {
-        let memory: Option<String> = redis::cmd("GET")
-            .arg(self.keys.memory(self.keys.bucket(user)))
+        let memory: Option<String> = self
+            .keys
+            .memory(self.keys.bucket(user))
+            .command("GET")
             .query_async(&mut self.link.clone())
             .await
-            .map_err(failed("asking what Valkey remembers"))?;
+            .map_err(failed("reading the memory of Valkey"))?;
         Ok(memory.unwrap_or_default())
     }
 }
 
-/// The script answers with one to four values.
-struct Answer {
-    state: u8,
-    floor: Option<i64>,
-    members: Vec<Vec<u8>>,
-    heads: Vec<Vec<u8>>,
+/// The answer of the script: a number for the state, and for a feed that can be shown two or three more values.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    Absent,
+    Hidden,
+    Begun,
+    Busy,
+    Shown { floor: i64, members: Vec<Vec<u8>>, heads: Vec<Vec<u8>> },
 }
 
 impl Answer {
-    fn of(reply: Value) -> Result<Self, redis::RedisError> {
-        let mut values = Vec::<Value>::from_redis_value(reply)?.into_iter();
-        let state = values.next().map_or(Ok(0), u8::from_redis_value)?;
-        let floor = values.next().map(String::from_redis_value).transpose()?;
-        let floor = floor.and_then(|score| score.parse::<f64>().ok()).map(|score| score as i64);
-        let members = values.next().map(Vec::from_redis_value).transpose()?.unwrap_or_default();
-        let heads = values.next().map(Vec::from_redis_value).transpose()?.unwrap_or_default();
-        Ok(Self { state, floor, members, heads })
+    fn of(reply: Value) -> Result<Self, RedisError> {
+        let values = Vec::<Value>::from_redis_value(reply)?;
+        let state = |value: &Value| u8::from_redis_value_ref(value);
+        match values.as_slice() {
+            [one] => match state(one)? {
+                0 => Ok(Self::Absent),
+                1 => Ok(Self::Hidden),
+                3 => Ok(Self::Begun),
+                4 => Ok(Self::Busy),
+                other => Err(unknown(&other.to_string())),
+            },
+            [shown, floor, members, heads @ ..] if state(shown)? == 2 && heads.len() < 2 => {
+                let score = String::from_redis_value_ref(floor)?;
+                let floor = score.parse::<f64>().ok().filter(|floor| floor.is_finite());
+                let floor = floor.ok_or_else(|| unknown(&score))? as i64;
+                let members = Vec::from_redis_value_ref(members)?;
+                let heads = heads.first().map(Vec::from_redis_value_ref).transpose()?;
+                Ok(Self::Shown { floor, members, heads: heads.unwrap_or_default() })
+            }
+            other => Err(unknown(&format!("{other:?}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_answer_is_an_error() {
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let list = |values: &[Value]| Value::Array(values.to_vec());
+        let shown = list(&[Value::Int(2), text("-5"), list(&[text("0123456789abcdef")])]);
+        let members = vec![b"0123456789abcdef".to_vec()];
+        let heads = Vec::new();
+        assert_eq!(Answer::of(shown).unwrap(), Answer::Shown { floor: -5, members, heads });
+        assert_eq!(Answer::of(list(&[Value::Int(4)])).unwrap(), Answer::Busy);
+        for odd in [
+            list(&[]),
+            list(&[Value::Int(2)]),
+            list(&[Value::Int(5)]),
+            list(&[Value::Int(2), text("-5")]),
+            list(&[Value::Int(2), text("no number"), list(&[])]),
+            list(&[Value::Int(2), text("nan"), list(&[])]),
+            list(&[Value::Int(3), text("-5"), list(&[])]),
+            list(&[Value::Int(2), text("-5"), list(&[]), list(&[]), list(&[])]),
+            text("begun"),
+            Value::Nil,
+        ] {
+            assert!(Answer::of(odd.clone()).is_err(), "{odd:?}");
+        }
     }
 }

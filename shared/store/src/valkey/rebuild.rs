@@ -1,56 +1,101 @@
-use fanfold_core::limits::{MEMORY_BEGINS_WITHIN_MS, REBUILD_LEASE_MS};
-use fanfold_core::{Slice, UserId, order};
+//! Begins and commits rebuilds, and begins new memories (`lua/begin.lua`, `lua/commit.lua`, `lua/renew.lua`).
 
-use super::{Feed, Valkey, scripts};
-use crate::error::StoreError;
+use fanfold_core::Bucket;
+use fanfold_core::limits::{MEMORY_BEGINS_WITHIN, REBUILD_LEASE};
+use fanfold_core::time::millis;
+use fanfold_core::{Slice, Time, UserId, order};
 
-/// How the start of a rebuild went.
+use super::scripts::Word;
+use super::{Valkey, scripts};
+use fanfold_core::FeedId;
+use fanfold_runtime::error::StoreError;
+
+/// The result of beginning a rebuild.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begun {
-    /// This caller holds the lease.
+pub enum RebuildStart {
+    /// The caller holds the lease.
     Begun,
-    /// Another one does.
+    /// Another caller holds the lease.
     Busy,
-    /// The feed is there already.
+    /// The feed is already built.
     Built,
 }
 
+impl Word for RebuildStart {
+    fn of(word: &str) -> Option<Self> {
+        match word {
+            "begun" => Some(Self::Begun),
+            "busy" => Some(Self::Busy),
+            "built" => Some(Self::Built),
+            _ => None,
+        }
+    }
+}
+
+/// The result of committing a rebuild.
+#[derive(PartialEq, Eq)]
+enum CommitAnswer {
+    Done,
+    /// The lease was lost.
+    Lost,
+}
+
+impl Word for CommitAnswer {
+    fn of(word: &str) -> Option<Self> {
+        match word {
+            "done" => Some(Self::Done),
+            "lost" => Some(Self::Lost),
+            _ => None,
+        }
+    }
+}
+
+/// The confirmation that a new memory has begun.
+struct Renewed;
+
+impl Word for Renewed {
+    fn of(word: &str) -> Option<Self> {
+        (word == "done").then_some(Self)
+    }
+}
+
 impl Valkey {
-    /// Takes the lease and makes the feed live, so that pushes land in it from now on. Whoever
-    /// comes with the token of the lease that is held goes on with it.
-    pub async fn begin(&self, feed: Feed, token: &str, now_ms: u64) -> Result<Begun, StoreError> {
-        let bucket = self.keys.bucket(feed.user);
+    /// Takes the lease of a rebuild and makes the feed live, so that later pushes reach it. If `token` is that of
+    /// the present lease, the caller continues with it.
+    pub async fn begin(
+        &self,
+        feed: FeedId,
+        token: &str,
+        now: Time,
+    ) -> Result<RebuildStart, StoreError> {
+        let bucket = self.keys.bucket_of(feed);
         let mut script = scripts::BEGIN.call();
         script.key(self.keys.live(bucket)).key(self.keys.memory(bucket));
         script.key(self.keys.feed(feed)).key(self.keys.lock(feed));
-        script.arg(now_ms).arg(now_ms + MEMORY_BEGINS_WITHIN_MS).arg(token).arg(REBUILD_LEASE_MS);
-        let outcome: String = script.run(&self.link, "beginning a rebuild").await?;
-        Ok(match outcome.as_str() {
-            "begun" => Begun::Begun,
-            "built" => Begun::Built,
-            _ => Begun::Busy,
-        })
+        script.arg(now.ms()).arg((now + MEMORY_BEGINS_WITHIN).ms());
+        script.arg(token).arg(millis(REBUILD_LEASE));
+        script.run_for_word(&self.link, "beginning a rebuild").await
     }
 
-    /// Begins a new memory of a bucket: from now on none of its feeds and relations is believed. `token`
-    /// is one that no other memory has.
-    pub async fn renew(&self, bucket: u16, token: &str, now_ms: u64) -> Result<(), StoreError> {
+    /// Begins a new memory of a bucket, so that all its present feeds and relations are ignored. `token` must be
+    /// unique to this memory.
+    pub async fn renew(&self, bucket: Bucket, token: &str, now: Time) -> Result<(), StoreError> {
         let mut script = scripts::RENEW.call();
-        script.key(self.keys.memory(bucket)).arg(now_ms + MEMORY_BEGINS_WITHIN_MS).arg(token);
-        let _done: String = script.run(&self.link, "beginning a new memory").await?;
+        script.key(self.keys.memory(bucket)).arg((now + MEMORY_BEGINS_WITHIN).ms()).arg(token);
+        let Renewed: Renewed = script.run_for_word(&self.link, "beginning a new memory").await?;
         Ok(())
     }
 
-    /// Commits all entries and the floor at once. False: the lease was lost, nothing was done.
-    /// `pulled` are those authors whose posts may not be pushed.
+    /// Commits a rebuild: adds all entries and the floor. Returns false if the lease was lost; then nothing was
+    /// changed. `pulled` are the pulled authors among the followed ones; the feed gets a pointer to each.
     pub async fn commit(
         &self,
-        feed: Feed,
+        feed: FeedId,
         token: &str,
         slice: &Slice,
         pulled: &[UserId],
     ) -> Result<bool, StoreError> {
-        let bucket = self.keys.bucket(feed.user);
+        let bucket = self.keys.bucket_of(feed);
         let mut authors: Vec<UserId> = slice.posts.iter().map(|post| post.author()).collect();
         authors.extend(pulled);
         authors.sort_unstable();
@@ -61,9 +106,9 @@ impl Valkey {
         for author in &authors {
             script.key(self.keys.rel(bucket, *author));
         }
-        script.arg(feed.user.to_string()).arg(token);
-        script.arg(order::score(slice.floor_ms())).arg(self.full()).arg(self.keep());
-        // a feed has at most FEED_CAP_MAX entries, so a place fits two bytes
+        script.arg(feed.user().to_string()).arg(token);
+        script.arg(order::score(slice.floor())).arg(self.full()).arg(self.keep());
+        // a feed has at most FEED_CAP_MAX entries, so an index fits two bytes
         let place = |author| authors.partition_point(|other| *other < author) as u16 + 1;
         let places = |authors: &mut dyn Iterator<Item = UserId>| -> Vec<u8> {
             authors.flat_map(|author| place(author).to_be_bytes()).collect()
@@ -72,7 +117,8 @@ impl Valkey {
         script.arg(order::packed(&slice.posts));
         script.arg(places(&mut slice.posts.iter().map(|post| post.author())));
         script.arg(pointers).arg(places(&mut pulled.iter().copied()));
-        let outcome: String = script.run(&self.link, "committing a rebuild").await?;
-        Ok(outcome == "done")
+        let committed: CommitAnswer =
+            script.run_for_word(&self.link, "committing a rebuild").await?;
+        Ok(committed == CommitAnswer::Done)
     }
 }

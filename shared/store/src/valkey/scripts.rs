@@ -1,18 +1,18 @@
-//! The scripts, each with its own file and header in `lua/`, and the one way to call them.
+//! The scripts, and how they are called. Each script is a file in `lua/` with a header.
 //!
-//! A call names the script by its hash. A server that does not know the hash (it has restarted, or
-//! another node has taken over) gets the same call with the text.
+//! A call names the script by its hash. If the server does not know the hash (it has restarted, or another node
+//! has taken over), the call is repeated with the text.
 
-use fanfold_core::limits::VALKEY_ARGUMENTS_MAX;
+use fanfold_core::limits::{UNKNOWN_ANSWER_CHARS_MAX, VALKEY_ARGUMENTS_MAX};
 use redis::aio::ConnectionLike as _;
 use redis::{
     Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind, ToRedisArgs,
 };
 
-use super::{Link, failed};
-use crate::error::StoreError;
+use super::{Key, Link, failed};
+use fanfold_runtime::error::StoreError;
 
-/// The text of a script, and the hash that names it.
+/// A script: its name for the log, its text, and the hash of the text.
 pub struct Script {
     name: &'static str,
     text: &'static str,
@@ -21,14 +21,26 @@ pub struct Script {
 
 macro_rules! script {
     (@of $name:ident, $text:expr) => {
+        #[doc = concat!("The script `", stringify!($name), "`. Its file in `lua/` describes it.")]
         pub static $name: Script = Script {
             name: stringify!($name),
             text: $text,
             hash: std::sync::LazyLock::new(|| redis::Script::new($text).get_hash().to_owned()),
         };
     };
+    (cards $name:ident, $file:literal) => {
+        script!(@of $name, concat!(
+            include_str!("lua/_memory.lua"),
+            "\n",
+            include_str!("lua/_cards.lua"),
+            "\n",
+            include_str!(concat!("lua/", $file))
+        ));
+    };
     ($name:ident, $file:literal) => {
         script!(@of $name, concat!(
+            include_str!("lua/_memory.lua"),
+            "\n",
             include_str!("lua/_feed.lua"),
             "\n",
             include_str!(concat!("lua/", $file))
@@ -45,6 +57,11 @@ script!(COMMIT, "commit.lua");
 script!(RELATE, "relate.lua");
 script!(READ, "read.lua");
 script!(RENEW, "renew.lua");
+script!(ASK, "ask.lua");
+script!(cards CARDS, "cards.lua");
+script!(cards FILL, "fill.lua");
+script!(cards STALE, "stale.lua");
+script!(plain LIMIT, "limit.lua");
 script!(plain DROP, "drop.lua");
 script!(plain EXPIRE, "expire.lua");
 script!(plain TRY, "try.lua");
@@ -52,41 +69,56 @@ script!(plain INFO, "info.lua");
 script!(plain COUNT, "count.lua");
 script!(plain WRITE, "write.lua");
 
-/// `EVALSHA`, the hash and the number of keys come before the keys and arguments.
+/// The answers of a script that answers with one word.
+pub trait Word: Sized {
+    /// The answer for this word. `None` if the script is not known to give it.
+    fn of(word: &str) -> Option<Self>;
+}
+
+/// An error for an answer that the script is not known to give. Logs it too.
+pub fn unknown(answer: &str) -> RedisError {
+    let text: String = answer.chars().take(UNKNOWN_ANSWER_CHARS_MAX).collect();
+    // reads continue without Valkey, so the error itself may never be logged
+    tracing::error!(answer = text, "a script gave an unknown answer");
+    (ErrorKind::UnexpectedReturnType, "the script gave an unknown answer", text).into()
+}
+
+/// The arguments before the keys: `EVALSHA`, the hash and the number of keys.
 const BEFORE_KEYS: usize = 3;
 
 impl Script {
+    /// Begins a call without keys and arguments.
     pub fn call(&'static self) -> Call {
         Call { script: self, keys: Vec::new(), arguments: Vec::new() }
     }
 }
 
-/// A call of a script. It is never longer than [`VALKEY_ARGUMENTS_MAX`].
+/// A call of a script. A call with more than [`VALKEY_ARGUMENTS_MAX`] arguments fails without being sent.
 pub struct Call {
     script: &'static Script,
-    keys: Vec<Vec<u8>>,
+    keys: Vec<Key>,
     arguments: Vec<Vec<u8>>,
 }
 
 impl Call {
-    /// Adds a key, or several.
-    pub fn key(&mut self, key: impl ToRedisArgs) -> &mut Self {
-        self.keys.extend(key.to_redis_args());
+    /// Adds a key.
+    pub fn key(&mut self, key: Key) -> &mut Self {
+        self.keys.push(key);
         self
     }
 
-    /// Adds an argument, or several.
+    /// Adds one or more arguments.
     pub fn arg(&mut self, argument: impl ToRedisArgs) -> &mut Self {
         self.arguments.extend(argument.to_redis_args());
         self
     }
 
-    /// The number of arguments that a server counts.
+    /// The number of arguments of the command, as the server counts them.
     pub fn len(&self) -> usize {
         BEFORE_KEYS + self.keys.len() + self.arguments.len()
     }
 
-    /// Runs the script; `doing` says in an error what it was for.
+    /// Runs the script. `doing` names the operation in an error.
     pub async fn run<T: FromRedisValue>(
         &self,
         link: &Link,
@@ -95,18 +127,18 @@ impl Call {
         self.ask(link).await.map_err(failed(doing))
     }
 
-    /// Runs the script.
+    /// Runs the script, and returns an error of the redis crate.
     pub async fn ask<T: FromRedisValue>(&self, link: &Link) -> RedisResult<T> {
         if self.len() > VALKEY_ARGUMENTS_MAX {
             let text =
-                format!("{} arguments, and the server takes {VALKEY_ARGUMENTS_MAX}", self.len());
+                format!("{} arguments; the server accepts {VALKEY_ARGUMENTS_MAX}", self.len());
             return Err(RedisError::from((
                 ErrorKind::InvalidClientConfig,
                 "the call is too long",
                 text,
             )));
         }
-        tracing::debug!(script = self.script.name, arguments = self.len(), "calls a script");
+        tracing::debug!(script = self.script.name, arguments = self.len(), "calling a script");
         let mut link = link.clone();
         let by_hash = self.command("EVALSHA", &self.script.hash);
         let answer = match link.req_packed_command(&by_hash).await {
@@ -118,11 +150,24 @@ impl Call {
         Ok(T::from_redis_value(answer?)?)
     }
 
+    /// Runs a script that answers with one word. An unknown word is an error.
+    pub async fn run_for_word<T: Word>(
+        &self,
+        link: &Link,
+        doing: &'static str,
+    ) -> Result<T, StoreError> {
+        let word: String = self.run(link, doing).await?;
+        T::of(&word).ok_or_else(|| failed(doing)(unknown(&word)))
+    }
+
     fn command(&self, name: &str, script: &str) -> Cmd {
         let mut command = redis::cmd(name);
         command.arg(script).arg(self.keys.len());
-        for word in self.keys.iter().chain(&self.arguments) {
-            command.arg(word.as_slice());
+        for key in &self.keys {
+            command.arg(key);
+        }
+        for argument in &self.arguments {
+            command.arg(argument.as_slice());
         }
         command
     }

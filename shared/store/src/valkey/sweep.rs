@@ -1,41 +1,46 @@
+//! Drops feeds that nobody reads, and old relations (`lua/expire.lua`).
+
+use fanfold_core::Time;
 use fanfold_core::limits::SWEEP_BATCH;
 
-use super::{Feed, Valkey, failed, scripts};
-use crate::error::StoreError;
+use super::{Key, Keys, Valkey, failed, scripts};
+use fanfold_core::Bucket;
+use fanfold_core::FeedId;
+use fanfold_runtime::error::StoreError;
 
 impl Valkey {
-    /// Drops up to `count` feeds of a bucket that were last read at `until_ms` or before.
-    /// Returns how many were dropped.
+    /// Drops feeds of a bucket that were last read at `until` or before, at most `count` and
+    /// [`SWEEP_BATCH`]. Returns the number of dropped feeds.
     pub async fn expire(
         &self,
-        bucket: u16,
-        until_ms: u64,
+        bucket: Bucket,
+        until: Time,
         count: usize,
     ) -> Result<u64, StoreError> {
-        self.drop_due(self.keys.live(bucket), until_ms, count, "dropping feeds").await
+        self.drop_due(self.keys.live(bucket), until, count, "dropping feeds").await
     }
 
-    /// Forgets the changes of relations to up to `count` authors, of which none was made after
-    /// `until_ms`. Returns how many authors' were forgotten.
+    /// Drops the remembered relations of a bucket to authors whose last change was at `until` or
+    /// before, at most `count` and [`SWEEP_BATCH`] authors. Returns the number of authors.
     pub async fn forget(
         &self,
-        bucket: u16,
-        until_ms: u64,
+        bucket: Bucket,
+        until: Time,
         count: usize,
     ) -> Result<u64, StoreError> {
-        self.drop_due(self.keys.rels(bucket), until_ms, count, "forgetting relations").await
+        self.drop_due(self.keys.rels(bucket), until, count, "forgetting relations").await
     }
 
-    /// Drops keys that a list names with a time up to this one, at most `count` and [`SWEEP_BATCH`].
+    /// Drops keys whose time in the list is `until` or before, at most `count` and [`SWEEP_BATCH`].
     async fn drop_due(
         &self,
-        list: String,
-        until_ms: u64,
+        list: Key,
+        until: Time,
         count: usize,
         doing: &'static str,
     ) -> Result<u64, StoreError> {
-        let mut range = redis::cmd("ZRANGE");
-        range.arg(&list).arg("-inf").arg(until_ms).arg("BYSCORE");
+        let mut range = list.command("ZRANGE");
+        range.arg("-inf").arg(until.ms()).arg("BYSCORE");
         range.arg("LIMIT").arg(0).arg(count.min(SWEEP_BATCH));
         let due: Vec<String> =
             range.query_async(&mut self.link.clone()).await.map_err(failed(doing))?;
@@ -43,29 +48,36 @@ impl Valkey {
             return Ok(0);
         }
         let mut script = scripts::EXPIRE.call();
-        script.key(list).key(due).arg(until_ms);
+        script.key(list);
+        for key in Keys::listed(due) {
+            script.key(key);
+        }
+        script.arg(until.ms());
         script.run(&self.link, doing).await
     }
 
-    /// How many feeds of a bucket are due.
-    pub async fn due(&self, bucket: u16, until_ms: u64) -> Result<u64, StoreError> {
-        redis::cmd("ZCOUNT")
-            .arg(self.keys.live(bucket))
+    /// The number of feeds of a bucket that were last read at `until` or before.
+    pub async fn due(&self, bucket: Bucket, until: Time) -> Result<u64, StoreError> {
+        self.keys
+            .live(bucket)
+            .command("ZCOUNT")
             .arg("-inf")
-            .arg(until_ms)
+            .arg(until.ms())
             .query_async(&mut self.link.clone())
             .await
             .map_err(failed("counting the feeds to drop"))
     }
 
-    /// Some live feeds of a bucket, by chance.
-    pub async fn sample(&self, bucket: u16, count: usize) -> Result<Vec<Feed>, StoreError> {
-        let members: Vec<String> = redis::cmd("ZRANDMEMBER")
-            .arg(self.keys.live(bucket))
+    /// Up to `count` live feeds of a bucket, chosen at random.
+    pub async fn sample(&self, bucket: Bucket, count: usize) -> Result<Vec<FeedId>, StoreError> {
+        let members: Vec<String> = self
+            .keys
+            .live(bucket)
+            .command("ZRANDMEMBER")
             .arg(count)
             .query_async(&mut self.link.clone())
             .await
             .map_err(failed("looking for live feeds"))?;
-        Ok(members.iter().filter_map(|member| Feed::of_key(member)).collect())
+        Ok(members.iter().filter_map(|member| Keys::feed_of(member)).collect())
     }
 }

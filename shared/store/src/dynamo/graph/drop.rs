@@ -1,88 +1,95 @@
-//! The relations of a user who is being dropped. Nobody adds to them any more: what counts something
-//! in the profile is refused.
+//! The relations of a user who is being dropped. The user cannot add relations, because the profile is gone. Other
+//! users can, until functions that had read the profile have ended.
 
-use fanfold_core::limits::{DROP_PAGE, TRIES_MAX};
-use fanfold_core::message::RelationChanged;
-use fanfold_core::{Change, Relation, UserId};
+use fanfold_core::Partition;
+use fanfold_core::limits::DROP_PAGE;
+use fanfold_core::message::GraphEvent;
+use fanfold_core::{Change, UserId};
+use fanfold_runtime::StoreError;
+use fanfold_runtime::sqs::Announced;
 
-use super::super::retry::pause;
-use super::super::transact::{Outcome, transact, update_item};
-use super::super::users::{UserStore, counter};
-use super::super::{Item, batch, key, text};
-use super::{GraphStore, follower_sk, followers_pk, following_pk};
-use crate::error::StoreError;
-use crate::sqs::Queue;
+use super::super::transact::{CommitResult, Transaction};
+use super::super::users::{Counter, Owner, UserStore};
+use super::super::{Item, batch, key};
+use super::relate::RelationWrite;
+use super::{GraphStore, RelationRow, follower_sk, followers_pk, following_pk};
 
-/// A relation, and which of the two is being dropped.
+/// A relation to end, because one of its two users is being dropped.
 #[derive(Debug, Clone, Copy)]
 pub enum Ends {
+    /// The follower is being dropped.
     Follower { follower: UserId, author: UserId },
+    /// The author is being dropped.
     Author { follower: UserId, author: UserId },
 }
 
+/// The result of ending a relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The relation has ended.
+    Done,
+    /// The follower has no profile, because the follower is being dropped too.
+    FollowerGone,
+    /// The relation changed since it was read.
+    Raced,
+}
+
 impl GraphStore {
-    /// Ends a relation: both directions and the counter of whoever stays, or nothing. The event goes
-    /// out before, as with any other unfollow. True: it was this call that ended it.
-    pub async fn end(
+    /// Ends a relation: both rows and the counter of the user who stays, all or nothing. `old` is the row that was
+    /// read. `counts_follower` tells whether a follower who stays has a profile with a counter.
+    pub async fn commit_end(
         &self,
+        _sent: Announced<GraphEvent>,
         users: &UserStore,
         ends: Ends,
-        now_ms: u64,
-        events: &Queue<RelationChanged>,
-    ) -> Result<bool, StoreError> {
-        let doing = "ending a relation";
-        let (follower, author, stays, counts) = match ends {
-            Ends::Follower { follower, author } => (follower, author, author, "followers"),
-            Ends::Author { follower, author } => (follower, author, follower, "following"),
-        };
-        let mut counted = true;
-        for tried in 0..TRIES_MAX {
-            let old = self.following_item(follower, author).await?;
-            let Some(old) = old.filter(|old| old.relation == Relation::Following) else {
-                return Ok(false);
-            };
-            let last = Change { relation: old.relation, at_ms: old.changed_at_ms };
-            let at_ms = Change::next_at(Some(last), now_ms);
-            let change = Change { relation: Relation::NotFollowing, at_ms };
-            events.send(&RelationChanged::new(follower, author, at_ms)).await?;
-            let rows = self.both_rows(doing, follower, author, old.shard, Some(&old), change)?;
-            let mut items = Vec::from(rows);
-            if counted {
-                let fewer = counter(users.table(), stays, counts, -1, None);
-                items.push(update_item(doing, fewer)?);
+        old: &RelationRow,
+        change: Change,
+        counts_follower: bool,
+    ) -> Result<Ended, StoreError> {
+        let (Ends::Follower { follower, author } | Ends::Author { follower, author }) = ends;
+        let mut transaction = Transaction::new("ending a relation");
+        let partition = old.0.partition;
+        self.add_rows(&mut transaction, (follower, author), partition, Some(old), change)?;
+        match ends {
+            Ends::Follower { .. } => {
+                let (_, count) = self.count((follower, author), partition, -1);
+                transaction.update(RelationWrite::Count, count)?;
             }
-            match transact(&self.client, doing, items).await? {
-                Outcome::Done => return Ok(true),
-                // who stays is being dropped as well, and comes back after this relation has ended
-                outcome if outcome.refused(2) => counted = false,
-                Outcome::Refused(_) => pause(tried).await,
+            Ends::Author { .. } if counts_follower => {
+                let fewer = Counter::Following.add(users.table(), -1, Owner::User(follower));
+                transaction.update(RelationWrite::Counter, fewer)?;
             }
+            Ends::Author { .. } => {}
         }
-        Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
+        Ok(match transaction.commit(&self.client).await? {
+            CommitResult::Done => Ended::Done,
+            outcome if outcome.refused(RelationWrite::Counter) => Ended::FollowerGone,
+            CommitResult::Refused(_) => Ended::Raced,
+        })
     }
 
-    /// Takes away a follower's row whose relation is no more.
+    /// Removes a follower's row whose relation does not exist any more.
     pub async fn forget_follower(
         &self,
         author: UserId,
-        shard: u16,
+        partition: Partition,
         follower: UserId,
     ) -> Result<(), StoreError> {
         let sk = follower_sk(follower.bucket(self.buckets), follower);
-        let keys = vec![key(followers_pk(author, shard), sk)];
-        batch::delete_all(&self.client, &self.table, "forgetting a follower", keys).await
+        let keys = vec![key(&followers_pk(author, partition), sk)];
+        batch::delete_all(&self.client, &self.table, "removing a follower's row", keys).await
     }
 
-    /// Takes away what remembers relations that a user ended, a page of it. False: nothing was left.
+    /// Removes a page of the tombstones of relations that a user ended. Returns false if none were left.
     pub async fn forget_following(&self, user: UserId) -> Result<bool, StoreError> {
-        let doing = "forgetting whom a user followed";
+        let doing = "removing the ended relations of a user";
         let page = self
             .client
             .query()
             .table_name(&self.table)
             .key_condition_expression("pk = :pk")
             .projection_expression("pk, sk")
-            .expression_attribute_values(":pk", text(following_pk(user)))
+            .expression_attribute_values(":pk", following_pk(user).value())
             .consistent_read(true)
             .limit(DROP_PAGE)
             .send()

@@ -1,75 +1,91 @@
-//! Who follows whom, in both directions.
+//! Relations between users, in both directions.
 
+mod count;
 mod drop;
 mod pages;
 mod relate;
 
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
-use fanfold_core::{Change, Relation, UserId};
+use fanfold_core::Bucket;
+use fanfold_core::Partition;
+use fanfold_core::fanout::FirstPartitions;
+use fanfold_core::{Change, Relation, Second, Time, UserId};
 use serde::{Deserialize, Serialize};
 
-use super::{Stored, batch, key, read};
-use crate::config::{Config, ConfigError};
-use crate::error::StoreError;
-pub use drop::Ends;
+use super::partitions::{first_partitions, followers_per_partition};
+use super::{ItemKind, Pk, Stored, batch, key, read};
+use crate::buckets::buckets;
+pub use count::Counting;
+pub use drop::{Ended, Ends};
+use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::error::StoreError;
 pub use pages::FollowerPage;
+pub use relate::Committed;
 
-/// The state of a relation. After an unfollow it stays for a while as a tombstone, so that the
-/// next change is later than the last one whatever the clocks say.
+/// The row of a relation. After an unfollow it stays for a limited time as a tombstone, so that the next change
+/// gets a later time, even if a clock is slow.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct FollowingItem {
-    pk: String,
     sk: UserId,
     v: u32,
     relation: Relation,
-    changed_at_ms: u64,
+    #[serde(rename = "changed_at_ms")]
+    changed_at: Time,
     /// The partition of the other direction's row.
-    shard: u16,
+    partition: Partition,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    expires_at: Option<u64>,
+    expires_at: Option<Second>,
 }
 
 impl Stored for FollowingItem {
     const V: u32 = 1;
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub enum Related {
-    Changed,
-    /// It was so already.
-    Unchanged,
-    /// One of the two has no profile (or the caller's belongs to another identity).
-    NoProfile,
+/// The row of a relation, as it was read.
+#[derive(Debug, Clone)]
+pub struct RelationRow(FollowingItem);
+
+impl RelationRow {
+    /// The last change of the relation.
+    pub fn change(&self) -> Change {
+        Change { relation: self.0.relation, at: self.0.changed_at }
+    }
 }
 
+/// The graph table.
 #[derive(Clone)]
 pub struct GraphStore {
     client: Client,
     table: String,
     buckets: u16,
+    /// Partitions of a new author's followers.
+    first_partitions: FirstPartitions,
+    followers_per_partition: u64,
 }
 
 impl GraphStore {
+    /// Reads the name of the table and the settings of partitions and buckets. An error names the setting.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self {
             client: Client::new(sdk),
             table: config.text("GRAPH_TABLE")?,
-            buckets: config.feeds()?.buckets,
+            buckets: buckets(config)?,
+            first_partitions: first_partitions(config)?,
+            followers_per_partition: followers_per_partition(config)?,
         })
     }
 
-    /// The last change of a relation, as it is now.
+    /// The last change of a relation. `None` if there is neither a relation nor a tombstone.
     pub async fn relation(
         &self,
         follower: UserId,
         author: UserId,
     ) -> Result<Option<Change>, StoreError> {
-        let item = self.following_item(follower, author).await?;
-        Ok(item.map(|item| Change { relation: item.relation, at_ms: item.changed_at_ms }))
+        Ok(self.row(follower, author).await?.map(|row| row.change()))
     }
 
-    /// Those of the users who follow an author now.
+    /// The users of this list who follow the author now.
     pub async fn still_following(
         &self,
         author: UserId,
@@ -78,11 +94,11 @@ impl GraphStore {
         let doing = "checking who still follows";
         users.sort_unstable();
         users.dedup();
-        let keys = users.iter().map(|user| key(following_pk(*user), author)).collect();
+        let keys = users.iter().map(|user| key(&following_pk(*user), author)).collect();
         let mut still = Vec::new();
         for item in batch::get_all(&self.client, &self.table, doing, keys).await? {
+            let user = ItemKind::Following.owner(&item).and_then(|user| user.parse().ok());
             let item: FollowingItem = read(doing, item)?;
-            let user = item.pk.strip_prefix("following#").and_then(|user| user.parse().ok());
             if let (Relation::Following, Some(user)) = (item.relation, user) {
                 still.push(user);
             }
@@ -90,31 +106,34 @@ impl GraphStore {
         Ok(still)
     }
 
-    async fn following_item(
+    /// The row of a relation, or its tombstone.
+    pub async fn row(
         &self,
         follower: UserId,
         author: UserId,
-    ) -> Result<Option<FollowingItem>, StoreError> {
+    ) -> Result<Option<RelationRow>, StoreError> {
         let doing = "reading a relation";
-        let key = key(following_pk(follower), author);
+        let key = key(&following_pk(follower), author);
         let item = batch::get_one(&self.client, &self.table, doing, key).await?;
-        item.map(|item| read(doing, item)).transpose()
+        Ok(item.map(|item| read(doing, item)).transpose()?.map(RelationRow))
     }
 
+    /// The number of buckets of the deployment.
     pub fn buckets(&self) -> u16 {
         self.buckets
     }
 }
 
-/// The bucket goes first, so that a query gives followers grouped by bucket.
-fn follower_sk(bucket: u16, follower: UserId) -> String {
-    format!("{bucket:04x}{follower}")
+/// The sort key of a follower's row. It begins with the bucket, so that a query returns followers grouped by
+/// bucket.
+fn follower_sk(bucket: Bucket, follower: UserId) -> String {
+    format!("{:04x}{follower}", bucket.0)
 }
 
-fn following_pk(user: UserId) -> String {
-    format!("following#{user}")
+fn following_pk(user: UserId) -> Pk {
+    ItemKind::Following.pk(user)
 }
 
-fn followers_pk(author: UserId, shard: u16) -> String {
-    format!("followers#{author}#{shard}")
+fn followers_pk(author: UserId, partition: Partition) -> Pk {
+    ItemKind::Follower.pk(format_args!("{author}#{partition}"))
 }

@@ -1,13 +1,14 @@
-//! Reading lists of users page by page.
+//! Reading lists of users in pages.
 
+use fanfold_core::Partition;
 use fanfold_core::UserId;
 use fanfold_core::fanout::Place;
 use fanfold_core::limits::FOLLOWERS_PER_QUERY;
 use serde::Deserialize;
 
-use super::super::{key, read_key, text};
+use super::super::{key, read_key};
 use super::{GraphStore, follower_sk, followers_pk, following_pk};
-use crate::error::StoreError;
+use fanfold_runtime::error::StoreError;
 
 #[derive(Deserialize)]
 struct FollowingKey {
@@ -22,13 +23,14 @@ struct FollowerKey {
 /// One page of an author's followers.
 #[derive(Debug)]
 pub struct FollowerPage {
+    /// The followers, in bucket order.
     pub followers: Vec<UserId>,
-    /// Where the next page begins, if there is one.
+    /// The follower after whom the next page begins. `None`: this is the last page.
     pub next: Option<UserId>,
 }
 
 impl GraphStore {
-    /// Everyone a user follows.
+    /// All authors that a user follows, in the order of their ids.
     pub async fn following(&self, user: UserId) -> Result<Vec<UserId>, StoreError> {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
@@ -41,14 +43,15 @@ impl GraphStore {
         }
     }
 
-    /// One page of those a user follows, and where the next one begins.
+    /// A page of the authors that a user follows, and the author after whom the next page begins. The query reads
+    /// `count` rows; tombstones among them are left out.
     pub async fn following_page(
         &self,
         user: UserId,
         after: Option<UserId>,
         count: i32,
     ) -> Result<(Vec<UserId>, Option<UserId>), StoreError> {
-        let doing = "reading whom a user follows";
+        let doing = "reading the authors that a user follows";
         let page = self
             .client
             .query()
@@ -56,10 +59,11 @@ impl GraphStore {
             .key_condition_expression("pk = :pk")
             .filter_expression("attribute_not_exists(expires_at)")
             .projection_expression("sk")
-            .expression_attribute_values(":pk", text(following_pk(user)))
+            .expression_attribute_values(":pk", following_pk(user).value())
+            // mutation: consistent-relations
             .consistent_read(true)
             .limit(count)
-            .set_exclusive_start_key(after.map(|after| key(following_pk(user), after)))
+            .set_exclusive_start_key(after.map(|after| key(&following_pk(user), after)))
             .send()
             .await
             .map_err(StoreError::dynamo(doing))?;
@@ -73,28 +77,29 @@ impl GraphStore {
         Ok((users?, next.transpose()?.map(|key| key.sk)))
     }
 
-    /// One page of the followers in one of an author's partitions, in bucket order.
+    /// A page of the followers in one partition of an author, after this follower, in bucket order.
     pub async fn followers_page(
         &self,
         author: UserId,
-        shard: u16,
+        partition: Partition,
         after: Option<UserId>,
         count: i32,
     ) -> Result<FollowerPage, StoreError> {
         let after = after.map(|after| (after.bucket(self.buckets), after.0));
-        self.followers_after(author, shard, after, count).await
+        self.followers_after(author, partition, after, count).await
     }
 
-    /// The same after a place where there need not be a follower.
+    /// A page of the followers in one partition of an author, after this place, in bucket order. No follower needs to
+    /// be at the place.
     pub async fn followers_after(
         &self,
         author: UserId,
-        shard: u16,
+        partition: Partition,
         after: Option<Place>,
         count: i32,
     ) -> Result<FollowerPage, StoreError> {
         let doing = "reading an author's followers";
-        let pk = followers_pk(author, shard);
+        let pk = followers_pk(author, partition);
         let start = after.map(|(bucket, user)| key(&pk, follower_sk(bucket, UserId(user))));
         let page = self
             .client
@@ -102,7 +107,7 @@ impl GraphStore {
             .table_name(&self.table)
             .key_condition_expression("pk = :pk")
             .projection_expression("sk")
-            .expression_attribute_values(":pk", text(&pk))
+            .expression_attribute_values(":pk", pk.value())
             .consistent_read(true)
             .limit(count)
             .set_exclusive_start_key(start)

@@ -1,24 +1,23 @@
 //! Changing a relation.
 
-use aws_sdk_dynamodb::types::{Delete, Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::{Delete, Put};
+use fanfold_core::Partition;
 use fanfold_core::fanout;
 use fanfold_core::id::Identity;
-use fanfold_core::limits::{RELATION_TOMBSTONE_KEPT_S, TRIES_MAX};
-use fanfold_core::message::RelationChanged;
+use fanfold_core::limits::RELATION_TOMBSTONE_KEPT;
+use fanfold_core::message::GraphEvent;
 use fanfold_core::{Change, Relation, UserId};
+use fanfold_runtime::StoreError;
+use fanfold_runtime::sqs::Announced;
 use serde::Serialize;
 
-use super::super::retry::pause;
-use super::super::transact::{Outcome, delete_item, put_item, transact, update_item};
-use super::super::users::{HAS_PROFILE, Profile, UserStore, counter};
+use super::super::transact::{CommitResult, Transaction};
+use super::super::users::{Counter, Owner, Profile, UserStore};
 use super::super::{Stored, key, number, write};
-use super::{FollowingItem, GraphStore, Related, follower_sk, followers_pk, following_pk};
-use crate::error::StoreError;
-use crate::sqs::Queue;
+use super::{FollowingItem, GraphStore, RelationRow, follower_sk, followers_pk, following_pk};
 
 #[derive(Serialize)]
 struct FollowerItem {
-    pk: String,
     sk: String,
     v: u32,
 }
@@ -27,112 +26,111 @@ impl Stored for FollowerItem {
     const V: u32 = 1;
 }
 
+/// The names of the writes of a transaction that changes a relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RelationWrite {
+    /// The row of the relation, under the follower.
+    Following,
+    /// The row of the other direction, in a partition of the author's followers.
+    Follower,
+    /// The follower's counter of followed authors.
+    Counter,
+    /// A count row of the author's followers.
+    Count,
+}
+
+/// The result of changing a relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Committed {
+    /// The relation was changed.
+    Done,
+    /// The follower has no profile, or it belongs to another identity.
+    NoProfile,
+    /// The relation changed since it was read.
+    Raced,
+}
+
 impl GraphStore {
-    /// Changes a relation: both directions and both counters, or nothing. The event is
-    /// sent before the commit, with the time that the change is going to have.
-    pub async fn relate(
+    /// Changes a relation: both rows, the follower's counter, and a count row of the author, all or nothing. `old` is
+    /// the row that was read; `change` must be later. The transaction does not write the author's profile, because
+    /// concurrent follows would conflict on it.
+    pub async fn commit(
         &self,
+        _sent: Announced<GraphEvent>,
         users: &UserStore,
         follower: &Identity,
-        mut author: Profile,
-        relation: Relation,
-        now_ms: u64,
-        events: &Queue<RelationChanged>,
-    ) -> Result<Related, StoreError> {
-        let doing = "changing a relation";
-        for tried in 0..TRIES_MAX {
-            let old = self.following_item(follower.user(), author.id).await?;
-            let was = old.as_ref().map_or(Relation::NotFollowing, |old| old.relation);
-            if was == relation {
-                return Ok(Related::Unchanged);
-            }
-            let last = old.as_ref().map(|o| Change { relation: was, at_ms: o.changed_at_ms });
-            let change = Change { relation, at_ms: Change::next_at(last, now_ms) };
-            let event = RelationChanged::new(follower.user(), author.id, change.at_ms);
-            events.send(&event).await?;
-            let items = self.relate_items(doing, users, follower, &author, old.as_ref(), change)?;
-            match transact(&self.client, doing, items).await? {
-                Outcome::Done => return Ok(Related::Changed),
-                outcome if outcome.refused(2) => return Ok(Related::NoProfile),
-                // the relation, or the author's partitions, changed since they were read
-                Outcome::Refused(_) => pause(tried).await,
-            }
-            match users.profile(author.id).await? {
-                Some(profile) => author = profile,
-                None => return Ok(Related::NoProfile),
-            }
-        }
-        Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
-    }
-
-    fn relate_items(
-        &self,
-        doing: &'static str,
-        users: &UserStore,
-        identity: &Identity,
         author: &Profile,
-        old: Option<&FollowingItem>,
+        old: Option<&RelationRow>,
         change: Change,
-    ) -> Result<Vec<TransactWriteItem>, StoreError> {
-        let (follower, follows) = (identity.user(), change.relation == Relation::Following);
-        let shards = fanout::shards(author.followers).max(author.follower_shards);
-        let shard = match old {
-            Some(old) if !follows => old.shard,
-            _ => fanout::shard_of(follower, shards),
+    ) -> Result<Committed, StoreError> {
+        let doing = "changing a relation";
+        let (partition, by) = match (change.relation, old) {
+            (Relation::NotFollowing, Some(old)) => (old.0.partition, -1),
+            _ => {
+                let partitions = author.follower_partitions;
+                (fanout::partition_of(follower.user(), partitions, self.first_partitions), 1)
+            }
         };
-        let [state, other] = self.both_rows(doing, follower, author.id, shard, old, change)?;
-        let by = if follows { 1 } else { -1 };
-        let mine = counter(users.table(), follower, "following", by, Some(identity));
-        let mut theirs = counter(users.table(), author.id, "followers", by, None);
-        if follows && shards > author.follower_shards {
-            // of two writers the one with more partitions wins: a reader looks at all of them
-            theirs = theirs
-                .update_expression("ADD #counter :by SET follower_shards = :shards")
-                .condition_expression(format!("{HAS_PROFILE} AND follower_shards <= :shards"))
-                .expression_attribute_values(":shards", number(shards));
+        let mut transaction = Transaction::new(doing);
+        self.add_rows(&mut transaction, (follower.user(), author.id), partition, old, change)?;
+        let counter = Counter::Following.add(users.table(), by, Owner::Is(follower));
+        transaction.update(RelationWrite::Counter, counter)?;
+        let (row, count) = self.count((follower.user(), author.id), partition, by);
+        transaction.update(RelationWrite::Count, count)?;
+        match transaction.commit(&self.client).await? {
+            CommitResult::Done => Ok(Committed::Done),
+            outcome if outcome.refused(RelationWrite::Counter) => Ok(Committed::NoProfile),
+            outcome => {
+                if outcome.refused(RelationWrite::Count) {
+                    self.check_count(doing, row).await?;
+                }
+                Ok(Committed::Raced)
+            }
         }
-        Ok(vec![state, other, update_item(doing, mine)?, update_item(doing, theirs)?])
     }
 
-    /// The rows of both directions, on condition that the relation is what was read.
-    pub(super) fn both_rows(
+    /// Adds the writes of both rows to a transaction, on condition that the relation is unchanged since it was read.
+    pub(super) fn add_rows(
         &self,
-        doing: &'static str,
-        follower: UserId,
-        author: UserId,
-        shard: u16,
-        old: Option<&FollowingItem>,
+        transaction: &mut Transaction<RelationWrite>,
+        (follower, author): (UserId, UserId),
+        partition: Partition,
+        old: Option<&RelationRow>,
         change: Change,
-    ) -> Result<[TransactWriteItem; 2], StoreError> {
+    ) -> Result<(), StoreError> {
+        let doing = "changing a relation";
         let follows = change.relation == Relation::Following;
-        let expires_at = (!follows).then_some(change.at_ms / 1000 + RELATION_TOMBSTONE_KEPT_S);
+        let expires_at = (!follows).then_some(change.at.expires_after(RELATION_TOMBSTONE_KEPT));
         let following = FollowingItem {
-            pk: following_pk(follower),
             sk: author,
             v: FollowingItem::V,
             relation: change.relation,
-            changed_at_ms: change.at_ms,
-            shard,
+            changed_at: change.at,
+            partition,
             expires_at,
         };
-        let mut state =
-            Put::builder().table_name(&self.table).set_item(Some(write(doing, &following)?));
+        let mut state = Put::builder().table_name(&self.table).set_item(Some(write(
+            doing,
+            &following_pk(follower),
+            &following,
+        )?));
         state = match old {
             None => state.condition_expression("attribute_not_exists(pk)"),
             Some(old) => state
                 .condition_expression("changed_at_ms = :old AND v <= :v")
                 .expression_attribute_values(":v", number(FollowingItem::V))
-                .expression_attribute_values(":old", number(old.changed_at_ms)),
+                .expression_attribute_values(":old", number(old.0.changed_at)),
         };
         let bucket = follower.bucket(self.buckets);
-        let (pk, sk) = (followers_pk(author, shard), follower_sk(bucket, follower));
-        let other = if follows {
-            let item = write(doing, &FollowerItem { pk, sk, v: FollowerItem::V })?;
-            put_item(doing, Put::builder().table_name(&self.table).set_item(Some(item)))?
+        let (pk, sk) = (followers_pk(author, partition), follower_sk(bucket, follower));
+        transaction.put(RelationWrite::Following, state)?;
+        if follows {
+            let item = write(doing, &pk, &FollowerItem { sk, v: FollowerItem::V })?;
+            let put = Put::builder().table_name(&self.table).set_item(Some(item));
+            transaction.put(RelationWrite::Follower, put)
         } else {
-            let gone = Delete::builder().table_name(&self.table).set_key(Some(key(pk, sk)));
-            delete_item(doing, gone)?
-        };
-        Ok([put_item(doing, state)?, other])
+            let delete = Delete::builder().table_name(&self.table).set_key(Some(key(&pk, sk)));
+            transaction.delete(RelationWrite::Follower, delete)
+        }
     }
 }

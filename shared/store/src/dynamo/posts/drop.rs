@@ -1,80 +1,91 @@
-//! The posts of a user who is being dropped. Nobody adds to them any more.
+//! The posts of a user who is being dropped. The user cannot add posts any more.
 
-use fanfold_core::limits::{DROP_PAGE, POST_TOMBSTONE_KEPT_S};
-use fanfold_core::{PostId, UserId};
+use fanfold_core::limits::{DROP_PAGE, DROP_QUERIES_AT_ONCE, POST_TOMBSTONE_KEPT};
+use fanfold_core::{PostId, Time, UserId};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::super::ReceiptStore;
-use super::super::{Item, batch, key, read, read_key, text, write};
+use super::super::{Item, batch, key, read, read_key, write};
 use super::keys::key_pk;
-use super::{PostItem, PostStore};
-use crate::error::StoreError;
+use super::{PostItem, PostStore, posts_pk};
+use fanfold_runtime::error::StoreError;
 
-const QUERIES_AT_ONCE: usize = 16;
-
-/// What was taken away.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The numbers of removed items.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Erased {
-    /// Posts, and tombstones of such.
-    pub posts: u64,
+    /// Posts and tombstones.
+    pub posts: Vec<PostId>,
+    /// Rows of delivery receipts.
     pub receipt_rows: u64,
+    /// Uses of an `Idempotency-Key`.
     pub keys: u64,
 }
 
+/// A page of posts that were replaced by tombstones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Buried {
+    /// All posts and tombstones of the page.
+    pub posts: Vec<PostId>,
+    /// The number of new tombstones.
+    pub count: u64,
+    /// The post after which the next page begins. `None`: this was the last page.
+    pub next: Option<PostId>,
+}
+
 impl PostStore {
-    /// Puts tombstones in the place of a page of an author's posts, beginning after one. Gives how
-    /// many, and where the next page begins, if there is one.
+    /// Replaces a page of an author's posts by tombstones. The page begins after `after`.
     pub async fn bury(
         &self,
         author: UserId,
         after: Option<PostId>,
-        now_ms: u64,
-    ) -> Result<(u64, Option<PostId>), StoreError> {
+        now: Time,
+    ) -> Result<Buried, StoreError> {
         let doing = "burying posts";
         let (page, next) = self.all_of(doing, author, after).await?;
+        let posts = page.iter().map(|item| item.sk).collect();
         let mut tombstones = Vec::new();
-        for item in page.into_iter().filter(|item| item.deleted_at_ms.is_none()) {
-            let expires_at = Some(now_ms / 1000 + POST_TOMBSTONE_KEPT_S);
-            let gone = PostItem { text: None, deleted_at_ms: Some(now_ms), expires_at, ..item };
-            tombstones.push(write(doing, &gone)?);
+        for item in page.into_iter().filter(|item| item.deleted_at.is_none()) {
+            let expires_at = Some(now.expires_after(POST_TOMBSTONE_KEPT));
+            let gone = PostItem { text: None, deleted_at: Some(now), expires_at, ..item };
+            tombstones.push(write(doing, &posts_pk(author), &gone)?);
         }
         let count = tombstones.len() as u64;
         batch::put_all(&self.client, &self.table, doing, tombstones).await?;
-        Ok((count, next))
+        Ok(Buried { posts, count, next })
     }
 
-    /// Takes away a page of what an author's posts left: receipts and keys first, for a tombstone is
-    /// all that leads to them.
+    /// Removes a page of an author's posts and tombstones, with their receipts and keys. Receipts and keys are
+    /// removed first, because they are found through the posts.
     pub async fn erase(
         &self,
         author: UserId,
         receipts: &ReceiptStore,
     ) -> Result<Erased, StoreError> {
-        let doing = "erasing what is left of posts";
+        let doing = "erasing posts";
         let (page, _) = self.all_of(doing, author, None).await?;
         let rows: Vec<_> = page.iter().map(|item| receipts.rows(item.sk)).collect();
         let rows: Vec<Vec<Item>> =
-            stream::iter(rows).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
+            stream::iter(rows).buffer_unordered(DROP_QUERIES_AT_ONCE).try_collect().await?;
         let rows: Vec<Item> = rows.into_iter().flatten().collect();
-        // a key that expired may have made another post
+        // a key that expired may have made a second post
         let mut names: Vec<&String> = page.iter().filter_map(|i| i.made_by.as_ref()).collect();
         names.sort_unstable();
         names.dedup();
         let keys: Vec<Item> =
-            names.into_iter().map(|name| key(key_pk(author, name), "-")).collect();
+            names.into_iter().map(|name| key(&key_pk(author, name), "-")).collect();
         let erased = Erased {
-            posts: page.len() as u64,
+            posts: page.iter().map(|item| item.sk).collect(),
             receipt_rows: rows.len() as u64,
             keys: keys.len() as u64,
         };
         let leads: Vec<Item> = rows.into_iter().chain(keys).collect();
         batch::delete_all(&self.client, &self.table, doing, leads).await?;
-        let posts = page.iter().map(|item| key(author, item.sk)).collect();
+        let posts = page.iter().map(|item| key(&posts_pk(author), item.sk)).collect();
         batch::delete_all(&self.client, &self.table, doing, posts).await?;
         Ok(erased)
     }
 
-    /// A page of all items of an author: posts and tombstones.
+    /// A page of an author's posts and tombstones, and the post after which the next page begins.
     async fn all_of(
         &self,
         doing: &'static str,
@@ -87,10 +98,10 @@ impl PostStore {
             .table_name(&self.table)
             .key_condition_expression("pk = :author")
             .projection_expression("pk, sk, v, deleted_at_ms, made_by")
-            .expression_attribute_values(":author", text(author))
+            .expression_attribute_values(":author", posts_pk(author).value())
             .consistent_read(true)
             .limit(DROP_PAGE)
-            .set_exclusive_start_key(after.map(|after| key(author, after)))
+            .set_exclusive_start_key(after.map(|after| key(&posts_pk(author), after)))
             .send()
             .await
             .map_err(StoreError::dynamo(doing))?;

@@ -1,18 +1,18 @@
-//! What an `Idempotency-Key` made.
+//! The posts that an `Idempotency-Key` made.
 
 use aws_sdk_dynamodb::types::Put;
 use aws_sdk_dynamodb::types::builders::PutBuilder;
-use fanfold_core::limits::IDEMPOTENCY_KEPT_S;
-use fanfold_core::{PostId, UserId};
+use fanfold_core::limits::IDEMPOTENCY_KEPT;
+use fanfold_core::{PostId, Second, Time, UserId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::super::{Stored, key, number, read, write};
+use super::super::{ItemKind, Pk, Stored, key, number, read, write};
 use super::PostStore;
-use crate::error::StoreError;
+use fanfold_runtime::error::StoreError;
 
-/// What an `Idempotency-Key` stands for: whose it is, its name, and the request.
-/// Both are hashed: whatever was sent, the item has one form and length.
+/// An `Idempotency-Key` of a user, with the request that it was sent with. Key and request are hashed, so the item
+/// always has the same form and length.
 #[derive(Debug, Clone)]
 pub struct RequestKey {
     user: UserId,
@@ -20,21 +20,22 @@ pub struct RequestKey {
     request: String,
 }
 
-/// What a key made earlier.
+/// An earlier use of an `Idempotency-Key`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyUse {
+    /// The post that it made.
     pub post: PostId,
+    /// Whether the earlier request was the same.
     pub same_request: bool,
 }
 
 #[derive(Serialize, Deserialize)]
 struct KeyItem {
-    pk: String,
     sk: String,
     v: u32,
     request: String,
     post: PostId,
-    expires_at: u64,
+    expires_at: Second,
 }
 
 impl Stored for KeyItem {
@@ -42,63 +43,63 @@ impl Stored for KeyItem {
 }
 
 impl RequestKey {
+    /// The key `name` of a user, with a text that stands for the request.
     pub fn new(user: UserId, name: &str, request: &str) -> Self {
         Self { user, name: hex(name), request: hex(request) }
     }
 
-    /// Its name, hashed.
+    /// The hash of the key, in hexadecimal digits.
     pub(super) fn name(&self) -> String {
         self.name.clone()
     }
 
-    fn pk(&self) -> String {
+    fn pk(&self) -> Pk {
         key_pk(self.user, &self.name)
     }
 }
 
 impl PostStore {
-    /// What this key made in the last 24 hours.
+    /// The use of this key in the last 24 hours ([`IDEMPOTENCY_KEPT`]), if there is one.
     pub async fn key_use(
         &self,
         request: &RequestKey,
-        now_ms: u64,
+        now: Time,
     ) -> Result<Option<KeyUse>, StoreError> {
         let doing = "reading an idempotency key";
-        let Some(item) = self.get(doing, key(request.pk(), "-")).await? else { return Ok(None) };
+        let Some(item) = self.get(doing, key(&request.pk(), "-")).await? else { return Ok(None) };
         let item: KeyItem = read(doing, item)?;
-        // DynamoDB removes what has expired when it gets to it
+        // DynamoDB removes expired items with a delay
         let known = KeyUse { post: item.post, same_request: item.request == request.request };
-        Ok((item.expires_at > now_ms / 1000).then_some(known))
+        Ok((item.expires_at > now.second()).then_some(known))
     }
 
-    /// The write of a key, on condition that it is free.
+    /// The write of a key, on condition that it is unused or has expired.
     pub(super) fn put_key(
         &self,
         doing: &'static str,
         request: &RequestKey,
         post: PostId,
-        now_ms: u64,
+        now: Time,
     ) -> Result<PutBuilder, StoreError> {
         let item = KeyItem {
-            pk: request.pk(),
             sk: "-".to_owned(),
             v: KeyItem::V,
             request: request.request.clone(),
             post,
-            expires_at: now_ms / 1000 + IDEMPOTENCY_KEPT_S,
+            expires_at: now.expires_after(IDEMPOTENCY_KEPT),
         };
         Ok(Put::builder()
             .table_name(&self.table)
-            .set_item(Some(write(doing, &item)?))
+            .set_item(Some(write(doing, &request.pk(), &item)?))
             .condition_expression("attribute_not_exists(pk) OR expires_at <= :now")
-            .expression_attribute_values(":now", number(now_ms / 1000)))
+            .expression_attribute_values(":now", number(now.second())))
     }
 }
 
-pub(super) fn key_pk(user: UserId, name: &str) -> String {
-    format!("key#{user}#{name}")
+pub(super) fn key_pk(user: UserId, name: &str) -> Pk {
+    ItemKind::IdempotencyKey.pk(format_args!("{user}#{name}"))
 }
 
 fn hex(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&Sha256::digest(text))
 }

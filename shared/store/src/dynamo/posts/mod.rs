@@ -1,4 +1,4 @@
-//! Posts, their tombstones, and what an `Idempotency-Key` made.
+//! Posts, their tombstones, and the posts that an `Idempotency-Key` made.
 
 mod drop;
 mod keys;
@@ -9,43 +9,49 @@ use std::collections::HashMap;
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use fanfold_core::limits::{QUERY_ITEMS_MIN, QUERY_PAGES_MAX};
-use fanfold_core::{PostId, Slice, UserId};
+use fanfold_core::{PostId, Second, Slice, Time, UserId};
 use serde::{Deserialize, Serialize};
 
-use super::{Item, Stored, batch, key, read, read_key, text};
-use crate::config::{Config, ConfigError};
-use crate::error::StoreError;
+use super::{Item, ItemKind, Pk, Stored, batch, key, read, read_key, text};
+pub use drop::{Buried, Erased};
+use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::error::StoreError;
 pub use keys::{KeyUse, RequestKey};
 pub use write::{Created, Deleted};
 
+/// A published post.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Post {
+    /// The id, which contains the time and the author.
     pub id: PostId,
+    /// The text.
     pub text: String,
 }
 
+/// The state of a post.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PostState {
-    /// There is none by this id: not yet, or never.
+    /// No post has this id: it is not committed yet, or was never committed.
     Missing,
+    /// The post was deleted, and its tombstone is left.
     Deleted,
+    /// The post exists.
     Published(Post),
 }
 
 #[derive(Serialize, Deserialize)]
 struct PostItem {
-    pk: UserId,
     sk: PostId,
     v: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    deleted_at_ms: Option<u64>,
-    /// The name of the key that made it, hashed: so the key is found when its user is dropped.
+    #[serde(default, rename = "deleted_at_ms", skip_serializing_if = "Option::is_none")]
+    deleted_at: Option<Time>,
+    /// The hash of the `Idempotency-Key` that made the post. With it, the key is found when the user is dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    expires_at: Option<u64>,
+    expires_at: Option<Second>,
 }
 
 impl Stored for PostItem {
@@ -55,13 +61,14 @@ impl Stored for PostItem {
 impl From<PostItem> for PostState {
     fn from(item: PostItem) -> Self {
         match item {
-            PostItem { deleted_at_ms: Some(_), .. } => PostState::Deleted,
+            PostItem { deleted_at: Some(_), .. } => PostState::Deleted,
             PostItem { sk: id, text: Some(text), .. } => PostState::Published(Post { id, text }),
             _ => PostState::Deleted,
         }
     }
 }
 
+/// The posts table.
 #[derive(Clone)]
 pub struct PostStore {
     client: Client,
@@ -69,32 +76,42 @@ pub struct PostStore {
 }
 
 impl PostStore {
+    /// Reads the name of the table. Fails if the setting is missing.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self { client: Client::new(sdk), table: config.text("POSTS_TABLE")? })
     }
 
-    /// Reads one post as it is now.
+    /// Reads the present state of one post.
     pub async fn state(&self, id: PostId) -> Result<PostState, StoreError> {
         let doing = "reading a post";
-        let item = self.get(doing, key(id.author(), id)).await?;
+        let item = self.get(doing, key(&posts_pk(id.author()), id)).await?;
         let post = item.map(|item| read::<PostItem>(doing, item)).transpose()?;
         Ok(post.map_or(PostState::Missing, PostState::from))
     }
 
-    /// Reads those of the posts that are published.
-    pub async fn published(&self, ids: &[PostId]) -> Result<HashMap<PostId, Post>, StoreError> {
+    /// Reads the present states of posts. Missing posts are left out.
+    pub async fn states(&self, ids: &[PostId]) -> Result<HashMap<PostId, PostState>, StoreError> {
         let doing = "reading posts";
-        let keys = ids.iter().map(|id| key(id.author(), id)).collect();
-        let mut posts = HashMap::new();
+        let keys = ids.iter().map(|id| key(&posts_pk(id.author()), id)).collect();
+        let mut states = HashMap::new();
         for item in batch::get_all(&self.client, &self.table, doing, keys).await? {
-            if let PostState::Published(post) = read::<PostItem>(doing, item)?.into() {
-                posts.insert(post.id, post);
-            }
+            let item = read::<PostItem>(doing, item)?;
+            states.insert(item.sk, item.into());
         }
-        Ok(posts)
+        Ok(states)
     }
 
-    /// An author's newest posts older than `before`; deleted ones are left out.
+    /// Reads posts. Deleted and missing posts are left out.
+    pub async fn published(&self, ids: &[PostId]) -> Result<HashMap<PostId, Post>, StoreError> {
+        let published = |(id, state)| match state {
+            PostState::Published(post) => Some((id, post)),
+            PostState::Missing | PostState::Deleted => None,
+        };
+        Ok(self.states(ids).await?.into_iter().filter_map(published).collect())
+    }
+
+    /// An author's newest `count` posts that are older than `before`, without deleted posts. The slice ends early
+    /// if [`QUERY_PAGES_MAX`] pages contain too few posts; its bound is where to continue.
     pub async fn by_author(
         &self,
         author: UserId,
@@ -113,7 +130,7 @@ impl PostStore {
                 .key_condition_expression("pk = :author AND sk < :before")
                 .filter_expression("attribute_not_exists(deleted_at_ms)")
                 .projection_expression("sk")
-                .expression_attribute_values(":author", text(author))
+                .expression_attribute_values(":author", posts_pk(author).value())
                 .expression_attribute_values(":before", text(before))
                 .scan_index_forward(false)
                 .consistent_read(true)
@@ -126,7 +143,7 @@ impl PostStore {
                 posts.push(read_key::<IdItem>(doing, item)?.sk);
             }
             start = page.last_evaluated_key;
-            // one more than asked tells that there are more
+            // one more than requested shows that there are more
             if start.is_none() || posts.len() > count {
                 return Ok(Slice::head(posts, count, PostId::MIN));
             }
@@ -134,13 +151,17 @@ impl PostStore {
                 down_to = read_key::<IdItem>(doing, last)?.sk;
             }
         }
-        // a long row of tombstones: what was seen of it, and where to go on
+        // many tombstones in a row: the posts found so far, and where to continue
         Ok(Slice::head(posts, count, down_to.previous()))
     }
 
     async fn get(&self, doing: &'static str, key: Item) -> Result<Option<Item>, StoreError> {
         batch::get_one(&self.client, &self.table, doing, key).await
     }
+}
+
+fn posts_pk(author: UserId) -> Pk {
+    ItemKind::Post.pk(author)
 }
 
 #[derive(Deserialize)]

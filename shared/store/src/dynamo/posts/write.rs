@@ -2,97 +2,121 @@
 
 use aws_sdk_dynamodb::types::{Put, Update};
 use fanfold_core::PostId;
+use fanfold_core::Time;
 use fanfold_core::id::Identity;
-use fanfold_core::limits::POST_TOMBSTONE_KEPT_S;
+use fanfold_core::limits::POST_TOMBSTONE_KEPT;
+use fanfold_core::message::PostEvent;
 
-use super::super::transact::{Outcome, put_item, transact, update_item};
-use super::super::users::counter;
+use super::super::transact::{CommitResult, Transaction};
+use super::super::users::{Counter, Owner, UserStore};
 use super::super::{Stored as _, key, number, write};
-use super::{Post, PostItem, PostState, PostStore, RequestKey};
-use crate::error::StoreError;
+use super::{Post, PostItem, PostState, PostStore, RequestKey, posts_pk};
+use fanfold_runtime::error::StoreError;
+use fanfold_runtime::sqs::Announced;
 
+/// The names of the writes of a transaction about a post.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PostWrite {
+    /// The post.
+    Post,
+    /// The author's counter of posts.
+    Author,
+    /// The `Idempotency-Key`.
+    Key,
+}
+
+/// The result of storing a post.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Created {
+    /// The post was stored.
     Created,
     /// Another post has this id.
     IdTaken,
-    /// Another request with the same key was first.
+    /// Another request with the same `Idempotency-Key` was first.
     KeyUsed,
-    /// The author has no profile, or it belongs to somebody else with the same id.
+    /// The author has no profile, or it belongs to another identity with the same id.
     NoProfile,
 }
 
+/// The result of deleting a post.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Deleted {
+    /// The post was deleted now.
     Deleted,
+    /// The post was deleted before.
     Already,
+    /// No post was deleted: it does not exist, or the author's profile does not belong to this identity.
     Missing,
 }
 
 impl PostStore {
-    /// Stores a post, counts it and notes the request's key, all or nothing.
+    /// Stores a post, adds 1 to the author's counter, and stores the request's key, all or nothing.
     pub async fn create(
         &self,
-        users_table: &str,
+        _sent: Announced<PostEvent>,
+        users: &UserStore,
         author: &Identity,
         post: &Post,
         request: Option<&RequestKey>,
-        now_ms: u64,
+        now: Time,
     ) -> Result<Created, StoreError> {
         let doing = "storing a post";
-        let (pk, sk, text_) = (post.id.author(), post.id, Some(post.text.clone()));
+        let (pk, sk, text_) = (posts_pk(post.id.author()), post.id, Some(post.text.clone()));
         let made_by = request.map(RequestKey::name);
         let item = PostItem {
-            pk,
             sk,
             v: PostItem::V,
             text: text_,
-            deleted_at_ms: None,
+            deleted_at: None,
             made_by,
             expires_at: None,
         };
         let put = Put::builder()
             .table_name(&self.table)
-            .set_item(Some(write(doing, &item)?))
+            .set_item(Some(write(doing, &pk, &item)?))
             .condition_expression("attribute_not_exists(pk)");
-        let counted = counter(users_table, post.id.author(), "posts", 1, Some(author));
-        let mut items = vec![put_item(doing, put)?, update_item(doing, counted)?];
+        let mut transaction = Transaction::new(doing);
+        transaction.put(PostWrite::Post, put)?;
+        let counter = Counter::Posts.add(users.table(), 1, Owner::Is(author));
+        transaction.update(PostWrite::Author, counter)?;
         if let Some(request) = request {
-            items.push(put_item(doing, self.put_key(doing, request, post.id, now_ms)?)?);
+            transaction.put(PostWrite::Key, self.put_key(doing, request, post.id, now)?)?;
         }
-        let outcome = transact(&self.client, doing, items).await?;
-        Ok(match outcome {
-            Outcome::Done => Created::Created,
-            // a used key first: the post that it made may well be the one that has this id
-            outcome if outcome.refused(2) => Created::KeyUsed,
-            outcome if outcome.refused(1) => Created::NoProfile,
-            Outcome::Refused(_) => Created::IdTaken,
+        Ok(match transaction.commit(&self.client).await? {
+            CommitResult::Done => Created::Created,
+            // the key is checked first, because the post with this id may be the one that it made
+            outcome if outcome.refused(PostWrite::Key) => Created::KeyUsed,
+            outcome if outcome.refused(PostWrite::Author) => Created::NoProfile,
+            CommitResult::Refused(_) => Created::IdTaken,
         })
     }
 
-    /// Puts a tombstone in the place of a post, once.
+    /// Replaces a post by a tombstone, and subtracts 1 from the author's counter, all or nothing.
     pub async fn delete(
         &self,
-        users_table: &str,
+        _sent: Announced<PostEvent>,
+        users: &UserStore,
         author: &Identity,
         id: PostId,
-        now_ms: u64,
+        now: Time,
     ) -> Result<Deleted, StoreError> {
         let doing = "deleting a post";
         let bury = Update::builder()
             .table_name(&self.table)
-            .set_key(Some(key(id.author(), id)))
+            .set_key(Some(key(&posts_pk(id.author()), id)))
             .update_expression("SET deleted_at_ms = :now, expires_at = :gone REMOVE #text")
             .condition_expression("v <= :v AND attribute_not_exists(deleted_at_ms)")
             .expression_attribute_values(":v", number(PostItem::V))
             .expression_attribute_names("#text", "text")
-            .expression_attribute_values(":now", number(now_ms))
-            .expression_attribute_values(":gone", number(now_ms / 1000 + POST_TOMBSTONE_KEPT_S));
-        let counted = counter(users_table, id.author(), "posts", -1, Some(author));
-        let items = vec![update_item(doing, bury)?, update_item(doing, counted)?];
-        match transact(&self.client, doing, items).await? {
-            Outcome::Done => Ok(Deleted::Deleted),
-            Outcome::Refused(_) => Ok(match self.state(id).await? {
+            .expression_attribute_values(":now", number(now))
+            .expression_attribute_values(":gone", number(now.expires_after(POST_TOMBSTONE_KEPT)));
+        let mut transaction = Transaction::new(doing);
+        transaction.update(PostWrite::Post, bury)?;
+        let counter = Counter::Posts.add(users.table(), -1, Owner::Is(author));
+        transaction.update(PostWrite::Author, counter)?;
+        match transaction.commit(&self.client).await? {
+            CommitResult::Done => Ok(Deleted::Deleted),
+            CommitResult::Refused(_) => Ok(match self.state(id).await? {
                 PostState::Deleted => Deleted::Already,
                 _ => Deleted::Missing,
             }),

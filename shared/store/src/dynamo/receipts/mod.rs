@@ -1,5 +1,5 @@
-//! Delivery receipts: how far the fan-out of a post got. Each share of it is counted once, however
-//! often its message comes.
+//! Delivery receipts: the progress of the fan-out of a post. Each share is counted once, however often its message
+//! arrives.
 
 mod read;
 
@@ -7,25 +7,27 @@ use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use fanfold_core::Partition;
 use fanfold_core::PostId;
-use fanfold_core::fanout::{RANGES, Share};
-use fanfold_core::limits::RECEIPT_KEPT_S;
+use fanfold_core::Time;
+use fanfold_core::fanout::{DeliveryCounts, RANGES, Share};
+use fanfold_core::limits::RECEIPT_KEPT;
 use serde::Deserialize;
 
-use super::{Item, Stored, changed, key, number, read, text};
-use crate::config::{Config, ConfigError};
-use crate::error::StoreError;
-use crate::feeds::Reached;
+use super::{Item, ItemKind, Pk, Stored, changed, key, number, read, text};
+use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::error::StoreError;
 pub use read::Receipt;
 
-/// How a fan-out is going to be cut. The first dispatch of a post decides; one that is repeated, when
-/// the author may have more followers, goes on with that.
+/// The plan of a fan-out. The first dispatch of a post decides it. A repeated dispatch uses the same plan, even if
+/// the author has more followers by then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// Partitions of followers.
-    pub shards: u16,
+    /// The number of partitions of the author's followers.
+    pub partitions: u16,
+    /// The number of followers at that time.
     pub followers: u64,
-    /// Since when pointers to the author go out with posts, if they do.
+    /// The post since which pointers to the author are pushed, if they are.
     pub mark: Option<PostId>,
 }
 
@@ -37,18 +39,19 @@ impl Stored for PlanItem {
 
 #[derive(Deserialize)]
 struct PlanItem {
-    shards: u16,
+    partition_count: u16,
     followers: u64,
     mark: String,
 }
 
 impl From<PlanItem> for Plan {
     fn from(item: PlanItem) -> Self {
-        let PlanItem { shards, followers, mark } = item;
-        Self { shards, followers, mark: mark.parse().ok() }
+        let PlanItem { partition_count: partitions, followers, mark } = item;
+        Self { partitions, followers, mark: mark.parse().ok() }
     }
 }
 
+/// The delivery receipts, in the posts table.
 #[derive(Clone)]
 pub struct ReceiptStore {
     client: Client,
@@ -56,47 +59,48 @@ pub struct ReceiptStore {
 }
 
 impl ReceiptStore {
+    /// Reads the name of the table. Fails if the setting is missing.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self { client: Client::new(sdk), table: config.text("POSTS_TABLE")? })
     }
 
-    /// Notes that a fan-out begins, and how it is cut; gives what was decided first. None: it was done,
+    /// Stores the plan of a fan-out, unless there is one. Returns the stored plan. `None` if the fan-out was completed
     /// without a plan.
     pub async fn plan(
         &self,
         post: PostId,
         plan: Plan,
-        now_ms: u64,
+        now: Time,
     ) -> Result<Option<Plan>, StoreError> {
         let doing = "planning a fan-out";
         let mark = plan.mark.map_or_else(|| "-".to_owned(), |mark| mark.to_string());
         let update = self
             .update(post, "-")
             .update_expression(
-                "SET shards = if_not_exists(shards, :shards), \
+                "SET partition_count = if_not_exists(partition_count, :partitions), \
                  followers = if_not_exists(followers, :followers), \
                  mark = if_not_exists(mark, :mark), expires_at = :gone, v = :v",
             )
-            .expression_attribute_values(":shards", number(plan.shards))
+            .expression_attribute_values(":partitions", number(plan.partitions))
             .expression_attribute_values(":followers", number(plan.followers))
             .expression_attribute_values(":mark", text(mark))
-            .expression_attribute_values(":gone", gone(now_ms))
+            .expression_attribute_values(":gone", gone(now))
             .condition_expression(
-                "attribute_not_exists(completed_at_ms) OR attribute_exists(shards)",
+                "attribute_not_exists(completed_at_ms) OR attribute_exists(partition_count)",
             )
             .return_values(ReturnValue::AllNew);
         let item = changed(doing, V, update).await?;
         Ok(item.map(|item| read::<PlanItem>(doing, item)).transpose()?.map(Plan::from))
     }
 
-    /// Notes a fan-out to followers of this number that was done at once. False: it was noted before, or
-    /// an earlier dispatch had a plan, which must be kept to.
+    /// Notes a fan-out that dispatch itself completed, to this many followers. Returns false, without a change, if it
+    /// was noted before, or if an earlier dispatch stored a plan, which must then be followed.
     pub async fn done_at_once(
         &self,
         post: PostId,
         followers: u64,
-        reached: Reached,
-        now_ms: u64,
+        reached: DeliveryCounts,
+        now: Time,
     ) -> Result<bool, StoreError> {
         let update = self
             .update(post, "-")
@@ -106,21 +110,16 @@ impl ReceiptStore {
                  expires_at = :gone, v = :v",
             )
             .condition_expression(
-                "attribute_not_exists(completed_at_ms) AND attribute_not_exists(shards)",
+                "attribute_not_exists(completed_at_ms) AND attribute_not_exists(partition_count)",
             )
             .expression_attribute_values(":followers", number(followers))
-            .expression_attribute_values(":now", number(now_ms))
-            .expression_attribute_values(":gone", gone(now_ms));
+            .expression_attribute_values(":now", number(now))
+            .expression_attribute_values(":gone", gone(now));
         Ok(changed("noting a fan-out", V, counted(update, reached)).await?.is_some())
     }
 
-    /// Notes that nothing is to be done, because the author is pulled.
-    pub async fn pulled(
-        &self,
-        post: PostId,
-        followers: u64,
-        now_ms: u64,
-    ) -> Result<(), StoreError> {
+    /// Notes that the post is not pushed, because its author is pulled.
+    pub async fn pulled(&self, post: PostId, followers: u64, now: Time) -> Result<(), StoreError> {
         let update = self
             .update(post, "-")
             .update_expression(
@@ -130,104 +129,110 @@ impl ReceiptStore {
             .condition_expression("attribute_not_exists(completed_at_ms)")
             .expression_attribute_values(":followers", number(followers))
             .expression_attribute_values(":pulled", AttributeValue::Bool(true))
-            .expression_attribute_values(":now", number(now_ms))
-            .expression_attribute_values(":gone", gone(now_ms));
+            .expression_attribute_values(":now", number(now))
+            .expression_attribute_values(":gone", gone(now));
         changed("noting a post of a pulled author", V, update).await.map(drop)
     }
 
-    /// Notes a share of a fan-out. Gives the plan if it was the last one, now or when this was said
-    /// before.
+    /// Notes a delivered share of a fan-out, and counts it unless it was counted before. Returns the plan if all shares
+    /// are delivered, else `None`.
     pub async fn done(
         &self,
         post: PostId,
         share: Share,
-        reached: Reached,
-        now_ms: u64,
+        reached: DeliveryCounts,
+        now: Time,
     ) -> Result<Option<Plan>, StoreError> {
-        let doing = "noting what was delivered";
-        let shard = format!("{:04x}", share.shard);
+        let doing = "noting a delivered share";
+        let partition = format!("{:04x}", share.partition.0);
         let ranges = AttributeValue::Ns((share.from..share.to).map(|r| r.to_string()).collect());
         let mut update = self
-            .update(post, &shard)
+            .update(post, &partition)
             .update_expression(
                 "ADD done :ranges, chunks :one, delivered :delivered, not_live :not_live, \
                  unfollowed :unfollowed, late :late SET expires_at = :gone, v = :v",
             )
             .expression_attribute_values(":ranges", ranges.clone())
             .expression_attribute_values(":one", number(1))
-            .expression_attribute_values(":gone", gone(now_ms))
+            .expression_attribute_values(":gone", gone(now))
             .return_values(ReturnValue::AllNew);
         let mut condition = Vec::new();
         for range in share.from..share.to {
+            // mutation: receipt-once
             condition.push(format!("NOT contains(done, :r{range})"));
             update = update.expression_attribute_values(format!(":r{range}"), number(range));
         }
         update = update.condition_expression(condition.join(" AND "));
         let row = match changed(doing, V, counted(update, reached)).await? {
             Some(row) => row,
-            // all of it or a part was counted before
+            // some of these ranges were counted before
             None => {
                 let again = self
-                    .update(post, &shard)
+                    .update(post, &partition)
                     .update_expression("ADD done :ranges SET expires_at = :gone")
                     .expression_attribute_values(":ranges", ranges)
-                    .expression_attribute_values(":gone", gone(now_ms))
+                    .expression_attribute_values(":gone", gone(now))
                     .return_values(ReturnValue::AllNew);
                 changed(doing, V, again).await?.unwrap_or_default()
             }
         };
+        // mutation: receipt-partition
         if numbers(&row, "done") < usize::from(RANGES) {
             return Ok(None);
         }
-        self.shard_done(post, share.shard, now_ms).await
+        self.partition_done(post, share.partition, now).await
     }
 
-    async fn shard_done(
+    async fn partition_done(
         &self,
         post: PostId,
-        shard: u16,
-        now_ms: u64,
+        partition: Partition,
+        now: Time,
     ) -> Result<Option<Plan>, StoreError> {
-        let doing = "noting a partition that was delivered";
+        let doing = "noting a delivered partition";
         let update = self
             .update(post, "-")
-            .update_expression("ADD done :shard")
-            .condition_expression("attribute_exists(shards)")
-            .expression_attribute_values(":shard", AttributeValue::Ns(vec![shard.to_string()]))
+            .update_expression("ADD done :partition")
+            .condition_expression("attribute_exists(partition_count)")
+            .expression_attribute_values(
+                ":partition",
+                AttributeValue::Ns(vec![partition.to_string()]),
+            )
             .return_values(ReturnValue::AllNew);
-        // there is no plan any more where the author was dropped meanwhile
+        // the plan is gone if the author was dropped in the meantime
         let Some(item) = changed(doing, V, update).await? else { return Ok(None) };
         let done = numbers(&item, "done");
         let plan: Plan = read::<PlanItem>(doing, item)?.into();
-        if done < usize::from(plan.shards) {
+        // mutation: receipt-complete
+        if done < usize::from(plan.partitions) {
             return Ok(None);
         }
         let complete = self
             .update(post, "-")
             .update_expression("SET completed_at_ms = :now")
-            // without the plan, this would make a row anew that never expires
+            // without the plan, this would make a new row that never expires
             .condition_expression(
-                "attribute_exists(shards) AND attribute_not_exists(completed_at_ms)",
+                "attribute_exists(partition_count) AND attribute_not_exists(completed_at_ms)",
             )
-            .expression_attribute_values(":now", number(now_ms));
+            .expression_attribute_values(":now", number(now));
         changed(doing, V, complete).await?;
         Ok(Some(plan))
     }
 
     fn update(&self, post: PostId, sk: &str) -> UpdateItemFluentBuilder {
-        self.client.update_item().table_name(&self.table).set_key(Some(key(receipt_pk(post), sk)))
+        self.client.update_item().table_name(&self.table).set_key(Some(key(&receipt_pk(post), sk)))
     }
 }
 
-fn receipt_pk(post: PostId) -> String {
-    format!("receipt#{post}")
+fn receipt_pk(post: PostId) -> Pk {
+    ItemKind::Receipt.pk(post)
 }
 
-fn gone(now_ms: u64) -> AttributeValue {
-    number(now_ms / 1000 + RECEIPT_KEPT_S)
+fn gone(now: Time) -> AttributeValue {
+    number(now.expires_after(RECEIPT_KEPT))
 }
 
-fn counted(update: UpdateItemFluentBuilder, reached: Reached) -> UpdateItemFluentBuilder {
+fn counted(update: UpdateItemFluentBuilder, reached: DeliveryCounts) -> UpdateItemFluentBuilder {
     update
         .expression_attribute_values(":delivered", number(reached.delivered))
         .expression_attribute_values(":not_live", number(reached.not_live))
@@ -235,7 +240,7 @@ fn counted(update: UpdateItemFluentBuilder, reached: Reached) -> UpdateItemFluen
         .expression_attribute_values(":late", number(reached.late))
 }
 
-/// How many numbers a set holds.
+/// The number of elements of a number set.
 fn numbers(item: &Item, name: &str) -> usize {
     match item.get(name) {
         Some(AttributeValue::Ns(numbers)) => numbers.len(),

@@ -1,24 +1,29 @@
+//! Reads delivery receipts.
+
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use fanfold_core::PostId;
-use fanfold_core::fanout::RANGES;
+use fanfold_core::Time;
+use fanfold_core::fanout::{DeliveryCounts, RANGES};
 use serde::Deserialize;
 
-use super::super::{Item, Stored, read, text};
+use super::super::{Item, Stored, read};
 use super::{ReceiptStore, V, numbers, receipt_pk};
-use crate::error::StoreError;
-use crate::feeds::Reached;
+use fanfold_runtime::error::StoreError;
 
-/// How far the fan-out of a post got.
+/// The progress of the fan-out of a post.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Receipt {
-    /// Followers that the author had when it began; None: it has not begun.
+    /// The author's followers when the fan-out began. `None`: it has not begun.
     pub followers: Option<u64>,
+    /// The number of delivered chunks.
     pub chunks: u64,
-    pub reached: Reached,
-    /// 0 to 1.
+    /// The counts of all delivered chunks.
+    pub reached: DeliveryCounts,
+    /// The delivered share of all followers, from 0 to 1.
     pub progress: f64,
-    pub completed_at_ms: Option<u64>,
-    /// The author is pulled: readers find the post in the author feed.
+    /// The time at which the last followers had the post. `None`: not complete.
+    pub completed_at: Option<Time>,
+    /// Whether the author is pulled. Readers then get the post from the author feed.
     pub pulled: bool,
 }
 
@@ -27,14 +32,16 @@ pub struct Receipt {
 #[derive(Default)]
 struct ReceiptItem {
     sk: String,
-    shards: u16,
+    #[serde(rename = "partition_count")]
+    partitions: u16,
     followers: Option<u64>,
     chunks: u64,
     delivered: u64,
     not_live: u64,
     unfollowed: u64,
     late: u64,
-    completed_at_ms: Option<u64>,
+    #[serde(rename = "completed_at_ms")]
+    completed_at: Option<Time>,
     pulled: bool,
 }
 
@@ -49,14 +56,14 @@ impl ReceiptStore {
             .query()
             .table_name(&self.table)
             .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", text(receipt_pk(post)))
+            .expression_attribute_values(":pk", receipt_pk(post).value())
             .consistent_read(true)
             .set_exclusive_start_key(start)
     }
 
     /// The keys of all rows of a receipt.
     pub(in crate::dynamo) async fn rows(&self, post: PostId) -> Result<Vec<Item>, StoreError> {
-        let doing = "looking for a delivery receipt";
+        let doing = "reading the keys of a delivery receipt";
         let (mut rows, mut start): (Vec<Item>, Option<Item>) = (Vec::new(), None);
         loop {
             let page = self
@@ -73,9 +80,10 @@ impl ReceiptStore {
         }
     }
 
+    /// Reads the receipt of a post.
     pub async fn receipt(&self, post: PostId) -> Result<Receipt, StoreError> {
         let doing = "reading a delivery receipt";
-        let (mut receipt, mut shards, mut ranges) = (Receipt::default(), 0, 0);
+        let (mut receipt, mut partitions, mut ranges) = (Receipt::default(), 0, 0);
         let mut start: Option<Item> = None;
         loop {
             let page = self.page(post, start).send().await.map_err(StoreError::dynamo(doing))?;
@@ -84,14 +92,14 @@ impl ReceiptStore {
                 let part: ReceiptItem = read(doing, item)?;
                 if part.sk == "-" {
                     receipt.followers = part.followers;
-                    receipt.completed_at_ms = part.completed_at_ms;
+                    receipt.completed_at = part.completed_at;
                     receipt.pulled = part.pulled;
-                    shards = part.shards;
+                    partitions = part.partitions;
                 } else {
                     ranges += done;
                 }
                 receipt.chunks += part.chunks;
-                receipt.reached = receipt.reached.plus(Reached {
+                receipt.reached = receipt.reached.plus(DeliveryCounts {
                     delivered: part.delivered,
                     not_live: part.not_live,
                     unfollowed: part.unfollowed,
@@ -103,8 +111,8 @@ impl ReceiptStore {
                 break;
             }
         }
-        let all = usize::from(shards) * usize::from(RANGES);
-        receipt.progress = match receipt.completed_at_ms {
+        let all = usize::from(partitions) * usize::from(RANGES);
+        receipt.progress = match receipt.completed_at {
             Some(_) => 1.0,
             None => ranges as f64 / all.max(1) as f64,
         };

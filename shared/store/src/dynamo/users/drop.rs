@@ -1,85 +1,86 @@
-//! A profile on its way out. The first step takes away all that is personal and leaves a note in
-//! the profile's place, without a handle: from then on nobody finds a profile, and no transaction
-//! that counts something in it succeeds. The note goes with the last step.
+//! The profile of a user who is being dropped. The first step replaces the profile by a note without a handle and
+//! without personal data. From then on the user has no profile, and every transaction that counts in it fails.
+//! The last step removes the note.
 //!
-//! One order at a time works on a user: what an order that was left behind still did might fall on
-//! whoever comes back with the same id.
+//! A lease in the note allows one order at a time. Otherwise a delayed order could remove data of a user who has
+//! come back with the same id.
 
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{Delete, Put, ReturnValue};
+use fanfold_core::Time;
 use fanfold_core::UserId;
 use fanfold_core::limits::TRIES_MAX;
+use fanfold_core::message::GraphEvent;
 use serde::{Deserialize, Serialize};
 
-use super::super::retry::pause;
-use super::super::transact::{Outcome, delete_item, put_item, transact};
-use super::super::{Stored, batch, changed, number, read, text, write};
-use super::{Profile, UserStore, handle_pk, has_profile, pk, profile_pk};
-use crate::error::StoreError;
+use super::super::transact::{CommitResult, Transaction};
+use super::super::{Stored, batch, changed, number, pk_only, read, text, write};
+use super::{Profile, UserStore, handle_pk, has_profile, profile_pk};
+use fanfold_runtime::error::StoreError;
+use fanfold_runtime::retry::pause;
+use fanfold_runtime::sqs::Announced;
 
-/// What is known of a user who is being dropped.
+/// The note of a user who is being dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropping {
-    pk: String,
     v: u32,
-    /// The partitions that the followers were spread over.
-    pub follower_shards: u16,
-    /// When nothing was left that others could add to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub emptied_at_ms: Option<u64>,
-    /// Until when an order may be at work.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lease_until_ms: Option<u64>,
+    /// The number of partitions of the user's followers.
+    pub follower_partitions: u16,
+    /// The time at which all texts were removed and all relations had ended. `None`: not yet.
+    #[serde(default, rename = "emptied_at_ms", skip_serializing_if = "Option::is_none")]
+    pub emptied_at: Option<Time>,
+    /// The end of the present order's lease.
+    #[serde(default, rename = "lease_until_ms", skip_serializing_if = "Option::is_none")]
+    pub lease_until: Option<Time>,
 }
 
 impl Stored for Dropping {
     const V: u32 = 1;
 }
 
-/// How an order to drop a user began.
+/// The result of beginning to drop a user.
 #[derive(Debug, PartialEq, Eq)]
 pub enum DropBegun {
-    /// There is no profile, and nothing of one.
+    /// There is neither a profile nor a note.
     Nothing,
-    /// Another order may be at work.
-    Busy { until_ms: u64 },
-    /// This one has the lease.
+    /// Another order holds the lease until this time.
+    Busy { until: Time },
+    /// The caller holds the lease.
     Begun(Dropping),
 }
 
+/// The condition that the item is a note.
 const NOTE: &str = "attribute_exists(pk) AND attribute_not_exists(handle)";
 
 impl UserStore {
-    /// The note of a user who is being dropped.
+    /// The note of a user who is being dropped. `None` if there is none.
     pub async fn dropping(&self, user: UserId) -> Result<Option<Dropping>, StoreError> {
-        let doing = "reading how far a user is dropped";
+        let doing = "reading the state of a drop";
         let item = self.get(doing, profile_pk(user)).await?;
         let item = item.filter(|item| !has_profile(item));
         item.map(|item| read(doing, item)).transpose()
     }
 
-    /// Puts the note in the place of the profile, and gives the handle up; or goes on with the note
-    /// that is there.
-    pub async fn begin_to_drop(
+    /// Replaces the profile by a note and frees the handle, or takes the lease of an existing note.
+    pub async fn begin_drop(
         &self,
+        sent: Announced<GraphEvent>,
         user: UserId,
-        now_ms: u64,
-        lease_until_ms: u64,
+        now: Time,
+        lease_until: Time,
     ) -> Result<DropBegun, StoreError> {
         for tried in 0..TRIES_MAX {
             let begun = match (self.profile(user).await?, self.dropping(user).await?) {
-                (Some(profile), _) => self.close(profile, lease_until_ms).await?,
-                (None, Some(Dropping { lease_until_ms: Some(until_ms), .. }))
-                    if until_ms > now_ms =>
-                {
-                    return Ok(DropBegun::Busy { until_ms });
+                (Some(profile), _) => self.close(&sent, profile, lease_until).await?,
+                (None, Some(Dropping { lease_until: Some(until), .. })) if until > now => {
+                    return Ok(DropBegun::Busy { until });
                 }
-                (None, Some(note)) => self.take_lease(user, &note, lease_until_ms).await?,
+                (None, Some(note)) => self.take_lease(user, &note, lease_until).await?,
                 (None, None) => return Ok(DropBegun::Nothing),
             };
             match begun {
                 Some(note) => return Ok(DropBegun::Begun(note)),
-                // it changed since it was read
+                // the item changed since it was read
                 None => pause(tried).await,
             }
         }
@@ -88,52 +89,54 @@ impl UserStore {
 
     async fn close(
         &self,
+        _sent: &Announced<GraphEvent>,
         profile: Profile,
-        lease_until_ms: u64,
+        lease_until: Time,
     ) -> Result<Option<Dropping>, StoreError> {
-        let doing = "taking a profile away";
-        let Profile { id, handle, follower_shards, identity, .. } = profile;
+        let doing = "replacing a profile by a note";
+        let Profile { id, handle, follower_partitions, identity, .. } = profile;
         let note = Dropping {
-            pk: profile_pk(id),
             v: Dropping::V,
-            follower_shards,
-            emptied_at_ms: None,
-            lease_until_ms: Some(lease_until_ms),
+            follower_partitions,
+            emptied_at: None,
+            lease_until: Some(lease_until),
         };
         let close = Put::builder()
             .table_name(&self.table)
-            .set_item(Some(write(doing, &note)?))
+            .set_item(Some(write(doing, &profile_pk(id), &note)?))
             .condition_expression(
-                "handle = :handle AND #identity = :identity AND follower_shards = :shards",
+                "handle = :handle AND #identity = :identity AND follower_partitions = :partitions",
             )
             .expression_attribute_names("#identity", "identity")
             .expression_attribute_values(":handle", text(&handle))
             .expression_attribute_values(":identity", text(identity))
-            .expression_attribute_values(":shards", number(follower_shards));
+            .expression_attribute_values(":partitions", number(follower_partitions));
         let release = Delete::builder()
             .table_name(&self.table)
-            .set_key(Some(pk(handle_pk(&handle))))
+            .set_key(Some(pk_only(&handle_pk(&handle))))
             .condition_expression("attribute_not_exists(pk) OR #user = :user")
             .expression_attribute_names("#user", "user")
             .expression_attribute_values(":user", text(id));
-        let items = vec![put_item(doing, close)?, delete_item(doing, release)?];
-        let outcome = transact(&self.client, doing, items).await?;
-        Ok((outcome == Outcome::Done).then_some(note))
+        let mut transaction = Transaction::new(doing);
+        transaction.put((), close)?;
+        transaction.delete((), release)?;
+        let outcome = transaction.commit(&self.client).await?;
+        Ok((outcome == CommitResult::Done).then_some(note))
     }
 
     async fn take_lease(
         &self,
         user: UserId,
         note: &Dropping,
-        until_ms: u64,
+        until: Time,
     ) -> Result<Option<Dropping>, StoreError> {
-        let doing = "going on to drop a user";
+        let doing = "taking the lease of a drop";
         let update = self
             .note(user)
             .update_expression("SET lease_until_ms = :until")
-            .expression_attribute_values(":until", number(until_ms))
+            .expression_attribute_values(":until", number(until))
             .return_values(ReturnValue::AllNew);
-        let update = match note.lease_until_ms {
+        let update = match note.lease_until {
             None => update
                 .condition_expression(format!("{NOTE} AND attribute_not_exists(lease_until_ms)")),
             Some(ended) => update
@@ -144,38 +147,38 @@ impl UserStore {
         item.map(|item| read(doing, item)).transpose()
     }
 
-    /// Notes that nothing is left that others could add to.
-    pub async fn note_emptied(&self, user: UserId, at_ms: u64) -> Result<(), StoreError> {
+    /// Notes the time at which all texts were removed and all relations had ended.
+    pub async fn note_emptied(&self, user: UserId, at: Time) -> Result<(), StoreError> {
         let update = self
             .note(user)
             .update_expression("SET emptied_at_ms = :at")
             .condition_expression(NOTE)
-            .expression_attribute_values(":at", number(at_ms));
-        changed("noting how far a user is dropped", Dropping::V, update).await.map(drop)
+            .expression_attribute_values(":at", number(at));
+        changed("noting the state of a drop", Dropping::V, update).await.map(drop)
     }
 
-    /// Leaves the rest to another order.
-    pub async fn pause_drop(&self, user: UserId, lease_until_ms: u64) -> Result<(), StoreError> {
+    /// Ends the caller's lease, so that another order can continue. `lease_until` identifies the lease.
+    pub async fn pause_drop(&self, user: UserId, lease_until: Time) -> Result<(), StoreError> {
         let update = self
             .note(user)
             .update_expression("REMOVE lease_until_ms")
             .condition_expression(format!("{NOTE} AND lease_until_ms = :mine"))
-            .expression_attribute_values(":mine", number(lease_until_ms));
-        changed("leaving the rest of a user to another order", Dropping::V, update).await.map(drop)
+            .expression_attribute_values(":mine", number(lease_until));
+        changed("ending the lease of a drop", Dropping::V, update).await.map(drop)
     }
 
-    /// Takes the note away: the user may come back as somebody new.
-    pub async fn end_to_drop(&self, user: UserId) -> Result<(), StoreError> {
+    /// Removes the note. The user may then make a new profile.
+    pub async fn end_drop(&self, user: UserId) -> Result<(), StoreError> {
         let delete = self
             .client
             .delete_item()
             .table_name(&self.table)
-            .set_key(Some(pk(profile_pk(user))))
+            .set_key(Some(pk_only(&profile_pk(user))))
             .condition_expression("attribute_not_exists(handle)");
-        batch::deleted("taking away the note of a user who was dropped", delete).await
+        batch::deleted("removing the note of a dropped user", delete).await
     }
 
     fn note(&self, user: UserId) -> UpdateItemFluentBuilder {
-        self.client.update_item().table_name(&self.table).set_key(Some(pk(profile_pk(user))))
+        self.client.update_item().table_name(&self.table).set_key(Some(pk_only(&profile_pk(user))))
     }
 }

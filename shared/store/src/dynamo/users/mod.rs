@@ -11,64 +11,93 @@ use aws_sdk_dynamodb::types::Update;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use fanfold_core::UserId;
+use fanfold_core::fanout::FirstPartitions;
 use fanfold_core::id::Identity;
+use fanfold_core::{Handle, UserId, UserRef};
 use serde::{Deserialize, Serialize};
 
-use super::{Item, Stored, batch, number, read, text};
-use crate::config::{Config, ConfigError};
-use crate::error::StoreError;
-use crate::http::UserRef;
+use super::partitions::first_partitions;
+use super::{Item, ItemKind, Pk, Stored, batch, changed, number, pk_only, read, text};
 pub use drop::{DropBegun, Dropping};
+use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::error::StoreError;
 
+/// The profile of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
+    /// The user's id.
     pub id: UserId,
-    pub handle: String,
+    /// The handle, without `@`.
+    pub handle: Handle,
+    /// The name that is shown.
     pub name: String,
+    /// The number of posts.
     pub posts: u64,
+    /// The number of followers at the last count.
     pub followers: u64,
+    /// The number of followed authors.
     pub following: u64,
-    /// The partitions that the followers are spread over.
-    pub follower_shards: u16,
+    /// The number of follows and unfollows that `followers` includes. A total with more changes is newer.
+    pub followers_changes: u64,
+    /// The number of partitions of the followers.
+    pub follower_partitions: u16,
+    /// The number of changes of the handle and the name. The first profile counts as one.
+    pub revision: u64,
     identity: String,
 }
 
+/// The result of a count of an author's followers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Total {
+    /// The number of followers.
+    pub followers: u64,
+    /// The number of follows and unfollows that it includes.
+    pub changes: u64,
+    /// The number of partitions for this many followers.
+    pub partitions: u16,
+}
+
 impl Profile {
-    /// Whether this profile was made by this identity: two may share a [`UserId`].
+    /// Whether this profile belongs to this identity. Two identities can have the same [`UserId`].
     pub fn is_of(&self, identity: &Identity) -> bool {
         self.identity == identity_text(identity)
     }
 }
 
+/// The result of storing a profile.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ProfilePut {
+    /// The profile is new.
     Created(Profile),
+    /// The profile existed and was changed.
     Changed(Profile),
+    /// The handle belongs to another user.
     HandleTaken,
-    /// The one that was there is being dropped, and something of it is left.
+    /// The user's earlier profile is still being dropped.
     BeingDropped,
-    /// Somebody else with the same id has a profile.
+    /// Another identity with the same id has a profile.
     IdentityClash,
+    /// The profile changed since it was read.
+    Raced,
 }
 
 #[derive(Serialize, Deserialize)]
 struct ProfileItem {
-    pk: String,
     v: u32,
     user: UserId,
     identity: String,
-    handle: String,
+    handle: Handle,
     name: String,
     posts: u64,
     followers: u64,
     following: u64,
-    follower_shards: u16,
+    followers_changes: u64,
+    follower_partitions: u16,
+    revision: u64,
 }
 
 #[derive(Serialize, Deserialize)]
 struct HandleItem {
-    pk: String,
     v: u32,
     user: UserId,
 }
@@ -90,34 +119,46 @@ impl From<ProfileItem> for Profile {
             posts: item.posts,
             followers: item.followers,
             following: item.following,
-            follower_shards: item.follower_shards,
+            followers_changes: item.followers_changes,
+            follower_partitions: item.follower_partitions,
+            revision: item.revision,
             identity: item.identity,
         }
     }
 }
 
-/// What is left of a profile while its user is being dropped has no handle.
-pub const HAS_PROFILE: &str = "attribute_exists(handle) AND v <= :v";
+/// The condition that the item is a profile. The note of a user who is being dropped has no handle.
+const HAS_PROFILE: &str = "attribute_exists(handle) AND v <= :v";
 
 fn has_profile(item: &Item) -> bool {
     item.contains_key("handle")
 }
 
+/// The profiles and handles in the users table.
 #[derive(Clone)]
 pub struct UserStore {
     client: Client,
     table: String,
+    /// Partitions of a new author's followers.
+    first_partitions: FirstPartitions,
 }
 
 impl UserStore {
+    /// Reads the name of the table and `FOLLOWER_PARTITIONS`. An error names the setting.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self { client: Client::new(sdk), table: config.text("USERS_TABLE")? })
+        Ok(Self {
+            client: Client::new(sdk),
+            table: config.text("USERS_TABLE")?,
+            first_partitions: first_partitions(config)?,
+        })
     }
 
-    pub fn table(&self) -> &str {
+    /// The name of the table.
+    pub(super) fn table(&self) -> &str {
         &self.table
     }
 
+    /// The profile of a user. `None` if the user has none, or is being dropped.
     pub async fn profile(&self, user: UserId) -> Result<Option<Profile>, StoreError> {
         let doing = "reading a profile";
         let item = self.get(doing, profile_pk(user)).await?;
@@ -125,15 +166,22 @@ impl UserStore {
         Ok(item.map(|item| read::<ProfileItem>(doing, item)).transpose()?.map(Profile::from))
     }
 
-    pub async fn by_handle(&self, handle: &str) -> Result<Option<Profile>, StoreError> {
+    /// The user who has a handle. `None` if no user has it.
+    pub async fn owner(&self, handle: &Handle) -> Result<Option<UserId>, StoreError> {
         let doing = "looking up a handle";
         let Some(item) = self.get(doing, handle_pk(handle)).await? else { return Ok(None) };
-        let owner: HandleItem = read(doing, item)?;
-        let profile = self.profile(owner.user).await?;
-        // a handle that was given up between the two reads names nobody
-        Ok(profile.filter(|profile| profile.handle == handle))
+        Ok(Some(read::<HandleItem>(doing, item)?.user))
     }
 
+    /// The profile with this handle. `None` if no user has it.
+    pub async fn by_handle(&self, handle: &Handle) -> Result<Option<Profile>, StoreError> {
+        let Some(owner) = self.owner(handle).await? else { return Ok(None) };
+        let profile = self.profile(owner).await?;
+        // the user may have changed the handle between the two reads
+        Ok(profile.filter(|profile| profile.handle == *handle))
+    }
+
+    /// The profile of a user by id or handle. `None` if there is none.
     pub async fn find(&self, user: &UserRef) -> Result<Option<Profile>, StoreError> {
         match user {
             UserRef::Id(id) => self.profile(*id).await,
@@ -141,12 +189,13 @@ impl UserStore {
         }
     }
 
+    /// The profiles of several users. Users without a profile are left out.
     pub async fn profiles(&self, users: &[UserId]) -> Result<HashMap<UserId, Profile>, StoreError> {
         let doing = "reading profiles";
         let mut users = users.to_vec();
         users.sort_unstable();
         users.dedup();
-        let keys = users.into_iter().map(|user| pk(profile_pk(user))).collect();
+        let keys = users.into_iter().map(|user| pk_only(&profile_pk(user))).collect();
         let mut profiles = HashMap::new();
         let items = batch::get_all(&self.client, &self.table, doing, keys).await?;
         for item in items.into_iter().filter(has_profile) {
@@ -156,33 +205,81 @@ impl UserStore {
         Ok(profiles)
     }
 
-    async fn get(&self, doing: &'static str, key: String) -> Result<Option<Item>, StoreError> {
-        batch::get_one(&self.client, &self.table, doing, pk(key)).await
+    /// Writes the number of an author's followers. Returns false if the profile has a total of more changes or more
+    /// partitions by now, or does not exist; then nothing is written.
+    pub async fn put_total(&self, profile: &Profile, total: Total) -> Result<bool, StoreError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(pk_only(&profile_pk(profile.id))))
+            .update_expression(
+                "SET followers = :followers, followers_changes = :changes, \
+                 follower_partitions = :partitions",
+            )
+            .condition_expression(
+                // mutation: total-order
+                "attribute_exists(handle) AND followers_changes <= :changes AND \
+                 follower_partitions <= :partitions",
+            )
+            .expression_attribute_values(":followers", number(total.followers))
+            .expression_attribute_values(":changes", number(total.changes))
+            .expression_attribute_values(":partitions", number(total.partitions));
+        let put = changed("writing the number of followers", ProfileItem::V, update).await?;
+        Ok(put.is_some())
+    }
+
+    async fn get(&self, doing: &'static str, pk: Pk) -> Result<Option<Item>, StoreError> {
+        batch::get_one(&self.client, &self.table, doing, pk_only(&pk)).await
     }
 }
 
-/// Adds to one of a profile's counters, on condition that the profile exists, in a form that is known,
-/// and, where an identity is given, is that identity's.
-pub fn counter(
-    table: &str,
-    user: UserId,
-    name: &str,
-    by: i64,
-    identity: Option<&Identity>,
-) -> UpdateBuilder {
-    let update = Update::builder()
-        .table_name(table)
-        .set_key(Some(pk(profile_pk(user))))
-        .update_expression("ADD #counter :by")
-        .expression_attribute_names("#counter", name)
-        .expression_attribute_values(":by", number(by))
-        .expression_attribute_values(":v", number(ProfileItem::V));
-    match identity {
-        None => update.condition_expression(HAS_PROFILE),
-        Some(identity) => update
-            .condition_expression("#identity = :identity AND v <= :v")
-            .expression_attribute_names("#identity", "identity")
-            .expression_attribute_values(":identity", text(identity_text(identity))),
+/// A counter in a profile that only actions of its own user change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counter {
+    /// The number of posts.
+    Posts,
+    /// The number of followed authors.
+    Following,
+}
+
+/// The profile that a counter is in.
+#[derive(Debug, Clone, Copy)]
+pub enum Owner<'a> {
+    /// The profile must belong to this identity.
+    Is(&'a Identity),
+    /// The profile of this user, of any identity.
+    User(UserId),
+}
+
+impl Counter {
+    fn attribute(self) -> &'static str {
+        match self {
+            Self::Posts => "posts",
+            Self::Following => "following",
+        }
+    }
+
+    /// The write that adds `by` to the counter, on condition that the profile exists in a known version.
+    pub fn add(self, table: &str, by: i64, owner: Owner<'_>) -> UpdateBuilder {
+        let user = match owner {
+            Owner::Is(identity) => identity.user(),
+            Owner::User(user) => user,
+        };
+        let update = Update::builder()
+            .table_name(table)
+            .set_key(Some(pk_only(&profile_pk(user))))
+            .update_expression("ADD #counter :by")
+            .expression_attribute_names("#counter", self.attribute())
+            .expression_attribute_values(":by", number(by))
+            .expression_attribute_values(":v", number(ProfileItem::V));
+        match owner {
+            Owner::User(_) => update.condition_expression(HAS_PROFILE),
+            Owner::Is(identity) => update
+                .condition_expression("#identity = :identity AND v <= :v")
+                .expression_attribute_names("#identity", "identity")
+                .expression_attribute_values(":identity", text(identity_text(identity))),
+        }
     }
 }
 
@@ -190,14 +287,10 @@ fn identity_text(identity: &Identity) -> String {
     STANDARD_NO_PAD.encode(identity.0)
 }
 
-fn profile_pk(user: UserId) -> String {
-    format!("user#{user}")
+fn profile_pk(user: UserId) -> Pk {
+    ItemKind::User.pk(user)
 }
 
-fn handle_pk(handle: &str) -> String {
-    format!("handle#{handle}")
-}
-
-fn pk(value: String) -> Item {
-    HashMap::from([("pk".to_owned(), text(value))])
+fn handle_pk(handle: &Handle) -> Pk {
+    ItemKind::Handle.pk(handle)
 }

@@ -1,121 +1,143 @@
 //! Making and changing a profile.
 
-use aws_sdk_dynamodb::types::{Delete, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{Delete, Put, Update};
+use fanfold_core::Handle;
 use fanfold_core::id::Identity;
-use fanfold_core::limits::TRIES_MAX;
+use fanfold_core::message::GraphEvent;
 
-use super::super::retry::pause;
-use super::super::transact::{Outcome, delete_item, put_item, transact, update_item};
-use super::super::{Stored as _, number, text, write};
+use super::super::transact::{CommitResult, Transaction};
+use super::super::{Stored as _, number, pk_only, text, write};
 use super::{
-    HandleItem, Profile, ProfileItem, ProfilePut, UserStore, handle_pk, identity_text, pk,
-    profile_pk,
+    HandleItem, Profile, ProfileItem, ProfilePut, UserStore, handle_pk, identity_text, profile_pk,
 };
-use crate::error::StoreError;
+use fanfold_runtime::error::StoreError;
+use fanfold_runtime::sqs::Announced;
+
+/// The names of the writes of a transaction about a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProfileWrite {
+    /// The profile.
+    Profile,
+    /// The handle.
+    Handle,
+    /// The handle that the user gives up.
+    OldHandle,
+}
 
 impl UserStore {
-    /// Makes or changes the caller's profile; profile and handle change together.
+    /// Makes or changes the profile of an identity. Profile and handle change in one transaction.
     pub async fn put_profile(
         &self,
+        sent: Announced<GraphEvent>,
         identity: &Identity,
-        handle: &str,
+        handle: &Handle,
+        name: &str,
+    ) -> Result<ProfilePut, StoreError> {
+        let old = self.profile(identity.user()).await?;
+        self.put_profile_over(sent, old.as_ref(), identity, handle, name).await
+    }
+
+    /// Makes or changes the profile of an identity. `old` is the present profile, read by the caller.
+    pub async fn put_profile_over(
+        &self,
+        _sent: Announced<GraphEvent>,
+        old: Option<&Profile>,
+        identity: &Identity,
+        handle: &Handle,
         name: &str,
     ) -> Result<ProfilePut, StoreError> {
         let doing = "storing a profile";
-        for tried in 0..TRIES_MAX {
-            let old = self.profile(identity.user()).await?;
-            if old.as_ref().is_some_and(|old| !old.is_of(identity)) {
-                return Ok(ProfilePut::IdentityClash);
-            }
-            let items = self.profile_items(doing, old.as_ref(), identity, handle, name)?;
-            match transact(&self.client, doing, items).await? {
-                Outcome::Done => {}
-                outcome if outcome.refused(1) => {
-                    // it may be the user's own, of a newer version
-                    self.by_handle(handle).await?;
-                    return Ok(ProfilePut::HandleTaken);
-                }
-                outcome
-                    if outcome.refused(0) && self.dropping(identity.user()).await?.is_some() =>
-                {
-                    return Ok(ProfilePut::BeingDropped);
-                }
-                // the profile changed since it was read
-                Outcome::Refused(_) => {
-                    pause(tried).await;
-                    continue;
-                }
-            }
-            let Some(profile) = self.profile(identity.user()).await? else { continue };
-            let put = if old.is_some() { ProfilePut::Changed } else { ProfilePut::Created };
-            return Ok(put(profile));
+        if old.is_some_and(|old| !old.is_of(identity)) {
+            return Ok(ProfilePut::IdentityClash);
         }
-        Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
+        let write = self.profile_write(doing, old, identity, handle, name)?;
+        match write.commit(&self.client).await? {
+            CommitResult::Done => {}
+            outcome if outcome.refused(ProfileWrite::Handle) => {
+                // fails if the handle item has a newer version
+                self.by_handle(handle).await?;
+                return Ok(ProfilePut::HandleTaken);
+            }
+            outcome
+                if outcome.refused(ProfileWrite::Profile)
+                    && self.dropping(identity.user()).await?.is_some() =>
+            {
+                return Ok(ProfilePut::BeingDropped);
+            }
+            CommitResult::Refused(_) => return Ok(ProfilePut::Raced),
+        }
+        let put = if old.is_some() { ProfilePut::Changed } else { ProfilePut::Created };
+        Ok(self.profile(identity.user()).await?.map_or(ProfilePut::Raced, put))
     }
 
-    fn profile_items(
+    fn profile_write(
         &self,
         doing: &'static str,
         old: Option<&Profile>,
         identity: &Identity,
-        handle: &str,
+        handle: &Handle,
         name: &str,
-    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+    ) -> Result<Transaction<ProfileWrite>, StoreError> {
         let user = identity.user();
-        let profile = match old {
+        let mut transaction = Transaction::new(doing);
+        match old {
             Some(old) => {
                 let update = Update::builder()
                     .table_name(&self.table)
-                    .set_key(Some(pk(profile_pk(user))))
-                    .update_expression("SET handle = :handle, #name = :name")
-                    .condition_expression("handle = :old AND #identity = :identity AND v <= :v")
+                    .set_key(Some(pk_only(&profile_pk(user))))
+                    .update_expression("SET handle = :handle, #name = :name, revision = :revision")
+                    .condition_expression(
+                        "handle = :old AND revision < :revision AND #identity = :identity AND v <= :v",
+                    )
                     .expression_attribute_values(":v", number(ProfileItem::V))
                     .expression_attribute_names("#name", "name")
                     .expression_attribute_names("#identity", "identity")
                     .expression_attribute_values(":handle", text(handle))
                     .expression_attribute_values(":name", text(name))
                     .expression_attribute_values(":old", text(&old.handle))
+                    .expression_attribute_values(":revision", number(old.revision + 1))
                     .expression_attribute_values(":identity", text(identity_text(identity)));
-                update_item(doing, update)?
+                transaction.update(ProfileWrite::Profile, update)?;
             }
             None => {
                 let item = ProfileItem {
-                    pk: profile_pk(user),
                     v: ProfileItem::V,
                     user,
                     identity: identity_text(identity),
-                    handle: handle.to_owned(),
+                    handle: handle.clone(),
                     name: name.to_owned(),
                     posts: 0,
                     followers: 0,
                     following: 0,
-                    follower_shards: 1,
+                    followers_changes: 0,
+                    follower_partitions: self.first_partitions.0,
+                    revision: 1,
                 };
                 let put = Put::builder()
                     .table_name(&self.table)
-                    .set_item(Some(write(doing, &item)?))
+                    .set_item(Some(write(doing, &profile_pk(user), &item)?))
                     .condition_expression("attribute_not_exists(pk)");
-                put_item(doing, put)?
+                transaction.put(ProfileWrite::Profile, put)?;
             }
-        };
-        let claim = HandleItem { pk: handle_pk(handle), v: HandleItem::V, user };
+        }
+        let claim = HandleItem { v: HandleItem::V, user };
         let claim = Put::builder()
             .table_name(&self.table)
-            .set_item(Some(write(doing, &claim)?))
+            .set_item(Some(write(doing, &handle_pk(handle), &claim)?))
             .condition_expression("attribute_not_exists(pk) OR (#user = :user AND v <= :v)")
             .expression_attribute_values(":v", number(HandleItem::V))
             .expression_attribute_names("#user", "user")
             .expression_attribute_values(":user", text(user));
-        let mut items = vec![profile, put_item(doing, claim)?];
-        if let Some(old) = old.filter(|old| old.handle != handle) {
+        transaction.put(ProfileWrite::Handle, claim)?;
+        if let Some(old) = old.filter(|old| old.handle != *handle) {
             let release = Delete::builder()
                 .table_name(&self.table)
-                .set_key(Some(pk(handle_pk(&old.handle))))
+                .set_key(Some(pk_only(&handle_pk(&old.handle))))
                 .condition_expression("#user = :user")
                 .expression_attribute_names("#user", "user")
                 .expression_attribute_values(":user", text(user));
-            items.push(delete_item(doing, release)?);
+            transaction.delete(ProfileWrite::OldHandle, release)?;
         }
-        Ok(items)
+        Ok(transaction)
     }
 }

@@ -3,14 +3,15 @@ use futures::StreamExt as _;
 use tokio::time::Instant;
 
 use super::*;
+use crate::valkey::FeedSettings;
 
 fn login(url: &str, kind: &str) -> Result<Option<Login>, ConfigError> {
     let config = [("REDIS_URL", url), ("REDIS_IAM_CACHE", "feeds-1"), ("REDIS_IAM_KIND", kind)];
-    Ok(Config::from_pairs(config).feeds()?.iam)
+    Ok(FeedSettings::read(&Config::from_pairs(config))?.iam)
 }
 
 #[test]
-fn a_cache_wants_tls_and_a_user_without_a_password() {
+fn a_login_with_iam_needs_tls_and_a_user_without_a_password() {
     let some = |serverless| {
         Some(Login { user: "fanfold".to_owned(), cache: "feeds-1".to_owned(), serverless })
     };
@@ -39,11 +40,11 @@ fn a_cache_wants_tls_and_a_user_without_a_password() {
     let url = ("REDIS_URL", "rediss://fanfold@cache");
     for cache in ["Feeds", "a/b", "feeds.serverless.use1.cache.amazonaws.com"] {
         let config = Config::from_pairs([url, ("REDIS_IAM_CACHE", cache)]);
-        let error = config.feeds().err().unwrap().to_string();
+        let error = FeedSettings::read(&config).err().unwrap().to_string();
         assert!(error.contains("REDIS_IAM_CACHE"), "{error}");
     }
     for none in [vec![url], vec![url, ("REDIS_IAM_CACHE", "")]] {
-        assert_eq!(Config::from_pairs(none).feeds().unwrap().iam, None);
+        assert_eq!(FeedSettings::read(&Config::from_pairs(none)).unwrap().iam, None);
     }
 }
 
@@ -72,7 +73,7 @@ async fn a_subscriber_gets_a_token_at_once_and_another_before_twelve_hours() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_named_when_the_function_starts() {
+async fn an_error_names_the_missing_region_or_credentials() {
     let login = login("rediss://fanfold@cache", "").unwrap().unwrap();
     let sdk = SdkConfig::builder().build();
     let error = Tokens::new(login.clone(), &sdk).err().unwrap();
@@ -82,7 +83,7 @@ async fn what_is_missing_is_named_when_the_function_starts() {
     assert_eq!(error, ConfigError::Missing("AWS_ACCESS_KEY_ID"));
 }
 
-/// Even the signing library's own lines, at the most talkative level.
+/// The lines of the signing library, at the level `trace`, are checked too.
 #[tokio::test]
 async fn neither_secret_nor_token_is_logged_or_printed() {
     use std::io::Write;
@@ -106,14 +107,14 @@ async fn neither_secret_nor_token_is_logged_or_printed() {
         .with_writer(move || to.clone())
         .finish();
     let logged = tracing::subscriber::set_default(log);
-    tracing::trace!("taken down");
+    tracing::trace!("a line");
     let made = tokens().fresh().await.unwrap();
     drop(logged);
     let lines = lines.0.lock().unwrap().clone();
-    let said = String::from_utf8_lossy(&lines).into_owned() + &format!("{made:?}");
+    let written = String::from_utf8_lossy(&lines).into_owned() + &format!("{made:?}");
     let signature = made.password().split("X-Amz-Signature=").nth(1).unwrap().get(..64).unwrap();
-    assert!(said.contains("taken down"), "nothing was logged: {said}");
+    assert!(written.contains("a line"), "nothing was logged: {written}");
     for secret in ["hunter2", "hunter3", signature] {
-        assert!(!said.contains(secret), "{said}");
+        assert!(!written.contains(secret), "{written}");
     }
 }

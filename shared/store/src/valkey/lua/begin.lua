@@ -1,7 +1,8 @@
--- Begins a rebuild; see `begin`.
+-- Begins a rebuild. See the function `begin`.
 --
 -- KEYS  1 live, 2 memory, 3 the feed, 4 its lock
--- ARGV  1 now in ms, 2 the time of a new memory in ms, 3 token of this rebuild, 4 lease in ms
+-- ARGV  1 now in ms, 2 the time of a new memory in ms, 3 token of this rebuild,
+--       4 length of the lease in ms
 -- Returns 'busy', 'built' or 'begun'
 local gen = generation()
 if not gen then

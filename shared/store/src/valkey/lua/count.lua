@@ -1,4 +1,6 @@
+-- Counts the arguments of the call.
+--
 -- KEYS  1 any key of the server
 -- ARGV  any
--- Returns how many arguments came
+-- Returns the number of arguments that arrived
 return #ARGV

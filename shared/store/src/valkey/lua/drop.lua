@@ -1,8 +1,7 @@
--- Drops feeds of one user, whoever reads or rebuilds them. A rebuild that is under way finds its lease
--- gone.
+-- Drops feeds of one user, also while they are read or rebuilt. A rebuild that is under way loses its lease.
 --
 -- KEYS  1 live, then for each feed: the feed, its lock
--- Returns how many were live
+-- Returns the number of feeds that were live
 local dropped = 0
 for i = 2, #KEYS, 2 do
   dropped = dropped + redis.call('ZREM', KEYS[1], KEYS[i])

@@ -1,26 +1,26 @@
--- Pushes posts to those feeds of one bucket that are live and whose reader has not unfollowed the
--- author.
+-- Pushes posts to feeds of one bucket, if the feed is live and its reader has not unfollowed the author.
 --
 -- KEYS  1 live, 2 memory, then for each post rel of its author, then the feeds of the first post, of
 --       the second, and so on
 -- ARGV  1 full, 2 keep (see `trim`), then for each post
---       1 score, 2 member, 3 how many feeds, 4 whether their lengths are looked at ('1'),
---       5 the pointer to leave with it ('': none),
---       6 what the feeds were chosen by: '*' (no relation is asked for), the time in ms at which the
---         followers were read (less what clocks may differ), or the memory that the server had before
+--       1 score, 2 member, 3 number of feeds, 4 '1' to check their lengths, else '0',
+--       5 the pointer to add with it ('': none),
+--       6 how the feeds were chosen: '*' (relations are not checked), the time in ms at which the
+--         followers were read (less the difference of clocks), or the memory that the server had before
 --         they were read
--- Returns for each post {delivered, not live, unfollowed}, or the memory if it does not reach back
---       that far: an unfollow since may be forgotten, and the followers must be read again
+-- Returns for each post {delivered, not live, unfollowed}. If the memory does not reach back to the time at
+--       which the followers were read, nothing is pushed: {memory, not live, indexes of the live feeds},
+--       from 0. The server may have forgotten an unfollow, so the caller must read these relations again
 local call, keys, argv = redis.call, KEYS, ARGV
 local posts = (#argv - 2) / 6
 local full, keep = tonumber(argv[1]), tonumber(argv[2])
 local memory = call('GET', keys[2])
 local since = memory and tonumber(string.match(memory, ':(%d+):') or math.huge)
-local first = 2 + posts -- the place of the last key before the feeds of a post
+local first = 2 + posts -- the index of the last key before the feeds of a post
 local live = memory and call('ZMSCORE', keys[1], unpack(keys, first + 1))
-local seen = 0 -- the place of the last answer before the feeds of a post
+local seen = 0 -- the index of the last answer before the feeds of a post
 
--- The relations of these feeds' readers to an author, if any has changed lately.
+-- Returns the remembered relations of these feeds' readers to an author, or false if there are none.
 local function relations(key, from, count)
   if call('EXISTS', key) == 0 then
     return false
@@ -39,10 +39,20 @@ for post = 1, posts do
   local score, member, count = argv[at + 1], argv[at + 2], tonumber(argv[at + 3])
   local look, pointer, chosen = argv[at + 4] == '1', argv[at + 5], argv[at + 6]
   if not memory then
-    answers[post] = { 0, count, 0 } -- all was lost: nothing is shown before it is rebuilt
+    answers[post] = { 0, count, 0 } -- all data is lost: no feed is shown before its rebuild
+  -- mutation: push-memory
   elseif chosen ~= '*' and chosen ~= memory and (tonumber(chosen) or -1) < since then
-    answers[post] = memory
+    local absent, places = 0, {}
+    for i = 1, count do
+      if live[seen + i] then
+        places[#places + 1] = i - 1
+      else
+        absent = absent + 1
+      end
+    end
+    answers[post] = { memory, absent, places }
   else
+    -- mutation: push-unfollows
     local rel = chosen ~= '*' and relations(keys[2 + post], first, count)
     local delivered, absent, unfollowed = 0, 0, 0
     for i = 1, count do
@@ -52,6 +62,7 @@ for post = 1, posts do
         unfollowed = unfollowed + 1
       else
         local feed = keys[first + i]
+        -- mutation: push-pointer
         if pointer == '' then
           call('ZADD', feed, score, member)
         else
@@ -65,6 +76,7 @@ for post = 1, posts do
     end
     answers[post] = { delivered, absent, unfollowed }
   end
+  -- mutation: push-places
   first, seen = first + count, seen + count
 end
 return answers

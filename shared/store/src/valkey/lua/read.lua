@@ -1,13 +1,14 @@
--- Reads a page of a feed, newest first, and notes that it was read.
+-- Reads a page of a feed, newest first, and notes the time of the read.
 --
--- KEYS  1 live, 2 memory, 3 the feed, 4 its lock, if a rebuild is to begin where there is nothing to
---       show
--- ARGV  1 now in ms, 2 how old the note may be (-1: leave no note), 3 the score to begin at (or
---       -inf), 4 how many members, 5 the time of a new memory in ms, 6 token of the rebuild, 7 lease in ms
--- Returns {3} if a rebuild was begun, {4} if another one is at work, {0} if the feed is not live, {1}
---       if nothing may be shown of it (it is being rebuilt, or was begun in another memory), else {2, score of the floor, members above the floor}: of
---       those at the score to begin at all, and of the others as many as were asked for; and a fourth
---       list if the feed has pointers, with them
+-- KEYS  1 live, 2 memory, 3 the feed, 4 its lock (only if a rebuild should begin when the feed cannot be
+--       shown)
+-- ARGV  1 now in ms, 2 the age in ms above which the note is renewed (-1: never), 3 the score to begin at
+--       (or -inf), 4 the number of members, 5 the time of a new memory in ms, 6 token of the rebuild,
+--       7 length of the lease in ms
+-- Returns {0} if the feed is not live, {1} if it cannot be shown (it is being rebuilt, or began in another
+--       memory), {3} if this call began a rebuild, {4} if another rebuild holds the lease. Else
+--       {2, score of the floor, members above the floor}: all members with the score to begin at, and as
+--       many others as were requested. If the feed has pointers, they are a fourth value
 local gen = generation()
 if not gen then
   return READ_ONLY
@@ -29,12 +30,14 @@ if not memory then
 end
 local marks = redis.call('ZMSCORE', KEYS[3], 'F', 'M' .. memory, 'L')
 local floor = marks[1]
+-- mutation: read-shown
 if not floor or not marks[2] then
   return nothing(1)
 end
 local age = tonumber(ARGV[2])
 if age >= 0 and tonumber(ARGV[1]) - tonumber(seen) > age then
-  -- a server that is full refuses, and the page is shown all the same
+  -- a full server refuses the note; the page is shown all the same
+  -- mutation: read-noted
   redis.pcall('ZADD', KEYS[1], 'XX', 'GT', ARGV[1], KEYS[3])
 end
 local from, count = ARGV[3], tonumber(ARGV[4])
@@ -43,6 +46,7 @@ if from == '-inf' then
 else
   count = count + redis.call('ZCOUNT', KEYS[3], from, from)
 end
+-- mutation: read-floor
 local above = redis.call('ZRANGE', KEYS[3], from, '(' .. floor, 'BYSCORE', 'LIMIT', 0, count)
 if marks[3] then
   return { 2, floor, above, redis.call('ZRANGE', KEYS[3], '-inf', '-inf', 'BYSCORE') }

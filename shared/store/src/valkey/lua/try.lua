@@ -1,7 +1,7 @@
--- Tries each command that the scripts use, on keys that hold nothing, and leaves nothing behind.
+-- Tries each command that the scripts use, on keys that do not exist, and deletes the keys again.
 --
--- KEYS  1 a name for a text, 2 a name for a sorted set; both are no user's
--- Returns a list of the commands that were refused, each with the reason
+-- KEYS  1 a key for a text, 2 a key for a sorted set and a list; no user has these keys
+-- Returns the list of refused commands, each with the reason
 local text, set = KEYS[1], KEYS[2]
 local refused = {}
 local function try(name, ...)
@@ -23,7 +23,14 @@ try('ZREM', set, 'a')
 try('ZREMRANGEBYRANK', set, 5, 6)
 try('ZREMRANGEBYSCORE', set, 5, 6)
 try('UNLINK', set)
+try('RPUSH', set, 'a')
+try('LLEN', set)
+try('LINDEX', set, 0)
+try('LRANGE', set, 0, 1)
+try('LPOP', set)
 try('SET', text, 'a', 'NX', 'PX', 1000)
+try('SET', text, 'a', 'XX', 'KEEPTTL')
+try('MGET', text)
 try('GET', text)
 try('EXISTS', text)
 try('PEXPIRE', text, 1000)

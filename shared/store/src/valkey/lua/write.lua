@@ -1,6 +1,6 @@
--- Writes a key and takes it away.
+-- Writes a key and deletes it.
 --
--- KEYS  1 a name that is no user's
+-- KEYS  1 a key that no user has
 -- Returns 'done'
 redis.call('SET', KEYS[1], 'probe')
 redis.call('DEL', KEYS[1])

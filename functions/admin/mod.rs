@@ -1,0 +1,109 @@
+//! The function `admin` executes operators' orders. It has no route and no schedule; IAM decides who may invoke it.
+
+pub mod order;
+
+use fanfold_app::doctor::{self, Doctor};
+use fanfold_app::erase::{self, Erase};
+use fanfold_app::{memory, rebuild};
+use fanfold_core::limits::{ADMIN_TIME_LEFT_MIN, REDRIVE_MAX};
+use fanfold_core::registry::{QUEUES, QueueSpec};
+use fanfold_core::{Time, UserId, UserRef};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::clock::{self, Deadline};
+use fanfold_runtime::invoke::invoked;
+use fanfold_runtime::sqs::DeadLetters;
+use fanfold_runtime::{Config, StartError};
+use fanfold_store::dynamo::users::Profile;
+use fanfold_store::feeds::Feeds;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::admin::order::{Order, Refusal, user};
+
+/// The stores and queues of operators' orders.
+#[derive(Clone)]
+pub struct App {
+    pub feeds: Feeds,
+    pub erase: Erase,
+    /// The dead-letter queue of each queue.
+    pub dead_letters: Vec<(&'static QueueSpec, DeadLetters)>,
+    pub doctor: Doctor,
+}
+
+impl App {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        let dead_letters = QUEUES.iter().map(|queue| {
+            let letters = DeadLetters::new(sdk, config, queue)?;
+            Ok::<_, StartError>((*queue, letters))
+        });
+        let erase = Erase::new(sdk, config)?;
+        Ok(Self {
+            feeds: erase.feeds.clone(),
+            erase,
+            dead_letters: dead_letters.collect::<Result<_, _>>()?,
+            doctor: Doctor::new(sdk, config)?,
+        })
+    }
+}
+
+pub(crate) async fn run() -> Result<(), StartError> {
+    invoked(&[], App::new, async |app: &App, payload, deadline| {
+        Ok(Box::pin(execute(app, order::read(payload)?, clock::now(), deadline)).await?)
+    })
+    .await
+}
+
+/// Executes an order. Returns the result as JSON, or a [`Refusal`] that says why the order was not executed.
+pub async fn execute(
+    app: &App,
+    order: Order,
+    now: Time,
+    deadline: Deadline,
+) -> Result<Value, Refusal> {
+    let valkey = &app.feeds.valkey;
+    match order {
+        Order::RebuildFeed { user: text } => {
+            let profile = find(app, &user(&text)?).await?;
+            let rebuilt = Box::pin(rebuild::rebuild_user(&app.feeds, profile, now)).await?;
+            answer(rebuilt.ok_or(Refusal::Busy)?)
+        }
+        Order::DropUser { user: text } => {
+            let id = id_of(app, &user(&text)?).await?;
+            answer(Box::pin(erase::drop_user(&app.erase, id, now, deadline)).await?)
+        }
+        Order::Redrive { queue: name } => {
+            let known = app.dead_letters.iter().find(|(queue, _)| queue.name == name);
+            let (queue, letters) = known.ok_or_else(|| Refusal::Queue(name.clone()))?;
+            let time_is_up = || deadline.is_within(ADMIN_TIME_LEFT_MIN);
+            let redriven = Box::pin(letters.redrive(REDRIVE_MAX, time_is_up)).await?;
+            tracing::info!(
+                queue = queue.name,
+                redriven.moved,
+                redriven.left,
+                "returned dead letters to their queue"
+            );
+            answer(redriven)
+        }
+        Order::BeginMemory => answer(Box::pin(memory::begin(valkey, now)).await),
+        Order::Doctor => answer(Box::pin(doctor::diagnose(&app.doctor, valkey, now)).await),
+    }
+}
+
+async fn find(app: &App, user: &UserRef) -> Result<Profile, Refusal> {
+    let profile = app.erase.users.find(user).await?;
+    profile.ok_or_else(|| Refusal::NoSuchUser(user.clone()))
+}
+
+/// The id of the user to erase. An id also works after the first step, which removes the profile and the handle.
+async fn id_of(app: &App, user: &UserRef) -> Result<UserId, Refusal> {
+    match user {
+        UserRef::Id(id) => Ok(*id),
+        UserRef::Handle(_) => Ok(find(app, user).await?.id),
+    }
+}
+
+/// The result of an order as JSON.
+fn answer(result: impl Serialize) -> Result<Value, Refusal> {
+    serde_json::to_value(result).map_err(Refusal::Order)
+}

@@ -1,0 +1,89 @@
+//! The orders of operators, and the reasons for which an order is refused.
+
+use fanfold_core::UserRef;
+use fanfold_core::registry::QUEUES;
+use fanfold_runtime::StoreError;
+use fanfold_runtime::log::Chain;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// An order of an operator, as JSON: `{"do":"rebuild-feed","user":"@ash"}`. A user is an id or `@handle`.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Order {
+    /// Drops both feeds of a user and rebuilds them.
+    RebuildFeed { user: String },
+    /// Erases a user. Must be given again until the answer has `"done":true`.
+    DropUser { user: String },
+    /// Returns the dead letters of a queue to the queue.
+    Redrive { queue: String },
+    /// Begins a new memory of every bucket, so every feed is rebuilt when it is read next.
+    BeginMemory,
+    /// Checks the assumptions about Valkey, DynamoDB, SQS and clocks.
+    Doctor,
+}
+
+/// The reason for which an order was not executed.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    #[error("the order is invalid: {0}")]
+    Order(serde_json::Error),
+    #[error("user: {0:?} must be an id of 16 hexadecimal digits, or @ and a handle")]
+    User(String),
+    #[error("user: {0} has no profile in this system")]
+    NoSuchUser(UserRef),
+    #[error("queue: {0:?} is not one of {names}", names = queue_names())]
+    Queue(String),
+    #[error("user: other functions kept rebuilding the feed; try again")]
+    Busy,
+    #[error("{}", Chain(.0))]
+    Store(#[from] StoreError),
+}
+
+fn queue_names() -> String {
+    let names: Vec<&str> = QUEUES.iter().map(|queue| queue.name).collect();
+    names.join(", ")
+}
+
+/// Reads an order from JSON. The error names the field that is wrong.
+pub fn read(order: Value) -> Result<Order, Refusal> {
+    serde_json::from_value(order).map_err(Refusal::Order)
+}
+
+/// Reads a user: an id of 16 hexadecimal digits, or @ and a handle.
+pub fn user(text: &str) -> Result<UserRef, Refusal> {
+    text.parse().map_err(|_| Refusal::User(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_wrong_field_of_an_order() {
+        for (order, named) in [
+            (json!({"user": "@ash"}), "`do`"),
+            (json!({"do": "dance"}), "`dance`, expected one of `rebuild-feed`, `drop-user`"),
+            (json!({"do": "drop-user"}), "`user`"),
+            (json!({"do": "drop-user", "user": 5}), "expected a string"),
+            (json!({"do": "drop-user", "user": "@ash", "now": true}), "`now`"),
+            (json!({"do": "redrive", "user": "@ash"}), "`user`, expected `queue`"),
+            (json!("drop-user"), "order"),
+        ] {
+            let said = read(order.clone()).expect_err("refused").to_string();
+            assert!(said.contains(named), "{order}: {said}");
+        }
+        let said = user("ash").expect_err("refused").to_string();
+        assert!(said.starts_with("user: \"ash\" must be an id"), "{said}");
+        let said = Refusal::Queue("post".to_owned()).to_string();
+        assert!(said.starts_with("queue: \"post\" is not one of post-events, "), "{said}");
+    }
+
+    #[test]
+    fn orders_are_read() {
+        let order = read(json!({"do": "redrive", "queue": "chunks"})).expect("an order");
+        assert_eq!(order, Order::Redrive { queue: "chunks".to_owned() });
+    }
+}

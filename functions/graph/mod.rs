@@ -1,0 +1,12 @@
+//! The function `graph` applies changed relations to home feeds, and counts followers.
+
+use fanfold_app::relations::apply::{RelationEvents, handle};
+use fanfold_core::registry::GRAPH_EVENTS;
+use fanfold_runtime::StartError;
+use fanfold_runtime::sqs::{Moment, consume};
+
+pub(crate) async fn run() -> Result<(), StartError> {
+    let handle =
+        async |app: &RelationEvents, message, at: Moment| handle(app, &message, at.now).await;
+    consume(&[GRAPH_EVENTS], RelationEvents::new, handle).await
+}

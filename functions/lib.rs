@@ -1,0 +1,62 @@
+//! The Lambda functions: adapters that parse, call a use case of `fanfold_app`, and answer.
+//!
+//! One binary is deployed. The variable `_HANDLER`, which Lambda sets, names the function that it runs. To add a
+//! function, add a module and a line in [`run`].
+
+pub mod admin;
+pub mod audit;
+pub mod deliver;
+pub mod dispatch;
+pub mod graph;
+pub mod http;
+pub mod posts;
+pub mod rebuild;
+pub mod sweep;
+pub mod timeline;
+pub mod users;
+
+use axum::Router;
+use fanfold_runtime::StartError;
+
+use crate::http::Prepare;
+
+/// Runs the function with this name for the life of its environment. Fails if no function has the name, or if the
+/// function cannot start.
+#[tokio::main(flavor = "current_thread")]
+pub async fn run(name: &str, prepare: Prepare) -> Result<(), StartError> {
+    match name {
+        "posts" => posts::run(prepare).await,
+        "users" => users::run(prepare).await,
+        "timeline" => timeline::run(prepare).await,
+        "dispatch" => dispatch::run().await,
+        "deliver" => deliver::run().await,
+        "graph" => graph::run().await,
+        "rebuild" => rebuild::run().await,
+        "sweep" => sweep::run().await,
+        "audit" => audit::run().await,
+        "admin" => admin::run().await,
+        _ => Err(format!(
+            "_HANDLER is {name}, which is not the name of a function; set Handler in the template"
+        )
+        .into()),
+    }
+}
+
+/// Runs the function that `_HANDLER` names. Fails as [`run`] does, or if `_HANDLER` is not set.
+pub fn run_handler(prepare: Prepare) -> Result<(), StartError> {
+    let name = std::env::var("_HANDLER").map_err(|_| "the setting _HANDLER is missing")?;
+    run(&name, prepare)
+}
+
+/// Lets the header `Fanfold-Dev-Caller` name the caller, only in builds with debug assertions. A release build of the
+/// binaries for development ignores the header.
+pub fn in_development(router: Router) -> Router {
+    #[cfg(debug_assertions)]
+    let router = fanfold_web::dev_caller::allow(router);
+    router
+}
+
+/// Runs one function for development. The header `Fanfold-Dev-Caller` may name the caller.
+pub fn run_in_development(name: &str) -> Result<(), StartError> {
+    run(name, in_development)
+}

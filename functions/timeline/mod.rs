@@ -1,0 +1,99 @@
+//! The function `timeline` answers pages of home and author feeds.
+
+use axum::Json;
+use axum::extract::State;
+use fanfold_app::present::Viewer;
+use fanfold_app::timeline::{self, Timeline};
+use fanfold_core::{FeedId, ListId, Time, UserRef};
+use fanfold_runtime::{StartError, clock};
+use fanfold_store::feeds::ReadContext;
+use fanfold_web::extract::FeedQuery;
+use fanfold_web::problem::{BadRequest, Common, NotFound};
+use fanfold_web::view::FeedView;
+use fanfold_web::{Problem, Query, UserPath, Viewing};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::{Prepare, serve};
+
+pub(crate) async fn run(prepare: Prepare) -> Result<(), StartError> {
+    serve(routes(), Timeline::new, prepare).await
+}
+
+/// The routes of the function, with their descriptions.
+pub fn routes() -> OpenApiRouter<Timeline> {
+    OpenApiRouter::new().routes(routes!(get_timeline)).routes(routes!(get_posts))
+}
+
+/// Reads a page of the caller's home feed.
+pub async fn home(
+    app: &Timeline,
+    viewer: &Viewer,
+    query: &FeedQuery,
+    now: Time,
+) -> Result<FeedView, Problem> {
+    page(app, viewer, FeedId::home(viewer.user), query, &ReadContext::new(now)).await
+}
+
+/// Reads a page of a user's author feed.
+pub async fn author(
+    app: &Timeline,
+    viewer: &Viewer,
+    user: &UserRef,
+    query: &FeedQuery,
+    now: Time,
+) -> Result<FeedView, Problem> {
+    let reading = ReadContext::new(now);
+    let feed = timeline::author_feed(app, viewer, user, &reading).await?;
+    page(app, viewer, feed, query, &reading).await
+}
+
+async fn page(
+    app: &Timeline,
+    viewer: &Viewer,
+    feed: FeedId,
+    query: &FeedQuery,
+    reading: &ReadContext,
+) -> Result<FeedView, Problem> {
+    let (limit, span) = (query.limit()?, query.span(ListId::Feed(feed))?);
+    let page = timeline::page(app, viewer, feed, span, limit, reading).await?;
+    Ok(FeedView::new(feed, span, page))
+}
+
+/// Read the caller's home feed
+#[utoipa::path(
+    get, path = "/v1/timeline", operation_id = "timeline", tag = "feeds", security(("jwt" = [])), params(FeedQuery),
+    responses(
+        (status = 200, body = FeedView),
+        BadRequest,
+        NotFound,
+        Common,
+    ),
+)]
+async fn get_timeline(
+    State(app): State<Timeline>,
+    Viewing(viewer): Viewing,
+    Query(query): Query<FeedQuery>,
+) -> Result<Json<FeedView>, Problem> {
+    Ok(Json(home(&app, &viewer, &query, clock::now()).await?))
+}
+
+/// Read an author feed
+#[utoipa::path(
+    get, path = "/v1/users/{user}/posts", operation_id = "posts", tag = "feeds", security(("jwt" = [])),
+    params(UserPath, FeedQuery),
+    responses(
+        (status = 200, body = FeedView),
+        BadRequest,
+        NotFound,
+        Common,
+    ),
+)]
+async fn get_posts(
+    State(app): State<Timeline>,
+    Viewing(viewer): Viewing,
+    UserPath { user }: UserPath,
+    Query(query): Query<FeedQuery>,
+) -> Result<Json<FeedView>, Problem> {
+    Ok(Json(author(&app, &viewer, &user, &query, clock::now()).await?))
+}

@@ -1,0 +1,269 @@
+//! The function `users` answers requests about profiles and relations, and serves the API description.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use fanfold_app::present::{self, Viewer};
+use fanfold_app::profiles::{self, Profiles, Put};
+use fanfold_app::relations::{self, Relations};
+use fanfold_core::limits::NAME_CHARS_MAX;
+use fanfold_core::text::pattern;
+use fanfold_core::{ListId, Relation, Time, UserRef};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::{Config, StartError, clock};
+use fanfold_store::cards::UserCard;
+use fanfold_store::feeds::ReadContext;
+use fanfold_store::valkey::{WriteKind, WriteLimit};
+use fanfold_web::extract::ListQuery;
+use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
+use fanfold_web::view::{UserList, UserView};
+use fanfold_web::{
+    Caller, JsonBody, OPENAPI_JSON, Problem, Query, UserPath, Viewing, shared_answers,
+};
+use serde::Deserialize;
+use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::{Prepare, serve};
+
+/// The state of the function's routes: the use cases of profiles and relations.
+#[derive(Clone)]
+pub struct Users {
+    pub profiles: Profiles,
+    pub relations: Relations,
+}
+
+impl Users {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        let relations = Relations::new(sdk, config)?;
+        // one client of each store serves both
+        let profiles = Profiles {
+            users: relations.users.clone(),
+            valkey: relations.valkey.clone(),
+            limit: WriteLimit::read(config, WriteKind::Profile)?,
+            events: relations.events.clone(),
+        };
+        Ok(Self { profiles, relations })
+    }
+}
+
+pub(crate) async fn run(prepare: Prepare) -> Result<(), StartError> {
+    serve(routes(), Users::new, prepare).await
+}
+
+/// The routes of the function, with their descriptions.
+pub fn routes() -> OpenApiRouter<Users> {
+    OpenApiRouter::new()
+        .routes(routes!(put_me))
+        .routes(routes!(get_user))
+        .routes(routes!(follow, unfollow))
+        .routes(routes!(get_followers))
+        .routes(routes!(get_following))
+        .routes(routes!(openapi))
+}
+
+/// Reads a page of a user's followers.
+pub async fn followers(
+    app: &Relations,
+    viewer: &Viewer,
+    user: &UserRef,
+    query: &ListQuery,
+    now: Time,
+) -> Result<UserList, Problem> {
+    let reading = ReadContext::new(now);
+    let owner = present::user(&app.cards(), viewer, user, &reading).await?.id;
+    let list = ListId::Followers(owner);
+    let (limit, after) = (query.limit()?, query.after(list)?);
+    let page = relations::followers(app, viewer, owner, after, limit, &reading).await?;
+    Ok(UserList::new(list, page))
+}
+
+/// Reads a page of the users that a user follows.
+pub async fn following(
+    app: &Relations,
+    viewer: &Viewer,
+    user: &UserRef,
+    query: &ListQuery,
+    now: Time,
+) -> Result<UserList, Problem> {
+    let reading = ReadContext::new(now);
+    let owner = present::user(&app.cards(), viewer, user, &reading).await?.id;
+    let list = ListId::Following(owner);
+    let (limit, after) = (query.limit()?, query.after(list)?);
+    let page = relations::following(app, viewer, owner, after, limit, &reading).await?;
+    Ok(UserList::new(list, page))
+}
+
+/// A profile to create or change.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewProfile {
+    #[schema(pattern = "^[a-z0-9_]{1,30}$", min_length = 1, max_length = 30)]
+    handle: String,
+    #[schema(schema_with = name_schema)]
+    name: String,
+}
+
+fn name_schema() -> RefOr<Schema> {
+    let description = "1 to 50 characters as a person counts them, without the white space around them, and at most \
+        400 bytes. The pattern counts code points, each with up to two accents, so it is slightly stricter.";
+    shared_answers::text(description, pattern::name(), NAME_CHARS_MAX)
+}
+
+/// Create or change the caller's profile
+#[utoipa::path(
+    put, path = "/v1/me", tag = "users", security(("jwt" = [])), request_body = NewProfile,
+    responses(
+        (status = 200, description = "The profile was changed.", body = UserView),
+        (status = 201, description = "The profile was created.", body = UserView),
+        (status = 409, description = "The handle or the caller's id belongs to another user.",
+            body = ProblemBody, content_type = "application/problem+json"),
+        (status = 422, description = "The handle or the name is not allowed.",
+            body = ProblemBody, content_type = "application/problem+json"),
+        BadBody,
+        TooMany,
+        Common,
+    ),
+)]
+async fn put_me(
+    State(app): State<Users>,
+    caller: Caller,
+    JsonBody(profile): JsonBody<NewProfile>,
+) -> Result<impl IntoResponse, Problem> {
+    let NewProfile { handle, name } = profile;
+    let put = profiles::put_profile;
+    let put = put(&app.profiles, &caller.identity, &handle, &name, clock::now()).await?;
+    let (status, profile) = match put {
+        Put::Created(profile) => (StatusCode::CREATED, profile),
+        Put::Changed(profile) => (StatusCode::OK, profile),
+    };
+    Ok((status, Json(UserView::from(UserCard::from(profile)))))
+}
+
+/// Read a profile
+#[utoipa::path(
+    get, path = "/v1/users/{user}", tag = "users", security(("jwt" = [])),
+    params(UserPath),
+    responses(
+        (status = 200, body = UserView),
+        BadRequest,
+        NotFound,
+        Common,
+    ),
+)]
+async fn get_user(
+    State(app): State<Users>,
+    Viewing(viewer): Viewing,
+    UserPath { user }: UserPath,
+) -> Result<Json<UserView>, Problem> {
+    let reading = ReadContext::new(clock::now());
+    Ok(Json(present::user(&app.relations.cards(), &viewer, &user, &reading).await?.into()))
+}
+
+/// Follow a user
+#[utoipa::path(
+    put, path = "/v1/users/{user}/follow", tag = "users", security(("jwt" = [])),
+    params(UserPath),
+    responses(
+        (status = 204, description = "The caller follows the user, now or since an earlier request."),
+        (status = 409, description = "The caller has no profile.",
+            body = ProblemBody, content_type = "application/problem+json"),
+        (status = 422, description = "The user is the caller, or the caller follows too many users.",
+            body = ProblemBody, content_type = "application/problem+json"),
+        BadRequest,
+        NotFound,
+        TooMany,
+        Common,
+    ),
+)]
+async fn follow(
+    State(app): State<Users>,
+    caller: Caller,
+    UserPath { user }: UserPath,
+) -> Result<StatusCode, Problem> {
+    let (relation, now) = (Relation::Following, clock::now());
+    relations::relate(&app.relations, &caller.identity, &user, relation, now).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Unfollow a user
+#[utoipa::path(
+    delete, path = "/v1/users/{user}/follow", tag = "users", security(("jwt" = [])),
+    params(UserPath),
+    responses(
+        (status = 204, description = "The caller no longer follows the user, or never did."),
+        (status = 422, description = "The user is the caller.",
+            body = ProblemBody, content_type = "application/problem+json"),
+        (status = 409, description = "The caller has no profile.",
+            body = ProblemBody, content_type = "application/problem+json"),
+        BadRequest,
+        NotFound,
+        TooMany,
+        Common,
+    ),
+)]
+async fn unfollow(
+    State(app): State<Users>,
+    caller: Caller,
+    UserPath { user }: UserPath,
+) -> Result<StatusCode, Problem> {
+    let (relation, now) = (Relation::NotFollowing, clock::now());
+    relations::relate(&app.relations, &caller.identity, &user, relation, now).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// List a user's followers
+#[utoipa::path(
+    get, path = "/v1/users/{user}/followers", operation_id = "followers", tag = "users", security(("jwt" = [])),
+    params(UserPath, ListQuery),
+    responses(
+        (status = 200, body = UserList),
+        BadRequest,
+        NotFound,
+        Common,
+    ),
+)]
+async fn get_followers(
+    State(app): State<Users>,
+    Viewing(viewer): Viewing,
+    UserPath { user }: UserPath,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<UserList>, Problem> {
+    Ok(Json(followers(&app.relations, &viewer, &user, &query, clock::now()).await?))
+}
+
+/// List the users that a user follows
+#[utoipa::path(
+    get, path = "/v1/users/{user}/following", operation_id = "following", tag = "users", security(("jwt" = [])),
+    params(UserPath, ListQuery),
+    responses(
+        (status = 200, body = UserList),
+        BadRequest,
+        NotFound,
+        Common,
+    ),
+)]
+async fn get_following(
+    State(app): State<Users>,
+    Viewing(viewer): Viewing,
+    UserPath { user }: UserPath,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<UserList>, Problem> {
+    Ok(Json(following(&app.relations, &viewer, &user, &query, clock::now()).await?))
+}
+
+/// Read the description of this API
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "specification",
+    responses((
+        status = 200, description = "The description of this API in OpenAPI 3.1.", content_type = "application/json",
+    )),
+)]
+async fn openapi() -> impl IntoResponse {
+    let kept = (header::CACHE_CONTROL, "public, max-age=3600");
+    ([(header::CONTENT_TYPE, "application/json"), kept], OPENAPI_JSON)
+}

@@ -1,0 +1,84 @@
+//! `cargo local` and `cargo local exec`.
+
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use crate::base::failure::{Doing as _, Done, failure};
+use crate::base::progress::step;
+use crate::base::{place, process};
+use crate::launch::build::Build;
+use crate::launch::system::{Start, System};
+use crate::launch::{Exec, Up, demo};
+use crate::operate::{self, STATE};
+
+/// Runs the system until Ctrl-C.
+pub fn up(options: Up) -> Done<ExitCode> {
+    std::fs::create_dir_all(place::local()).doing(place::local().display())?;
+    let mut system = System::start(Start {
+        up: options,
+        quiet: false,
+        build: Build::Dev,
+        parameters: Vec::new(),
+    })?;
+    step(false, "making demo users, follows and posts", || demo::fill(&system))?;
+    let state = system.write_state(&operate::state_file())?;
+    let env_file = system.write_env_file(&place::env_file())?;
+    system.write_sam_file(&place::sam_file())?;
+    println!("{}", welcome(&system, &env_file.display().to_string()));
+    let ended = loop {
+        if process::interrupted() {
+            break Ok(ExitCode::SUCCESS);
+        }
+        if let Some(what) = system.servers.ended() {
+            break Err(failure(what));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    eprintln!("\nStopping …");
+    // other commands must not look for a system that has ended
+    operate::forget(&state);
+    drop(system);
+    ended
+}
+
+fn welcome(system: &System, env_file: &str) -> String {
+    let servers = &system.servers;
+    let url = &servers.url;
+    format!(
+        "
+Fanfold is running.
+  API     {url}
+  AWS     {}
+  Valkey  {}
+  Users   ash, birch, cedar, dogwood
+
+A token: cargo local token ash        (another name makes a new user, who starts with PUT /v1/me)
+
+Try it, from this folder:
+
+TOKEN=$(cargo local token ash)
+curl -s -H \"Authorization: Bearer $TOKEN\" '{url}/v1/timeline'
+curl -s -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' -d '{{\"text\":\"Hello!\"}}' '{url}/v1/posts'
+curl -s -H \"Authorization: Bearer $(cargo local token birch)\" '{url}/v1/timeline?limit=3'
+
+Functions that reload when you edit them: cargo lambda watch --features dev-build --env-file {env_file}
+Ctrl-C stops everything.",
+        servers.endpoint, servers.redis_url
+    )
+}
+
+/// Starts a separate system, and runs a command with it.
+pub fn exec(exec: &Exec) -> Done<ExitCode> {
+    let (program, arguments) =
+        exec.command.split_first().ok_or_else(|| failure("exec needs a command: exec -- CMD …"))?;
+    std::fs::create_dir_all(place::local()).doing(place::local().display())?;
+    let up = Up { port: None, aws_port: None, valkey_port: None, containers: None };
+    let system =
+        System::start(Start { up, quiet: true, build: Build::Dev, parameters: Vec::new() })?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    system.environment(&mut command)?;
+    // `cargo local token` and the like then find this system
+    command.env(STATE, system.write_state(&system.servers.folder().join("state.json"))?);
+    Ok(ExitCode::from(process::run_for_user(command)?))
+}

@@ -1,0 +1,33 @@
+//! Lets containers connect: forwards connections from an address of the container engine's bridge to the same port of
+//! 127.0.0.1, where the servers listen.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::thread;
+
+use crate::base::failure::{Doing as _, Done};
+
+/// Forwards until the process ends.
+pub fn start(from: IpAddr, port: u16) -> Done<()> {
+    let listener = TcpListener::bind((from, port)).doing(format!("listening on {from}:{port}"))?;
+    thread::spawn(move || {
+        for incoming in listener.incoming().flatten() {
+            // after a failure, the container connects again
+            let _passed = pass_on(incoming, port);
+        }
+    });
+    Ok(())
+}
+
+fn pass_on(incoming: TcpStream, port: u16) -> io::Result<()> {
+    let outgoing = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    let (back, forth) = (outgoing.try_clone()?, incoming.try_clone()?);
+    thread::spawn(move || copy(back, forth));
+    thread::spawn(move || copy(incoming, outgoing));
+    Ok(())
+}
+
+fn copy(mut from: TcpStream, mut to: TcpStream) {
+    let _copied = io::copy(&mut from, &mut to);
+    let _ended = to.shutdown(Shutdown::Write);
+}

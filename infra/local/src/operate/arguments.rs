@@ -1,0 +1,33 @@
+//! Names of users and queues, checked before a system is looked for.
+
+use fanfold_core::UserId;
+use fanfold_core::registry::QUEUES;
+
+/// Checks that an argument is a user's id, or @ and a handle. The system checks later whether the user exists.
+pub fn user(text: &str) -> Result<String, String> {
+    let is_handle = text.strip_prefix('@').is_some_and(|handle| !handle.is_empty());
+    if is_handle || text.parse::<UserId>().is_ok() {
+        return Ok(text.to_owned());
+    }
+    Err("a user is an id of 16 hexadecimal digits, or @ and a handle, such as @ash".to_owned())
+}
+
+/// The queues that have a dead-letter queue.
+pub fn queues() -> impl Iterator<Item = &'static str> {
+    QUEUES.iter().map(|queue| queue.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::user;
+
+    #[test]
+    fn users_are_ids_or_handles() {
+        for good in ["@ash", "0123456789abcdef"] {
+            assert_eq!(user(good).as_deref(), Ok(good));
+        }
+        for bad in ["ash", "@", "", "0123456789ABCDEF", "0123456789abcde"] {
+            assert!(user(bad).is_err(), "{bad}");
+        }
+    }
+}

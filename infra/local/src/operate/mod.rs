@@ -1,0 +1,87 @@
+//! Operators' and developers' commands for a running system, here or on AWS.
+//!
+//! | module | does |
+//! | --- | --- |
+//! | [`orders`] | sends orders to the function `admin`, and prints its answers |
+//! | [`running`] | finds the system that runs on this machine |
+//! | [`stack`] | finds a stack on AWS |
+//! | [`arguments`] | checks names of users and queues |
+//! | [`cognito`] | signs users in |
+
+mod arguments;
+mod cognito;
+mod orders;
+mod running;
+mod stack;
+
+use std::process::ExitCode;
+
+use clap::builder::PossibleValuesParser;
+
+use crate::base::failure::{Done, failure};
+use arguments::{queues, user};
+pub use cognito::UserPool;
+use orders::At;
+pub use running::{STATE, forget, state_file};
+
+#[derive(clap::Subcommand)]
+pub enum Order {
+    /// Drop the feeds of a user, and rebuild them
+    Rebuild {
+        /// A user id, or @ and a handle
+        #[arg(value_parser = user)]
+        user: String,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Erase a user: profile, posts, relations and feeds
+    Drop {
+        /// A user id, or @ and a handle
+        #[arg(value_parser = user)]
+        user: String,
+        /// Confirm; this cannot be undone
+        #[arg(long, required = true)]
+        yes: bool,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Move the dead letters of a queue back to the queue, and print the reasons why they failed
+    Redrive {
+        /// The queue to which its dead letters return
+        #[arg(value_parser = PossibleValuesParser::new(queues()))]
+        queue: String,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Check the system's assumptions about Valkey, DynamoDB, SQS and clocks; fails if an assumption does not hold
+    Doctor {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Ignore the present data in Valkey: every feed is rebuilt when it is read next
+    BeginMemory {
+        #[command(flatten)]
+        at: At,
+    },
+}
+
+/// Carries out an order.
+pub fn order(order: Order) -> Done<ExitCode> {
+    match order {
+        Order::Rebuild { user, at } => orders::rebuild(&user, at),
+        Order::Drop { user, at, .. } => orders::drop_user(&user, at),
+        Order::Redrive { queue, at } => orders::redrive(&queue, at),
+        Order::Doctor { at } => orders::doctor(at),
+        Order::BeginMemory { at } => orders::begin_memory(at),
+    }
+}
+
+/// Prints a token for a user of the running system.
+pub fn token(name: &str) -> Done<ExitCode> {
+    let running = running::Running::find()?;
+    let pool = running.user_pool()?;
+    let token =
+        pool.token(name).map_err(|reason| failure(format!("no token for {name}: {reason}")))?;
+    println!("{token}");
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,149 @@
+//! Every test, in order.
+
+use super::deployed::{self, Deployed, FAULTS};
+use super::report::Report;
+use super::suite;
+use super::{cargo, checks};
+use crate::base::failure::Done;
+use crate::base::tools::Tools;
+use crate::base::{host, place};
+use crate::bench;
+use crate::launch::servers::Servers;
+use crate::launch::{Up, build, valkey};
+
+/// Runs everything.
+pub fn run(report: &mut Report) -> Done<()> {
+    // while cargo compiles for the first checks; the step that needs the tools reports what could not be installed
+    std::thread::spawn(|| {
+        let tools = [Tools::sam, Tools::checks, Tools::cloud, Tools::fuzz];
+        tools.iter().filter(|install| install(false).is_ok()).count()
+    });
+    checks::source(report)?;
+    checks::templates(report)?;
+    checks::dependencies(report)?;
+    checks::platforms(report)?;
+    suite::units(report)?;
+    suite::simulation(report)?;
+    benches(report)?;
+    older_valkey(report)?;
+    system(report)
+}
+
+/// The quick benches. They must measure every figure; no speed is required.
+fn benches(report: &mut Report) -> Done<()> {
+    let (bench, folder) = bench::test()?;
+    report.check("benches", bench)?;
+    report.hold("the benches' figures", bench::figures(&folder).map(drop));
+    Ok(())
+}
+
+/// The tests of clusters that depend on the client alone: how it connects, and what it does when a connection is lost.
+const CLIENT: [&str; 3] = [
+    "a_server_that_hangs_or_restarts_empty",
+    "connections_that_are_cut_during_a_call",
+    "the_url_gives_the_kind_of_server",
+];
+
+/// Runs the tests that depend on the version of Valkey on Valkey 8.1: scripts, and how clusters fail over, move slots and
+/// lose data. All other tests run only on the tools' version.
+fn older_valkey(report: &mut Report) -> Done<()> {
+    let (scripts, clusters) = ("scripts on Valkey 8.1", "clusters on Valkey 8.1");
+    let program = match valkey::older_program()? {
+        Ok(program) => program,
+        Err(why) => {
+            report.skip(scripts, why);
+            report.skip(clusters, why);
+            return Ok(());
+        }
+    };
+    let up = Up { port: None, aws_port: None, valkey_port: None, containers: None };
+    let servers = Servers::start(Tools::cloud(false)?, &up, false)?;
+    let (server, url) = valkey::start_anywhere(&program, &place::local().join("valkey-8.log"))?;
+    let mut of_server = vec!["cluster::", "--test-threads=1"];
+    of_server.extend(CLIENT.iter().flat_map(|name| ["--skip", name]));
+    for (name, arguments) in [(scripts, vec!["scripts::"]), (clusters, of_server)] {
+        let mut test = cargo::stack(&arguments, &servers.tools)?;
+        servers.environment(&mut test)?;
+        test.env("FANFOLD_VALKEY", &program).env("REDIS_URL", &url);
+        report.tests(name, test)?;
+    }
+    drop(server);
+    Ok(())
+}
+
+const GRAVITON: &str = "sam_build_makes_graviton";
+
+/// Tests that do not run together with the rest: each has a step of its own.
+const APART: [&str; 11] = [
+    "serial::",
+    "tools::",
+    "binaries::",
+    "faults::",
+    "cluster::",
+    "tls::",
+    "simulation::dropping",
+    "simulation::every",
+    "simulation::stampede",
+    "simulation::fresh",
+    "simulation::crowd",
+];
+
+/// The tests that need the deployed stack.
+fn system(report: &mut Report) -> Done<()> {
+    let deployed = Deployed::start(true)?;
+    let tools = &deployed.system.servers.tools;
+    let mut stacks = checks::python(tools, "test_stacks.py");
+    stacks.arg("--bootstrap").arg(&deployed.system.bootstrap);
+    stacks.arg("--valkey").arg(valkey::program(tools)?);
+    report.tests("updates and deletions of stacks", stacks)?;
+    let apart: Vec<&str> = APART.iter().flat_map(|name| ["--skip", name]).collect();
+    report.tests("the stack", deployed.test(&apart)?)?;
+    deployed::fuzz(report, &deployed)?;
+    report.tests("clusters", deployed.test(&["cluster::", "--test-threads=1"])?)?;
+    report.tests("TLS and IAM", deployed.test(&["tls::", "--test-threads=1"])?)?;
+    report.tests(
+        "the stack, tests that disturb others",
+        deployed.test(&["serial::", "--test-threads=1"])?,
+    )?;
+    release(report, &deployed)?;
+    let tools = ["tools::", "--skip", "sam_", "--test-threads=1"];
+    report.tests("the tools", deployed.test(&tools)?)?;
+    sam(report, &deployed)?;
+    // ends the system's Valkey
+    report.tests("faults", deployed.test(&FAULTS)?)?;
+    // last, when every function has made all of its calls
+    report.check("the rights of functions, and their calls", deployed.system.policies())
+}
+
+/// The release binary: its size, its start and what it contains.
+fn release(report: &mut Report, deployed: &Deployed) -> Done<()> {
+    if !host::IS_LINUX {
+        report.skip("the release binary", "it is built for Linux; this machine does not run Linux");
+        return Ok(());
+    }
+    build::Build::Release.run(false)?;
+    let binaries = ["binaries::", "--test-threads=1", "--show-output"];
+    report.tests("the release binary", deployed.test(&binaries)?)
+}
+
+/// The SAM CLI: build, deploy, and the functions in containers.
+fn sam(report: &mut Report, deployed: &Deployed) -> Done<()> {
+    if !host::IS_LINUX {
+        report.skip("sam build, sam deploy and sam local", "they are tested on Linux only");
+        return Ok(());
+    }
+    let build = ["tools::sam", "--skip", "sam_local", "--skip", GRAVITON, "--test-threads=1"];
+    report.tests("sam build and sam deploy", deployed.test(&build)?)?;
+    let graviton = "aarch64-unknown-linux-gnu";
+    match checks::has_target(graviton) {
+        true => {
+            report.tests("sam build for arm64", deployed.test(&[GRAVITON, "--show-output"])?)?
+        }
+        false => report.skip("sam build for arm64", &checks::no_target(graviton)),
+    }
+    match deployed.no_engine() {
+        None => report.tests("sam local", deployed.test(&["sam_local", "--test-threads=1"])?)?,
+        Some(why) => report.skip("sam local", why),
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! `cargo local test`: every test, from the form of the source to the tools around the stack.
+//!
+//! | module | does |
+//! | --- | --- |
+//! | [`checks`] | runs checks that need no server: format, lints, templates, dependencies, platforms |
+//! | [`cargo`] | commands of cargo |
+//! | [`suite`] | runs tests with cargo, with the servers that they need |
+//! | [`needs`] | knows which tests need which servers |
+//! | [`all`] | runs every test, in order |
+//! | [`deployed`] | the deployed stack, and the tools that its tests use |
+//! | [`mutations`] | deliberate errors, each of which a test must find |
+//! | [`engine`] | a container engine, for `sam local` |
+//! | [`report`] | counts what passed, failed and was skipped |
+//! | [`libtest`] | reads the output of tests |
+//!
+//! The tests run with `cargo test`. cargo-nextest would run each test in a process of its own, which helps where tests
+//! disturb each other; here they share servers, and one binary runs them all in threads. It would also be a program that
+//! takes minutes to compile before the first test.
+
+mod all;
+mod cargo;
+mod checks;
+mod deployed;
+mod engine;
+mod libtest;
+mod mutations;
+mod needs;
+mod report;
+mod suite;
+
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use crate::base::failure::{Doing as _, Done, failure};
+use crate::base::{place, process};
+use report::Report;
+
+#[derive(clap::Args)]
+pub struct Test {
+    /// Run only the tests whose name contains this, with the servers that they need; `fuzz` runs the fuzzer
+    filter: Option<String>,
+    /// Run only the simulation, with fresh random histories for the given time, such as 90s, 10m or 2h
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "filter")]
+    soak: Option<Duration>,
+    /// Run only the fault test for three minutes: the deployed stack under load while its parts fail
+    #[arg(long, conflicts_with_all = ["filter", "soak"])]
+    faults: bool,
+    /// Apply deliberate errors to a copy of the code, one at a time, and check that a test fails for each; prints a table
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "",
+        conflicts_with_all = ["filter", "soak", "faults"])]
+    mutations: Option<String>,
+    /// Count a skipped step as a failure, except those that no installation makes possible
+    #[arg(long)]
+    no_skips: bool,
+}
+
+/// The optimisation of every build during tests; Cargo.toml says why.
+const OPTIMISED: (&str, &str) = ("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+
+/// Runs every test, or those that the options name. A failed test does not stop the others.
+pub fn run(test: &Test) -> Done<ExitCode> {
+    let (variable, level) = OPTIMISED;
+    if std::env::var_os(variable).is_none() {
+        // all programs that this one starts inherit the variable
+        let doing = "starting again with the variables of tests";
+        let mut again = Command::new(std::env::current_exe().doing(doing)?);
+        return Err(again.args(std::env::args_os().skip(1)).env(variable, level).exec())
+            .doing(doing);
+    }
+    std::fs::create_dir_all(place::local()).doing(place::local().display())?;
+    if let Some(name) = &test.mutations {
+        return mutations::run(name);
+    }
+    let mut report = Report::new(test.no_skips);
+    match test {
+        Test { soak: Some(time), .. } => suite::soak(&mut report, *time)?,
+        Test { faults: true, .. } => deployed::faults(&mut report)?,
+        Test { filter: Some(filter), .. } if filter == deployed::FUZZ => {
+            deployed::fuzz_alone(&mut report)?;
+        }
+        Test { filter: Some(filter), .. } => suite::matching(&mut report, filter)?,
+        Test { .. } => all::run(&mut report)?,
+    }
+    Ok(report.close())
+}
+
+/// A time of at least a second.
+fn duration(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if time.as_secs() == 0 { Err("must be at least 1 s".to_owned()) } else { Ok(time) }
+}
+
+/// Writes the description of the API from the handlers. The test that compares it with the file does the work.
+pub fn write_openapi() -> Done<ExitCode> {
+    let mut test = Command::new("cargo");
+    test.args(["test", "--quiet", "-p", "fanfold-tests", "--test", "stack", "openapi::the_file"]);
+    test.current_dir(place::root()).env("FANFOLD_WRITE_OPENAPI", "1");
+    match process::run(test)?.success() {
+        true => Ok(ExitCode::SUCCESS),
+        false => Err(failure("the description of the API was not written; the reason is above")),
+    }
+}

@@ -1,0 +1,20 @@
+//! The central rule of all writers: the event goes out before the commit.
+//!
+//! If a writer dies between the two, the event finds nothing, which does no harm. In the other order, a post would
+//! reach nobody, or no feed would learn of a changed relation. The types hold the order: a commit of a store that has an
+//! event takes the proof that the event was sent.
+
+use fanfold_runtime::StoreError;
+use fanfold_runtime::sqs::{Announced, Queue};
+use serde::Serialize;
+
+/// Sends the event, then runs the commit that the event announces. If the event cannot be sent, nothing is committed.
+pub async fn announced<M: Serialize, T, F: Future<Output = Result<T, StoreError>>>(
+    queue: &Queue<M>,
+    event: &M,
+    commit: impl FnOnce(Announced<M>) -> F,
+) -> Result<T, StoreError> {
+    // mutation: event-before-commit
+    let sent = queue.announce(event).await?;
+    commit(sent).await
+}

@@ -1,0 +1,215 @@
+//! The audit compares live feeds with DynamoDB, and rebuilds those that differ.
+
+use fanfold_core::Bucket;
+use std::collections::HashSet;
+
+use fanfold_core::limits::{
+    AUDIT_CARDS, AUDIT_FEEDS_DEFAULT, AUDIT_FEEDS_MAX, AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX,
+    AUDIT_TIME_LEFT_MIN, FEED_CAP_MAX,
+};
+use fanfold_core::{FeedId, FeedKind, PostId, Slice, Time};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::clock::{self, Deadline, Stopwatch};
+use fanfold_runtime::{Config, StartError, StoreError, metrics};
+use fanfold_store::cards::{Compared, PostCards, UserCards, names};
+use fanfold_store::dynamo::UserStore;
+use fanfold_store::dynamo::graph::Counting;
+use fanfold_store::feeds::{Feeds, ReadContext};
+use fanfold_store::valkey::{CachedSlice, CardId, Read};
+use serde::Serialize;
+
+/// The stores and the settings of the audit.
+#[derive(Clone)]
+pub struct Audit {
+    pub feeds: Feeds,
+    pub users: UserStore,
+    /// The number of feeds that one run compares.
+    pub sample: usize,
+}
+
+/// The result of one run of the audit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Audited {
+    /// Live feeds that were compared.
+    pub checked: u64,
+    /// Feeds that differed from a pull. Each was dropped and rebuilt.
+    pub differed: u64,
+    /// Feeds that differed and equal a pull after the rebuild.
+    pub repaired: u64,
+    /// Authors whose number of followers was wrong in the profile, and was corrected.
+    pub counted: u64,
+    /// Cards that were compared.
+    pub cards: u64,
+    /// Cards that differed from DynamoDB. Each was marked as stale.
+    pub cards_differed: u64,
+}
+
+impl Audit {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        let (default, most) = (AUDIT_FEEDS_DEFAULT as u64, AUDIT_FEEDS_MAX as u64);
+        let sample = config.number("AUDIT_FEEDS", default, 1..=most)? as usize;
+        Ok(Self { feeds: Feeds::new(sdk, config)?, users: UserStore::new(sdk, config)?, sample })
+    }
+
+    /// The cards, from the same stores.
+    pub fn cards(&self) -> PostCards {
+        let users = UserCards { valkey: self.feeds.valkey.clone(), users: self.users.clone() };
+        PostCards { users, posts: self.feeds.posts.clone() }
+    }
+}
+
+/// Compares random live feeds, until [`Audit::sample`] feeds were compared or the deadline is near.
+pub async fn audit(app: &Audit, now: Time, deadline: Deadline) -> Result<Audited, StoreError> {
+    let (mut audited, buckets) = (Audited::default(), app.feeds.valkey.keys().buckets());
+    let (mut chosen, stopwatch) = (HashSet::new(), Stopwatch::start());
+    // more tries than feeds, because a bucket may have no live feeds
+    for _ in 0..app.sample * 4 {
+        if chosen.len() >= app.sample || deadline.is_within(AUDIT_TIME_LEFT_MIN) {
+            break;
+        }
+        let bucket = Bucket((clock::random() % u64::from(buckets)) as u16);
+        check_cards(app, bucket, now + stopwatch.elapsed(), &mut audited).await?;
+        for feed in app.feeds.valkey.sample(bucket, 1).await? {
+            if chosen.insert(feed) {
+                Box::pin(check(app, feed, now + stopwatch.elapsed(), &mut audited)).await?;
+            }
+        }
+    }
+    let Audited { checked, differed, repaired, counted, cards, cards_differed } = audited;
+    tracing::info!(checked, differed, repaired, counted, cards, cards_differed, "audited");
+    Ok(audited)
+}
+
+/// Compares one feed with DynamoDB, rebuilds it if it differs, and adds the result to `audited`. A feed that is not
+/// live is not compared. For an author feed, the author's followers are counted again as well.
+pub async fn check(
+    app: &Audit,
+    feed: FeedId,
+    now: Time,
+    audited: &mut Audited,
+) -> Result<(), StoreError> {
+    if feed.kind == FeedKind::Author {
+        let counting = app.feeds.graph.count_followers(&app.users, feed.user()).await?;
+        // also if nothing changed now: an earlier count may have died after it wrote the number
+        app.feeds.valkey.cards_changed(&[CardId::User(feed.user())]).await?;
+        audited.counted += u64::from(matches!(counting, Counting::Counted { .. }));
+    }
+    let Some(right) = is_right(app, feed, now).await? else { return Ok(()) };
+    audited.checked += 1;
+    metrics::audited(1, u64::from(!right), 0);
+    if right {
+        return Ok(());
+    }
+    audited.differed += 1;
+    app.feeds.valkey.invalidate(feed).await?;
+    app.feeds.rebuild(feed, None, &ReadContext::new(now)).await?;
+    if is_right(app, feed, now).await? != Some(false) {
+        audited.repaired += 1;
+        metrics::audited(0, 0, 1);
+    }
+    Ok(())
+}
+
+/// Compares some cards of a bucket with DynamoDB, marks those that differ as stale, and adds the result to `audited`. A
+/// card that differs is compared several times, because writers may be at work.
+pub async fn check_cards(
+    app: &Audit,
+    bucket: Bucket,
+    now: Time,
+    audited: &mut Audited,
+) -> Result<(), StoreError> {
+    let cards = app.cards();
+    let ids = app.feeds.valkey.sample_cards(bucket, AUDIT_CARDS).await?;
+    let Compared { cards: compared, mut differing } = cards.differing(&ids, now).await?;
+    audited.cards += compared;
+    for _ in 1..AUDIT_LOOKS_MAX {
+        if differing.is_empty() {
+            break;
+        }
+        clock::sleep(AUDIT_LOOK_EVERY).await;
+        let ids: Vec<CardId> = differing.keys().cloned().collect();
+        let again = cards.differing(&ids, now).await?.differing;
+        // only what is wrong in the same way every time counts
+        differing.retain(|id, card| again.get(id) == Some(card));
+    }
+    let wrong: Vec<CardId> = differing.into_keys().collect();
+    let differed = wrong.len() as u64;
+    if differed > 0 {
+        tracing::error!(cards = names(&wrong), "cards differ from DynamoDB");
+        app.feeds.valkey.cards_changed(&wrong).await?;
+        audited.cards_differed += differed;
+    }
+    metrics::audited(compared, differed, differed);
+    Ok(())
+}
+
+/// Whether a live feed equals a pull. None: the feed is not live. A feed that differs is compared several times,
+/// because posts, follows and pushes may be under way.
+async fn is_right(app: &Audit, feed: FeedId, now: Time) -> Result<Option<bool>, StoreError> {
+    let mut last = None;
+    for looked in 0..AUDIT_LOOKS_MAX {
+        if looked > 0 {
+            clock::sleep(AUDIT_LOOK_EVERY).await;
+        }
+        let Some(differences) = differences(app, feed, now).await? else { return Ok(None) };
+        // only a difference that is there every time counts
+        let stayed = match last {
+            None => differences,
+            Some(last) => &differences & &last,
+        };
+        if stayed.is_empty() {
+            return Ok(Some(true));
+        }
+        last = Some(stayed);
+    }
+    let missing_or_extra: Vec<PostId> = last.into_iter().flatten().collect();
+    tracing::error!(
+        %feed,
+        ?missing_or_extra,
+        "a live feed differs from DynamoDB"
+    );
+    Ok(Some(false))
+}
+
+/// The posts that only the feed or only the pull has, down to the feed's floor. None: the feed is not live. Entries of
+/// deleted posts do not count as differences, because readers pass over them.
+async fn differences(
+    app: &Audit,
+    feed: FeedId,
+    now: Time,
+) -> Result<Option<HashSet<PostId>>, StoreError> {
+    let Read::Known(CachedSlice { slice: live, pulled: pointed_at }) =
+        app.feeds.valkey.peek(feed, FEED_CAP_MAX).await?
+    else {
+        return Ok(None);
+    };
+    let pulled = pulled(app, feed, live.bound, now).await?;
+    let held: HashSet<PostId> = live.posts.iter().copied().collect();
+    let extra: Vec<PostId> = held.difference(&pulled).copied().collect();
+    let extra = app.feeds.posts.published(&extra).await?.into_keys();
+    // posts of authors that the feed points to are merged in when it is read
+    let missing = pulled.difference(&held).filter(|post| !pointed_at.contains(&post.author()));
+    Ok(Some(missing.copied().chain(extra).collect()))
+}
+
+/// All posts of a feed above a bound, read from DynamoDB alone.
+async fn pulled(
+    app: &Audit,
+    feed: FeedId,
+    bound: PostId,
+    now: Time,
+) -> Result<HashSet<PostId>, StoreError> {
+    let reading = ReadContext::without_valkey(now);
+    let (mut pulled, mut before) = (HashSet::new(), PostId::MAX);
+    loop {
+        let Slice { posts, bound: down_to } =
+            app.feeds.pull(feed, before, app.feeds.valkey.keep(), &reading).await?;
+        pulled.extend(posts.into_iter().filter(|post| *post > bound));
+        // a bound: no feed holds more entries, even with the posts that arrive during the pull
+        if down_to <= bound || pulled.len() > 2 * FEED_CAP_MAX {
+            return Ok(pulled);
+        }
+        before = down_to.next();
+    }
+}

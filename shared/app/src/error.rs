@@ -1,0 +1,53 @@
+//! The reasons why a use case refuses a request. The HTTP layer turns each of them into a problem; other callers may treat
+//! them differently.
+
+use std::time::Duration;
+
+use fanfold_core::text::TextError;
+use fanfold_core::{Handle, PostId, UserRef};
+use fanfold_runtime::StoreError;
+use fanfold_store::valkey::WriteKind;
+
+/// The reason why a use case refused a request, or the error of a store.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Text(#[from] TextError),
+    #[error("the caller has no profile; create it first")]
+    ProfileMissing,
+    #[error("another user has the same id; sign in with another account")]
+    IdentityClash,
+    #[error("@{0} belongs to another user; choose another handle")]
+    HandleTaken(Handle),
+    /// The previous profile of this user is being removed, and parts of it are left.
+    #[error("the previous profile is still being removed; try again in {} s", .retry_after.as_secs())]
+    BeingDropped { retry_after: Duration },
+    #[error("{0} has no profile")]
+    NoSuchUser(UserRef),
+    #[error("{0} does not exist, or was deleted")]
+    NoSuchPost(PostId),
+    /// The caller is not the author of the post.
+    #[error("only the author can {action}")]
+    NotYours { action: &'static str },
+    #[error("users cannot follow themselves")]
+    FollowSelf,
+    #[error("a user can follow at most {max} users; unfollow another user first")]
+    FollowingLimit { max: u64 },
+    #[error("the first request with this key was another one; use a new key for a new post")]
+    KeyReused,
+    #[error("the post that this key made, {0}, was deleted; use a new key")]
+    PostDeleted(PostId),
+    #[error("at most {per_minute} {} per minute are allowed; try again in {} s", written(.kind), .retry_after.as_secs())]
+    TooManyWrites { kind: WriteKind, per_minute: u64, retry_after: Duration },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The name of the counted writes, in the plural.
+fn written(kind: &WriteKind) -> &'static str {
+    match kind {
+        WriteKind::Post => "posts published or deleted",
+        WriteKind::Relation => "follows and unfollows",
+        WriteKind::Profile => "changes of the profile",
+    }
+}

@@ -1,0 +1,58 @@
+//! Limits how often a user may write.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use fanfold_core::Time;
+use fanfold_core::UserId;
+use fanfold_core::limits::WRITE_LIMIT_GRACE;
+use fanfold_core::time::millis;
+use fanfold_runtime::log::Chain;
+use fanfold_runtime::{StoreError, clock, metrics};
+use fanfold_store::valkey::{Valkey, WriteLimit};
+use futures::future::{Either, select};
+
+use crate::Error;
+
+/// Counts a write of a user in Valkey while `read` runs, so that the count adds no time. Returns what `read` returned,
+/// or [`Error::TooManyWrites`] if the user is above the limit.
+///
+/// If Valkey does not answer within [`WRITE_LIMIT_GRACE`] after `read`, the write is allowed.
+pub async fn within_limit<T, E: Into<Error>>(
+    valkey: &Valkey,
+    limit: WriteLimit,
+    user: UserId,
+    now: Time,
+    read: impl Future<Output = Result<T, E>>,
+) -> Result<T, Error> {
+    let (count, read) = (pin!(valkey.count_write(limit, user, now)), pin!(read));
+    let (counted, read) = match select(count, read).await {
+        Either::Left((counted, read)) => (Some(counted), read.await),
+        // mutation: limit-grace
+        Either::Right((read, count)) => (clock::within(WRITE_LIMIT_GRACE, count).await, read),
+    };
+    if let Some(wait) = wait(counted) {
+        let WriteLimit { kind, per_minute } = limit;
+        tracing::info!(%user, kind = kind.name(), wait_ms = millis(wait), "write limited");
+        metrics::write_limited();
+        let retry_after = Duration::from_secs(millis(wait).div_ceil(1_000));
+        return Err(Error::TooManyWrites { kind, per_minute, retry_after });
+    }
+    read.map_err(Into::into)
+}
+
+/// How long the user must wait. None: the write is allowed.
+fn wait(counted: Option<Result<Option<Duration>, StoreError>>) -> Option<Duration> {
+    match counted {
+        Some(Ok(wait)) => wait,
+        // mutation: limit-without-valkey
+        Some(Err(error)) => {
+            tracing::warn!(error = %Chain(&error), "a write was not counted");
+            None
+        }
+        None => {
+            tracing::warn!("a write was not counted: Valkey did not answer in time");
+            None
+        }
+    }
+}

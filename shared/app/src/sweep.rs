@@ -1,0 +1,97 @@
+//! The sweep drops feeds that nobody reads, and forgets changes of relations that no message relies on any more.
+
+use std::time::Duration;
+
+use fanfold_core::Bucket;
+use fanfold_core::Time;
+use fanfold_core::limits::{CONCURRENCY, REL_KEPT, SWEEP_BATCH, SWEEP_FEEDS_MAX};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::{Config, StartError, StoreError};
+use fanfold_store::valkey::{FeedSettings, Valkey};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde::Serialize;
+
+/// The client of Valkey and the settings of the sweep.
+#[derive(Clone)]
+pub struct Sweep {
+    pub valkey: Valkey,
+    /// A feed that was not read for this long is dropped.
+    pub inactive_after: Duration,
+    /// The most feeds that one run drops, and the most `rel` keys that it removes. The last round over the buckets may
+    /// exceed the limit.
+    pub feeds_max: u64,
+}
+
+/// The result of one run of the sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Swept {
+    /// Feeds that were dropped.
+    pub dropped: u64,
+    /// Feeds that are due but were left to the next run.
+    pub remaining: u64,
+    /// `rel` keys that were removed: their last change is older than any message that relies on them.
+    pub forgotten: u64,
+}
+
+impl Sweep {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        let feeds = FeedSettings::read(config)?;
+        Ok(Self {
+            valkey: Valkey::with_settings(sdk, &feeds)?,
+            inactive_after: feeds.inactive_after,
+            feeds_max: SWEEP_FEEDS_MAX as u64,
+        })
+    }
+}
+
+/// Drops feeds and forgets relations until nothing is due or the limit of a run is reached.
+///
+/// A bucket that fails does not stop the others. The first error is returned at the end.
+pub async fn sweep(app: &Sweep, now: Time) -> Result<Swept, StoreError> {
+    let until = now - app.inactive_after;
+    let expire = async |bucket, batch| app.valkey.expire(bucket, until, batch).await;
+    let (dropped, expired) = sweep_buckets(app, expire).await;
+    let unchanged_since = now - REL_KEPT;
+    let forget = async |bucket, batch| app.valkey.forget(bucket, unchanged_since, batch).await;
+    let (forgotten, forgot) = sweep_buckets(app, forget).await;
+    let due: Vec<_> =
+        app.valkey.keys().all_buckets().map(|bucket| app.valkey.due(bucket, until)).collect();
+    let due: Result<Vec<u64>, _> =
+        stream::iter(due).buffer_unordered(CONCURRENCY).try_collect().await;
+    tracing::info!(dropped, forgotten, "swept");
+    expired.and(forgot)?;
+    let swept = Swept { dropped, remaining: due?.iter().sum(), forgotten };
+    Ok(swept)
+}
+
+/// Removes a batch from each bucket in turn, until nothing is due or the limit of a run is reached. Returns how many
+/// were removed, and the first error.
+async fn sweep_buckets(
+    app: &Sweep,
+    remove: impl AsyncFn(Bucket, usize) -> Result<u64, StoreError>,
+) -> (u64, Result<(), StoreError>) {
+    let mut buckets: Vec<Bucket> = app.valkey.keys().all_buckets().collect();
+    let (mut removed, mut failed) = (0, Ok(()));
+    while !buckets.is_empty() && removed < app.feeds_max {
+        let batch = (app.feeds_max - removed).min(SWEEP_BATCH as u64) as usize;
+        let remove = &remove;
+        let round =
+            buckets.iter().map(|bucket| async move { (*bucket, remove(*bucket, batch).await) });
+        let round: Vec<_> = round.collect();
+        let round: Vec<(Bucket, Result<u64, StoreError>)> =
+            stream::iter(round).buffer_unordered(CONCURRENCY).collect().await;
+        buckets.clear();
+        for (bucket, count) in round {
+            match count {
+                Ok(0) => {}
+                Ok(count) => {
+                    removed += count;
+                    buckets.push(bucket);
+                }
+                Err(error) => failed = failed.and(Err(error)),
+            }
+        }
+    }
+    (removed, failed)
+}

@@ -1,0 +1,56 @@
+//! Timelines: pages of home and author feeds.
+
+use fanfold_core::registry::REBUILDS;
+use fanfold_core::{FeedId, UserRef};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::sqs::Queue;
+use fanfold_runtime::{Config, StartError};
+use fanfold_store::cards::{PostCards, UserCards};
+use fanfold_store::dynamo::UserStore;
+use fanfold_store::feeds::{Feeds, ReadContext};
+
+use crate::Error;
+use crate::present::{self, Page, Span, Viewer, feed_page};
+
+/// The stores of the use cases of timelines.
+#[derive(Clone)]
+pub struct Timeline {
+    pub cards: PostCards,
+    pub feeds: Feeds,
+}
+
+impl Timeline {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        let mut feeds = Feeds::new(sdk, config)?;
+        feeds.rebuilds = Some(Queue::new(sdk, config, REBUILDS)?);
+        // one client of each store serves both
+        let users = UserCards { valkey: feeds.valkey.clone(), users: UserStore::new(sdk, config)? };
+        let cards = PostCards { users, posts: feeds.posts.clone() };
+        Ok(Self { cards, feeds })
+    }
+}
+
+/// Reads a page of a feed, as `viewer` sees it: up to `limit` posts of `span`, newest first.
+pub async fn page(
+    app: &Timeline,
+    viewer: &Viewer,
+    feed: FeedId,
+    span: Span,
+    limit: usize,
+    reading: &ReadContext,
+) -> Result<Page, Error> {
+    Ok(feed_page(&app.feeds, &app.cards, viewer, feed, span, limit, reading).await?)
+}
+
+/// Finds the author feed of a user. Fails with [`Error::NoSuchUser`] if there is no profile, or the user is hidden from
+/// the viewer.
+pub async fn author_feed(
+    app: &Timeline,
+    viewer: &Viewer,
+    user: &UserRef,
+    reading: &ReadContext,
+) -> Result<FeedId, Error> {
+    let author = present::user(&app.cards.users, viewer, user, reading).await?;
+    Ok(FeedId::author(author.id))
+}

@@ -1,0 +1,339 @@
+//! The queues, functions and settings of a deployment. Functions, the local tool, tests and benches use these
+//! tables. A test compares them with `infra/template.yaml`.
+
+use std::marker::PhantomData;
+
+use crate::message::{DeliverChunk, GraphEvent, PostEvent, RebuildFeed};
+
+/// A queue with its dead-letter queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueSpec {
+    /// The name in operators' commands and messages.
+    pub name: &'static str,
+    /// The setting with the URL of the queue.
+    pub url: &'static str,
+    /// The setting with the URL of the dead-letter queue.
+    pub dead_url: &'static str,
+    /// The logical id of the queue in the template. The logical id of the dead-letter queue is the same with
+    /// the suffix `Dead`.
+    pub resource: &'static str,
+    /// The `type`s of the messages on the queue.
+    pub messages: &'static [&'static str],
+}
+
+/// A queue whose messages decode as `M`.
+pub struct QueueOf<M> {
+    /// The queue's names and settings.
+    pub spec: &'static QueueSpec,
+    messages: PhantomData<fn(M)>,
+}
+
+impl<M> Clone for QueueOf<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for QueueOf<M> {}
+
+macro_rules! queues {
+    ($($(#[$doc:meta])* $id:ident: $message:ty = $name:literal, $url:literal, $dead_url:literal, $resource:literal,
+        [$($kind:literal),+];)*) => {
+        $(
+            $(#[$doc])*
+            pub const $id: QueueOf<$message> = QueueOf {
+                spec: &QueueSpec {
+                    name: $name,
+                    url: $url,
+                    dead_url: $dead_url,
+                    resource: $resource,
+                    messages: &[$($kind),+],
+                },
+                messages: PhantomData,
+            };
+        )*
+
+        /// Every queue.
+        pub const QUEUES: &[&QueueSpec] = &[$($id.spec),*];
+
+        /// A message of any queue.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum AnyMessage {
+            Post(PostEvent),
+            Chunk(DeliverChunk),
+            Graph(GraphEvent),
+            Rebuild(RebuildFeed),
+        }
+
+        impl AnyMessage {
+            /// Decodes the body of a message on this queue. Fails for an unknown queue, and for a body of
+            /// another kind, version or form.
+            pub fn decode(queue: &QueueSpec, body: &str) -> Result<Self, serde_json::Error> {
+                $(
+                    if queue == $id.spec {
+                        return serde_json::from_str::<$message>(body).map(Self::from);
+                    }
+                )*
+                Err(serde::de::Error::custom(format_args!("{} is not a known queue", queue.name)))
+            }
+        }
+    };
+}
+
+queues! {
+    /// Published and deleted posts, for `dispatch`.
+    POST_EVENTS: PostEvent = "post-events", "POST_EVENTS_QUEUE_URL", "POST_EVENTS_DEAD_QUEUE_URL",
+        "PostEvents", ["PostPublished", "PostDeleted"];
+    /// Parts of large fan-outs, for `dispatch`.
+    BULK_EVENTS: PostEvent = "bulk-events", "BULK_EVENTS_QUEUE_URL", "BULK_EVENTS_DEAD_QUEUE_URL",
+        "BulkEvents", ["PostPublished"];
+    /// Chunks of followers, for `deliver`.
+    CHUNKS: DeliverChunk = "chunks", "CHUNKS_QUEUE_URL", "CHUNKS_DEAD_QUEUE_URL", "Chunks", ["DeliverChunk"];
+    /// Chunks of large fan-outs, for `deliver`.
+    BULK_CHUNKS: DeliverChunk = "bulk-chunks", "BULK_CHUNKS_QUEUE_URL", "BULK_CHUNKS_DEAD_QUEUE_URL",
+        "BulkChunks", ["DeliverChunk"];
+    /// Changed relations and profiles, and counts of followers, for `graph`.
+    GRAPH_EVENTS: GraphEvent = "graph-events", "GRAPH_EVENTS_QUEUE_URL", "GRAPH_EVENTS_DEAD_QUEUE_URL",
+        "GraphEvents", ["RelationChanged", "ProfileChanged", "CountFollowers"];
+    /// Rebuilds of home feeds of many authors, for `rebuild`.
+    REBUILDS: RebuildFeed = "rebuilds", "REBUILDS_QUEUE_URL", "REBUILDS_DEAD_QUEUE_URL",
+        "Rebuilds", ["RebuildFeed"];
+}
+
+impl AnyMessage {
+    /// Encodes the message as a body, in JSON.
+    pub fn encode(&self) -> Result<String, serde_json::Error> {
+        match self {
+            Self::Post(message) => serde_json::to_string(message),
+            Self::Chunk(message) => serde_json::to_string(message),
+            Self::Graph(message) => serde_json::to_string(message),
+            Self::Rebuild(message) => serde_json::to_string(message),
+        }
+    }
+}
+
+impl From<PostEvent> for AnyMessage {
+    fn from(message: PostEvent) -> Self {
+        Self::Post(message)
+    }
+}
+
+impl From<DeliverChunk> for AnyMessage {
+    fn from(message: DeliverChunk) -> Self {
+        Self::Chunk(message)
+    }
+}
+
+impl From<GraphEvent> for AnyMessage {
+    fn from(message: GraphEvent) -> Self {
+        Self::Graph(message)
+    }
+}
+
+impl From<RebuildFeed> for AnyMessage {
+    fn from(message: RebuildFeed) -> Self {
+        Self::Rebuild(message)
+    }
+}
+
+/// The queue with this name. `None` if there is none.
+pub fn queue(name: &str) -> Option<&'static QueueSpec> {
+    QUEUES.iter().find(|queue| queue.name == name).copied()
+}
+
+/// The kind of caller that invokes a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// API Gateway.
+    Http,
+    /// The messages of these queues.
+    Queues(&'static [&'static QueueSpec]),
+    /// A schedule.
+    Schedule,
+    /// Operators, authorized by IAM.
+    Operator,
+}
+
+/// A Lambda function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FunctionSpec {
+    /// The name. It is the value of `Handler`, and names the thin binary, the folder and the test event.
+    pub name: &'static str,
+    /// The logical id in the template.
+    pub resource: &'static str,
+    /// The kind of caller that invokes the function.
+    pub trigger: Trigger,
+    /// The settings of this function, without [`SHARED`] and the URLs of the queues that it consumes.
+    pub settings: &'static [&'static str],
+}
+
+/// The names of the settings that every function has.
+pub const SHARED: &[&str] = &[
+    "SETTINGS_VERSION",
+    "LOG_LEVEL",
+    "REDIS_URL",
+    "REDIS_IAM_CACHE",
+    "REDIS_IAM_KIND",
+    "BUCKETS",
+    "FEED_CAP",
+    "INACTIVE_AFTER",
+    "CARD_MEMORY",
+    "AWS_ENDPOINT_URL",
+];
+
+/// The settings that functions read and the template does not set. They are for a Valkey of your own.
+pub const UNSET: &[&str] = &["REDIS_CA_FILE"];
+
+/// The variables that Lambda sets for a function, as far as the code reads them or names them in errors.
+pub const FROM_LAMBDA: &[&str] =
+    &["_HANDLER", "AWS_LAMBDA_FUNCTION_NAME", "AWS_REGION", "AWS_ACCESS_KEY_ID"];
+
+/// The setting of functions that consume queues: the tries of a message.
+pub const QUEUE_TRIES: &str = "QUEUE_TRIES";
+
+/// Every function of a deployment.
+pub const FUNCTIONS: &[FunctionSpec] = &[
+    FunctionSpec {
+        name: "posts",
+        resource: "Posts",
+        trigger: Trigger::Http,
+        settings: &["USERS_TABLE", "POSTS_TABLE", POST_EVENTS.spec.url, "POSTS_PER_MINUTE"],
+    },
+    FunctionSpec {
+        name: "users",
+        resource: "Users",
+        trigger: Trigger::Http,
+        settings: &[
+            "USERS_TABLE",
+            "GRAPH_TABLE",
+            GRAPH_EVENTS.spec.url,
+            "FOLLOWER_PARTITIONS",
+            "RELATION_CHANGES_PER_MINUTE",
+            "PROFILE_CHANGES_PER_MINUTE",
+        ],
+    },
+    FunctionSpec {
+        name: "timeline",
+        resource: "Timeline",
+        trigger: Trigger::Http,
+        settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", REBUILDS.spec.url],
+    },
+    FunctionSpec {
+        name: "dispatch",
+        resource: "Dispatch",
+        trigger: Trigger::Queues(&[POST_EVENTS.spec, BULK_EVENTS.spec]),
+        settings: &[
+            "USERS_TABLE",
+            "POSTS_TABLE",
+            "GRAPH_TABLE",
+            CHUNKS.spec.url,
+            BULK_CHUNKS.spec.url,
+            "SMALL_FOLLOWERS",
+            "CHUNK_FOLLOWERS",
+            "BULK_FOLLOWERS",
+            "PULL_FOLLOWERS",
+        ],
+    },
+    FunctionSpec {
+        name: "deliver",
+        resource: "Deliver",
+        trigger: Trigger::Queues(&[CHUNKS.spec, BULK_CHUNKS.spec]),
+        settings: TABLES,
+    },
+    FunctionSpec {
+        name: "graph",
+        resource: "Graph",
+        trigger: Trigger::Queues(&[GRAPH_EVENTS.spec]),
+        settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "FOLLOWERS_PER_PARTITION"],
+    },
+    FunctionSpec {
+        name: "rebuild",
+        resource: "Rebuild",
+        trigger: Trigger::Queues(&[REBUILDS.spec]),
+        settings: TABLES,
+    },
+    FunctionSpec {
+        name: "audit",
+        resource: "Audit",
+        trigger: Trigger::Schedule,
+        settings: &[
+            "USERS_TABLE",
+            "POSTS_TABLE",
+            "GRAPH_TABLE",
+            "AUDIT_FEEDS",
+            "FOLLOWERS_PER_PARTITION",
+        ],
+    },
+    FunctionSpec { name: "sweep", resource: "Sweep", trigger: Trigger::Schedule, settings: &[] },
+    FunctionSpec {
+        name: "admin",
+        resource: "Admin",
+        trigger: Trigger::Operator,
+        settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "DOCTOR_QUEUE_URL"],
+    },
+];
+
+const TABLES: &[&str] = &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE"];
+
+/// The function with this name. `None` if there is none.
+pub fn function(name: &str) -> Option<&'static FunctionSpec> {
+    FUNCTIONS.iter().find(|function| function.name == name)
+}
+
+impl FunctionSpec {
+    /// The names of all settings that the template gives to this function, without [`SHARED`].
+    pub fn own_settings(&self) -> Vec<&'static str> {
+        let mut names = self.settings.to_vec();
+        let queues = match self.trigger {
+            Trigger::Queues(queues) => {
+                names.push(QUEUE_TRIES);
+                queues
+            }
+            Trigger::Operator => QUEUES,
+            Trigger::Http | Trigger::Schedule => &[],
+        };
+        names.extend(queues.iter().flat_map(|queue| [queue.url, queue.dead_url]));
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::KNOWN;
+
+    #[test]
+    fn every_kind_of_message_has_a_queue_and_every_queue_a_function() {
+        for (kind, _) in KNOWN {
+            assert!(QUEUES.iter().any(|queue| queue.messages.contains(kind)), "{kind}");
+        }
+        for queue in QUEUES {
+            let consumers = FUNCTIONS.iter().filter(|function| match function.trigger {
+                Trigger::Queues(queues) => queues.contains(queue),
+                _ => false,
+            });
+            assert_eq!(consumers.count(), 1, "{}", queue.name);
+            for kind in queue.messages {
+                assert!(KNOWN.iter().any(|(known, _)| known == kind), "{kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_differ() {
+        let mut names: Vec<&str> = FUNCTIONS.iter().map(|function| function.name).collect();
+        names.extend(QUEUES.iter().flat_map(|queue| [queue.name, queue.url, queue.dead_url]));
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn a_body_is_decoded_by_its_queue() {
+        let body = r#"{"type":"CountFollowers","v":1,"author":"0000000000000001"}"#;
+        let message = AnyMessage::decode(GRAPH_EVENTS.spec, body).unwrap();
+        assert_eq!(message.encode().unwrap(), body);
+        assert!(AnyMessage::decode(CHUNKS.spec, body).is_err());
+    }
+}

@@ -1,0 +1,133 @@
+//! Typed queues: sends messages, one by one or in batches.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use aws_config::SdkConfig;
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use fanfold_core::limits::{SEND_BATCH_BYTES_MAX, SEND_BATCH_MAX, TRIES_MAX};
+use fanfold_core::registry::QueueOf;
+use serde::Serialize;
+
+use super::record::attributes;
+use crate::config::{Config, ConfigError};
+use crate::error::StoreError;
+use crate::retry::pause;
+use crate::trace::Trace;
+
+/// Sends messages of type `M` to a queue. Each message has the id of the HTTP request that caused it as the
+/// attribute `request`.
+pub struct Queue<M> {
+    client: Client,
+    url: String,
+    messages: PhantomData<fn(M)>,
+}
+
+/// The proof that the event of a commit was sent. A commit that has an event takes it, so that the commit cannot run
+/// before the event. Only [`Queue::announce`] makes one, for one commit.
+#[must_use]
+pub struct Announced<M>(PhantomData<fn(M)>);
+
+impl<M> Announced<M> {
+    /// A proof without an event, for tests of a store alone.
+    #[doc(hidden)]
+    pub fn assumed() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<M> Clone for Queue<M> {
+    fn clone(&self) -> Self {
+        Self { client: self.client.clone(), url: self.url.clone(), messages: PhantomData }
+    }
+}
+
+impl<M: Serialize> Queue<M> {
+    /// Reads the URL of the queue. Fails if the setting is missing.
+    pub fn new(sdk: &SdkConfig, config: &Config, queue: QueueOf<M>) -> Result<Self, ConfigError> {
+        let url = config.text(queue.spec.url)?;
+        Ok(Self { client: Client::new(sdk), url, messages: PhantomData })
+    }
+
+    /// Sends a message.
+    pub async fn send(&self, message: &M) -> Result<(), StoreError> {
+        self.send_after(message, Duration::ZERO).await
+    }
+
+    /// Sends an event before its commit. Returns the proof that the commit takes.
+    pub async fn announce(&self, event: &M) -> Result<Announced<M>, StoreError> {
+        self.send(event).await?;
+        Ok(Announced(PhantomData))
+    }
+
+    /// Sends a message that is delivered `delay` seconds later at the earliest.
+    pub async fn send_after(&self, message: &M, delay: Duration) -> Result<(), StoreError> {
+        let doing = "sending a message";
+        let body = body(doing, message)?;
+        tracing::debug!(queue = self.url, bytes = body.len(), "sending a message");
+        let call = self.client.send_message().queue_url(&self.url).message_body(body);
+        let call = call.set_delay_seconds(Some(delay.as_secs() as i32).filter(|delay| *delay > 0));
+        let request = attributes(Trace::current().request.as_ref())?;
+        let sent = call.set_message_attributes(request).send().await;
+        sent.map_err(StoreError::sqs(doing))?;
+        Ok(())
+    }
+
+    /// Sends all messages in batches. Messages of a batch that SQS refuses are sent again, up to [`TRIES_MAX`]
+    /// times. After an error, some messages may have been sent.
+    pub async fn send_all(&self, messages: &[M]) -> Result<(), StoreError> {
+        let doing = "sending messages";
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        for message in messages {
+            let body = body(doing, message)?;
+            if batch.len() == SEND_BATCH_MAX || bytes + body.len() > SEND_BATCH_BYTES_MAX {
+                self.send_batch(doing, std::mem::take(&mut batch)).await?;
+                bytes = 0;
+            }
+            bytes += body.len();
+            batch.push(body);
+        }
+        self.send_batch(doing, batch).await
+    }
+
+    async fn send_batch(&self, doing: &'static str, bodies: Vec<String>) -> Result<(), StoreError> {
+        let (all, request) = (bodies.len(), attributes(Trace::current().request.as_ref())?);
+        let mut left: Vec<(String, String)> =
+            bodies.into_iter().enumerate().map(|(i, body)| (i.to_string(), body)).collect();
+        let mut reason = String::new();
+        for tried in 0..TRIES_MAX {
+            if left.is_empty() {
+                return Ok(());
+            }
+            let error = |error: aws_sdk_sqs::error::BuildError| StoreError::Sqs {
+                doing,
+                source: error.into(),
+            };
+            let entries: Result<Vec<_>, _> = left
+                .iter()
+                .map(|(id, body)| {
+                    let entry = SendMessageBatchRequestEntry::builder().id(id).message_body(body);
+                    entry.set_message_attributes(request.clone()).build()
+                })
+                .collect();
+            let call = self.client.send_message_batch().queue_url(&self.url);
+            let answer = call.set_entries(Some(entries.map_err(error)?)).send().await;
+            let answer = answer.map_err(StoreError::sqs(doing))?;
+            left.retain(|(id, _)| answer.failed().iter().any(|failed| failed.id() == id));
+            if let Some(failed) = answer.failed().first() {
+                reason = format!("{} {}", failed.code(), failed.message().unwrap_or_default());
+                pause(tried).await;
+            }
+        }
+        match left.len() {
+            0 => Ok(()),
+            left => Err(StoreError::SqsPartial { doing, left, all, reason }),
+        }
+    }
+}
+
+fn body<M: Serialize>(doing: &'static str, message: &M) -> Result<String, StoreError> {
+    serde_json::to_string(message).map_err(StoreError::sqs(doing))
+}

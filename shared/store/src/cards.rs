@@ -1,0 +1,520 @@
+//! Cards: what pages show of posts and users. They come from Valkey, and from DynamoDB where Valkey has none.
+//!
+//! A reader that misses a card takes its lease, reads the item and fills the card, while other readers wait for a
+//! moment. A writer marks the cards of changed items as stale after its commit. `valkey/lua/_cards.lua` describes why a
+//! card is never older than a commit whose writer has marked it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use aws_config::SdkConfig;
+use fanfold_core::limits::{CARD_KEPT, CARD_LOOKS_MAX, CARD_MARK_WITHIN, CARD_OF_NOBODY_KEPT};
+use fanfold_core::{Handle, HandleHash, PostId, Time, UserId, UserRef};
+use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::error::StoreError;
+use fanfold_runtime::log::Chain;
+use fanfold_runtime::{clock, metrics};
+use serde::{Deserialize, Serialize};
+
+use crate::dynamo::posts::{Post, PostState, PostStore};
+use crate::dynamo::users::{Profile, UserStore};
+use crate::feeds::ReadContext;
+use crate::valkey::{CardId, CardRead, Fill, Valkey};
+
+/// What is shown of a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserCard {
+    /// The user's id.
+    pub id: UserId,
+    /// The handle, without `@`.
+    pub handle: Handle,
+    /// The name that is shown.
+    pub name: String,
+    /// The number of posts.
+    pub posts: u64,
+    /// The number of followers at the last count.
+    pub followers: u64,
+    /// The number of followed authors.
+    pub following: u64,
+}
+
+impl From<&Profile> for UserCard {
+    fn from(profile: &Profile) -> Self {
+        Self {
+            id: profile.id,
+            handle: profile.handle.clone(),
+            name: profile.name.clone(),
+            posts: profile.posts,
+            followers: profile.followers,
+            following: profile.following,
+        }
+    }
+}
+
+impl From<Profile> for UserCard {
+    fn from(profile: Profile) -> Self {
+        Self::from(&profile)
+    }
+}
+
+/// What an item is, as its card says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Card {
+    /// The state of a post.
+    Post(PostState),
+    /// The user, if there is a profile.
+    User(Option<UserCard>),
+    /// The user who had the handle when the card was filled. The user's card says whether this is still so.
+    Handle(Option<UserId>),
+}
+
+/// The texts of cards, in JSON. Names are short, because they are stored with each card.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PostText {
+    /// The text. `None`: the post was deleted.
+    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UserText {
+    #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
+    profile: Option<ProfileText>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ProfileText(Handle, String, u64, u64, u64);
+
+impl Card {
+    /// The text that is kept in Valkey, and for how long. `None`: nothing is kept.
+    fn text(&self) -> Option<(Vec<u8>, Duration, bool)> {
+        let (text, kept, counts) = match self {
+            // it may be committed later
+            Self::Post(PostState::Missing) | Self::Handle(None) => return None,
+            Self::Post(PostState::Deleted) => {
+                (serde_json::to_vec(&PostText { text: None }), CARD_KEPT, true)
+            }
+            Self::Post(PostState::Published(Post { text, .. })) => {
+                (serde_json::to_vec(&PostText { text: Some(text.clone()) }), CARD_KEPT, true)
+            }
+            Self::User(None) => {
+                (serde_json::to_vec(&UserText { profile: None }), CARD_OF_NOBODY_KEPT, false)
+            }
+            Self::User(Some(card)) => {
+                let UserCard { id: _, handle, name, posts, followers, following } = card.clone();
+                let profile = ProfileText(handle, name, posts, followers, following);
+                (serde_json::to_vec(&UserText { profile: Some(profile) }), CARD_KEPT, true)
+            }
+            Self::Handle(Some(user)) => (serde_json::to_vec(user), CARD_KEPT, true),
+        };
+        // these types always have a form in JSON
+        Some((text.ok()?, kept, counts))
+    }
+
+    /// Decodes a kept text. `None`: it has another form, so the item must be read.
+    fn decode(id: &CardId, text: &[u8]) -> Option<Self> {
+        let card = match id {
+            CardId::Post(post) => {
+                let PostText { text } = serde_json::from_slice(text).ok()?;
+                let published = |text| PostState::Published(Post { id: *post, text });
+                Self::Post(text.map_or(PostState::Deleted, published))
+            }
+            CardId::User(user) => {
+                let UserText { profile } = serde_json::from_slice(text).ok()?;
+                Self::User(profile.map(|profile| {
+                    let ProfileText(handle, name, posts, followers, following) = profile;
+                    UserCard { id: *user, handle, name, posts, followers, following }
+                }))
+            }
+            CardId::Handle(_) => Self::Handle(Some(serde_json::from_slice(text).ok()?)),
+        };
+        Some(card)
+    }
+}
+
+/// Cards of users, from both stores.
+#[derive(Clone)]
+pub struct UserCards {
+    /// The cards in Valkey.
+    pub valkey: Valkey,
+    /// The profiles in DynamoDB.
+    pub users: UserStore,
+}
+
+/// Cards of posts and of their authors, from both stores.
+#[derive(Clone)]
+pub struct PostCards {
+    /// The cards of the authors.
+    pub users: UserCards,
+    /// The posts in DynamoDB.
+    pub posts: PostStore,
+}
+
+/// A post that a reader asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostWithAuthor {
+    /// The state of the post.
+    pub state: PostState,
+    /// The author, if there is a profile.
+    pub author: Option<UserCard>,
+}
+
+/// The result of comparing cards with DynamoDB.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compared {
+    /// The number of cards that were compared.
+    pub cards: u64,
+    /// The cards that differ.
+    pub differing: HashMap<CardId, Card>,
+}
+
+impl UserCards {
+    /// Reads the settings of both stores. An error names the setting.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
+        Ok(Self { valkey: Valkey::new(sdk, config)?, users: UserStore::new(sdk, config)? })
+    }
+
+    /// The users with these ids. Users without a profile are left out.
+    pub async fn users(
+        &self,
+        users: &[UserId],
+        reading: &ReadContext,
+    ) -> Result<HashMap<UserId, UserCard>, StoreError> {
+        let ids = users.iter().map(|user| CardId::User(*user)).collect();
+        let cards = read_through(&self.valkey, ids, reading, self.tables());
+        let user = |(_, card)| match card {
+            Card::User(Some(user)) => Some((user.id, user)),
+            _ => None,
+        };
+        Ok(cards.await?.into_iter().filter_map(user).collect())
+    }
+
+    /// The user with this id. `None` if there is no profile.
+    pub async fn user(
+        &self,
+        user: UserId,
+        reading: &ReadContext,
+    ) -> Result<Option<UserCard>, StoreError> {
+        Ok(self.users(&[user], reading).await?.remove(&user))
+    }
+
+    /// The user with this id or handle. `None` if there is none.
+    pub async fn find(
+        &self,
+        user: &UserRef,
+        reading: &ReadContext,
+    ) -> Result<Option<UserCard>, StoreError> {
+        let handle = match user {
+            UserRef::Id(user) => return self.user(*user, reading).await,
+            UserRef::Handle(handle) => handle,
+        };
+        let id = CardId::Handle(HandleHash::of(handle));
+        let owner = self.owner(handle, reading).await?;
+        let Some(user) = owner else { return Ok(None) };
+        let found = self.user(user, reading).await?;
+        // mutation: card-handle
+        if found.as_ref().is_some_and(|found| found.handle == *handle) {
+            return Ok(found);
+        }
+        // the handle was given up or taken over since the card was filled
+        reading.ask(self.valkey.cards_changed(&[id])).await?;
+        match self.users.owner(handle).await? {
+            Some(user) => {
+                let found = self.user(user, reading).await?;
+                Ok(found.filter(|found| found.handle == *handle))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The user who has a handle, or had it a short time ago.
+    pub async fn owner(
+        &self,
+        handle: &Handle,
+        reading: &ReadContext,
+    ) -> Result<Option<UserId>, StoreError> {
+        let id = CardId::Handle(HandleHash::of(handle));
+        let tables = Tables { handle: Some(handle), ..self.tables() };
+        let cards = read_through(&self.valkey, vec![id.clone()], reading, tables);
+        Ok(match cards.await?.remove(&id) {
+            Some(Card::Handle(owner)) => owner,
+            _ => None,
+        })
+    }
+
+    fn tables(&self) -> Tables<'_> {
+        Tables { users: &self.users, posts: None, handle: None }
+    }
+}
+
+impl PostCards {
+    /// Reads the settings of the stores. An error names the setting.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
+        Ok(Self { users: UserCards::new(sdk, config)?, posts: PostStore::new(sdk, config)? })
+    }
+
+    /// These posts with their authors.
+    pub async fn posts(
+        &self,
+        posts: &[PostId],
+        reading: &ReadContext,
+    ) -> Result<HashMap<PostId, PostWithAuthor>, StoreError> {
+        let mut ids: Vec<CardId> = posts.iter().map(|post| CardId::Post(*post)).collect();
+        ids.extend(posts.iter().map(|post| CardId::User(post.author())));
+        let mut cards = read_through(&self.users.valkey, ids, reading, self.tables()).await?;
+        let mut found = HashMap::new();
+        for post in posts {
+            let state = match cards.remove(&CardId::Post(*post)) {
+                Some(Card::Post(state)) => state,
+                _ => PostState::Missing,
+            };
+            let author = match cards.get(&CardId::User(post.author())) {
+                Some(Card::User(author)) => author.clone(),
+                _ => None,
+            };
+            found.insert(*post, PostWithAuthor { state, author });
+        }
+        Ok(found)
+    }
+
+    /// Compares cards of posts and users with DynamoDB. Returns those that differ now; a commit whose card is not marked
+    /// as stale yet may be among them. Cards that Valkey does not have are not compared, and cards of handles never: they
+    /// may be old.
+    pub async fn differing(&self, ids: &[CardId], now: Time) -> Result<Compared, StoreError> {
+        let mut kept = HashMap::new();
+        for (ids, read) in self.users.valkey.read_cards(ids, "", now).await {
+            for (id, read) in ids.into_iter().zip(read?) {
+                let CardRead::Known(text) = read else { continue };
+                if let Some(card) = Card::decode(&id, &text).filter(|_| !id.is_handle()) {
+                    kept.insert(id, card);
+                }
+            }
+        }
+        let ids: Vec<CardId> = kept.keys().cloned().collect();
+        let right = self.tables().fetch(&ids).await?;
+        // a tombstone expires, and the post stays deleted
+        let is_gone =
+            |card: &Card| matches!(card, Card::Post(PostState::Deleted | PostState::Missing));
+        let is_same =
+            |card: &Card, right: &Card| card == right || (is_gone(card) && is_gone(right));
+        kept.retain(|id, card| !right.get(id).is_some_and(|right| is_same(card, right)));
+        Ok(Compared { cards: ids.len() as u64, differing: kept })
+    }
+
+    fn tables(&self) -> Tables<'_> {
+        Tables { posts: Some(&self.posts), ..self.users.tables() }
+    }
+}
+
+/// The tables that cards are made from.
+#[derive(Clone, Copy)]
+struct Tables<'a> {
+    users: &'a UserStore,
+    /// `None` if no card of a post is read.
+    posts: Option<&'a PostStore>,
+    /// The handle whose card is read. The name of the card has only its hash.
+    handle: Option<&'a Handle>,
+}
+
+impl Tables<'_> {
+    /// Makes cards from DynamoDB, at the same time.
+    async fn fetch(&self, ids: &[CardId]) -> Result<HashMap<CardId, Card>, StoreError> {
+        let (mut posts, mut users, mut handles) = (Vec::new(), Vec::new(), Vec::new());
+        for id in ids {
+            match id {
+                CardId::Post(post) => posts.push(*post),
+                CardId::User(user) => users.push(*user),
+                CardId::Handle(hash) => handles.push(*hash),
+            }
+        }
+        let handle = self.handle.filter(|handle| handles.contains(&HandleHash::of(handle)));
+        let read = (self.states(&posts), self.profiles(&users), self.owner(handle));
+        let (mut states, mut profiles, owner) = futures::try_join!(read.0, read.1, read.2)?;
+        let mut state = |post| states.remove(post).unwrap_or(PostState::Missing);
+        let posts = posts.iter().map(|post| (CardId::Post(*post), Card::Post(state(post))));
+        let mut user = |user| Card::User(profiles.remove(user).map(UserCard::from));
+        let users = users.iter().map(|id| (CardId::User(*id), user(id)));
+        let handle =
+            handle.map(|handle| (CardId::Handle(HandleHash::of(handle)), Card::Handle(owner)));
+        Ok(posts.chain(users).chain(handle).collect())
+    }
+
+    async fn owner(&self, handle: Option<&Handle>) -> Result<Option<UserId>, StoreError> {
+        match handle {
+            Some(handle) => self.users.owner(handle).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn states(&self, ids: &[PostId]) -> Result<HashMap<PostId, PostState>, StoreError> {
+        match self.posts {
+            Some(posts) if !ids.is_empty() => posts.states(ids).await,
+            _ => Ok(HashMap::new()),
+        }
+    }
+
+    async fn profiles(&self, ids: &[UserId]) -> Result<HashMap<UserId, Profile>, StoreError> {
+        match ids.is_empty() {
+            true => Ok(HashMap::new()),
+            false => self.users.profiles(ids).await,
+        }
+    }
+}
+
+/// What Valkey knows of some cards.
+#[derive(Default)]
+struct Looked {
+    known: HashMap<CardId, Card>,
+    /// Cards whose leases this reader has.
+    leased: Vec<CardId>,
+    /// Cards that other readers are reading.
+    busy: Vec<CardId>,
+    /// Cards that are read from DynamoDB and not kept.
+    unknown: Vec<CardId>,
+}
+
+/// Reads cards from Valkey. Those that Valkey does not have are made from the tables, together, and kept. Without Valkey,
+/// all are made from the tables.
+async fn read_through(
+    valkey: &Valkey,
+    ids: Vec<CardId>,
+    reading: &ReadContext,
+    tables: Tables<'_>,
+) -> Result<HashMap<CardId, Card>, StoreError> {
+    let wanted: BTreeSet<CardId> = ids.into_iter().collect();
+    let (mut wanted, mut found): (Vec<CardId>, _) = (wanted.into_iter().collect(), HashMap::new());
+    let token = format!("{:016x}", clock::random());
+    let mut looks = 0;
+    loop {
+        let Looked { known, mut leased, mut busy, mut unknown } =
+            look(valkey, &wanted, &token, reading).await?;
+        if looks == CARD_LOOKS_MAX {
+            unknown.append(&mut busy);
+        }
+        metrics::cards(known.len() as u64, (leased.len() + unknown.len()) as u64);
+        found.extend(known);
+        if !leased.is_empty() || !unknown.is_empty() {
+            let to_fill: BTreeSet<CardId> = leased.iter().cloned().collect();
+            leased.append(&mut unknown);
+            let fetched = tables.fetch(&leased).await?;
+            let fills: Vec<Fill> = fetched
+                .iter()
+                .filter(|(id, _)| to_fill.contains(id))
+                .map(|(id, card)| fill(id, card))
+                .collect();
+            found.extend(fetched);
+            // also if another server does not answer: these have answered just now
+            if !fills.is_empty()
+                && let Err(error) = valkey.fill_cards(&fills, &token, reading.time()).await
+            {
+                tracing::warn!(error = %Chain(&error), "some cards were not filled");
+            }
+        }
+        if busy.is_empty() {
+            return Ok(found);
+        }
+        clock::sleep(Duration::from_millis(5 << looks)).await;
+        (wanted, looks) = (busy, looks + 1);
+    }
+}
+
+fn fill(id: &CardId, card: &Card) -> Fill {
+    let (text, kept, counts) = match card.text() {
+        Some((text, kept, counts)) => (Some(text), kept, counts),
+        None => (None, Duration::ZERO, false),
+    };
+    Fill { id: id.clone(), text, kept, counts }
+}
+
+/// Looks for cards in Valkey. A bucket whose server does not answer counts as one without cards.
+async fn look(
+    valkey: &Valkey,
+    ids: &[CardId],
+    token: &str,
+    reading: &ReadContext,
+) -> Result<Looked, StoreError> {
+    let now = reading.time();
+    let mut looked = Looked::default();
+    let Some(buckets) = reading.ask(async { Ok(valkey.read_cards(ids, token, now).await) }).await?
+    else {
+        looked.unknown = ids.to_vec();
+        return Ok(looked);
+    };
+    for (ids, read) in buckets {
+        let read = match read {
+            Ok(read) => read,
+            // notes that a server does not answer
+            Err(error) => {
+                reading.ask(async { Err::<(), _>(error) }).await?;
+                vec![CardRead::Unknown; ids.len()]
+            }
+        };
+        for (id, read) in ids.into_iter().zip(read) {
+            match read {
+                CardRead::Known(text) => match Card::decode(&id, &text) {
+                    Some(card) => drop(looked.known.insert(id, card)),
+                    None => {
+                        tracing::error!(card = %id, "a card has an unknown form");
+                        looked.unknown.push(id);
+                    }
+                },
+                CardRead::Leased => looked.leased.push(id),
+                CardRead::Busy => looked.busy.push(id),
+                CardRead::Unknown => looked.unknown.push(id),
+            }
+        }
+    }
+    Ok(looked)
+}
+
+/// The names of cards, for the log.
+pub fn names(ids: &[CardId]) -> String {
+    ids.iter().map(CardId::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// Marks cards as stale after a commit, for writers that answer a request. If Valkey does not answer, the change is
+/// shown when its event is handled, so this is not an error.
+pub async fn changed(valkey: &Valkey, ids: &[CardId]) {
+    let marked = clock::within(CARD_MARK_WITHIN, valkey.cards_changed(ids)).await;
+    let error = match marked {
+        Some(Ok(())) => return,
+        Some(Err(error)) => Chain(&error).to_string(),
+        None => "Valkey did not answer in time".to_owned(),
+    };
+    let cards = names(ids);
+    tracing::warn!(cards, error, "a change is shown later: its event marks the cards as stale");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_card_that_is_kept_is_read_as_it_was() {
+        let (post, user) = (PostId::MAX, UserId(7));
+        let handle: Handle = "ash".parse().unwrap();
+        let card = UserCard {
+            id: user,
+            handle: handle.clone(),
+            name: "Ash \u{1f333} \"".to_owned(),
+            posts: 1,
+            followers: u64::MAX,
+            following: 3,
+        };
+        let text = "\u{0} a text: with \n everything".to_owned();
+        for (id, card) in [
+            (CardId::Post(post), Card::Post(PostState::Deleted)),
+            (CardId::Post(post), Card::Post(PostState::Published(Post { id: post, text }))),
+            (CardId::User(user), Card::User(None)),
+            (CardId::User(user), Card::User(Some(card))),
+            (CardId::Handle(HandleHash::of(&handle)), Card::Handle(Some(user))),
+        ] {
+            let (text, ..) = card.text().unwrap();
+            assert_eq!(Card::decode(&id, &text), Some(card));
+            assert_eq!(Card::decode(&id, b"{\"x\":1}"), None);
+        }
+        assert_eq!(Card::Post(PostState::Missing).text(), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! The kinds of items and their partition keys. Only an [`ItemKind`] makes a [`Pk`], and every key and every item is
+//! made with one, so no item is of an unlisted kind.
+
+use std::collections::HashMap;
+use std::fmt::{self, Display};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use fanfold_core::UserId;
+
+use super::attribute::{Item, text};
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident $prefix:literal;)*) => {
+        /// The kinds of items, by how their partition keys begin.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum ItemKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl ItemKind {
+            /// All kinds of items.
+            pub const ALL: &[Self] = &[$(Self::$kind),*];
+
+            /// The beginning of the partition keys of this kind.
+            pub const fn prefix(self) -> &'static str {
+                match self { $(Self::$kind => $prefix),* }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A profile, or the note of a user who is being dropped.
+    User "user#";
+    /// The user who has a handle.
+    Handle "handle#";
+    /// The one item that lists the pulled authors.
+    PulledAuthors "pulled-authors";
+    /// A post, or its tombstone. The partition key is the author's id alone.
+    Post "";
+    /// The post that an `Idempotency-Key` made.
+    IdempotencyKey "key#";
+    /// The plan and the state of the fan-out of a post.
+    Receipt "receipt#";
+    /// A relation, or its tombstone.
+    Following "following#";
+    /// A relation, from the author's side.
+    Follower "followers#";
+    /// A part of the number of followers.
+    Count "counts#";
+    /// An item of a check.
+    Probe "probe#";
+}
+
+impl ItemKind {
+    /// The partition key of this kind for `of`: the user, handle or post that the item belongs to.
+    pub(super) fn pk(self, of: impl Display) -> Pk {
+        Pk(format!("{}{of}", self.prefix()))
+    }
+
+    /// The kind of the item with this partition key. `None` for other keys.
+    pub fn of(pk: &str) -> Option<Self> {
+        if pk.parse::<UserId>().is_ok() {
+            return Some(Self::Post);
+        }
+        let mut kinds = Self::ALL.iter().copied().filter(|kind| !kind.prefix().is_empty());
+        kinds.find(|kind| pk.starts_with(kind.prefix()))
+    }
+
+    /// What [`ItemKind::pk`] made the partition key of this item for. `None` if the item is of another kind.
+    pub(super) fn owner(self, item: &Item) -> Option<&str> {
+        let pk = item.get("pk")?.as_s().ok()?;
+        if Self::of(pk)? == self { pk.strip_prefix(self.prefix()) } else { None }
+    }
+}
+
+/// A partition key.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Pk(String);
+
+impl Pk {
+    /// The key as the value of an expression.
+    pub fn value(&self) -> AttributeValue {
+        text(&self.0)
+    }
+}
+
+impl fmt::Debug for Pk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The key of an item in a table without a sort key.
+pub(super) fn pk_only(pk: &Pk) -> Item {
+    HashMap::from([("pk".to_owned(), pk.value())])
+}
+
+/// The key of an item in a table with a sort key.
+pub(super) fn key(pk: &Pk, sk: impl ToString) -> Item {
+    let mut key = pk_only(pk);
+    key.insert("sk".to_owned(), text(sk));
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_of_an_item_can_be_told_from_its_key() {
+        for kind in ItemKind::ALL {
+            let owner = "0123456789abcdef";
+            let item = key(&kind.pk(owner), "-");
+            let pk = item["pk"].as_s().unwrap();
+            assert_eq!(ItemKind::of(pk), Some(*kind), "{pk}");
+            assert_eq!(kind.owner(&item), Some(owner));
+            let others = ItemKind::ALL.iter().filter(|other| *other != kind);
+            assert!(others.into_iter().all(|other| other.owner(&item).is_none()), "{pk}");
+        }
+        assert_eq!(ItemKind::of("likes#0123456789abcdef"), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! The state of one request that reads feeds.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fanfold_core::Time;
+use fanfold_runtime::clock::Stopwatch;
+use fanfold_runtime::error::StoreError;
+use fanfold_runtime::log::Chain;
+
+/// The state of one request that reads feeds: its time, and whether Valkey answers. After one failed call, the
+/// request does not use Valkey again, because each call to a slow server would take time.
+#[derive(Debug)]
+pub struct ReadContext {
+    /// The time of the request.
+    pub now: Time,
+    stopwatch: Stopwatch,
+    valkey_answers: AtomicBool,
+}
+
+impl ReadContext {
+    /// A request that uses Valkey.
+    pub fn new(now: Time) -> Self {
+        Self { now, stopwatch: Stopwatch::start(), valkey_answers: AtomicBool::new(true) }
+    }
+
+    /// A request that reads from DynamoDB only.
+    pub fn without_valkey(now: Time) -> Self {
+        Self { now, stopwatch: Stopwatch::start(), valkey_answers: AtomicBool::new(false) }
+    }
+
+    /// The present time: that of the request and the time since then.
+    pub fn time(&self) -> Time {
+        self.now + self.stopwatch.elapsed()
+    }
+
+    /// Makes a call to Valkey. `None` if Valkey does not answer, now or earlier in this request: Valkey is a cache,
+    /// so this is not an error. Other errors are returned.
+    pub async fn ask<T>(
+        &self,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<Option<T>, StoreError> {
+        if !self.valkey_answers.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        match call.await {
+            Ok(answer) => Ok(Some(answer)),
+            // mutation: valkey-away
+            Err(error) if error.is_valkey() => {
+                tracing::warn!(error = %Chain(&error), "continuing without Valkey");
+                self.valkey_answers.store(false, Ordering::Relaxed);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

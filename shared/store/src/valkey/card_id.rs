@@ -1,0 +1,75 @@
+//! The names of cards.
+
+use std::fmt;
+
+use fanfold_core::{HandleHash, PostId, UserId};
+
+/// The name of a card.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CardId {
+    /// The card of a post.
+    Post(PostId),
+    /// The card of a user.
+    User(UserId),
+    /// The user who has a handle.
+    Handle(HandleHash),
+}
+
+/// The beginnings of names in the queue of a bucket.
+const POST: u8 = b'p';
+const USER: u8 = b'u';
+const HANDLE: u8 = b'h';
+
+impl CardId {
+    /// Whether this is the card of a handle.
+    pub fn is_handle(&self) -> bool {
+        matches!(self, Self::Handle(_))
+    }
+
+    /// The name in the queue of a bucket. The script adds the time.
+    pub(super) fn name(&self) -> Vec<u8> {
+        let (kind, rest) = match self {
+            Self::Post(post) => (POST, post.0.to_be_bytes().to_vec()),
+            Self::User(user) => (USER, user.0.to_be_bytes().to_vec()),
+            Self::Handle(hash) => (HANDLE, hash.0.to_be_bytes().to_vec()),
+        };
+        [vec![kind], rest].concat()
+    }
+
+    /// The card with this name. `None` for other names.
+    pub(super) fn named(name: &[u8]) -> Option<Self> {
+        let (kind, rest) = name.split_first()?;
+        match *kind {
+            POST => Some(Self::Post(PostId(u128::from_be_bytes(rest.try_into().ok()?)))),
+            USER => Some(Self::User(UserId(u64::from_be_bytes(rest.try_into().ok()?)))),
+            HANDLE => Some(Self::Handle(HandleHash(u64::from_be_bytes(rest.try_into().ok()?)))),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for CardId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Post(post) => write!(f, "post:{post}"),
+            Self::User(user) => write!(f, "user:{user}"),
+            Self::Handle(hash) => write!(f, "handle:{hash}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_is_found_by_its_name_in_the_queue() {
+        let handle = CardId::Handle(HandleHash(9));
+        for id in [CardId::Post(PostId(7)), CardId::User(UserId(8)), handle] {
+            assert_eq!(CardId::named(&id.name()), Some(id));
+        }
+        for name in [&b""[..], b"x", b"p123", b"u", b"h1234567", b"h"] {
+            assert_eq!(CardId::named(name), None);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Extractors for bodies, keys, query parameters and path segments. Their errors name what is wrong.
+
+use std::str::FromStr;
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use fanfold_app::present::{Span, UserPlace};
+use fanfold_core::limits::{
+    BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARS_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX,
+};
+use fanfold_core::{Cursor, CursorError, IdError, ListId, PostId, UserRef};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use utoipa::IntoParams;
+
+use crate::{Kind, Problem};
+
+/// A JSON body. Refuses another content type (415), a body above [`BODY_BYTES_MAX`] (413), and a body of another shape
+/// (400).
+pub struct JsonBody<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let content_type = request.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
+        if !content_type.is_some_and(is_json) {
+            let found = content_type.unwrap_or("missing");
+            let detail = format!("Content-Type is {found}; send application/json");
+            return Err(Problem::new(Kind::UnsupportedMediaType, detail));
+        }
+        let body = to_bytes(request.into_body(), BODY_BYTES_MAX).await.map_err(|_| {
+            Problem::new(Kind::BodyTooLarge, format!("send at most {BODY_BYTES_MAX} bytes"))
+        })?;
+        match serde_json::from_slice(&body) {
+            Ok(value) => Ok(Self(value)),
+            Err(error) => Err(Problem::new(Kind::InvalidBody, error.to_string())),
+        }
+    }
+}
+
+fn is_json(content_type: &str) -> bool {
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    media_type.eq_ignore_ascii_case("application/json")
+}
+
+/// The `Idempotency-Key` of a request, if there is one. Refuses several keys, and a key of another form (400).
+pub struct IdempotencyKey(pub Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let mut sent = parts.headers.get_all("idempotency-key").iter();
+        let Some(key) = sent.next() else { return Ok(Self(None)) };
+        let key = key.to_str().ok().filter(|key| {
+            let visible = key.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+            visible && (1..=IDEMPOTENCY_KEY_CHARS_MAX).contains(&key.len()) && sent.next().is_none()
+        });
+        let key = key.ok_or_else(|| {
+            let detail = format!(
+                "send one Idempotency-Key of 1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters"
+            );
+            Problem::new(Kind::InvalidParameter, detail)
+        })?;
+        Ok(Self(Some(key.to_owned())))
+    }
+}
+
+/// The query string. Refuses unknown and repeated parameters (400).
+pub struct Query<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let query = axum::extract::Query::from_request_parts(parts, state).await;
+        let axum::extract::Query(value) =
+            query.map_err(|error| Problem::new(Kind::InvalidParameter, error.body_text()))?;
+        Ok(Self(value))
+    }
+}
+
+/// The query parameters of a list of users.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    /// The maximum number of items on a page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    limit: Option<String>,
+    /// The `next_cursor` of the previous page. A cursor is opaque: one that was not issued for this list is answered
+    /// with 404.
+    #[param(pattern = "^[A-Za-z0-9_-]{32}$", min_length = 32, max_length = 32)]
+    pub cursor: Option<String>,
+}
+
+/// The query parameters of a feed.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct FeedQuery {
+    /// The maximum number of items on a page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    limit: Option<String>,
+    /// The `next_cursor` of the previous page: returns the posts that follow it. A cursor is opaque: one that was not
+    /// issued for this feed is answered with 404.
+    #[param(pattern = "^[A-Za-z0-9_-]{62}$", min_length = 62, max_length = 62)]
+    pub cursor: Option<String>,
+    /// The `newest_cursor` of an earlier page: returns the posts that are newer. Together with `cursor`, returns the
+    /// posts between both.
+    #[param(pattern = "^[A-Za-z0-9_-]{62}$", min_length = 62, max_length = 62)]
+    pub newer_than: Option<String>,
+}
+
+impl ListQuery {
+    /// A query for `limit` items, from `cursor` on.
+    pub fn page(limit: usize, cursor: Option<String>) -> Self {
+        Self { limit: Some(limit.to_string()), cursor }
+    }
+
+    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
+    pub fn limit(&self) -> Result<usize, Problem> {
+        limit(self.limit.as_deref())
+    }
+
+    /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
+    /// another form (400).
+    pub fn after(&self, list: ListId) -> Result<Option<UserPlace>, Problem> {
+        match self.cursor.as_deref().map(|text| Cursor::decode(text, list)).transpose()? {
+            None => Ok(None),
+            Some(Cursor::User { partition, user }) => Ok(Some((partition, user))),
+            Some(Cursor::Feed { .. }) => Err(CursorError::Foreign.into()),
+        }
+    }
+}
+
+impl FeedQuery {
+    /// A query for `limit` items, from `cursor` on.
+    pub fn page(limit: usize, cursor: Option<String>) -> Self {
+        Self { limit: Some(limit.to_string()), cursor, newer_than: None }
+    }
+
+    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
+    pub fn limit(&self) -> Result<usize, Problem> {
+        limit(self.limit.as_deref())
+    }
+
+    /// The part of the feed that the page is cut from. Refuses a cursor of another feed (404) or of another form (400).
+    pub fn span(&self, list: ListId) -> Result<Span, Problem> {
+        let place = |text: &str| match Cursor::decode(text, list)? {
+            Cursor::Feed { before, after } => Ok(Span { before, after }),
+            Cursor::User { .. } => Err(CursorError::Foreign),
+        };
+        let mut span = self.cursor.as_deref().map(place).transpose()?.unwrap_or(Span::ALL);
+        if let Some(newest) = self.newer_than.as_deref().map(place).transpose()? {
+            span.after = span.after.max(newest.before);
+        }
+        Ok(span)
+    }
+}
+
+fn limit(text: Option<&str>) -> Result<usize, Problem> {
+    let Some(text) = text else { return Ok(PAGE_ITEMS_DEFAULT) };
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(limit) if digits && (1..=PAGE_ITEMS_MAX).contains(&limit) => Ok(limit),
+        _ => Err(Problem::new(
+            Kind::InvalidParameter,
+            format!("limit must be a whole number from 1 to {PAGE_ITEMS_MAX}"),
+        )),
+    }
+}
+
+/// The user in a path. Refuses another form (400).
+#[derive(Debug, Clone, PartialEq, Eq, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct UserPath {
+    /// A user id, or @ and a handle.
+    #[param(value_type = String, pattern = "^([0-9a-f]{16}|@[a-z0-9_]{1,30})$", min_length = 2, max_length = 31)]
+    pub user: UserRef,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for UserPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self { user: segment(parts, state).await? })
+    }
+}
+
+/// The post in a path. Refuses another form (400).
+#[derive(Debug, Clone, Copy, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct PostPath {
+    /// A post id.
+    #[param(value_type = String, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$", min_length = 26, max_length = 26)]
+    pub id: PostId,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for PostPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self { id: segment(parts, state).await? })
+    }
+}
+
+/// The one parameter of a path.
+async fn segment<S, T>(parts: &mut Parts, state: &S) -> Result<T, Problem>
+where
+    S: Send + Sync,
+    T: FromStr<Err = IdError>,
+{
+    let path = Path::<String>::from_request_parts(parts, state).await;
+    let Path(segment) = path.map_err(|error| Problem::new(Kind::InvalidId, error.body_text()))?;
+    segment.parse().map_err(|error: IdError| Problem::new(Kind::InvalidId, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_json_is_json() {
+        assert!(is_json("application/json") && is_json("Application/JSON; charset=utf-8"));
+        assert!(!is_json("text/plain") && !is_json("application/jsonp") && !is_json(""));
+    }
+
+    #[test]
+    fn limits_are_whole_numbers_in_their_range() {
+        assert_eq!((limit(None).unwrap(), limit(Some("100")).unwrap()), (20, 100));
+        for bad in ["0", "101", "-1", "+5", "ten", "", "1e1", "٥"] {
+            assert_eq!(limit(Some(bad)).unwrap_err().kind, Kind::InvalidParameter, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Answers requests that match no route: 405 if the path is known, and 404 if it is not. The paths are those of the API
+//! description, so every function knows all of them.
+
+use std::sync::LazyLock;
+
+use axum::http::{HeaderValue, Method, Uri, header};
+use serde_json::Value;
+
+use crate::{Kind, OPENAPI_JSON, Problem};
+
+struct Route {
+    segments: Vec<String>,
+    methods: Vec<String>,
+}
+
+static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
+    let api: Value = serde_json::from_str(OPENAPI_JSON).unwrap_or_default();
+    let paths = api.get("paths").and_then(Value::as_object);
+    let routes = paths.into_iter().flatten().map(|(path, operations)| Route {
+        segments: path.split('/').map(str::to_owned).collect(),
+        methods: operations
+            .as_object()
+            .into_iter()
+            .flat_map(|operations| operations.keys().map(|method| method.to_uppercase()))
+            .collect(),
+    });
+    routes.collect()
+});
+
+/// Answers 405 with the header `Allow`, or 404.
+pub async fn fallback(method: Method, uri: Uri) -> Problem {
+    let segments: Vec<&str> = uri.path().split('/').collect();
+    match ROUTES.iter().find(|route| route.matches(&segments)) {
+        Some(route) => {
+            let allowed = route.methods.join(", ");
+            let detail = format!("{method} is not allowed here; use {allowed}");
+            let problem = Problem::new(Kind::MethodNotAllowed, detail);
+            match HeaderValue::from_str(&allowed) {
+                Ok(value) => problem.with_header(header::ALLOW, value),
+                Err(_) => problem,
+            }
+        }
+        None => Problem::new(
+            Kind::NoSuchRoute,
+            "no route has this path; GET /openapi.json lists the routes",
+        ),
+    }
+}
+
+impl Route {
+    fn matches(&self, segments: &[&str]) -> bool {
+        self.segments.len() == segments.len()
+            && self.segments.iter().zip(segments).all(|(pattern, segment)| {
+                if pattern.starts_with('{') { !segment.is_empty() } else { pattern == segment }
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn kind(method: Method, path: &str) -> Kind {
+        fallback(method, path.parse().unwrap()).await.kind
+    }
+
+    #[tokio::test]
+    async fn a_known_path_is_answered_with_405_and_an_unknown_one_with_404() {
+        assert_eq!(kind(Method::PATCH, "/v1/posts").await, Kind::MethodNotAllowed);
+        assert_eq!(kind(Method::POST, "/v1/users/@ada/follow").await, Kind::MethodNotAllowed);
+        for path in
+            ["/", "/v1", "/v1/posts/", "/v1/posts/x/y", "/v2/posts", "/v1/users/@ada/followe"]
+        {
+            assert_eq!(kind(Method::GET, path).await, Kind::NoSuchRoute, "{path}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! HTTP in and out: the modules that the API's functions share.
+//!
+//! | module | contains |
+//! | --- | --- |
+//! | [`caller`] | the caller of a request |
+//! | [`extract`] | bodies, keys, query parameters and path segments |
+//! | [`problem`] | errors as RFC 9457 problem details |
+//! | [`view`] | the shapes of answers, with their cursors |
+//! | [`router`] | makes a function's router from its routes, and the API description |
+//! | [`event`] | passes the gateway's events to the router |
+//! | [`fallback`] | answers to requests that match no route |
+//! | [`shared_answers`] | the answers and headers of every operation, for the API description |
+//! | [`dev_caller`] | callers without a token, for development |
+
+pub mod caller;
+#[cfg(debug_assertions)]
+pub mod dev_caller;
+pub mod event;
+pub mod extract;
+pub mod fallback;
+pub mod problem;
+pub mod router;
+mod served;
+pub mod shared_answers;
+pub mod view;
+
+pub use caller::{Caller, Viewing};
+pub use extract::{IdempotencyKey, JsonBody, PostPath, Query, UserPath};
+pub use problem::{Kind, Problem};
+
+/// The OpenAPI description of the whole API, as JSON, generated from the handlers by `cargo local openapi`.
+pub const OPENAPI_JSON: &str = include_str!("../openapi.json");

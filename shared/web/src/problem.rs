@@ -1,0 +1,270 @@
+//! Errors over HTTP: RFC 9457 problem details. Each kind has a stable `type`.
+
+use std::time::Duration;
+
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use fanfold_app::Error;
+use fanfold_core::CursorError;
+use fanfold_runtime::StoreError;
+use fanfold_runtime::log::Chain;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoResponses, ToSchema};
+
+macro_rules! kinds {
+    ($($kind:ident $status:ident $slug:literal $title:literal;)*) => {
+        /// The kind of a problem, with its status, `type` and title.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Kind { $($kind),* }
+
+        impl Kind {
+            /// Every kind.
+            pub const ALL: &[Kind] = &[$(Kind::$kind),*];
+
+            /// The HTTP status.
+            pub fn status(self) -> StatusCode {
+                match self { $(Kind::$kind => StatusCode::$status),* }
+            }
+
+            /// The `type`: a stable URI reference, such as `/problems/invalid-id`.
+            pub fn uri(self) -> &'static str {
+                match self { $(Kind::$kind => concat!("/problems/", $slug)),* }
+            }
+
+            /// The title, which is the same for all problems of the kind.
+            pub fn title(self) -> &'static str {
+                match self { $(Kind::$kind => $title),* }
+            }
+        }
+    };
+}
+
+kinds! {
+    InvalidBody BAD_REQUEST "invalid-body" "Invalid body";
+    InvalidParameter BAD_REQUEST "invalid-parameter" "Invalid parameter";
+    InvalidCursor NOT_FOUND "invalid-cursor" "Invalid cursor";
+    InvalidId BAD_REQUEST "invalid-id" "Invalid id";
+    Unauthenticated UNAUTHORIZED "unauthenticated" "Authentication required";
+    NotYours FORBIDDEN "not-yours" "Not allowed for this user";
+    NoSuchRoute NOT_FOUND "no-such-route" "Route not found";
+    NoSuchUser NOT_FOUND "no-such-user" "User not found";
+    NoSuchPost NOT_FOUND "no-such-post" "Post not found";
+    MethodNotAllowed METHOD_NOT_ALLOWED "method-not-allowed" "Method not allowed";
+    HandleTaken CONFLICT "handle-taken" "Handle taken";
+    IdentityClash CONFLICT "identity-clash" "Another user has the same id";
+    ProfileMissing CONFLICT "profile-missing" "Profile required";
+    PostDeleted GONE "post-deleted" "Post deleted";
+    BodyTooLarge PAYLOAD_TOO_LARGE "body-too-large" "Body too large";
+    UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "Unsupported media type";
+    InvalidText UNPROCESSABLE_ENTITY "invalid-text" "Text not allowed";
+    FollowSelf UNPROCESSABLE_ENTITY "follow-self" "Users cannot follow themselves";
+    FollowingLimit UNPROCESSABLE_ENTITY "following-limit" "Too many followed users";
+    KeyReused UNPROCESSABLE_ENTITY "idempotency-key-reused" "Idempotency-Key used for another request";
+    TooManyWrites TOO_MANY_REQUESTS "too-many-writes" "Too many writes";
+    Damaged INTERNAL_SERVER_ERROR "damaged" "Stored item unreadable";
+    Unavailable SERVICE_UNAVAILABLE "unavailable" "Temporarily unavailable";
+}
+
+/// An answer that reports an error. The detail says what is wrong and what to do.
+#[derive(Debug)]
+pub struct Problem {
+    pub kind: Kind,
+    pub detail: String,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// Problem details (RFC 9457).
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct ProblemBody {
+    /// The kind of the problem: a stable URI reference.
+    #[serde(rename = "type")]
+    #[schema(example = "/problems/invalid-cursor")]
+    pub kind: String,
+    /// A short text for this kind of problem.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// The error of this request, and what to do about it.
+    pub detail: String,
+}
+
+/// An answer of the gateway itself, without a function.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct GatewayMessage {
+    pub message: String,
+}
+
+/// Answers of a route with ids or parameters.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "read by the derive alone")]
+pub enum BadRequest {
+    /// An id or a parameter is invalid.
+    #[response(status = 400, content_type = "application/problem+json")]
+    Invalid(ProblemBody),
+}
+
+/// Answers of a route with a body.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "read by the derive alone")]
+pub enum BadBody {
+    /// The body or a parameter is invalid.
+    #[response(status = 400, content_type = "application/problem+json")]
+    Invalid(ProblemBody),
+    /// The body is too large.
+    #[response(status = 413, content_type = "application/problem+json")]
+    TooLarge(ProblemBody),
+    /// The Content-Type is not application/json.
+    #[response(status = 415, content_type = "application/problem+json")]
+    NotJson(ProblemBody),
+}
+
+/// Answers of a route that writes.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "read by the derive alone")]
+pub enum TooMany {
+    /// The caller writes more often than one user may, or all callers together send more requests than the gateway
+    /// accepts. Nothing was done; try again later.
+    #[response(status = 429, content_type = "application/problem+json")]
+    Limited(ProblemBody),
+}
+
+/// Answers of a route about one user or post.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "read by the derive alone")]
+pub enum NotFound {
+    /// The user, post or cursor does not exist.
+    #[response(status = 404, content_type = "application/problem+json")]
+    Missing(ProblemBody),
+}
+
+/// Answers of every route that requires a caller.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "read by the derive alone")]
+pub enum Common {
+    /// The token is missing, invalid or expired.
+    #[response(status = 401)]
+    Unauthenticated(GatewayMessage),
+    /// An item that the request needs cannot be read. A retry does not help.
+    #[response(status = 500, content_type = "application/problem+json")]
+    Damaged(ProblemBody),
+    /// A store did not answer. Nothing was lost; try again.
+    #[response(status = 503, content_type = "application/problem+json")]
+    Unavailable(ProblemBody),
+}
+
+impl Problem {
+    /// A problem with this detail.
+    pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into(), headers: Vec::new() }
+    }
+
+    /// Adds a header to the answer.
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// A 503 that asks the caller to try again after this time, in whole seconds.
+    pub fn unavailable(detail: &str, after: Duration) -> Self {
+        let after = HeaderValue::from(after.as_secs());
+        Self::new(Kind::Unavailable, detail).with_header(header::RETRY_AFTER, after)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = self.kind.status();
+        let body = ProblemBody {
+            kind: self.kind.uri().to_owned(),
+            title: self.kind.title().to_owned(),
+            status: status.as_u16(),
+            detail: self.detail,
+        };
+        let mut response = (status, axum::Json(body)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.extend(self.headers);
+        response
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        if error.is_lasting() {
+            tracing::error!(error = %Chain(&error), "a stored item cannot be read");
+            let detail = "an item that this request needs cannot be read; a retry does not help";
+            return Self::new(Kind::Damaged, detail);
+        }
+        tracing::error!(error = %Chain(&error), "a store did not answer");
+        Self::unavailable(
+            "a store did not answer in time; nothing was lost, try again",
+            Duration::from_secs(1),
+        )
+    }
+}
+
+/// The one place that turns errors of use cases into problems.
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let kind = match error {
+            Error::Store(error) => return error.into(),
+            Error::KeyReused => {
+                let detail = "the first request with this Idempotency-Key had another body; \
+                    use a new key for a new post";
+                return Self::new(Kind::KeyReused, detail);
+            }
+            Error::PostDeleted(post) => {
+                let detail = format!(
+                    "the post that this Idempotency-Key made, {post}, was deleted; use a new key"
+                );
+                return Self::new(Kind::PostDeleted, detail);
+            }
+            Error::BeingDropped { retry_after } => {
+                return Self::unavailable(&error.to_string(), retry_after);
+            }
+            Error::TooManyWrites { retry_after, .. } => {
+                let problem = Self::new(Kind::TooManyWrites, error.to_string());
+                return problem.with_header(header::RETRY_AFTER, retry_after.as_secs().into());
+            }
+            Error::ProfileMissing => {
+                return Self::new(
+                    Kind::ProfileMissing,
+                    "the caller has no profile; create it with PUT /v1/me",
+                );
+            }
+            Error::Text(_) => Kind::InvalidText,
+            Error::IdentityClash => Kind::IdentityClash,
+            Error::HandleTaken(_) => Kind::HandleTaken,
+            Error::NoSuchUser(_) => Kind::NoSuchUser,
+            Error::NoSuchPost(_) => Kind::NoSuchPost,
+            Error::NotYours { .. } => Kind::NotYours,
+            Error::FollowSelf => Kind::FollowSelf,
+            Error::FollowingLimit { .. } => Kind::FollowingLimit,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<CursorError> for Problem {
+    fn from(error: CursorError) -> Self {
+        let kind = match error {
+            CursorError::Form { .. } => Kind::InvalidParameter,
+            CursorError::Malformed | CursorError::Foreign => Kind::InvalidCursor,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_type_of_its_own_and_is_an_error() {
+        let mut uris: Vec<_> = Kind::ALL.iter().map(|kind| kind.uri()).collect();
+        uris.sort_unstable();
+        uris.dedup();
+        assert_eq!(uris.len(), Kind::ALL.len());
+        assert!(Kind::ALL.iter().all(|kind| kind.status().as_u16() >= 400));
+    }
+}

@@ -1,0 +1,51 @@
+//! The router of a function: its routes with the headers, logs and fallback that every answer has. Also the API
+//! description.
+
+use axum::Router;
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
+use axum::middleware::{from_fn, map_response};
+use axum::response::Response;
+use fanfold_runtime::metrics;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::fallback::fallback;
+use crate::served::served;
+use crate::shared_answers;
+
+const DESCRIPTION: &str = "Home timelines: the posts of the people you follow, newest first. Every answer of a route \
+    has the request's id in the header `x-request-id`. Include it when you report a problem.";
+
+/// Makes the router of a function from its routes and their state. Requests that match no route get 404 or 405.
+pub fn serve<S: Clone + Send + Sync + 'static>(routes: OpenApiRouter<S>, state: S) -> Router {
+    let (router, _) = routes.split_for_parts();
+    metrics::init(metrics::HTTP);
+    let router = router.fallback(fallback).method_not_allowed_fallback(fallback);
+    router.layer(map_response(kept_private)).layer(from_fn(served)).with_state(state)
+}
+
+/// Forbids caches to store the answer, unless its route sets `Cache-Control`, and browsers to guess its type.
+async fn kept_private(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// Merges the descriptions of all functions' routes into one OpenAPI description.
+pub fn specification(parts: impl IntoIterator<Item = OpenApi>) -> OpenApi {
+    let mut api = OpenApi::default();
+    for part in parts {
+        api.merge(part);
+    }
+    api.info.title = "Fanfold".to_owned();
+    api.info.version = env!("CARGO_PKG_VERSION").to_owned();
+    api.info.description = Some(DESCRIPTION.into());
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
+    let components = api.components.get_or_insert_default();
+    components.add_security_scheme("jwt", SecurityScheme::Http(bearer));
+    shared_answers::add(&mut api);
+    api
+}

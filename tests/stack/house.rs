@@ -1,0 +1,201 @@
+//! Dependencies between crates and files: crates use only crates below them, and files have no circular imports.
+
+mod arrows;
+
+use std::path::{Path, PathBuf};
+
+use arrows::Files;
+
+/// The crates, each above those that it may use.
+const CRATES: [(&str, &str); 6] = [
+    ("fanfold-core", "shared/core"),
+    ("fanfold-runtime", "shared/runtime"),
+    ("fanfold-store", "shared/store"),
+    ("fanfold-app", "shared/app"),
+    ("fanfold-web", "shared/web"),
+    ("fanfold-functions", "functions"),
+];
+
+/// Beginnings of the names of packages that a crate must not depend on.
+const FOREIGN: [(&str, &[&str]); 4] = [
+    ("shared/core", &["aws", "redis", "tokio", "axum", "lambda", "futures", "tracing"]),
+    ("shared/runtime", &["redis", "axum", "aws-sdk-dynamodb", "lambda_http", "utoipa"]),
+    ("shared/store", &["axum", "lambda", "aws-sdk-sqs", "utoipa"]),
+    ("shared/app", &["aws", "redis", "axum", "lambda", "utoipa", "http"]),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The names of a crate's dependencies, without those for tests.
+fn dependencies(folder: &str) -> Vec<String> {
+    let manifest = root().join(folder).join("Cargo.toml");
+    let manifest = std::fs::read_to_string(manifest).expect("a manifest");
+    let (_, rest) = manifest.split_once("[dependencies]").expect("dependencies");
+    let own = rest.split("\n[").next().unwrap_or_default();
+    let names = own.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
+    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn crates_use_only_crates_below_them() {
+    for (place, (name, folder)) in CRATES.iter().enumerate() {
+        let own = dependencies(folder);
+        for used in own.iter().filter(|used| used.starts_with("fanfold-")) {
+            let below = CRATES.iter().take(place).any(|(below, _)| below == used);
+            assert!(below, "{name} uses {used}, which is not below it");
+        }
+    }
+    for (folder, foreign) in FOREIGN {
+        for used in dependencies(folder) {
+            let is_foreign = foreign.iter().any(|prefix| used.starts_with(prefix));
+            // the configuration of the AWS clients is passed through, without its clients
+            let passes_through = folder == "shared/app" && used == "aws-config";
+            assert!(!is_foreign || passes_through, "{folder} depends on {used}");
+        }
+    }
+}
+
+pub fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The path of a file's module, as a list of names.
+fn module(folder: &Path, file: &Path) -> Vec<String> {
+    let path = file.strip_prefix(folder).expect("in the folder").with_extension("");
+    let mut names: Vec<String> =
+        path.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+    if names.last().is_some_and(|last| ["mod", "lib", "main"].iter().any(|root| last == root)) {
+        names.pop();
+    }
+    names
+}
+
+/// The paths in the `use` lines of a file. A path with braces becomes one path for each name in the braces.
+fn uses(text: &str) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+    for (at, _) in product.match_indices("use ") {
+        let rest = &product[at + 4..];
+        let Some((tree, _)) = rest.split_once(';') else { continue };
+        let starts = ["crate::", "super::", "self::"];
+        if !starts.iter().any(|start| tree.starts_with(start)) {
+            continue;
+        }
+        let (path, leaves) = match tree.split_once('{') {
+            Some((path, leaves)) => (path, leaves.trim_end_matches('}').to_owned()),
+            None => ("", tree.to_owned()),
+        };
+        for leaf in leaves.split(',') {
+            let leaf = leaf.split(" as ").next().unwrap_or_default();
+            let whole = format!("{path}{leaf}");
+            let names =
+                whole.split("::").map(|name| name.trim().trim_matches(['{', '}']).to_owned());
+            all.push(names.filter(|name| !name.is_empty()).collect());
+        }
+    }
+    all
+}
+
+#[test]
+fn no_files_use_each_other_in_a_circle() {
+    for (name, folder) in CRATES.into_iter().chain([("fanfold-local", "infra/local")]) {
+        let folder = match folder {
+            "functions" => root().join(folder),
+            _ => root().join(folder).join("src"),
+        };
+        let mut found = Vec::new();
+        files(&folder, &mut found);
+        // the thin binaries in the folders of the functions
+        found.retain(|file| name != "fanfold-functions" || !file.ends_with("main.rs"));
+        found.retain(|file| !file.ends_with("tests.rs"));
+        let text = |file: &PathBuf| std::fs::read_to_string(file).expect("a file");
+        assert!(found.len() > 5, "{name} has files");
+        let files = Files::of(found.iter().map(|file| (module(&folder, file), text(file))));
+        let circles = files.circles();
+        assert!(circles.is_empty(), "{name}: files use each other in a circle: {circles:#?}");
+    }
+}
+
+/// Functions share `http.rs` and nothing else.
+#[test]
+fn functions_do_not_use_each_other() {
+    for function in fanfold_core::registry::FUNCTIONS {
+        let mut found = Vec::new();
+        files(&root().join("functions").join(function.name), &mut found);
+        for file in found {
+            let text = std::fs::read_to_string(&file).expect("a file");
+            for names in uses(&text).iter().filter(|names| names[0] == "crate") {
+                let own = [function.name, "http"].contains(&names[1].as_str());
+                assert!(own, "{} uses {}", file.display(), names.join("::"));
+            }
+        }
+    }
+}
+
+/// The files of the product below a folder, each with its text without the tests.
+fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    files(&root().join(folder), &mut found);
+    let text = |file: &PathBuf| std::fs::read_to_string(file).expect("a file");
+    let product = |text: String| text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+    found.into_iter().map(|file| (file.clone(), product(text(&file)))).collect()
+}
+
+/// The transactions that no event announces: the probe, which belongs to the doctor.
+const WITHOUT_EVENT: [&str; 1] = ["transact"];
+
+/// A transaction takes the proof that its event was sent, or is one of those without an event.
+#[test]
+fn a_commit_with_an_event_takes_the_proof_that_it_was_sent() {
+    let (mut announced, mut without_event) = (Vec::new(), Vec::new());
+    for (file, text) in sources("shared/store/src/dynamo") {
+        for function in text.split("fn ").skip(1) {
+            let name = function.split(['(', '<']).next().unwrap_or_default().to_owned();
+            if !function.contains(".commit(&self.client)") {
+                continue;
+            }
+            let (head, _) = function.split_once(") -> ").expect("a function with a result");
+            if head.contains("_sent: Announced<") || head.contains("_sent: &Announced<") {
+                announced.push(name);
+            } else {
+                assert!(WITHOUT_EVENT.contains(&name.as_str()), "{}: {name}", file.display());
+                without_event.push(name);
+            }
+        }
+    }
+    announced.sort_unstable();
+    let with_event = ["close", "commit", "commit_end", "create", "delete", "put_profile_over"];
+    assert_eq!(announced, with_event);
+    without_event.sort_unstable();
+    let mut known = WITHOUT_EVENT;
+    known.sort_unstable();
+    assert_eq!(without_event, known);
+}
+
+/// The proof comes from `announced` alone. Tests may assume it.
+#[test]
+fn the_proof_of_an_event_is_made_in_one_place() {
+    let makers = [
+        ("shared/runtime/src/sqs/queue.rs", "fn assumed("),
+        ("shared/app/src/announce.rs", ".announce("),
+    ];
+    for folder in ["shared", "functions"] {
+        for (file, text) in sources(folder) {
+            for maker in ["assumed(", ".announce("] {
+                let is_home =
+                    makers.iter().any(|(home, call)| file.ends_with(home) && call.contains(maker));
+                let allowed = usize::from(is_home);
+                assert_eq!(text.matches(maker).count(), allowed, "{}: {maker}", file.display());
+            }
+        }
+    }
+}

@@ -1,0 +1,524 @@
+//! Cards: what pages show comes from Valkey, and is never older than an acknowledged change.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use fanfold_app::posts::{self, Posts};
+use fanfold_app::present::{self, Span, Viewer};
+use fanfold_app::timeline::{self, Timeline};
+use fanfold_app::{profiles, relations};
+use fanfold_core::limits::{CARD_ANSWER_WITHIN, CARD_LEASE, CARD_MARK_WITHIN, COMMIT_GRACE};
+use fanfold_core::message::{PostDeleted, ProfileChanged};
+use fanfold_core::{Bucket, FeedId, PostId, Relation, Time, UserId, UserRef};
+use fanfold_functions::admin::execute;
+use fanfold_functions::admin::order::Order;
+use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::sqs::Announced;
+use fanfold_runtime::{Config, StoreError};
+use fanfold_store::cards::{PostCards, UserCard};
+use fanfold_store::dynamo::posts::{Deleted, PostState};
+use fanfold_store::dynamo::users::ProfilePut;
+use fanfold_store::feeds::ReadContext;
+use fanfold_store::valkey::{Answers, CardId, CardRead, FeedSettings, Fill, Link, Valkey};
+use redis::{Cmd, RedisFuture, Value};
+
+use crate::harness::valkeys::Node;
+use crate::harness::world::{Message, World};
+
+const LONG: Duration = Duration::from_secs(3_600);
+
+/// What a reader is shown of a post.
+async fn shown(world: &World, post: PostId) -> Option<(String, UserCard)> {
+    let reader = Viewer::of(world.id("a reader"));
+    match posts::read(&world.posts, &reader, post, world.now()).await {
+        Ok(shown) => Some((shown.post.text, shown.author)),
+        Err(fanfold_app::Error::NoSuchPost(_)) => None,
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+async fn look(world: &World, user: UserRef) -> Option<UserCard> {
+    let (reader, reading) = (Viewer::of(world.id("a reader")), ReadContext::new(world.now()));
+    match present::user(&world.relations.cards(), &reader, &user, &reading).await {
+        Ok(user) => Some(user),
+        Err(fanfold_app::Error::NoSuchUser(_)) => None,
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+async fn user(world: &World, name: &str) -> UserCard {
+    look(world, UserRef::Id(world.id(name))).await.expect("a profile")
+}
+
+/// Reads one card. With a token, takes its lease if it is missing.
+async fn read_card(valkey: &Valkey, id: &CardId, token: &str, now: Time) -> CardRead {
+    let mut read = valkey.read_cards(std::slice::from_ref(id), token, now).await;
+    let (_, cards) = read.pop().expect("a bucket");
+    cards.expect("an answer").pop().expect("a card")
+}
+
+fn fill(id: &CardId, text: &str) -> Fill {
+    Fill { id: id.clone(), text: Some(text.as_bytes().to_vec()), kept: LONG, counts: true }
+}
+
+async fn all_messages(world: &World, name: &str) -> Vec<Message> {
+    let messages = world.take().await;
+    assert!(!messages.is_empty(), "{name} sends an event");
+    messages
+}
+
+#[tokio::test]
+async fn a_page_reads_no_item_whose_card_is_there() {
+    // other worlds have the same handles
+    let node = Node::start(&[]);
+    let world = World::with(&[("REDIS_URL", &node.url())]).await;
+    world.people(&["ash", "birch"]).await;
+    world.follow("birch", "ash").await;
+    world.drain().await;
+    world.home("birch").await;
+    let post = world.publish("ash", "text").await;
+    world.drain().await;
+    let (viewer, now) = (Viewer::of(world.id("birch")), world.now());
+    let feed = FeedId::home(viewer.user);
+    let first = world.page(feed, Span::ALL, 10).await;
+    user(&world, "ash").await;
+    look(&world, UserRef::Handle("ash".parse().unwrap())).await.expect("ash");
+    // the same page without tables
+    let none = ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE"].map(|table| (table, "no-table"));
+    let config = world.config_with(&none);
+    let timeline = Timeline::new(&world.sdk, &config).unwrap();
+    let page = timeline::page(&timeline, &viewer, feed, Span::ALL, 10, &ReadContext::new(now))
+        .await
+        .unwrap();
+    assert_eq!((page, first.ids().next()), (first.clone(), Some(post)));
+    let posts = Posts::new(&world.sdk, &config).unwrap();
+    assert_eq!(posts::read(&posts, &viewer, post, now).await.unwrap(), first.posts[0]);
+    let cards = &timeline.cards.users;
+    for ash in [UserRef::Id(world.id("ash")), UserRef::Handle("ash".parse().unwrap())] {
+        let found = present::user(cards, &viewer, &ash, &ReadContext::new(now)).await.unwrap();
+        assert_eq!((found.name.as_str(), found.posts, found.followers), ("ash", 1, 1));
+    }
+    // a card that is missing needs the table
+    world.timeline.feeds.valkey.cards_changed(&[CardId::User(world.id("ash"))]).await.unwrap();
+    assert!(
+        timeline::page(&timeline, &viewer, feed, Span::ALL, 10, &ReadContext::new(now))
+            .await
+            .is_err()
+    );
+}
+
+#[tokio::test]
+async fn the_next_request_shows_each_change() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let post = world.publish("ash", "text").await;
+    let (text, author) = shown(&world, post).await.expect("the post");
+    assert_eq!((text.as_str(), author.posts, author.followers), ("text", 1, 0));
+    assert_eq!(user(&world, "birch").await.following, 0);
+    world.rename("ash", "ash2", "Ash the second").await;
+    let (_, author) = shown(&world, post).await.expect("the post");
+    assert_eq!((author.handle.as_str(), author.name.as_str()), ("ash2", "Ash the second"));
+    world.drain().await;
+    world.follow("birch", "ash").await;
+    assert_eq!(
+        (user(&world, "birch").await.following, user(&world, "ash").await.followers),
+        (1, 0)
+    );
+    world.drain().await; // counts the followers
+    assert_eq!(user(&world, "ash").await.followers, 1);
+    world.unfollow("birch", "ash").await;
+    assert_eq!(user(&world, "birch").await.following, 0);
+    let second = world.publish("ash", "second").await;
+    assert_eq!(user(&world, "ash").await.posts, 2);
+    world.delete("ash", post).await;
+    assert_eq!(shown(&world, post).await, None);
+    assert_eq!(user(&world, "ash").await.posts, 1);
+    // a user who is dropped
+    shown(&world, second).await.expect("the post");
+    let drop = Order::DropUser { user: world.id("ash").to_string() };
+    execute(&world.admin, drop, world.now(), Deadline::NONE).await.unwrap();
+    assert_eq!(shown(&world, second).await, None);
+    assert_eq!(look(&world, UserRef::Id(world.id("ash"))).await, None);
+    let cards = world.audit.cards();
+    let read = cards.posts(&[second], &ReadContext::new(world.now())).await.unwrap();
+    assert_eq!((&read[&second].state, &read[&second].author), (&PostState::Deleted, &None));
+    // a new user, who was asked for before
+    assert_eq!(look(&world, UserRef::Id(world.id("cedar"))).await, None);
+    world.rename("cedar", "cedar", "Cedar").await;
+    assert_eq!(user(&world, "cedar").await.name, "Cedar");
+}
+
+/// The writer dies after its commit, before it marks the cards. Its event does so.
+#[tokio::test]
+async fn the_event_of_a_dead_writer_marks_the_cards() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let (first, second) =
+        (world.publish("ash", "first").await, world.publish("ash", "second").await);
+    world.drain().await;
+    let (users, posts) = (&world.profiles.users, &world.posts.posts);
+    let (ash, now) = (world.identity("ash"), world.now());
+    shown(&world, first).await.expect("the post");
+    let deleted = posts.delete(Announced::assumed(), users, &ash, first, now).await;
+    assert_eq!(deleted.unwrap(), Deleted::Deleted);
+    assert!(shown(&world, first).await.is_some(), "the writer did not mark the card");
+    world.handle(&Message::Deleted(PostDeleted::new(first, now))).await.unwrap();
+    assert_eq!(shown(&world, first).await, None);
+    assert_eq!(user(&world, "ash").await.posts, 1);
+    // a changed profile
+    let handle = "ash".parse().unwrap();
+    let put = users.put_profile(Announced::assumed(), &ash, &handle, "Other").await;
+    assert!(matches!(put.unwrap(), ProfilePut::Changed(_)));
+    assert_eq!(user(&world, "ash").await.name, "ash", "the writer did not mark the card");
+    let event = ProfileChanged::new(world.id("ash"), now, Some(2));
+    world.handle(&Message::Profile(event)).await.unwrap();
+    assert_eq!(user(&world, "ash").await.name, "Other");
+    // a post that was published, and a relation: the writer reaches DynamoDB alone
+    let away = [("REDIS_URL", "redis://127.0.0.1:1")];
+    let config = world.config_with(&away);
+    user(&world, "birch").await;
+    let posts = Posts::new(&world.sdk, &config).unwrap();
+    posts::publish(&posts, &ash, "third", None, now).await.unwrap();
+    assert_eq!(user(&world, "ash").await.posts, 1, "the writer did not mark the card");
+    world.drain().await;
+    assert_eq!(user(&world, "ash").await.posts, 2);
+    shown(&world, second).await.expect("the post");
+    posts::delete(&posts, &ash, second, now).await.unwrap();
+    assert!(shown(&world, second).await.is_some(), "the writer did not mark the card");
+    world.drain().await;
+    assert_eq!((shown(&world, second).await, user(&world, "ash").await.posts), (None, 1));
+    let app = relations::Relations::new(&world.sdk, &config).unwrap();
+    let (birch, to) = (world.identity("birch"), UserRef::Id(world.id("ash")));
+    relations::relate(&app, &birch, &to, Relation::Following, now).await.unwrap();
+    assert_eq!(user(&world, "birch").await.following, 0, "the writer did not mark the card");
+    world.drain().await;
+    assert_eq!(user(&world, "birch").await.following, 1);
+    let app = profiles::Profiles::new(&world.sdk, &config).unwrap();
+    profiles::put_profile(&app, &birch, "birch", "Birch", now).await.unwrap();
+    assert_eq!(user(&world, "birch").await.name, "birch", "the writer did not mark the card");
+    world.drain().await;
+    assert_eq!(user(&world, "birch").await.name, "Birch");
+}
+
+/// The event goes out before the commit, so its handler waits for the commit.
+#[tokio::test]
+async fn an_event_waits_for_its_commit() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let post = world.publish("ash", "text").await;
+    world.drain().await;
+    let event = Message::Deleted(PostDeleted::new(post, world.now()));
+    let renamed = ProfileChanged::new(world.id("ash"), world.now(), Some(2));
+    let renamed = Message::Profile(renamed);
+    for event in [&event, &renamed] {
+        let handled = world.handle(event).await;
+        assert!(matches!(handled, Err(StoreError::NotCommittedYet { .. })), "{handled:?}");
+    }
+    // a writer that has not committed by now never will
+    world.advance(COMMIT_GRACE + Duration::from_secs(1));
+    for event in [&event, &renamed] {
+        world.handle(event).await.unwrap();
+    }
+    assert!(shown(&world, post).await.is_some());
+}
+
+#[tokio::test]
+async fn a_writer_sends_its_event_before_it_commits() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let post = world.publish("ash", "text").await;
+    world.drain().await;
+    world.delete("ash", post).await;
+    let sent = all_messages(&world, "deleting").await;
+    assert!(matches!(&sent[..], [Message::Deleted(event)] if event.post == post), "{sent:?}");
+    world.rename("ash", "ash2", "Ash").await;
+    let sent = all_messages(&world, "renaming").await;
+    assert!(matches!(&sent[..], [Message::Profile(_)]), "{sent:?}");
+    // a handle that is taken changes nothing, so there is no event
+    let (ash, now) = (world.identity("ash"), world.now());
+    let taken = profiles::put_profile(&world.profiles, &ash, "birch", "Ash", now).await;
+    assert!(matches!(taken, Err(fanfold_app::Error::HandleTaken(_))));
+    assert!(world.take().await.is_empty());
+}
+
+/// A reader that read the item before a commit fills the card after it.
+#[tokio::test]
+async fn a_fill_never_replaces_something_newer() {
+    let world = World::new().await;
+    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
+    let id = CardId::User(world.id("ash"));
+    assert_eq!(read_card(valkey, &id, "one", now).await, CardRead::Leased);
+    assert_eq!(read_card(valkey, &id, "two", now).await, CardRead::Busy);
+    valkey.cards_changed(std::slice::from_ref(&id)).await.unwrap();
+    valkey.fill_cards(&[fill(&id, "old")], "one", now).await.unwrap();
+    assert_eq!(read_card(valkey, &id, "", now).await, CardRead::Unknown);
+    // a reader that is too slow loses its lease to the next one
+    assert_eq!(read_card(valkey, &id, "two", now).await, CardRead::Leased);
+    let later = now + CARD_LEASE + Duration::from_millis(1);
+    assert_eq!(read_card(valkey, &id, "three", later).await, CardRead::Leased);
+    valkey.fill_cards(&[fill(&id, "two")], "two", now).await.unwrap();
+    valkey.fill_cards(&[fill(&id, "three")], "three", now).await.unwrap();
+    assert_eq!(read_card(valkey, &id, "", later).await, CardRead::Known(b"three".to_vec()));
+    // also after a card was there
+    valkey.cards_changed(std::slice::from_ref(&id)).await.unwrap();
+    assert_eq!(read_card(valkey, &id, "four", later).await, CardRead::Leased);
+    valkey.cards_changed(std::slice::from_ref(&id)).await.unwrap();
+    valkey.fill_cards(&[fill(&id, "four")], "four", now).await.unwrap();
+    assert_eq!(read_card(valkey, &id, "", later).await, CardRead::Unknown);
+}
+
+#[tokio::test]
+async fn cards_of_another_memory_are_ignored() {
+    let node = Node::start(&[]);
+    let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
+    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
+    let feed = FeedId::home(world.id("birch"));
+    valkey.begin(feed, "first", now).await.unwrap();
+    let (filled, leased) = (CardId::User(UserId(1)), CardId::User(UserId(2)));
+    for id in [&filled, &leased] {
+        assert_eq!(read_card(valkey, id, "one", now).await, CardRead::Leased);
+    }
+    valkey.fill_cards(&[fill(&filled, "text")], "one", now).await.unwrap();
+    assert_eq!(read_card(valkey, &filled, "", now).await, CardRead::Known(b"text".to_vec()));
+    execute(&world.admin, Order::BeginMemory, now, Deadline::NONE).await.unwrap();
+    assert_eq!(read_card(valkey, &filled, "", now).await, CardRead::Unknown);
+    // a lease of before is no lease now
+    valkey.fill_cards(&[fill(&leased, "text")], "one", now).await.unwrap();
+    assert_eq!(read_card(valkey, &leased, "two", now).await, CardRead::Leased);
+}
+
+#[tokio::test]
+async fn the_memory_of_cards_is_bounded() {
+    const MIB: u64 = 1024 * 1024;
+    let node = Node::start(&[]);
+    let settings = [("REDIS_URL", &*node.url()), ("BUCKETS", "1"), ("CARD_MEMORY", "1")];
+    let world = World::with(&settings).await;
+    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
+    let used = || {
+        let info = node.cli(&["INFO", "memory"]);
+        let used = info.lines().find_map(|line| line.trim().strip_prefix("used_memory_dataset:"));
+        used.and_then(|used| used.parse::<u64>().ok()).expect("the used memory")
+    };
+    let before = used();
+    for size in [80, 4_096, 300] {
+        let text = "x".repeat(size);
+        for n in 0..6_000_u128 {
+            let id = CardId::Post(PostId(n << 64));
+            valkey.cards_changed(std::slice::from_ref(&id)).await.unwrap();
+            read_card(valkey, &id, "one", now).await;
+            valkey.fill_cards(&[fill(&id, &text)], "one", now).await.unwrap();
+        }
+        let (taken, keys) = (used() - before, node.cli(&["DBSIZE"]));
+        println!("cards of {size} bytes: {taken} bytes, {keys} keys");
+        // the oldest are dropped, and the newest are there
+        assert!(taken < MIB * 11 / 10, "cards of {size} bytes take {taken}");
+        for (n, is_there) in [(0_u128, false), (5_999, true)] {
+            let id = CardId::Post(PostId(n << 64));
+            let read = read_card(valkey, &id, "", now).await;
+            assert_eq!(matches!(read, CardRead::Known(_)), is_there, "card {n}");
+        }
+    }
+}
+
+/// The card of a handle can be old. The user's card decides.
+#[tokio::test]
+async fn a_handle_leads_to_the_user_who_has_it() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let ash = UserRef::Handle("ash".parse().unwrap());
+    assert_eq!(look(&world, ash.clone()).await.map(|user| user.id), Some(world.id("ash")));
+    world.rename("ash", "ash2", "Ash").await;
+    assert_eq!(look(&world, ash.clone()).await, None);
+    world.rename("birch", "ash", "Birch").await;
+    assert_eq!(look(&world, ash.clone()).await.map(|user| user.id), Some(world.id("birch")));
+    let ash2 = UserRef::Handle("ash2".parse().unwrap());
+    assert_eq!(look(&world, ash2.clone()).await.map(|user| user.id), Some(world.id("ash")));
+    // the writer died after it had marked the user's card
+    let (users, valkey) = (&world.profiles.users, &world.timeline.feeds.valkey);
+    let (identity, handle) = (world.identity("ash"), "ash3".parse().unwrap());
+    users.put_profile(Announced::assumed(), &identity, &handle, "Ash").await.unwrap();
+    valkey.cards_changed(&[CardId::User(world.id("ash"))]).await.unwrap();
+    assert_eq!(look(&world, ash2.clone()).await, None);
+    // a follow by handle, too
+    world.rename("birch", "birch", "Birch").await;
+    world.rename("ash", "ash", "Ash").await;
+    let (birch, now) = (world.identity("birch"), world.now());
+    let follow = relations::relate(&world.relations, &birch, &ash2, Relation::Following, now).await;
+    assert!(matches!(follow, Err(fanfold_app::Error::NoSuchUser(_))), "{follow:?}");
+    relations::relate(&world.relations, &birch, &ash, Relation::Following, now).await.unwrap();
+    let change = world.relations.graph.relation(world.id("birch"), world.id("ash")).await.unwrap();
+    assert_eq!(change.map(|change| change.relation), Some(Relation::Following));
+}
+
+#[tokio::test]
+async fn the_audit_finds_a_card_that_differs() {
+    let node = Node::start(&[]);
+    let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
+    world.people(&["ash"]).await;
+    let post = world.publish("ash", "text").await;
+    world.drain().await;
+    shown(&world, post).await.expect("the post");
+    let audit = async || {
+        let audited = fanfold_app::audit::audit(&world.audit, world.now(), Deadline::NONE).await;
+        audited.unwrap()
+    };
+    let right = audit().await;
+    assert!(right.cards >= 2 && right.cards_differed == 0, "{right:?}");
+    // nobody marks the card of the changed profile
+    let (ash, handle) = (world.identity("ash"), "ash".parse().unwrap());
+    world.profiles.users.put_profile(Announced::assumed(), &ash, &handle, "Other").await.unwrap();
+    let (_, author) = shown(&world, post).await.expect("the post");
+    assert_eq!(author.name, "ash");
+    assert_eq!(audit().await.cards_differed, 1);
+    let (_, author) = shown(&world, post).await.expect("the post");
+    assert_eq!(author.name, "Other");
+    assert_eq!(audit().await.cards_differed, 0);
+}
+
+#[tokio::test]
+async fn without_valkey_everything_comes_from_dynamodb() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let post = world.publish("ash", "text").await;
+    let config = world.config_with(&[("REDIS_URL", "redis://127.0.0.1:1")]);
+    let cards = PostCards::new(&world.sdk, &config).unwrap();
+    let read = cards.posts(&[post], &ReadContext::new(world.now())).await.unwrap();
+    assert!(matches!(&read[&post].state, PostState::Published(post) if post.text == "text"));
+    assert_eq!(read[&post].author.as_ref().map(|author| author.posts), Some(1));
+}
+
+/// A user who was asked for before the profile was made.
+#[tokio::test]
+async fn the_card_of_a_new_user_counts_in_the_memory() {
+    let node = Node::start(&[]);
+    let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
+    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
+    let id = CardId::User(world.id("ash"));
+    let listed = async || valkey.sample_cards(Bucket(0), 10).await.unwrap();
+    assert_eq!(look(&world, UserRef::Id(world.id("ash"))).await, None);
+    assert!(matches!(read_card(valkey, &id, "", now).await, CardRead::Known(_)));
+    // so that nobody can fill the memory with users who do not exist
+    assert_eq!(listed().await, []);
+    let key = valkey.keys().card(&id);
+    let lives = node.cli(&["PTTL", &key]).trim().parse::<u64>().unwrap();
+    assert!(lives <= 10_000, "{lives} ms");
+    world.rename("ash", "ash", "Ash").await;
+    assert_eq!(user(&world, "ash").await.name, "Ash");
+    assert_eq!(listed().await, [id]);
+}
+
+/// Pages of many long posts fill more than one card in each call.
+#[tokio::test]
+async fn pages_of_many_cards_are_bounded_too() {
+    let node = Node::start(&[]);
+    let settings = [("REDIS_URL", &*node.url()), ("BUCKETS", "1"), ("CARD_MEMORY", "1")];
+    let world = World::with(&settings).await;
+    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
+    let text = "x".repeat(4_096);
+    for page in 0..30_u128 {
+        let ids: Vec<CardId> =
+            (0..100).map(|n| CardId::Post(PostId((page * 100 + n) << 64))).collect();
+        valkey.read_cards(&ids, "one", now).await;
+        let fills: Vec<Fill> = ids.iter().map(|id| fill(id, &text)).collect();
+        valkey.fill_cards(&fills, "one", now).await.unwrap();
+    }
+    let keys: usize = node
+        .cli(&["DBSIZE"])
+        .trim()
+        .trim_start_matches(|c: char| !c.is_ascii_digit())
+        .parse()
+        .unwrap();
+    assert!((100..300).contains(&keys), "{keys} keys");
+}
+
+/// A replica that is behind does not know the card, so its answer must not count.
+#[tokio::test]
+async fn a_replica_does_not_mark_cards() {
+    let node = Node::start(&[]);
+    let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
+    let valkey = &world.timeline.feeds.valkey;
+    let id = CardId::User(world.id("ash"));
+    valkey.cards_changed(std::slice::from_ref(&id)).await.unwrap();
+    node.cli(&["REPLICAOF", "127.0.0.1", "1"]);
+    assert!(valkey.cards_changed(std::slice::from_ref(&id)).await.is_err());
+}
+
+/// A call that was repeated because its connection was cut can run again much later, after its lease was ended.
+#[tokio::test]
+async fn a_late_repetition_of_a_read_gets_no_lease() {
+    let world = World::new().await;
+    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
+    for n in [1, 2] {
+        let id = CardId::User(world.id("ash"));
+        assert_eq!(read_card(valkey, &id, "one", now).await, CardRead::Leased);
+        // the answer was lost, so the reader asks again
+        assert_eq!(read_card(valkey, &id, "one", now).await, CardRead::Leased);
+        valkey.cards_changed(std::slice::from_ref(&id)).await.unwrap();
+        assert_eq!(read_card(valkey, &id, "one", now).await, CardRead::Unknown, "{n}");
+        valkey.fill_cards(&[fill(&id, "old")], "one", now).await.unwrap();
+        assert_eq!(read_card(valkey, &id, "", now).await, CardRead::Unknown);
+        // the second time, the name of the card is in the queue
+        assert_eq!(read_card(valkey, &id, "two", now).await, CardRead::Leased);
+        valkey.fill_cards(&[fill(&id, "new")], "two", now).await.unwrap();
+        valkey.cards_changed(std::slice::from_ref(&id)).await.unwrap();
+    }
+}
+
+/// The first request with a key died after its commit. The second one shows the post to the next request.
+#[tokio::test]
+async fn a_repeated_request_marks_the_cards() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let (ash, now) = (world.identity("ash"), world.now());
+    assert_eq!(user(&world, "ash").await.posts, 0);
+    let config = world.config_with(&[("REDIS_URL", "redis://127.0.0.1:1")]);
+    let without_valkey = Posts::new(&world.sdk, &config).unwrap();
+    posts::publish(&without_valkey, &ash, "text", Some("key"), now).await.unwrap();
+    assert_eq!(user(&world, "ash").await.posts, 0, "the writer did not mark the card");
+    posts::publish(&world.posts, &ash, "text", Some("key"), now).await.unwrap();
+    assert_eq!(user(&world, "ash").await.posts, 1);
+}
+
+/// An expired tombstone is no error: the post stays deleted.
+#[tokio::test]
+async fn the_card_of_a_post_stays_right_when_its_tombstone_expires() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let post = world.publish("ash", "text").await;
+    world.delete("ash", post).await;
+    assert_eq!(shown(&world, post).await, None);
+    let (id, cards) = (CardId::Post(post), world.audit.cards());
+    let valkey = &world.timeline.feeds.valkey;
+    assert!(matches!(read_card(valkey, &id, "", world.now()).await, CardRead::Known(_)));
+    let table = world.config.text("POSTS_TABLE").unwrap();
+    let key = |name: &str, value: String| (name.to_owned(), AttributeValue::S(value));
+    let keys = [key("pk", world.id("ash").to_string()), key("sk", post.to_string())];
+    let dynamo = aws_sdk_dynamodb::Client::new(&world.sdk);
+    let gone = dynamo.delete_item().table_name(table).set_key(Some(keys.into()));
+    gone.send().await.unwrap();
+    let compared = cards.differing(&[id], world.now()).await.unwrap();
+    assert_eq!((compared.cards, compared.differing.len()), (1, 0));
+}
+
+/// A server that hangs delays a request for half a second, not for as long as a call may take.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_hangs_delays_cards_by_a_bounded_time() {
+    struct Hangs;
+    impl Answers for Hangs {
+        fn answer<'a>(&'a self, _: &'a Cmd) -> RedisFuture<'a, Value> {
+            Box::pin(std::future::pending())
+        }
+    }
+    let settings = Config::from_pairs([("REDIS_URL", "redis://not-asked.invalid")]);
+    let settings = FeedSettings::read(&settings).unwrap();
+    let valkey = Valkey::over(Link::given(Arc::new(Hangs)), &settings);
+    let start = tokio::time::Instant::now();
+    let ids: Vec<CardId> = (0..20).map(|n| CardId::User(UserId(n))).collect();
+    for (_, read) in valkey.read_cards(&ids, "one", Time::from_ms(1)).await {
+        assert!(read.is_err_and(|error| error.is_valkey()));
+    }
+    assert_eq!(start.elapsed(), CARD_ANSWER_WITHIN);
+    fanfold_store::cards::changed(&valkey, &ids).await;
+    assert_eq!(start.elapsed(), CARD_ANSWER_WITHIN + CARD_MARK_WITHIN);
+}

@@ -1,0 +1,159 @@
+//! The write limits of a user.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::IntoResponse as _;
+use fanfold_app::limit::within_limit;
+use fanfold_app::posts::Posts;
+use fanfold_app::profiles::Profiles;
+use fanfold_app::relations::Relations;
+use fanfold_app::{posts, profiles, relations};
+use fanfold_core::{Relation, Time, UserId, UserRef};
+use fanfold_runtime::{Config, StoreError};
+use fanfold_store::valkey::{Answers, FeedSettings, Link, Valkey, WriteKind, WriteLimit};
+use fanfold_web::{Kind, Problem};
+use redis::{Cmd, RedisFuture, Value};
+
+use crate::harness::world::World;
+
+/// The seconds in the header `Retry-After` of a refusal.
+fn retry_after(refused: fanfold_app::Error) -> u64 {
+    let refused = Problem::from(refused);
+    assert_eq!(refused.kind, Kind::TooManyWrites, "{refused:?}");
+    let response = refused.into_response();
+    let after = response.headers().get("retry-after").expect("a Retry-After");
+    after.to_str().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_user_who_posts_too_often_gets_a_retry_after_header() {
+    let world = World::with(&[("POSTS_PER_MINUTE", "3")]).await;
+    world.people(&["ash", "birch"]).await;
+    let mut last = world.publish("ash", "1").await;
+    for _ in 0..2 {
+        last = world.publish("ash", "more").await;
+    }
+    assert_eq!(retry_after(world.try_publish("ash", "4").await.unwrap_err()), 20);
+    // a deletion is a write, too; a refused write changes nothing
+    let ash = world.identity("ash");
+    let refused = posts::delete(&world.posts, &ash, last, world.now()).await.unwrap_err();
+    assert_eq!(retry_after(refused), 20);
+    world.drain().await;
+    assert_eq!(world.home("ash").await.len(), 3);
+    // other users are not affected
+    world.publish("birch", "1").await;
+    world.advance(Duration::from_secs(19));
+    assert_eq!(retry_after(world.try_publish("ash", "4").await.unwrap_err()), 1);
+    world.advance(Duration::from_secs(1));
+    world.delete("ash", last).await;
+    assert_eq!(retry_after(world.try_publish("ash", "5").await.unwrap_err()), 20);
+    world.advance(Duration::from_secs(60));
+    for _ in 0..3 {
+        world.publish("ash", "again").await;
+    }
+    assert!(world.try_publish("ash", "one too many").await.is_err());
+}
+
+#[tokio::test]
+async fn relations_and_profiles_have_separate_limits() {
+    let limits = [("RELATION_CHANGES_PER_MINUTE", "2"), ("PROFILE_CHANGES_PER_MINUTE", "1")];
+    let world = World::with(&limits).await;
+    world.people(&["ash", "birch"]).await;
+    let (ash, birch) = (world.identity("ash"), UserRef::Id(world.id("birch")));
+    world.rename("ash", "ash", "Ash").await;
+    let refused = profiles::put_profile(&world.profiles, &ash, "ash", "Other", world.now())
+        .await
+        .unwrap_err();
+    assert_eq!(retry_after(refused), 60);
+    world.follow("ash", "birch").await;
+    world.unfollow("ash", "birch").await;
+    for relation in [Relation::Following, Relation::NotFollowing] {
+        let refused = relations::relate(&world.relations, &ash, &birch, relation, world.now())
+            .await
+            .unwrap_err();
+        assert_eq!(retry_after(refused), 30);
+    }
+    world.publish("ash", "posts have another limit").await;
+}
+
+#[tokio::test]
+async fn without_valkey_no_write_is_limited() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let away = [
+        ("REDIS_URL", "redis://127.0.0.1:1"),
+        ("POSTS_PER_MINUTE", "1"),
+        ("RELATION_CHANGES_PER_MINUTE", "1"),
+        ("PROFILE_CHANGES_PER_MINUTE", "1"),
+    ];
+    let config = world.config_with(&away);
+    let posts = Posts::new(&world.sdk, &config).unwrap();
+    let relations = Relations::new(&world.sdk, &config).unwrap();
+    let profiles = Profiles::new(&world.sdk, &config).unwrap();
+    let (ash, birch, now) = (world.identity("ash"), UserRef::Id(world.id("birch")), world.now());
+    for _ in 0..3 {
+        let post = posts::publish(&posts, &ash, "text", None, now).await.expect("accepted").post;
+        posts::delete(&posts, &ash, post.id, now).await.expect("accepted");
+        for relation in [Relation::Following, Relation::NotFollowing] {
+            relations::relate(&relations, &ash, &birch, relation, now).await.expect("accepted");
+        }
+        profiles::put_profile(&profiles, &ash, "ash", "Ash", now).await.expect("accepted");
+    }
+}
+
+/// A server that accepts commands and never answers.
+struct Hangs;
+
+impl Answers for Hangs {
+    fn answer<'a>(&'a self, _: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// A server that refuses every command at once.
+struct Refuses;
+
+impl Answers for Refuses {
+    fn answer<'a>(&'a self, _: &'a Cmd) -> RedisFuture<'a, Value> {
+        let refused = (redis::ErrorKind::Io, "this server is unavailable").into();
+        Box::pin(std::future::ready(Err(refused)))
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_valkey_refuses_to_count_is_allowed() {
+    let settings = Config::from_pairs([("REDIS_URL", "redis://not-asked.invalid")]);
+    let valkey =
+        Valkey::over(Link::given(Arc::new(Refuses)), &FeedSettings::read(&settings).unwrap());
+    let limit = WriteLimit { kind: WriteKind::Post, per_minute: 1 };
+    // the count fails before the read ends
+    let read = async {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        Ok::<_, StoreError>("read")
+    };
+    let read = within_limit(&valkey, limit, UserId(1), Time::from_ms(1), read).await;
+    assert_eq!(read.unwrap(), "read");
+}
+
+/// The writes are counted at the same time as the read that a request does anyway. A server that hangs delays the
+/// request by a bounded time.
+#[tokio::test(start_paused = true)]
+async fn counting_writes_delays_a_request_by_a_bounded_time() {
+    let settings = Config::from_pairs([("REDIS_URL", "redis://not-asked.invalid")]);
+    let valkey =
+        Valkey::over(Link::given(Arc::new(Hangs)), &FeedSettings::read(&settings).unwrap());
+    let limit = WriteLimit { kind: WriteKind::Post, per_minute: 1 };
+    for read_ms in [0, 5, 500] {
+        let start = tokio::time::Instant::now();
+        let read = async {
+            tokio::time::sleep(Duration::from_millis(read_ms)).await;
+            Ok::<_, StoreError>(read_ms)
+        };
+        let read = within_limit(&valkey, limit, UserId(1), Time::from_ms(1), read).await;
+        assert_eq!(read.unwrap(), read_ms);
+        let took = start.elapsed();
+        let most = Duration::from_millis(read_ms + 21);
+        assert!(took >= Duration::from_millis(read_ms) && took <= most, "{read_ms}: {took:?}");
+    }
+}

@@ -1,0 +1,136 @@
+//! What is hidden from one viewer is left out of that viewer's pages, and stays for the others.
+
+use std::time::Duration;
+
+use fanfold_app::present::{self, Page, Span, Viewer, feed_page};
+use fanfold_app::relations;
+use fanfold_core::limits::PAGE_ROUNDS_MAX;
+use fanfold_core::{FeedId, PostId, UserId, UserRef};
+use fanfold_functions::{timeline, users};
+use fanfold_store::feeds::ReadContext;
+use fanfold_web::Kind;
+use fanfold_web::extract::{FeedQuery, ListQuery};
+
+use crate::harness::world::World;
+
+async fn page(world: &World, viewer: &Viewer, feed: FeedId, span: Span, limit: usize) -> Page {
+    let (app, reading) = (&world.timeline, ReadContext::new(world.now()));
+    let page = feed_page(&app.feeds, &app.cards, viewer, feed, span, limit, &reading);
+    page.await.expect("a page")
+}
+
+/// The whole feed as a viewer sees it. Every page is full or the last one.
+async fn walk(world: &World, viewer: &Viewer, feed: FeedId, limit: usize) -> Vec<PostId> {
+    let (mut span, mut walked) = (Span::ALL, Vec::new());
+    loop {
+        let page = page(world, viewer, feed, span, limit).await;
+        assert!(
+            page.next_before.is_none() || page.posts.len() == limit,
+            "a page is full or the last"
+        );
+        walked.extend(page.ids());
+        match page.next_before {
+            Some(before) => span.before = before,
+            None => return walked,
+        }
+    }
+}
+
+fn hiding(viewer: UserId, hidden: &[UserId]) -> Viewer {
+    Viewer { hidden: hidden.iter().copied().collect(), ..Viewer::of(viewer) }
+}
+
+#[tokio::test]
+async fn a_hidden_author_is_replaced_on_pages_and_stays_in_the_feed() {
+    let world = World::new().await;
+    world.people(&["ash", "birch", "cedar"]).await;
+    for author in ["ash", "birch"] {
+        world.follow("cedar", author).await;
+    }
+    world.drain().await;
+    world.home("cedar").await;
+    let mut posts = Vec::new();
+    for number in 0..12 {
+        world.advance(Duration::from_millis(1));
+        let author = if number % 3 == 0 { "ash" } else { "birch" };
+        posts.insert(0, world.publish(author, "text").await);
+    }
+    world.drain().await;
+    let (cedar, birch) = (world.id("cedar"), world.id("birch"));
+    let feed = FeedId::home(cedar);
+    let of_ash: Vec<PostId> =
+        posts.iter().copied().filter(|post| post.author() == world.id("ash")).collect();
+    let viewer = hiding(cedar, &[birch]);
+    for limit in [1, 2, 3, 5] {
+        assert_eq!(walk(&world, &viewer, feed, limit).await, of_ash);
+    }
+    // nothing was removed: another viewer of the same feed sees everything
+    assert_eq!(walk(&world, &Viewer::of(cedar), feed, 5).await, posts);
+    // an author feed and a single post of a hidden author are hidden, too
+    assert_eq!(walk(&world, &viewer, FeedId::author(birch), 5).await, []);
+    let now = world.now();
+    let hidden = posts.iter().copied().find(|post| post.author() == birch).expect("a post");
+    assert!(fanfold_app::posts::read(&world.posts, &viewer, hidden, now).await.is_err());
+    assert!(fanfold_app::posts::read(&world.posts, &viewer, of_ash[0], now).await.is_ok());
+    // and so are the profile and the lists of a hidden user
+    let (of_birch, relations) = (UserRef::Id(birch), &world.relations);
+    let (cards, reading) = (&relations.cards(), &ReadContext::new(now));
+    assert!(present::user(cards, &Viewer::of(cedar), &of_birch, reading).await.is_ok());
+    let profile = present::user(cards, &viewer, &of_birch, reading).await;
+    assert!(matches!(profile, Err(fanfold_app::Error::NoSuchUser(_))));
+    let (feed, list) = (FeedQuery::page(5, None), ListQuery::page(5, None));
+    let page = timeline::author(&world.timeline, &viewer, &of_birch, &feed, now).await;
+    assert_eq!(page.expect_err("hidden").kind, Kind::NoSuchUser);
+    for page in [
+        users::followers(relations, &viewer, &of_birch, &list, now).await,
+        users::following(relations, &viewer, &of_birch, &list, now).await,
+    ] {
+        assert_eq!(page.expect_err("hidden").kind, Kind::NoSuchUser);
+    }
+}
+
+#[tokio::test]
+async fn hidden_users_are_left_out_of_lists() {
+    let world = World::new().await;
+    world.people(&["ash", "birch", "cedar"]).await;
+    for follower in ["birch", "cedar"] {
+        world.follow(follower, "ash").await;
+    }
+    world.drain().await;
+    let (ash, reading) = (world.id("ash"), ReadContext::new(world.now()));
+    let viewer = hiding(world.id("ash"), &[world.id("birch")]);
+    let page =
+        relations::followers(&world.relations, &viewer, ash, None, 1, &reading).await.unwrap();
+    let found: Vec<UserId> = page.users.iter().map(|user| user.id).collect();
+    assert_eq!((found, page.next_after), (vec![world.id("cedar")], None));
+}
+
+/// A feed in which a bounded number of rounds finds nothing that may be shown: the page is short, and its cursor goes on.
+#[tokio::test]
+async fn a_page_that_is_short_after_its_rounds_has_a_cursor() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    world.follow("birch", "ash").await;
+    world.drain().await;
+    world.home("birch").await;
+    let first = world.publish("birch", "the oldest").await;
+    for _ in 0..2 * PAGE_ROUNDS_MAX + 10 {
+        world.advance(Duration::from_millis(1));
+        world.publish("ash", "text").await;
+    }
+    world.drain().await;
+    let (birch, ash) = (world.id("birch"), world.id("ash"));
+    let (viewer, feed) = (hiding(birch, &[ash]), FeedId::home(birch));
+    // one entry at a time is looked at, and most are hidden
+    let (mut span, mut found, mut short) = (Span::ALL, Vec::new(), 0);
+    loop {
+        let page = page(&world, &viewer, feed, span, 1).await;
+        found.extend(page.ids());
+        let Some(before) = page.next_before else { break };
+        assert!(before < span.before, "each page gets further");
+        short += usize::from(page.posts.is_empty());
+        span.before = before;
+    }
+    assert!(short > 0, "the rounds are bounded");
+    assert_eq!(found, [first]);
+}

@@ -1,0 +1,486 @@
+//! Thousands of users act within two seconds, on tables with the limits of AWS. A transaction takes 15 ms,
+//! any other call 5 ms. Transactions that write the same item at the same time are cancelled. An item or a
+//! partition key takes at most 1,000 write units and 3,000 read units per second. The clock is simulated.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use fanfold_app::present::Viewer;
+use fanfold_core::FeedId;
+use fanfold_core::UserRef;
+use fanfold_core::fanout::{FirstPartitions, partition_of};
+use fanfold_core::message::GraphEvent;
+use fanfold_core::{PostId, Relation, Time, UserId};
+use fanfold_runtime::sqs::Announced;
+use fanfold_runtime::sqs::Outcome;
+use fanfold_web::extract::FeedQuery;
+use futures::future::join_all;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::apps::{Apps, GRAPH, POSTS as POSTS_TABLE, START, USERS, id, identity};
+use super::oracle::check_agreement;
+use super::play::{Message, handle, message};
+use super::server::Server;
+use super::tasks::runtime;
+
+const PEOPLE: usize = 2_000;
+const WITHIN: Duration = Duration::from_secs(2);
+const POSTS: u64 = 10;
+const TRANSACTION: Duration = Duration::from_millis(15);
+const CALL: Duration = Duration::from_millis(5);
+const STAR: &str = "star";
+
+/// Invocations of a queue's function at the same time, and messages in one.
+const WORKERS: usize = 10;
+const BATCH: usize = 10;
+
+/// A deployment with queues and a clock.
+struct Deployment {
+    apps: Apps,
+    began: Instant,
+    /// Messages, each with the time from which a function may take it.
+    waiting: std::cell::RefCell<VecDeque<(Instant, Message)>>,
+    /// The number of functions that handle a batch.
+    busy: Cell<usize>,
+    /// The number of messages that were tried again.
+    retried: Cell<u64>,
+}
+
+fn fan(n: usize) -> String {
+    format!("fan{n}")
+}
+
+fn author(n: usize) -> String {
+    format!("author{n}")
+}
+
+impl Deployment {
+    fn new(server: &Server, settings: &[(&'static str, String)]) -> Self {
+        fastrand::seed(7);
+        let defaults = [
+            ("SMALL_FOLLOWERS", "2000".to_owned()),
+            ("CHUNK_FOLLOWERS", "2000".to_owned()),
+            ("BULK_FOLLOWERS", "50000".to_owned()),
+        ];
+        let settings: Vec<_> = defaults.into_iter().chain(settings.iter().cloned()).collect();
+        // the retries of `aws::sdk_config`
+        let mut apps = Apps::with(server, &settings, RetryConfig::standard().with_max_attempts(4));
+        apps.dispatch.page_followers = 5_000;
+        apps.valkey.reset();
+        apps.steps.set_free(true);
+        Self {
+            apps,
+            began: Instant::now(),
+            waiting: std::cell::RefCell::default(),
+            busy: Cell::new(0),
+            retried: Cell::new(0),
+        }
+    }
+
+    fn now(&self) -> Time {
+        START + self.began.elapsed()
+    }
+
+    async fn put_profiles(&self, names: impl Iterator<Item = String>) {
+        for name in names {
+            let put = self
+                .apps
+                .relations
+                .users
+                .put_profile(
+                    Announced::assumed(),
+                    &identity(&name),
+                    &name.parse().expect("a handle"),
+                    &name,
+                )
+                .await;
+            assert!(put.is_ok(), "{put:?}");
+        }
+    }
+
+    /// From now on, calls take time, as on AWS. Drops the messages that were sent so far.
+    fn start_latency(&self) {
+        let mut cloud = self.apps.cloud.lock();
+        cloud.latency = (TRANSACTION, CALL);
+        cloud.sent.clear();
+    }
+
+    /// Changes a relation. Returns the duration of the request.
+    async fn relate(&self, follower: &str, author: &str, relation: Relation) -> Duration {
+        let (start, user) = (Instant::now(), UserRef::Id(id(author)));
+        let relate = fanfold_app::relations::relate;
+        let done =
+            relate(&self.apps.relations, &identity(follower), &user, relation, self.now()).await;
+        assert!(done.is_ok(), "{follower} {author} {relation:?}: {done:?}");
+        start.elapsed()
+    }
+
+    async fn publish(&self, author: &str) -> PostId {
+        let publish = fanfold_app::posts::publish;
+        let post = publish(&self.apps.posts, &identity(author), "text", None, self.now()).await;
+        post.unwrap_or_else(|problem| panic!("{author} publishes: {problem:?}")).post.id
+    }
+
+    /// Every fan changes one relation, evenly distributed over the time. Returns the time until the last
+    /// request was answered, and the mean duration of a request.
+    async fn all_relate(
+        &self,
+        relation: Relation,
+        author: impl Fn(usize) -> String,
+    ) -> (Duration, Duration) {
+        let start = Instant::now();
+        let durations = join_all((0..PEOPLE).map(|n| {
+            let (follower, author) = (fan(n), author(n));
+            async move {
+                sleep(WITHIN * n as u32 / PEOPLE as u32).await;
+                self.relate(&follower, &author, relation).await
+            }
+        }));
+        let total: Duration = durations.await.into_iter().sum();
+        (start.elapsed(), total / PEOPLE as u32)
+    }
+
+    /// Runs the functions until no message is left and `more` says that no client sends one.
+    async fn functions(&self, more: &Cell<bool>) {
+        join_all((0..WORKERS).map(|_| self.function(more))).await;
+    }
+
+    async fn function(&self, more: &Cell<bool>) {
+        loop {
+            self.collect();
+            let batch = self.take();
+            if batch.is_empty() {
+                if !more.get() && self.busy.get() == 0 && self.waiting.borrow().is_empty() {
+                    return;
+                }
+                sleep(Duration::from_millis(10)).await;
+                continue;
+            }
+            self.busy.set(self.busy.get() + 1);
+            let left = join_all(batch.into_iter().map(|message| self.handle(message))).await;
+            for message in left.into_iter().flatten() {
+                self.retried.set(self.retried.get() + 1);
+                let retry_at = Instant::now() + Duration::from_secs(1);
+                self.waiting.borrow_mut().push_back((retry_at, message));
+            }
+            self.collect();
+            self.busy.set(self.busy.get() - 1);
+        }
+    }
+
+    /// Moves sent messages into the queue.
+    fn collect(&self) {
+        let sent = std::mem::take(&mut self.apps.cloud.lock().sent);
+        for (queue, body) in sent {
+            let message = message(&queue, &body);
+            let is_count = matches!(message, Message::Graph(GraphEvent::Count(_)));
+            let delay = if is_count { Duration::from_secs(1) } else { Duration::ZERO };
+            self.waiting.borrow_mut().push_back((Instant::now() + delay, message));
+        }
+    }
+
+    /// Takes a batch of messages that are due.
+    fn take(&self) -> Vec<Message> {
+        let (mut waiting, now) = (self.waiting.borrow_mut(), Instant::now());
+        let (mut batch, mut later) = (Vec::new(), VecDeque::new());
+        while let Some((at, message)) = waiting.pop_front() {
+            match at <= now && batch.len() < BATCH {
+                true => batch.push(message),
+                false => later.push_back((at, message)),
+            }
+        }
+        *waiting = later;
+        batch
+    }
+
+    /// Handles a message. Returns the message, or the part of it, that must be tried again.
+    async fn handle(&self, message: Message) -> Option<Message> {
+        let now = self.now();
+        match handle(&self.apps, &message, now).await {
+            Outcome::Done => None,
+            Outcome::Failed(error) => {
+                println!("retry: {error:?}");
+                Some(message)
+            }
+            Outcome::Left { rest, .. } => Some(rest),
+        }
+    }
+
+    async fn home(&self, reader: &str) -> Vec<String> {
+        let (query, home) = (FeedQuery::page(20, None), fanfold_functions::timeline::home);
+        let page = home(&self.apps.timeline, &Viewer::of(id(reader)), &query, self.now()).await;
+        page.expect("a page").items.into_iter().map(|post| post.id).collect()
+    }
+
+    /// Asserts that a live feed has these posts down to its floor. Does not count as a read of the feed.
+    async fn assert_live(&self, reader: &str, posts: &[PostId]) {
+        let cached = self.apps.timeline.feeds.valkey.peek(FeedId::home(id(reader)), 100).await;
+        let slice = cached.expect("read").known().expect("a live feed").slice;
+        let expected: Vec<PostId> =
+            posts.iter().copied().filter(|post| *post > slice.bound).collect();
+        assert!(
+            !expected.is_empty() && slice.posts == expected,
+            "{reader}: {slice:?}, not {posts:?}"
+        );
+    }
+
+    /// Sets the counter in a profile, as if so many users followed and were counted.
+    fn set_followers(&self, user: UserId, followers: u64) {
+        let mut cloud = self.apps.cloud.lock();
+        let pk = format!("user#{user}");
+        let found = cloud.items(USERS).find(|item| item["pk"]["S"] == pk.as_str()).cloned();
+        let mut profile = found.expect("a profile");
+        profile.insert("followers".to_owned(), json!({"N": followers.to_string()}));
+        cloud.put(USERS, profile);
+    }
+
+    /// The number of calls above a limit, by table and key.
+    fn refused(&self) -> Vec<(String, u64)> {
+        let cloud = self.apps.cloud.lock();
+        let refused = cloud.capacity.iter().flat_map(|capacity| &capacity.refused);
+        refused.map(|(key, count)| (key.clone(), *count)).collect()
+    }
+
+    async fn followers(&self, name: &str) -> u64 {
+        self.apps
+            .relations
+            .users
+            .profile(id(name))
+            .await
+            .expect("read")
+            .expect("a profile")
+            .followers
+    }
+}
+
+/// 2,000 users follow one author, who publishes posts at the same time. Their requests take at most three
+/// times as long as if each user followed a different author.
+#[test]
+fn a_crowd_follows_one_author_who_posts() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let apart = {
+            let deployment = Deployment::new(&server, &[]);
+            deployment.put_profiles((0..PEOPLE).flat_map(|n| [fan(n), author(n)])).await;
+            deployment.start_latency();
+            let more = Cell::new(true);
+            let crowd = async {
+                let times = deployment.all_relate(Relation::Following, author).await;
+                more.set(false);
+                times
+            };
+            let (times, ()) = futures::join!(crowd, deployment.functions(&more));
+            check_agreement(&deployment.apps.cloud.lock()).expect("both directions and all counters agree");
+            times
+        };
+        let deployment = Deployment::new(&server, &[]);
+        deployment.put_profiles((0..PEOPLE).map(fan).chain([STAR.to_owned()])).await;
+        let readers = [0, 1, 1_000, PEOPLE - 1];
+        for n in readers {
+            assert!(deployment.home(&fan(n)).await.is_empty());
+        }
+        deployment.start_latency();
+        let more = Cell::new(true);
+        let crowd = async {
+            let posts = async {
+                let mut posts = Vec::new();
+                for _ in 0..POSTS {
+                    posts.push(deployment.publish(STAR).await);
+                    sleep(WITHIN / POSTS as u32 - Duration::from_millis(50)).await;
+                }
+                posts
+            };
+            let all = futures::join!(deployment.all_relate(Relation::Following, |_| STAR.into()), posts);
+            more.set(false);
+            all
+        };
+        let ((together, mut posts), ()) = futures::join!(crowd, deployment.functions(&more));
+        println!(
+            "2,000 follows of one author in {:?} ({:?} each), of 2,000 authors in {:?} ({:?} each); \
+             calls above a limit: {:?}; retried messages: {}",
+            together.0,
+            together.1,
+            apart.0,
+            apart.1,
+            deployment.refused(),
+            deployment.retried.get()
+        );
+        assert!(together.0 <= apart.0 * 3, "one author: {together:?}, 2,000 authors: {apart:?}");
+        assert!(together.1 <= apart.1 * 3, "one author: {together:?}, 2,000 authors: {apart:?}");
+        assert_eq!(deployment.followers(STAR).await, PEOPLE as u64);
+        check_agreement(&deployment.apps.cloud.lock()).expect("both directions and all counters agree");
+        posts.sort_unstable_by(|a, b| b.cmp(a));
+        for n in readers {
+            // their feeds were live before, so their posts were pushed or backfilled
+            deployment.assert_live(&fan(n), &posts).await;
+            let shown = posts.iter().map(PostId::to_string).collect::<Vec<_>>();
+            assert_eq!(deployment.home(&fan(n)).await, shown);
+        }
+        // a few messages arrive before their change is committed
+        assert!(deployment.retried.get() <= PEOPLE as u64 / 100, "{} retried", deployment.retried.get());
+        // all unfollow
+        let more = Cell::new(true);
+        let crowd = async {
+            let times = deployment.all_relate(Relation::NotFollowing, |_| STAR.into()).await;
+            more.set(false);
+            times
+        };
+        let (unfollowing, ()) = futures::join!(crowd, deployment.functions(&more));
+        assert!(unfollowing.0 <= apart.0 * 3 && unfollowing.1 <= apart.1 * 3, "one author: {unfollowing:?}, 2,000 authors: {apart:?}");
+        assert_eq!(deployment.followers(STAR).await, 0);
+        check_agreement(&deployment.apps.cloud.lock()).expect("both directions and all counters agree");
+    });
+}
+
+#[test]
+fn all_users_post_at_once() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let deployment = Deployment::new(&server, &[]);
+        deployment.put_profiles((0..PEOPLE).map(fan)).await;
+        deployment.start_latency();
+        let more = Cell::new(true);
+        let crowd = async {
+            join_all((0..PEOPLE).map(|n| {
+                let (deployment, author) = (&deployment, fan(n));
+                async move {
+                    sleep(Duration::from_millis(n as u64 % 100)).await;
+                    deployment.publish(&author).await
+                }
+            }))
+            .await;
+            more.set(false);
+        };
+        futures::join!(crowd, deployment.functions(&more));
+        check_agreement(&deployment.apps.cloud.lock()).expect("all counters agree");
+        assert_eq!((deployment.refused(), deployment.retried.get()), (Vec::new(), 0));
+    });
+}
+
+/// 20,000 readers a second read one post. Its author changes the name meanwhile, and then deletes the post.
+#[test]
+fn a_viral_post_is_read_from_its_card() {
+    const READERS: u32 = 40_000;
+    let server = Server::start();
+    runtime().block_on(async {
+        let deployment = Deployment::new(&server, &[]);
+        deployment.put_profiles([STAR.to_owned()].into_iter()).await;
+        let post = deployment.publish(STAR).await;
+        let author = format!("{USERS} user#{}", id(STAR));
+        deployment.start_latency();
+        let (renamed, deleted) = (Cell::new(None), Cell::new(None));
+        let more = Cell::new(true);
+        let writer = async {
+            for (at, name) in [(300, "one"), (600, "two"), (900, "three")] {
+                sleep(Duration::from_millis(at) - deployment.began.elapsed()).await;
+                let (handle, now) = (STAR, deployment.now());
+                let put = fanfold_app::profiles::put_profile;
+                let put = put(&deployment.apps.profiles, &identity(STAR), handle, name, now).await;
+                assert!(put.is_ok(), "{put:?}");
+                renamed.set(Some((Instant::now(), name)));
+            }
+            sleep(Duration::from_millis(1_500) - deployment.began.elapsed()).await;
+            let delete = fanfold_app::posts::delete;
+            let (posts, now) = (&deployment.apps.posts, deployment.now());
+            delete(posts, &identity(STAR), post, now).await.expect("deleted");
+            deleted.set(Some(Instant::now()));
+            more.set(false);
+        };
+        let readers = join_all((0..READERS).map(|n| {
+            let (deployment, renamed, deleted) = (&deployment, &renamed, &deleted);
+            async move {
+                sleep(WITHIN * n / READERS).await;
+                let (viewer, now) = (Viewer::of(UserId(n.into())), deployment.now());
+                let (is_gone, name) = (deleted.get().is_some(), renamed.get());
+                let posts = &deployment.apps.posts;
+                match fanfold_app::posts::read(posts, &viewer, post, now).await {
+                    Ok(shown) => {
+                        assert!(!is_gone, "a deleted post is shown");
+                        let order = [STAR, "one", "two", "three"];
+                        let place = |name: &str| order.iter().position(|other| *other == name);
+                        let oldest = name.map_or(STAR, |(_, name)| name);
+                        assert!(place(&shown.author.name) >= place(oldest), "an old name is shown");
+                        true
+                    }
+                    Err(fanfold_app::Error::NoSuchPost(_)) => false,
+                    Err(error) => panic!("a reader is refused: {error:?}"),
+                }
+            }
+        }));
+        let (shown, (), ()) = futures::join!(readers, writer, deployment.functions(&more));
+        let shown = shown.into_iter().filter(|shown| *shown).count();
+        assert!(shown > READERS as usize / 2 && shown < READERS as usize, "{shown} saw the post");
+        let cloud = deployment.apps.cloud.lock();
+        let read =
+            |key: &str| cloud.capacity.as_ref().map_or(0.0, |capacity| capacity.read_units(key));
+        let of_post = read(&format!("{POSTS_TABLE} {} {post}", id(STAR)));
+        let of_author = read(&author);
+        println!("{READERS} readers: {of_post} read units of the post, {of_author} of the author");
+        assert!(of_post + of_author < 100.0, "most readers read the cards");
+        drop(cloud);
+        assert_eq!((deployment.refused(), deployment.retried.get()), (Vec::new(), 0));
+    });
+}
+
+/// An author has 100,000 followers in 64 partitions, and 40 of them read. Ten posts reach all of them.
+#[test]
+fn a_large_audience_in_many_partitions_has_every_post() {
+    const FOLLOWERS: u64 = 100_000;
+    const PARTITIONS: u16 = 64;
+    let server = Server::start();
+    runtime().block_on(async {
+        let deployment =
+            Deployment::new(&server, &[("FOLLOWER_PARTITIONS", PARTITIONS.to_string())]);
+        deployment.put_profiles((0..40).map(fan).chain([STAR.to_owned()])).await;
+        for n in 0..40 {
+            deployment.relate(&fan(n), STAR, Relation::Following).await;
+        }
+        let more = Cell::new(false);
+        deployment.functions(&more).await;
+        let star = id(STAR);
+        for n in 0..FOLLOWERS - 40 {
+            let user = UserId((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let partition = partition_of(user, PARTITIONS, FirstPartitions(PARTITIONS));
+            let row = json!({
+                "pk": {"S": format!("followers#{star}#{partition}")},
+                "sk": {"S": format!("{:04x}{user}", user.bucket(2).0)}, "v": {"N": "1"},
+            });
+            deployment.apps.cloud.lock().put(GRAPH, row.as_object().expect("an item").clone());
+        }
+        deployment.set_followers(star, FOLLOWERS);
+        for n in 0..40 {
+            assert!(deployment.home(&fan(n)).await.is_empty());
+        }
+        deployment.start_latency();
+        let more = Cell::new(true);
+        let posts = async {
+            let mut posts = Vec::new();
+            for _ in 0..POSTS {
+                posts.push(deployment.publish(STAR).await);
+                sleep(Duration::from_millis(100)).await;
+            }
+            more.set(false);
+            posts
+        };
+        let (mut posts, ()) = futures::join!(posts, deployment.functions(&more));
+        posts.sort_unstable_by(|a, b| b.cmp(a));
+        for post in &posts {
+            let receipt = deployment.apps.posts.receipts.receipt(*post).await.expect("a receipt");
+            let reached = receipt.reached;
+            assert!(receipt.completed_at.is_some(), "{post}: {receipt:?}");
+            assert_eq!((reached.delivered, reached.not_live), (40, FOLLOWERS - 40), "{receipt:?}");
+        }
+        for n in 0..40 {
+            deployment.assert_live(&fan(n), &posts).await;
+        }
+        println!(
+            "{POSTS} posts to {FOLLOWERS} followers in {:?}; calls above a limit: {:?}",
+            deployment.began.elapsed(),
+            deployment.refused()
+        );
+        assert_eq!(deployment.retried.get(), 0);
+    });
+}
