@@ -25,6 +25,9 @@ use crate::harness::{aws, eventually, output, setting};
 const PAUSE: Duration = Duration::from_millis(1_500);
 /// `QueueVisibility` of the tested stack; see `PARAMETERS` in `infra/local/src/test/deployed.rs`.
 const VISIBILITY: Duration = Duration::from_secs(40);
+/// How often each author posts. A post becomes six chunks here, and the local cloud delivers some 50 chunks per second
+/// between the faults. With more, the test would measure how long a backlog takes.
+const POST_EVERY: Duration = Duration::from_millis(750);
 const AUTHORS: usize = 3;
 pub const READERS: usize = 12;
 
@@ -84,11 +87,18 @@ async fn every_acknowledged_post_is_in_every_feed_once() {
     };
     let start = Instant::now();
     let load = async {
+        let mut due = start;
         while start.elapsed() < Duration::from_secs(seconds) {
-            let writers = people.authors.iter().map(|author| write(author, &posts));
             let readers =
                 people.readers.iter().take(3).map(|reader| reader.try_get("/v1/timeline"));
-            futures::join!(futures::future::join_all(writers), futures::future::join_all(readers));
+            let writers = async {
+                if due.elapsed() > Duration::ZERO {
+                    due = Instant::now() + POST_EVERY;
+                    let writes = people.authors.iter().map(|author| write(author, &posts));
+                    futures::future::join_all(writes).await;
+                }
+            };
+            futures::join!(writers, futures::future::join_all(readers));
         }
         over.store(true, Ordering::SeqCst);
     };
@@ -103,6 +113,7 @@ async fn every_acknowledged_post_is_in_every_feed_once() {
         disturbed.restore_deliveries().await;
     };
     futures::join!(load, disturbances);
+    println!("after the load, messages wait in {:?}", waiting().await);
     // check the feeds before the queues are empty
     let all = || posts.lock().expect("posts").clone();
     let healed = disturbed.wait_until_correct(&people, &all()).await;
@@ -190,13 +201,27 @@ pub async fn dead_letters() -> u64 {
 }
 
 async fn length(url: &str) -> u64 {
+    lengths(url).await.iter().sum()
+}
+
+/// The numbers of messages in a queue that are visible, invisible, and delayed.
+async fn lengths(url: &str) -> [u64; 3] {
     let all = json!({"QueueUrl": output(url), "AttributeNames": ["All"]});
     let all = aws("AmazonSQS.GetQueueAttributes", "1.0", &all).await;
-    ["", "NotVisible", "Delayed"]
-        .iter()
-        .map(|state| format!("ApproximateNumberOfMessages{state}"))
-        .filter_map(|name| all["Attributes"][&name].as_str()?.parse::<u64>().ok())
-        .sum()
+    ["", "NotVisible", "Delayed"].map(|state| {
+        let name = format!("ApproximateNumberOfMessages{state}");
+        all["Attributes"][&name].as_str().and_then(|n| n.parse().ok()).unwrap_or_default()
+    })
+}
+
+/// The queues that are not empty, with the numbers of their messages.
+async fn waiting() -> BTreeMap<&'static str, [u64; 3]> {
+    let mut waiting = BTreeMap::new();
+    for queue in QUEUES {
+        waiting.insert(queue.resource, lengths(&format!("{}QueueUrl", queue.resource)).await);
+    }
+    waiting.retain(|_, lengths| lengths.iter().sum::<u64>() > 0);
+    waiting
 }
 
 struct Disturbed {
@@ -232,9 +257,11 @@ impl Disturbed {
             assert!(
                 from.elapsed() < HEALED_WITHIN,
                 "{lost} posts are missing in feeds, and {doubled} are there twice, {:?} after the last fault \
-                 (functions were killed {:?} ago)",
+                 (functions were killed {:?} ago, messages wait in {:?}, faults {:?})",
                 self.last.elapsed(),
                 self.killed.map(|at| at.elapsed()),
+                waiting().await,
+                self.faults,
             );
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
@@ -355,12 +382,13 @@ impl Disturbed {
     async fn restart_valkey(&mut self) {
         let url = setting("REDIS_URL");
         let port: u16 = url.rsplit(':').next().and_then(|p| p.parse().ok()).expect("a port");
-        match self.valkey.take() {
-            Some(node) => drop(node),
-            None => _ = valkey(&["SHUTDOWN", "NOSAVE"], "").await,
-        }
+        drop(self.valkey.take());
         eventually("a free port", async || {
-            tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err().then_some(())
+            if tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+                return Some(());
+            }
+            try_valkey(&["SHUTDOWN", "NOSAVE"]).await;
+            None
         })
         .await;
         // functions meet a server that is away, too
@@ -375,17 +403,22 @@ impl Disturbed {
     }
 }
 
+/// Sends a command as soon as Valkey takes connections. It does not while it hangs.
 async fn valkey(words: &[&str], name: &'static str) -> &'static str {
-    let client = redis::Client::open(setting("REDIS_URL")).expect("a client");
-    if let Ok(mut connection) = client.get_multiplexed_async_connection().await {
-        let mut command = redis::cmd(words[0]);
-        for word in &words[1..] {
-            command.arg(word);
-        }
-        // the command may cut this connection
-        let _answer: Result<redis::Value, _> = command.query_async(&mut connection).await;
-    }
+    eventually("a connection to Valkey", async || try_valkey(words).await).await;
     name
+}
+
+/// Sends a command. The answer does not count: the command may cut this connection.
+async fn try_valkey(words: &[&str]) -> Option<()> {
+    let client = redis::Client::open(setting("REDIS_URL")).expect("a client");
+    let mut connection = client.get_multiplexed_async_connection().await.ok()?;
+    let mut command = redis::cmd(words[0]);
+    for word in &words[1..] {
+        command.arg(word);
+    }
+    let _answer: Result<redis::Value, _> = command.query_async(&mut connection).await;
+    Some(())
 }
 
 /// Processes and their environment are found in `/proc`, which macOS does not have.

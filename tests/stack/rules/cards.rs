@@ -432,16 +432,25 @@ async fn pages_of_many_cards_are_bounded_too() {
     assert!((100..300).contains(&keys), "{keys} keys");
 }
 
-/// A replica that is behind does not know the card, so its answer must not count.
+/// A replica may be behind: it shows and fills no cards, and a mark that it does not know the card for does not count.
 #[tokio::test]
-async fn a_replica_does_not_mark_cards() {
+async fn a_replica_neither_shows_nor_marks_nor_fills_cards() {
     let node = Node::start(&[]);
     let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
+    world.people(&["ash", "birch"]).await;
     let valkey = &world.timeline.feeds.valkey;
     let id = CardId::User(world.id("ash"));
-    valkey.cards_changed(std::slice::from_ref(&id)).await.unwrap();
+    user(&world, "ash").await;
+    let other = CardId::User(world.id("birch"));
+    assert_eq!(read_card(valkey, &other, "one", world.now()).await, CardRead::Leased);
+    assert!(matches!(read_card(valkey, &id, "", world.now()).await, CardRead::Known(_)));
+    valkey.cards_changed(std::slice::from_ref(&CardId::User(UserId(1)))).await.unwrap();
+    node.cli(&["CONFIG", "SET", "replica-read-only", "no"]); // so that the scripts alone refuse
     node.cli(&["REPLICAOF", "127.0.0.1", "1"]);
+    let mut read = valkey.read_cards(std::slice::from_ref(&id), "", world.now()).await;
+    assert!(read.pop().expect("a bucket").1.is_err());
     assert!(valkey.cards_changed(std::slice::from_ref(&id)).await.is_err());
+    assert!(valkey.fill_cards(&[fill(&other, "old")], "one", world.now()).await.is_err());
 }
 
 /// A call that was repeated because its connection was cut can run again much later, after its lease was ended.

@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use fanfold_app::sweep;
 use fanfold_core::limits::{
-    FEED_CAP_MAX, PULLED_AUTHORS_MAX, REL_KEPT, SWEEP_BATCH, VALKEY_ARGUMENTS_MAX,
-    VALKEY_THROTTLED_TRIES_MAX, trim_to,
+    DROP_PAGE, FEED_CAP_MAX, PAGE_ITEMS_MAX, PULLED_AUTHORS_MAX, REL_KEPT, SWEEP_BATCH,
+    VALKEY_ARGUMENTS_MAX, VALKEY_THROTTLED_TRIES_MAX, trim_to,
 };
 use fanfold_core::{Change, FeedId, PostId, Relation, Slice, Time, UserId};
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::log::Chain;
 use fanfold_store::valkey::{
-    Address, Answers, Backfill, Chosen, FeedSettings, Link, Push, Read, RebuildStart,
-    RelationApplied, Valkey,
+    Address, Answers, Backfill, CardId, CardRead, Chosen, FeedSettings, Fill, Link, Push, Read,
+    RebuildStart, RelationApplied, Valkey,
 };
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, RedisFuture, Value};
@@ -134,6 +134,26 @@ async fn every_call_fits_the_largest_feed_and_the_most_authors() {
     assert_eq!(valkey.expire(Bucket(0), now, 10_000).await.unwrap(), SWEEP_BATCH as u64);
     assert_eq!(valkey.forget(Bucket(0), now, 10_000).await.unwrap(), SWEEP_BATCH as u64);
     valkey.remove(feed, &posts).await.unwrap();
+    // the cards of the largest page, and of the most followers that a dropped user loses at once
+    let page: Vec<CardId> = (0..PAGE_ITEMS_MAX as u64)
+        .map(|n| PostId::new(now, 1, UserId(n)))
+        .flat_map(|post| [CardId::Post(post), CardId::User(post.author())])
+        .collect();
+    let mut fills = Vec::new();
+    for (ids, read) in valkey.read_cards(&page, "token", now).await {
+        assert!(read.unwrap().iter().all(|read| *read == CardRead::Leased));
+        let text = Some(vec![b'x'; 500]);
+        let fill = |id| Fill { id, text: text.clone(), kept: REL_KEPT, counts: true };
+        fills.extend(ids.into_iter().map(fill));
+    }
+    assert_eq!(fills.len(), 2 * PAGE_ITEMS_MAX);
+    valkey.fill_cards(&fills, "token", now).await.unwrap();
+    for (_, read) in valkey.read_cards(&page, "", now).await {
+        assert!(read.unwrap().iter().all(|read| matches!(read, CardRead::Known(_))));
+    }
+    let followers: Vec<CardId> = (0..DROP_PAGE as u64).map(|n| CardId::User(UserId(n))).collect();
+    valkey.cards_changed(&followers).await.unwrap();
+    valkey.forget_cards(&followers).await.unwrap();
     let longest = strict.take().into_iter().map(|(_, words)| words).max().unwrap();
     assert!(longest > 1_000, "only {longest} arguments: no large call was made");
 }

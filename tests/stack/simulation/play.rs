@@ -19,7 +19,7 @@ use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
 use fanfold_store::cards::UserCard;
 use fanfold_store::feeds::ReadContext;
-use fanfold_store::valkey::{CachedSlice, Read};
+use fanfold_store::valkey::{CachedSlice, CardId, KeyKind, Read};
 use fanfold_web::extract::{FeedQuery, ListQuery};
 use fanfold_web::{Kind, Problem};
 use futures::future::LocalBoxFuture;
@@ -61,6 +61,8 @@ pub struct Counts {
     pub grown: u64,
     /// Cards that were compared with their items at the end.
     pub cards: u64,
+    /// Users whose numbers of posts and followed users were shown and checked.
+    pub profiles: u64,
 }
 
 impl AddAssign for Counts {
@@ -74,6 +76,7 @@ impl AddAssign for Counts {
         self.partitions += other.partitions;
         self.grown += other.grown;
         self.cards += other.cards;
+        self.profiles += other.profiles;
     }
 }
 
@@ -89,9 +92,23 @@ pub(super) enum Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     Post(PostId),
+    /// A post that is being published by this author.
+    NewPost(UserId),
     Pair(UserId, UserId),
     Profile(UserId),
     Nothing,
+}
+
+impl Subject {
+    /// Whether the numbers of this user's posts or followed users may change.
+    fn changes_numbers_of(self, user: UserId) -> bool {
+        match self {
+            Self::Post(post) => post.author() == user,
+            Self::NewPost(author) => author == user,
+            Self::Pair(follower, _) => follower == user,
+            Self::Profile(_) | Self::Nothing => false,
+        }
+    }
 }
 
 /// A message in a queue.
@@ -111,7 +128,7 @@ enum Done {
     /// A user's name got this number.
     Renamed(UserId, u64, Result<(), Problem>),
     /// A user was looked up.
-    Looked(Look, Result<Option<UserCard>, Problem>),
+    Looked(Look),
     Walked(Result<(), WalkError>),
     Listed(Result<(), WalkError>),
     Handled(Outcome<Message>),
@@ -123,8 +140,60 @@ enum Done {
 /// A look at a user, and what it must show.
 struct Look {
     user: UserRef,
-    /// The number of the last acknowledged name at the beginning. `None`: not known.
-    number: Option<u64>,
+    shown: Result<Option<UserCard>, Problem>,
+}
+
+/// The number of posts and of followed users that a profile shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Numbers {
+    posts: u64,
+    following: u64,
+}
+
+/// What was shown of a user.
+struct ShownUser {
+    id: UserId,
+    name: String,
+    /// `None`: a page of posts shows no numbers.
+    numbers: Option<Numbers>,
+}
+
+/// What a reader must see of users. Users about whom nothing is certain are not here.
+struct Profiles {
+    /// The numbers of the names that were acknowledged at the beginning.
+    names: BTreeMap<UserId, u64>,
+    /// The numbers that hold from the beginning to the end.
+    numbers: BTreeMap<UserId, Numbers>,
+}
+
+impl Profiles {
+    /// Checks what was shown of a user. A name ends with its number. Returns whether the numbers were checked.
+    fn check(&self, shown: &ShownUser) -> Result<bool, String> {
+        let ShownUser { id: user, name: shown, numbers: found } = shown;
+        let number = shown.rsplit(' ').next().and_then(|number| number.parse::<u64>().ok());
+        if let Some(least) = self.names.get(user).filter(|least| number.unwrap_or(0) < **least) {
+            let user = name(*user);
+            return Err(format!("{user} was shown as {shown:?}, which is older than {least}"));
+        }
+        match (self.numbers.get(user), found) {
+            (Some(numbers), Some(found)) if numbers != found => {
+                Err(format!("{} was shown with {found:?}, not {numbers:?}", name(*user)))
+            }
+            (numbers, found) => Ok(numbers.is_some() && found.is_some()),
+        }
+    }
+}
+
+/// The items of a walk, and what it showed of their users.
+pub(super) struct Shown<T> {
+    pub items: RefCell<Vec<T>>,
+    users: RefCell<Vec<ShownUser>>,
+}
+
+impl<T> Default for Shown<T> {
+    fn default() -> Self {
+        Self { items: RefCell::default(), users: RefCell::default() }
+    }
 }
 
 /// The reason why a walk did not reach its end.
@@ -148,7 +217,7 @@ struct ListWalk {
     followers: bool,
     must: BTreeSet<UserId>,
     never: BTreeSet<UserId>,
-    shown: Rc<RefCell<Vec<UserId>>>,
+    shown: Rc<Shown<UserId>>,
 }
 
 /// A walk down a feed that has not ended, the posts that it must and must not show, and those that it has
@@ -157,7 +226,7 @@ struct Walk {
     feed: FeedId,
     must: BTreeSet<PostId>,
     never: BTreeSet<PostId>,
-    shown: Rc<RefCell<Vec<PostId>>>,
+    shown: Rc<Shown<PostId>>,
 }
 
 pub struct Play {
@@ -169,6 +238,10 @@ pub struct Play {
     subjects: HashMap<usize, Subject>,
     walks: HashMap<usize, Walk>,
     lists: HashMap<usize, ListWalk>,
+    /// Users whose numbers may have changed without a mark, until the message about it is handled.
+    unmarked: BTreeSet<UserId>,
+    /// What open looks and walks must show of users.
+    profiles: HashMap<usize, Profiles>,
     mail: Vec<Mail>,
     next: usize,
     published: BTreeSet<PostId>,
@@ -205,6 +278,8 @@ impl Play {
             subjects: HashMap::new(),
             walks: HashMap::new(),
             lists: HashMap::new(),
+            profiles: HashMap::new(),
+            unmarked: BTreeSet::new(),
             mail: Vec::new(),
             next: 1,
             published: BTreeSet::new(),
@@ -315,7 +390,7 @@ impl Play {
             let published = publish(&apps.posts, &identity, "a post", key.as_deref(), now).await;
             Done::Published(published.map(|shown| shown.post.id).map_err(Problem::from))
         });
-        self.begin(&format!("{author} publishes"), Subject::Nothing, future);
+        self.begin(&format!("{author} publishes"), Subject::NewPost(id(author)), future);
     }
 
     fn delete(&mut self, nth: usize) {
@@ -385,9 +460,7 @@ impl Play {
             None => UserRef::Id(id(user)),
             Some(handle) => UserRef::Handle(handle.parse().expect("a handle")),
         };
-        let known = self.renamed.get(&id(user)).copied().flatten();
-        // if a writer cannot reach Valkey, its change is shown later
-        let number = known.filter(|_| handle.is_none() && self.plan.valkey_fault_in == 0);
+        self.profiles.insert(self.next, self.profiles());
         let future = Box::pin(async move {
             let (viewer, reading) = (Viewer::of(id(user)), ReadContext::new(now));
             let cards = apps.relations.cards();
@@ -396,9 +469,63 @@ impl Play {
                 Err(problem) if problem.kind == Kind::NoSuchUser => Ok(None),
                 shown => shown.map(Some),
             };
-            Done::Looked(Look { user: wanted, number }, shown)
+            Done::Looked(Look { user: wanted, shown })
         });
         self.begin(&format!("looks up {user} {handle:?}"), Subject::Nothing, future);
+    }
+
+    /// Whether a change that was acknowledged is seen by the next request although its event is not handled yet. A
+    /// writer that cannot reach Valkey relies on the event.
+    fn is_seen_at_once(&self) -> bool {
+        self.plan.valkey_fault_in == 0
+    }
+
+    /// The changes that workers make, or that messages announce.
+    fn open(&self) -> Vec<Subject> {
+        let mail = self.mail.iter().map(|mail| subject(&mail.message));
+        mail.chain(self.subjects.values().copied()).collect()
+    }
+
+    /// What every reader must see of users from now on.
+    fn profiles(&self) -> Profiles {
+        let open = self.open();
+        let acknowledged =
+            self.renamed.iter().filter_map(|(user, number)| Some((*user, (*number)?)));
+        let names = acknowledged
+            .filter(|(user, _)| self.is_seen_at_once() || !open.contains(&Subject::Profile(*user)));
+        let numbers =
+            PEOPLE.map(id).into_iter().filter_map(|user| Some((user, self.numbers(user)?)));
+        Profiles { names: names.collect(), numbers: numbers.collect() }
+    }
+
+    /// The numbers that a reader of this user's profile must see. `None` while a writer may change them, or while the
+    /// message of a writer that died may.
+    fn numbers(&self, user: UserId) -> Option<Numbers> {
+        let handlers: BTreeSet<usize> = self.mail.iter().filter_map(|mail| mail.handler).collect();
+        let mut workers = self.subjects.iter().filter(|(number, _)| !handlers.contains(number));
+        if workers.any(|(_, subject)| subject.changes_numbers_of(user)) {
+            return None;
+        }
+        let needs_messages = !self.is_seen_at_once() || self.unmarked.contains(&user);
+        if needs_messages && self.is_announced(user) {
+            return None;
+        }
+        let truth = Truth::of(&self.apps.cloud.lock());
+        let following = truth.follows.iter().filter(|(follower, _)| *follower == user).count();
+        Some(Numbers { posts: truth.author(user).len() as u64, following: following as u64 })
+    }
+
+    /// Whether a message announces a change of this user's numbers.
+    fn is_announced(&self, user: UserId) -> bool {
+        self.mail.iter().any(|mail| subject(&mail.message).changes_numbers_of(user))
+    }
+
+    /// Notes that a client's worker died or failed, so that it may have changed numbers without marking their card.
+    fn note_unmarked(&mut self, subject: Option<Subject>) {
+        if let Some(subject) = subject {
+            let users = PEOPLE.map(id).into_iter();
+            self.unmarked.extend(users.filter(|user| subject.changes_numbers_of(*user)));
+        }
     }
 
     fn walk(&mut self, user: Name, author_feed: bool, limit: usize) {
@@ -406,6 +533,7 @@ impl Play {
         let (apps, now, shown) = (self.apps.clone(), self.now, Rc::default());
         let (must, never) = self.expected(feed);
         let number = self.next;
+        self.profiles.insert(number, self.profiles());
         self.walks.insert(number, Walk { feed, must, never, shown: Rc::clone(&shown) });
         let future =
             Box::pin(async move { Done::Walked(walk(&apps, feed, limit, now, &shown).await) });
@@ -417,6 +545,7 @@ impl Play {
         let (apps, owner, now, shown) = (self.apps.clone(), id(user), self.now, Rc::default());
         let (must, never) = self.expected_list(owner, followers);
         let number = self.next;
+        self.profiles.insert(number, self.profiles());
         let walk = ListWalk { owner, followers, must, never, shown: Rc::clone(&shown) };
         self.lists.insert(number, walk);
         let future = Box::pin(async move {
@@ -504,6 +633,7 @@ impl Play {
     /// Removes a dead worker. Its message goes back to the queue.
     fn remove(&mut self, number: usize) {
         let subject = self.subjects.remove(&number);
+        self.note_unmarked(subject);
         if let Some(Subject::Pair(reader, author)) = subject
             && self.mail.iter().all(|mail| mail.handler != Some(number))
         {
@@ -516,6 +646,7 @@ impl Play {
         }
         self.walks.remove(&number);
         self.lists.remove(&number);
+        self.profiles.remove(&number);
         for mail in self.mail.iter_mut().filter(|mail| mail.handler == Some(number)) {
             mail.handler = None;
         }
@@ -651,17 +782,24 @@ impl Play {
             Done::Published(Ok(post)) => {
                 self.published.insert(post);
             }
-            Done::Published(Err(problem)) => failed("publishing", &problem)?,
+            Done::Published(Err(problem)) => {
+                self.note_unmarked(self.subjects.get(&number).copied());
+                failed("publishing", &problem)?;
+            }
             Done::Deleted(post, Ok(())) => {
                 self.deleted.insert(post);
             }
-            Done::Deleted(_, Err(problem)) => failed("deleting", &problem)?,
+            Done::Deleted(_, Err(problem)) => {
+                self.note_unmarked(self.subjects.get(&number).copied());
+                failed("deleting", &problem)?;
+            }
             Done::Related(reader, author, relation, Ok(())) => {
                 let alone = !self.overlapped.contains(&number);
                 self.related.insert((reader, author), alone.then_some(relation));
             }
             Done::Related(reader, author, _, Err(problem)) => {
                 self.related.insert((reader, author), None);
+                self.note_unmarked(self.subjects.get(&number).copied());
                 failed("changing a relation", &problem)?;
             }
             Done::Renamed(user, name, Ok(())) => {
@@ -675,10 +813,7 @@ impl Play {
                 }
                 failed("changing a profile", &problem)?;
             }
-            Done::Looked(look, Ok(shown)) => {
-                looked(&look, shown.as_ref()).map_err(|reason| format!("#{number} {reason}"))?
-            }
-            Done::Looked(_, Err(problem)) => failed("looking up a user", &problem)?,
+            Done::Looked(look) => self.looked(number, &look)?,
             Done::Walked(walked) => self.walked(number, walked)?,
             Done::Listed(walked) => self.listed(number, walked)?,
             Done::Dispatched(dispatched) => {
@@ -714,6 +849,7 @@ impl Play {
         self.subjects.remove(&number);
         self.walks.remove(&number);
         self.lists.remove(&number);
+        self.profiles.remove(&number);
         Ok(())
     }
 
@@ -723,8 +859,7 @@ impl Play {
     /// or a message may still change are in neither set.
     fn expected(&self, feed: FeedId) -> (BTreeSet<PostId>, BTreeSet<PostId>) {
         let truth = Truth::of(&self.apps.cloud.lock());
-        let mail = self.mail.iter().map(|mail| subject(&mail.message));
-        let open: Vec<Subject> = mail.chain(self.subjects.values().copied()).collect();
+        let open = self.open();
         let (mut must, mut never) = (BTreeSet::new(), BTreeSet::new());
         for (post, published) in &truth.posts {
             let author = post.author();
@@ -739,7 +874,7 @@ impl Play {
             }
             // Once the deletion is acknowledged, nobody sees the post. If its writer died or could not reach Valkey,
             // nobody sees it once the event is handled.
-            let is_shown_deleted = self.plan.valkey_fault_in == 0 && self.deleted.contains(post)
+            let is_shown_deleted = self.is_seen_at_once() && self.deleted.contains(post)
                 || !open.contains(&Subject::Post(*post));
             if (!*published && is_shown_deleted) || (!belongs && settled) {
                 never.insert(*post);
@@ -760,6 +895,14 @@ impl Play {
                 walk.never.retain(|post| never.contains(post));
             }
         }
+        let mut unmarked = std::mem::take(&mut self.unmarked);
+        unmarked.retain(|user| self.is_announced(*user));
+        self.unmarked = unmarked;
+        let mut profiles = std::mem::take(&mut self.profiles);
+        for open in profiles.values_mut() {
+            open.numbers.retain(|user, numbers| self.numbers(*user) == Some(*numbers));
+        }
+        self.profiles = profiles;
         let lists: Vec<usize> = self.lists.keys().copied().collect();
         for number in lists {
             let ListWalk { owner, followers, .. } = self.lists[&number];
@@ -811,14 +954,52 @@ impl Play {
         }
     }
 
+    /// Checks a look at a user.
+    fn looked(&mut self, number: usize, look: &Look) -> Checked {
+        let shown = match &look.shown {
+            Ok(Some(shown)) => shown,
+            Ok(None) => {
+                return match look.user {
+                    UserRef::Id(_) => Err(format!("#{number} looked up a user, who is missing")),
+                    UserRef::Handle(_) => Ok(()),
+                };
+            }
+            Err(problem) if self.plan.cloud_fault_in == 0 && problem.kind == Kind::Unavailable => {
+                return Err(format!("#{number} looking up a user failed: {problem:?}"));
+            }
+            Err(_) => return Ok(()),
+        };
+        if let UserRef::Handle(handle) = &look.user
+            && shown.handle != *handle
+        {
+            return Err(format!("#{number} looked up @{handle} and saw @{}", shown.handle));
+        }
+        let numbers = Some(Numbers { posts: shown.posts, following: shown.following });
+        let shown = ShownUser { id: shown.id, name: shown.name.clone(), numbers };
+        self.counts.profiles += self.check_profiles(number, &[shown])?;
+        Ok(())
+    }
+
+    /// Checks what a look or a walk showed of users. Returns the number of users whose numbers were checked.
+    fn check_profiles(&self, number: usize, shown: &[ShownUser]) -> Result<u64, String> {
+        let Some(profiles) = self.profiles.get(&number) else { return Ok(0) };
+        let mut checked = 0;
+        for user in shown {
+            let found = profiles.check(user);
+            checked += u64::from(found.map_err(|reason| format!("#{number}: {reason}"))?);
+        }
+        Ok(checked)
+    }
+
     /// Checks a walk down a list of users that has ended.
     fn listed(&mut self, number: usize, walked: Result<(), WalkError>) -> Checked {
         self.counts.reads += 1;
         let Some(walk) = self.lists.get(&number) else { return Ok(()) };
-        let shown = walk.shown.borrow();
+        let shown = walk.shown.items.borrow();
         if !self.has_ended(number, "a list", walked)? {
             return Ok(());
         }
+        self.counts.profiles += self.check_profiles(number, &walk.shown.users.borrow())?;
         let distinct: BTreeSet<UserId> = shown.iter().copied().collect();
         let missed: Vec<&UserId> = walk.must.difference(&distinct).collect();
         let wrong: Vec<&UserId> = distinct.intersection(&walk.never).collect();
@@ -842,10 +1023,11 @@ impl Play {
     fn walked(&mut self, number: usize, walked: Result<(), WalkError>) -> Checked {
         self.counts.reads += 1;
         let Some(walk) = self.walks.get(&number) else { return Ok(()) };
-        let shown = walk.shown.borrow();
+        let shown = walk.shown.items.borrow();
         if !self.has_ended(number, "a feed", walked)? {
             return Ok(());
         }
+        self.counts.profiles += self.check_profiles(number, &walk.shown.users.borrow())?;
         if !shown.is_sorted_by(|a, b| a > b) {
             return Err(format!("#{number} saw posts out of order, or twice: {shown:?}"));
         }
@@ -946,17 +1128,16 @@ impl Play {
         self.check_cards().await
     }
 
-    /// Checks that every card equals its item.
+    /// Checks that every card equals its item, whether its name is in a queue or not.
     async fn check_cards(&mut self) -> Checked {
-        let (valkey, cards) = (&self.apps.timeline.feeds.valkey, &self.apps.timeline.cards);
-        for bucket in valkey.keys().all_buckets() {
-            let ids = valkey.sample_cards(bucket, 10_000).await.map_err(|e| format!("{e:?}"))?;
-            let compared = cards.differing(&ids, self.now).await.map_err(|e| format!("{e:?}"))?;
-            if !compared.differing.is_empty() {
-                return Err(format!("cards differ from their items: {:?}", compared.differing));
-            }
-            self.counts.cards += compared.cards;
+        let cards = &self.apps.timeline.cards;
+        let keys = self.apps.valkey.keys().into_iter();
+        let ids: Vec<CardId> = keys.filter_map(|(key, _)| card_of(&key)).collect();
+        let compared = cards.differing(&ids, self.now).await.map_err(|e| format!("{e:?}"))?;
+        if !compared.differing.is_empty() {
+            return Err(format!("cards differ from their items: {:?}", compared.differing));
         }
+        self.counts.cards += compared.cards;
         Ok(())
     }
 
@@ -987,10 +1168,10 @@ impl Play {
     }
 
     async fn check_list(&self, truth: &Truth, user: Name, followers: bool) -> Checked {
-        let (owner, shown) = (id(user), Rc::default());
+        let (owner, shown) = (id(user), Shown::default());
         let walked = walk_list(&self.apps, owner, followers, 1, self.now, &shown).await;
         walked.map_err(|error| format!("{error:?}"))?;
-        let mut shown = shown.borrow().clone();
+        let mut shown = shown.items.into_inner();
         shown.sort_unstable();
         let belongs = |other: &UserId| match followers {
             true => truth.follows.contains(&(*other, owner)),
@@ -1008,10 +1189,10 @@ impl Play {
     }
 
     async fn check_walk(&self, truth: &Truth, feed: FeedId) -> Checked {
-        let shown = Rc::default();
+        let shown = Shown::default();
         let walked = walk(&self.apps, feed, 3, self.now, &shown).await;
         walked.map_err(|error| format!("{error:?}"))?;
-        let (shown, expected) = (shown.borrow().clone(), expected(truth, feed));
+        let (shown, expected) = (shown.items.into_inner(), expected(truth, feed));
         match shown == expected {
             true => Ok(()),
             false => Err(format!(
@@ -1023,26 +1204,13 @@ impl Play {
     }
 }
 
-/// Checks a look at a user.
-fn looked(look: &Look, shown: Option<&UserCard>) -> Result<(), String> {
-    let Some(shown) = shown else {
-        return match look.user {
-            UserRef::Id(_) => Err("looked up a user, who is missing".to_owned()),
-            UserRef::Handle(_) => Ok(()),
-        };
-    };
-    match &look.user {
-        UserRef::Handle(handle) if shown.handle != *handle => {
-            return Err(format!("looked up @{handle} and saw @{}", shown.handle));
-        }
-        _ => {}
-    }
-    let number = shown.name.rsplit(' ').next().and_then(|number| number.parse::<u64>().ok());
-    match look.number {
-        Some(least) if number.unwrap_or(0) < least => {
-            Err(format!("looked up a user and saw {:?}, which is older than {least}", shown.name))
-        }
-        _ => Ok(()),
+/// The card of a post or a user with this key. `None` for other keys.
+fn card_of(key: &str) -> Option<CardId> {
+    let (_, name) = key.split_once("}:")?;
+    match KeyKind::of(key)? {
+        KeyKind::PostCard => Some(CardId::Post(name.parse().expect("a post id"))),
+        KeyKind::UserCard => Some(CardId::User(name.parse().expect("an id"))),
+        _ => None,
     }
 }
 
@@ -1061,7 +1229,7 @@ pub(super) async fn walk(
     feed: FeedId,
     limit: usize,
     now: Time,
-    shown: &RefCell<Vec<PostId>>,
+    shown: &Shown<PostId>,
 ) -> Result<(), WalkError> {
     let (app, user) = (&apps.timeline, UserRef::Id(feed.user()));
     let viewer = &Viewer::of(feed.user());
@@ -1076,8 +1244,11 @@ pub(super) async fn walk(
                 }
             }
         };
-        let ids = page.items.into_iter().map(|post| post.id).collect();
-        Ok(Page { ids, next_cursor: page.next_cursor })
+        let posts = page.items.into_iter().map(|post| {
+            let id = post.author.id.parse().expect("an id");
+            (post.id, ShownUser { id, name: post.author.name, numbers: None })
+        });
+        Ok(Page { items: posts.collect(), next_cursor: page.next_cursor })
     })
     .await
 }
@@ -1090,7 +1261,7 @@ pub(super) async fn walk_list(
     followers: bool,
     limit: usize,
     now: Time,
-    shown: &RefCell<Vec<UserId>>,
+    shown: &Shown<UserId>,
 ) -> Result<(), WalkError> {
     let (app, user) = (&apps.relations, UserRef::Id(owner));
     let viewer = &Viewer::of(owner);
@@ -1104,39 +1275,46 @@ pub(super) async fn walk_list(
             Err(problem) if problem.kind == Kind::NoSuchUser => return Ok(Page::END),
             page => page?,
         };
-        let ids = page.items.into_iter().map(|user| user.id).collect();
-        Ok(Page { ids, next_cursor: page.next_cursor })
+        let users = page.items.into_iter().map(|user| {
+            let numbers = Some(Numbers { posts: user.posts, following: user.following });
+            let id = user.id.parse().expect("an id");
+            (user.id, ShownUser { id, name: user.name, numbers })
+        });
+        Ok(Page { items: users.collect(), next_cursor: page.next_cursor })
     })
     .await
 }
 
 /// A page of a feed or of a list of users.
 struct Page {
-    ids: Vec<String>,
+    /// The id of each item, and what the page shows of its user.
+    items: Vec<(String, ShownUser)>,
     next_cursor: Option<String>,
 }
 
 impl Page {
     /// A page without items, after which there is none.
-    const END: Self = Self { ids: Vec::new(), next_cursor: None };
+    const END: Self = Self { items: Vec::new(), next_cursor: None };
 }
 
 /// Follows the cursors of pages to the end, and adds the ids to `shown`. All pages but the last must be
 /// full.
 async fn walk_pages<T: FromStr>(
     limit: usize,
-    shown: &RefCell<Vec<T>>,
+    shown: &Shown<T>,
     fetch: impl AsyncFn(Option<String>) -> Result<Page, Problem>,
 ) -> Result<(), WalkError> {
     let mut cursor = None;
     for _ in 0..PAGES_MAX {
-        let Page { ids, next_cursor } = fetch(cursor).await?;
-        if next_cursor.is_some() && ids.len() != limit {
-            let count = ids.len();
+        let Page { items, next_cursor } = fetch(cursor).await?;
+        if next_cursor.is_some() && items.len() != limit {
+            let count = items.len();
             return Err(WalkError::Wrong(format!("a page of {count} items that is not the last")));
         }
-        let ids = ids.iter().map(|id| id.parse().ok().expect("an id"));
-        shown.borrow_mut().extend(ids);
+        for (id, user) in items {
+            shown.items.borrow_mut().push(id.parse().ok().expect("an id"));
+            shown.users.borrow_mut().push(user);
+        }
         cursor = next_cursor;
         if cursor.is_none() {
             return Ok(());

@@ -22,12 +22,11 @@
 -- <memory> is the token of the bucket's memory, or the server's generation if the bucket has none. Cards of another
 -- memory are ignored.
 
--- Returns what present cards of a bucket belong to, or false on a replica.
-local function present(memory_key)
+-- Returns what present cards of a bucket belong to, or false on a replica. The argument is the value of memory:{b}.
+local function present(memory)
   local gen = generation()
-  if not gen then
-    return false
+  if gen and memory and string.sub(memory, 1, #gen + 1) == gen .. ':' then
+    return string.sub(memory, string.find(memory, ':', #gen + 2, true) + 1)
   end
-  local memory = memory_of(memory_key, gen)
-  return memory and string.match(memory, '[^:]*$') or gen
+  return gen
 end

@@ -4,20 +4,20 @@
 -- ARGV  1 token of this reader ('': take no leases), 2 now in ms, 3 length of the lease in ms
 -- Returns for each card its value, or 1 if the caller has the lease, 0 if another reader has it, -1 if the card is
 --       missing and has no lease
-local mine = present(KEYS[1])
+local held = redis.call('MGET', unpack(KEYS)) -- one call for all, since a page makes many
+local mine = present(table.remove(held, 1))
 if not mine then
   return READ_ONLY
 end
 local head = ':' .. mine .. ':'
-local held = redis.call('MGET', unpack(KEYS, 2))
 -- Returns whether a value is a card of the present memory.
 local function is_card(value)
   -- mutation: card-memory
   return value and string.find(value, head, 2, true) == 2
 end
 local missing = false
-for i = 1, #KEYS - 1 do
-  missing = missing or not is_card(held[i])
+for _, value in ipairs(held) do
+  missing = missing or not is_card(value)
 end
 if not missing then
   return held -- as for most pages

@@ -6,7 +6,7 @@
 --       1 its text ('': nothing to keep, the lease ends), 2 how long it is kept in ms, 3 its name,
 --       4 its number of entries (0: it is not put into the queue)
 -- Returns the names of the oldest cards that must be dropped
-local mine = present(KEYS[1])
+local mine = present(redis.call('GET', KEYS[1]))
 if not mine then
   return READ_ONLY
 end
