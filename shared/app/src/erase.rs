@@ -211,6 +211,7 @@ impl Work<'_> {
         let note = match begun {
             DropBegun::Begun(note) => {
                 self.leased = true;
+                // mutation: dropped-card
                 self.forget_cards(vec![CardId::User(self.user)]).await?;
                 note
             }
@@ -399,6 +400,7 @@ impl Work<'_> {
             if erased.posts.is_empty() {
                 return Ok(Progress::Done);
             }
+            // mutation: erased-cards
             self.forget_cards(erased.posts.into_iter().map(CardId::Post).collect()).await?;
             if self.time_is_up() {
                 return Ok(Progress::NoTime);

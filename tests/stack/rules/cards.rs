@@ -47,12 +47,12 @@ async fn look(world: &World, user: UserRef) -> Option<UserCard> {
     }
 }
 
-async fn user(world: &World, name: &str) -> UserCard {
+pub async fn user(world: &World, name: &str) -> UserCard {
     look(world, UserRef::Id(world.id(name))).await.expect("a profile")
 }
 
 /// Reads one card. With a token, takes its lease if it is missing.
-async fn read_card(valkey: &Valkey, id: &CardId, token: &str, now: Time) -> CardRead {
+pub async fn read_card(valkey: &Valkey, id: &CardId, token: &str, now: Time) -> CardRead {
     let mut read = valkey.read_cards(std::slice::from_ref(id), token, now).await;
     let (_, cards) = read.pop().expect("a bucket");
     cards.expect("an answer").pop().expect("a card")
@@ -134,10 +134,12 @@ async fn the_next_request_shows_each_change() {
     world.delete("ash", post).await;
     assert_eq!(shown(&world, post).await, None);
     assert_eq!(user(&world, "ash").await.posts, 1);
-    // a user who is dropped
+    // a user who is dropped: nobody sees the profile, although the order has no time for more
     shown(&world, second).await.expect("the post");
-    let drop = Order::DropUser { user: world.id("ash").to_string() };
-    execute(&world.admin, drop, world.now(), Deadline::NONE).await.unwrap();
+    let drop = || Order::DropUser { user: world.id("ash").to_string() };
+    execute(&world.admin, drop(), world.now(), Deadline::at(Time::EPOCH)).await.unwrap();
+    assert_eq!(look(&world, UserRef::Id(world.id("ash"))).await, None);
+    execute(&world.admin, drop(), world.now(), Deadline::NONE).await.unwrap();
     assert_eq!(shown(&world, second).await, None);
     assert_eq!(look(&world, UserRef::Id(world.id("ash"))).await, None);
     let cards = world.audit.cards();

@@ -10,12 +10,15 @@ use fanfold_core::message::{DeliverChunk, PostPublished};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
 use fanfold_store::feeds::Source;
+use fanfold_store::valkey::{CardId, CardRead, Fill};
 
+use super::cards::{read_card, user};
 use super::store_without_delivery;
 use crate::cluster::{people, read, settle};
 use crate::harness::valkeys::Node;
 use crate::harness::world::World;
 
+const HOUR: Duration = Duration::from_secs(3_600);
 const POLICY: [&str; 2] = ["--maxmemory-policy", "volatile-lru"];
 
 fn info(node: &Node, section: &str, field: &str) -> u64 {
@@ -83,6 +86,32 @@ async fn a_full_server_does_not_evict_an_unfollow() {
     assert!(dispatched.is_ok(), "{dispatched:?}");
     world.follow("fir", "ash").await;
     settle(&world, &posts).await;
+}
+
+/// A mark of a stale card needs memory, and a full server that evicts nothing has none. The card is dropped instead.
+#[tokio::test]
+async fn a_full_server_shows_no_old_card() {
+    let node = Node::start(&["--maxmemory-policy", "noeviction"]);
+    let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
+    world.people(&["ash", "birch"]).await;
+    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
+    let [ash, birch] = ["ash", "birch"].map(|name| CardId::User(world.id(name)));
+    let name = async || user(&world, "ash").await.name;
+    assert_eq!(name().await, "ash");
+    assert!(matches!(read_card(valkey, &ash, "", now).await, CardRead::Known(_)));
+    assert_eq!(read_card(valkey, &birch, "a reader", now).await, CardRead::Leased);
+    limit_memory(&node);
+    fill(&node, false);
+    let refused = node.cli(&["SET", "fill:more", &"x".repeat(5_000)]);
+    assert!(refused.contains("OOM"), "{refused}");
+    world.rename("ash", "ash", "Other").await;
+    assert_eq!(name().await, "Other");
+    world.rename("birch", "birch", "Other").await;
+    make_room(&node);
+    // the reader read the profile before the change
+    let old = Fill { id: birch.clone(), text: Some(b"old".to_vec()), kept: HOUR, counts: true };
+    valkey.fill_cards(&[old], "a reader", now).await.unwrap();
+    assert_eq!(read_card(valkey, &birch, "", now).await, CardRead::Unknown);
 }
 
 #[tokio::test]

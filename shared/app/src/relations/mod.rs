@@ -81,6 +81,7 @@ pub async fn relate(
         return Err(Error::FollowingLimit { max: FOLLOWING_MAX });
     }
     let related = change_from(app, caller, author, row, relation, now).await?;
+    // mutation: relation-marked
     changed(&app.valkey, &[CardId::User(me)]).await;
     match related {
         Related::Changed | Related::Unchanged => Ok(()),

@@ -3,6 +3,7 @@
 --
 -- KEYS  1.. the cards
 -- Returns 'done'
+-- mutation: card-replica
 if not generation() then
   return READ_ONLY
 end
