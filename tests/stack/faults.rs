@@ -1,7 +1,7 @@
 //! The deployed stack under load over HTTP. Meanwhile functions are killed, Valkey loses data, hangs and restarts,
 //! and queues deliver late and twice. Seconds after the last fault, every post that was answered with 201 is in
-//! every live feed that it belongs in, exactly once. If a function was killed, the time starts when its messages
-//! are visible again.
+//! every live feed that it belongs in, exactly once; no feed shows a deleted post, or an older name of an author than
+//! the last that was answered with 200. If a function was killed, the time starts when its messages are visible again.
 //!
 //! The load runs for half a minute in `cargo local test`, and for three minutes with `--faults`
 //! (`FANFOLD_FAULTS_S`).
@@ -12,8 +12,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fanfold_core::PostId;
 use fanfold_core::registry::QUEUES;
+use fanfold_core::{PostId, UserId};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::client::Client;
@@ -30,6 +31,43 @@ const VISIBILITY: Duration = Duration::from_secs(40);
 const POST_EVERY: Duration = Duration::from_millis(750);
 const AUTHORS: usize = 3;
 pub const READERS: usize = 12;
+
+/// What was acknowledged.
+#[derive(Debug, Default, Clone)]
+pub struct Acknowledged {
+    /// Posts that every feed must have.
+    pub posts: BTreeSet<String>,
+    /// Posts that no feed may have. A post whose deletion was not answered is in neither set.
+    deleted: BTreeSet<String>,
+    /// The number in the name of each author.
+    names: BTreeMap<String, u64>,
+}
+
+/// What feeds show that differs from what was acknowledged, and the number of live feeds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    pub lost: usize,
+    pub doubled: usize,
+    pub deleted: usize,
+    pub old_names: usize,
+    pub live: usize,
+}
+
+impl Found {
+    /// All feeds are live and correct.
+    pub const CORRECT: Self = Self { lost: 0, doubled: 0, deleted: 0, old_names: 0, live: READERS };
+
+    fn is_correct(&self) -> bool {
+        Self { live: READERS, ..*self } == Self::CORRECT
+    }
+}
+
+/// A post as a feed shows it.
+struct Seen {
+    post: String,
+    author: String,
+    name: String,
+}
 
 pub struct People {
     pub authors: Vec<Client>,
@@ -54,19 +92,28 @@ pub async fn people() -> People {
 }
 
 impl People {
-    /// The number of posts missing in feeds, of posts that are there twice, and of live feeds.
-    pub async fn find(&self, answered: &BTreeSet<String>) -> (usize, usize, usize) {
-        let (mut lost, mut doubled, mut live) = (0, 0, 0);
+    pub async fn find(&self, acknowledged: &Acknowledged) -> Found {
+        let mut found = Found::default();
         for reader in &self.readers {
             // the first read rebuilds a lost feed, the second one reads the live feed
             reader.get("/v1/timeline?limit=1").await;
             let (shown, cached) = whole_feed(reader).await;
-            live += usize::from(cached);
-            let distinct: BTreeSet<&String> = shown.iter().collect();
-            doubled += shown.len() - distinct.len();
-            lost += answered.iter().filter(|post| !distinct.contains(post)).count();
+            found.live += usize::from(cached);
+            let distinct: BTreeSet<&String> = shown.iter().map(|seen| &seen.post).collect();
+            found.doubled += shown.len() - distinct.len();
+            found.lost += acknowledged.posts.iter().filter(|post| !distinct.contains(post)).count();
+            found.deleted +=
+                distinct.iter().filter(|post| acknowledged.deleted.contains(**post)).count();
+            found.old_names += shown.iter().filter(|seen| acknowledged.is_old(seen)).count();
         }
-        (lost, doubled, live)
+        found
+    }
+}
+
+impl Acknowledged {
+    fn is_old(&self, seen: &Seen) -> bool {
+        let number = seen.name.rsplit(' ').next().and_then(|number| number.parse::<u64>().ok());
+        self.names.get(&seen.author).is_some_and(|least| number.unwrap_or(0) < *least)
     }
 }
 
@@ -74,7 +121,7 @@ impl People {
 async fn every_acknowledged_post_is_in_every_feed_once() {
     let seconds = std::env::var("FANFOLD_FAULTS_S").map_or(25, |s| s.parse().expect("seconds"));
     let (people, dead_before) = (people().await, dead_letters().await);
-    let (posts, over) = (Mutex::new(BTreeSet::new()), AtomicBool::new(false));
+    let (acknowledged, over) = (Mutex::new(Acknowledged::default()), AtomicBool::new(false));
     let seed = fresh();
     println!("faults from seed {seed}");
     let mut disturbed = Disturbed {
@@ -94,7 +141,7 @@ async fn every_acknowledged_post_is_in_every_feed_once() {
             let writers = async {
                 if due.elapsed() > Duration::ZERO {
                     due = Instant::now() + POST_EVERY;
-                    let writes = people.authors.iter().map(|author| write(author, &posts));
+                    let writes = people.authors.iter().map(|author| write(author, &acknowledged));
                     futures::future::join_all(writes).await;
                 }
             };
@@ -102,24 +149,37 @@ async fn every_acknowledged_post_is_in_every_feed_once() {
         }
         over.store(true, Ordering::SeqCst);
     };
+    let changes = async {
+        for number in 1.. {
+            if over.load(Ordering::SeqCst) {
+                return;
+            }
+            let author = &people.authors[number as usize % AUTHORS];
+            rename(author, number, &acknowledged).await;
+            if number % 2 == 0 {
+                delete_oldest(author, &acknowledged).await;
+            }
+            tokio::time::sleep(POST_EVERY).await;
+        }
+    };
     let disturbances = async {
         // functions die in every run
         let mut kind = KILL_FUNCTIONS;
         while !over.load(Ordering::SeqCst) {
-            disturbed.cause_fault(kind, &posts).await;
+            disturbed.cause_fault(kind, &acknowledged).await;
             kind = disturbed.dice.below(KINDS);
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
         disturbed.restore_deliveries().await;
     };
-    futures::join!(load, disturbances);
+    futures::join!(load, changes, disturbances);
     println!("after the load, messages wait in {:?}", waiting().await);
     // check the feeds before the queues are empty
-    let all = || posts.lock().expect("posts").clone();
+    let all = || acknowledged.lock().expect("answers").clone();
     let healed = disturbed.wait_until_correct(&people, &all()).await;
     // repeat this with outages of Valkey alone
     at_rest(dead_before).await;
-    let left = disturbed.short_outages(&people, &posts).await;
+    let left = disturbed.short_outages(&people, &acknowledged).await;
     let healed_soon = disturbed.wait_until_correct_and_live(&people, &all(), left).await;
     at_rest(dead_before).await;
     // readers who unfollowed follow again, so that all feeds are compared in the same way
@@ -128,27 +188,64 @@ async fn every_acknowledged_post_is_in_every_feed_once() {
         assert_eq!(reader.put(&follow).await.status, 204);
     }
     at_rest(dead_before).await;
-    let answered = posts.into_inner().expect("posts");
-
-    let (lost, doubled, live) = people.find(&answered).await;
-    let faults: u64 = disturbed.faults.values().sum();
+    let acknowledged = acknowledged.into_inner().expect("answers");
+    let found = people.find(&acknowledged).await;
+    let (posts, faults) = (acknowledged.posts.len(), disturbed.faults.values().sum::<u64>());
     println!(
-        "{} posts answered with 201, {} deliveries, {faults} faults {:?}, {} functions killed, lost ({lost}), \
-         doubled ({doubled}), feeds correct {:.1} s after the last fault, and {:.1} s after short outages of Valkey alone",
-        answered.len(),
-        answered.len() * READERS,
+        "{posts} posts answered with 201, {} deliveries, {} posts deleted, {faults} faults {:?}, {} functions killed, \
+         {found:?}, feeds correct {:.1} s after the last fault, and {:.1} s after short outages of Valkey alone",
+        posts * READERS,
+        acknowledged.deleted.len(),
         disturbed.faults,
         disturbed.functions_killed,
         healed.as_secs_f64(),
         healed_soon.as_secs_f64(),
     );
-    assert_eq!((lost, doubled, live), (0, 0, READERS));
-    assert!(answered.len() > 20 && faults > 5, "too few posts or faults for a result");
+    assert_eq!(found, Found::CORRECT);
+    // each profile counts the posts that its feed shows
+    for author in &people.authors {
+        let user = format!("/v1/users/{}", author.id);
+        let shown = author.walk(&format!("{user}/posts"), 100).await.len();
+        assert_eq!(author.get(&user).await.body["posts"], json!(shown), "{user}");
+    }
+    assert!(posts > 20 && faults > 5, "too few posts or faults for a result");
+    assert!(
+        acknowledged.deleted.len() > 3 && acknowledged.names.len() == AUTHORS,
+        "too few changes"
+    );
     assert!(!CAN_KILL || disturbed.functions_killed > 0, "no function was killed");
 }
 
+/// Gives an author a name with this number.
+async fn rename(author: &Client, number: u64, acknowledged: &Mutex<Acknowledged>) {
+    let profile = json!({"handle": author.handle, "name": format!("Name {number}")});
+    let answer = author.try_send(Method::PUT, "/v1/me", &[], Some(profile)).await;
+    if answer.is_some_and(|answer| answer.status == 200) {
+        acknowledged.lock().expect("answers").names.insert(author.id.clone(), number);
+    }
+}
+
+/// Deletes the oldest post of an author.
+async fn delete_oldest(author: &Client, acknowledged: &Mutex<Acknowledged>) {
+    let oldest = {
+        let mut acknowledged = acknowledged.lock().expect("answers");
+        let is_theirs = |post: &&String| author_of(post).to_string() == author.id;
+        let Some(oldest) = acknowledged.posts.iter().find(is_theirs).cloned() else { return };
+        acknowledged.posts.remove(&oldest);
+        oldest
+    };
+    let answer = author.try_send(Method::DELETE, &format!("/v1/posts/{oldest}"), &[], None).await;
+    if answer.is_some_and(|answer| answer.status == 204) {
+        acknowledged.lock().expect("answers").deleted.insert(oldest);
+    }
+}
+
+fn author_of(post: &str) -> UserId {
+    post.parse::<PostId>().expect("a post id").author()
+}
+
 /// Publishes a post with a key. Tries three times until the answer is 201, as a good client does.
-pub async fn write(author: &Client, posts: &Mutex<BTreeSet<String>>) {
+pub async fn write(author: &Client, acknowledged: &Mutex<Acknowledged>) {
     let key = format!("{:x}", fresh());
     for _ in 0..3 {
         let text = json!({"text": "under load"});
@@ -156,19 +253,27 @@ pub async fn write(author: &Client, posts: &Mutex<BTreeSet<String>>) {
         if let Some(answer) = author.try_post("/v1/posts", &headers, text).await
             && answer.status == 201
         {
-            posts.lock().expect("posts").insert(answer.text("/id"));
+            acknowledged.lock().expect("answers").posts.insert(answer.text("/id"));
             return;
         }
     }
 }
 
 /// All posts of a home feed, and whether its first page comes from the live feed.
-async fn whole_feed(reader: &Client) -> (Vec<String>, bool) {
+async fn whole_feed(reader: &Client) -> (Vec<Seen>, bool) {
     let (mut shown, mut cached, mut path) = (Vec::new(), None, "/v1/timeline?limit=100".to_owned());
     loop {
         let page = reader.get(&path).await;
         cached.get_or_insert(page.text("/source") == "cache");
-        shown.extend(page.ids());
+        let text = |item: &Value, pointer| {
+            item.pointer(pointer).and_then(Value::as_str).expect("a text").to_owned()
+        };
+        let items = page.body["items"].as_array().expect("items").iter();
+        shown.extend(items.map(|item| Seen {
+            post: text(item, "/id"),
+            author: text(item, "/author/id"),
+            name: text(item, "/author/name"),
+        }));
         match page.body["next_cursor"].as_str() {
             Some(cursor) => path = format!("/v1/timeline?limit=100&cursor={cursor}"),
             None => return (shown, cached == Some(true)),
@@ -246,17 +351,17 @@ const HEALED_WITHIN: Duration = Duration::from_secs(15);
 
 impl Disturbed {
     /// Waits until every feed is correct. Returns the time since the last fault.
-    async fn wait_until_correct(&self, people: &People, answered: &BTreeSet<String>) -> Duration {
+    async fn wait_until_correct(&self, people: &People, acknowledged: &Acknowledged) -> Duration {
         let visible = self.killed.map(|at| at + VISIBILITY);
         let from = visible.map_or(self.last, |visible| visible.max(self.last));
         loop {
-            let (lost, doubled, _) = people.find(answered).await;
-            if lost == 0 && doubled == 0 {
+            let found = people.find(acknowledged).await;
+            if found.is_correct() {
                 return self.last.elapsed();
             }
             assert!(
                 from.elapsed() < HEALED_WITHIN,
-                "{lost} posts are missing in feeds, and {doubled} are there twice, {:?} after the last fault \
+                "feeds have {found:?}, {:?} after the last fault \
                  (functions were killed {:?} ago, messages wait in {:?}, faults {:?})",
                 self.last.elapsed(),
                 self.killed.map(|at| at.elapsed()),
@@ -269,7 +374,11 @@ impl Disturbed {
 
     /// Several times, Valkey does not answer for a short time while all feeds are live. Meanwhile authors post and readers
     /// unfollow, so only messages can correct the feeds afterwards. Returns the number of readers who unfollowed.
-    async fn short_outages(&mut self, people: &People, posts: &Mutex<BTreeSet<String>>) -> usize {
+    async fn short_outages(
+        &mut self,
+        people: &People,
+        acknowledged: &Mutex<Acknowledged>,
+    ) -> usize {
         for reader in &people.readers {
             eventually("a live feed", async || {
                 let page = reader.get("/v1/timeline?limit=1").await;
@@ -281,7 +390,7 @@ impl Disturbed {
         for _ in 0..3 {
             valkey(&["CLIENT", "KILL", "TYPE", "normal"], "").await;
             valkey(&["CLIENT", "PAUSE", &PAUSE.as_millis().to_string(), "ALL"], "").await;
-            let writes = people.authors.iter().map(|author| write(author, posts));
+            let writes = people.authors.iter().map(|author| write(author, acknowledged));
             let reader = &people.readers[left];
             let leaves = async {
                 let follow = format!("/v1/users/{}/follow", people.authors[0].id);
@@ -300,24 +409,23 @@ impl Disturbed {
     async fn wait_until_correct_and_live(
         &self,
         people: &People,
-        answered: &BTreeSet<String>,
+        acknowledged: &Acknowledged,
         left: usize,
     ) -> Duration {
-        let author = |post: &String| post.parse::<PostId>().expect("a post id").author();
         let gone = people.authors[0].id.parse().expect("an id");
         loop {
             let mut wrong = Vec::new();
             for (number, reader) in people.readers.iter().enumerate() {
                 let (shown, cached) = whole_feed(reader).await;
-                let shown: BTreeSet<String> = shown.into_iter().collect();
-                let mut expected = answered.clone();
+                let shown: BTreeSet<String> = shown.into_iter().map(|seen| seen.post).collect();
+                let mut expected = acknowledged.posts.clone();
                 if number < left {
-                    expected.retain(|post| author(post) != gone);
+                    expected.retain(|post| author_of(post) != gone);
                 }
                 // a post with a lost answer may be there
                 let missing = expected.difference(&shown).count();
                 let extra =
-                    shown.iter().filter(|post| number < left && author(post) == gone).count();
+                    shown.iter().filter(|post| number < left && author_of(post) == gone).count();
                 // no feed was lost, so none may be rebuilt or pulled
                 if missing + extra > 0 || !cached {
                     wrong.push((number, missing, extra));
@@ -336,7 +444,7 @@ impl Disturbed {
     }
 
     /// Causes a fault of this kind, a number below [`KINDS`].
-    async fn cause_fault(&mut self, kind: u64, posts: &Mutex<BTreeSet<String>>) {
+    async fn cause_fault(&mut self, kind: u64, acknowledged: &Mutex<Acknowledged>) {
         let fault = match kind {
             KILL_FUNCTIONS if CAN_KILL => {
                 self.functions_killed += kill_functions();
@@ -361,7 +469,8 @@ impl Disturbed {
                 "deliveries held back"
             }
             _ => {
-                let known: Vec<String> = posts.lock().expect("posts").iter().cloned().collect();
+                let known: Vec<String> =
+                    acknowledged.lock().expect("answers").posts.iter().cloned().collect();
                 if known.is_empty() {
                     return;
                 }

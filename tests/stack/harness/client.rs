@@ -167,8 +167,20 @@ impl Client {
         headers: &[(&str, &str)],
         body: Value,
     ) -> Option<Answer> {
+        self.try_send(Method::POST, path, headers, Some(body)).await
+    }
+
+    /// Sends a request while parts of the stack are disturbed. `None` if there is no answer.
+    pub async fn try_send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<Value>,
+    ) -> Option<Answer> {
         let headers = [&[("Content-Type", "application/json")], headers].concat();
-        self.call(Method::POST, path, &headers, Some(body.to_string().into_bytes())).await.ok()
+        let body = body.map(|body| body.to_string().into_bytes());
+        self.call(method, path, &headers, body).await.ok()
     }
 
     async fn call(
