@@ -11,7 +11,7 @@ use fanfold_core::{FeedId, FeedKind, PostId, Slice, Time};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::{self, Deadline, Stopwatch};
 use fanfold_runtime::{Config, StartError, StoreError, metrics};
-use fanfold_store::cards::{Compared, PostCards, UserCards, names};
+use fanfold_store::cards::{Compared, PostCards, names};
 use fanfold_store::dynamo::UserStore;
 use fanfold_store::dynamo::graph::Counting;
 use fanfold_store::feeds::{Feeds, ReadContext};
@@ -54,8 +54,7 @@ impl Audit {
 
     /// The cards, from the same stores.
     pub fn cards(&self) -> PostCards {
-        let users = UserCards { valkey: self.feeds.valkey.clone(), users: self.users.clone() };
-        PostCards { users, posts: self.feeds.posts.clone() }
+        PostCards::over(&self.feeds.valkey, &self.users, &self.feeds.posts)
     }
 }
 

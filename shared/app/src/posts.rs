@@ -9,7 +9,7 @@ use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError, clock};
-use fanfold_store::cards::{PostCards, UserCard, UserCards, changed};
+use fanfold_store::cards::{PostCards, UserCard, changed};
 use fanfold_store::dynamo::ReceiptStore;
 use fanfold_store::dynamo::posts::{
     Created, Deleted, KeyUse, Post, PostState, PostStore, RequestKey,
@@ -52,8 +52,7 @@ impl Posts {
 
     /// The cards of posts, from the same stores.
     fn cards(&self) -> PostCards {
-        let users = UserCards { valkey: self.valkey.clone(), users: self.users.clone() };
-        PostCards { users, posts: self.posts.clone() }
+        PostCards::over(&self.valkey, &self.users, &self.posts)
     }
 }
 

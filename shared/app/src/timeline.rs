@@ -5,7 +5,7 @@ use fanfold_core::{FeedId, UserRef};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError};
-use fanfold_store::cards::{PostCards, UserCards};
+use fanfold_store::cards::PostCards;
 use fanfold_store::dynamo::UserStore;
 use fanfold_store::feeds::{Feeds, ReadContext};
 
@@ -25,8 +25,7 @@ impl Timeline {
         let mut feeds = Feeds::new(sdk, config)?;
         feeds.rebuilds = Some(Queue::new(sdk, config, REBUILDS)?);
         // one client of each store serves both
-        let users = UserCards { valkey: feeds.valkey.clone(), users: UserStore::new(sdk, config)? };
-        let cards = PostCards { users, posts: feeds.posts.clone() };
+        let cards = PostCards::over(&feeds.valkey, &UserStore::new(sdk, config)?, &feeds.posts);
         Ok(Self { cards, feeds })
     }
 }

@@ -219,7 +219,7 @@ impl UserCards {
             return Ok(found);
         }
         // the handle was given up or taken over since the card was filled
-        reading.ask(self.valkey.cards_changed(&[id])).await?;
+        reading.ask(self.valkey.cards_changed_within(CARD_MARK_WITHIN, &[id])).await?;
         match self.users.owner(handle).await? {
             Some(user) => {
                 let found = self.user(user, reading).await?;
@@ -253,6 +253,12 @@ impl PostCards {
     /// Reads the settings of the stores. An error names the setting.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self { users: UserCards::new(sdk, config)?, posts: PostStore::new(sdk, config)? })
+    }
+
+    /// The cards over these stores.
+    pub fn over(valkey: &Valkey, users: &UserStore, posts: &PostStore) -> Self {
+        let users = UserCards { valkey: valkey.clone(), users: users.clone() };
+        Self { users, posts: posts.clone() }
     }
 
     /// These posts with their authors.
@@ -477,14 +483,14 @@ pub fn names(ids: &[CardId]) -> String {
 /// Marks cards as stale after a commit, for writers that answer a request. If Valkey does not answer, the change is
 /// shown when its event is handled, so this is not an error.
 pub async fn changed(valkey: &Valkey, ids: &[CardId]) {
-    let marked = clock::within(CARD_MARK_WITHIN, valkey.cards_changed(ids)).await;
-    let error = match marked {
-        Some(Ok(())) => return,
-        Some(Err(error)) => Chain(&error).to_string(),
-        None => "Valkey did not answer in time".to_owned(),
-    };
-    let cards = names(ids);
-    tracing::warn!(cards, error, "a change is shown later: its event marks the cards as stale");
+    if let Err(error) = valkey.cards_changed_within(CARD_MARK_WITHIN, ids).await {
+        let cards = names(ids);
+        tracing::warn!(
+            cards,
+            error = %Chain(&error),
+            "a change is shown later: its event marks the cards as stale"
+        );
+    }
 }
 
 #[cfg(test)]

@@ -167,6 +167,16 @@ impl Valkey {
         try_join_all(calls).await.map(drop)
     }
 
+    /// The same, with a bound on the time until the answer, for callers that can go on without it.
+    pub async fn cards_changed_within(
+        &self,
+        limit: Duration,
+        ids: &[CardId],
+    ) -> Result<(), StoreError> {
+        let marked = clock::within(limit, self.cards_changed(ids)).await;
+        marked.unwrap_or_else(|| Err(failed("marking cards as stale")(too_late())))
+    }
+
     async fn mark_stale(&self, ids: Vec<CardId>) -> Result<String, StoreError> {
         let mut script = scripts::STALE.call();
         for id in &ids {
