@@ -12,7 +12,7 @@ use fanfold_core::text::pattern;
 use fanfold_core::{ListId, Relation, Time, UserRef};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::{Config, StartError, clock};
-use fanfold_store::cards::UserCard;
+use fanfold_store::cards::{SeenUser, UserCard};
 use fanfold_store::feeds::ReadContext;
 use fanfold_store::valkey::{WriteKind, WriteLimit};
 use fanfold_web::extract::ListQuery;
@@ -141,7 +141,10 @@ async fn put_me(
         Put::Created(profile) => (StatusCode::CREATED, profile),
         Put::Changed(profile) => (StatusCode::OK, profile),
     };
-    Ok((status, Json(UserView::from(UserCard::from(profile)))))
+    Ok((
+        status,
+        Json(UserView::from(SeenUser { card: UserCard::from(profile), is_followed: false })),
+    ))
 }
 
 /// Read a profile
@@ -161,7 +164,8 @@ async fn get_user(
     UserPath { user }: UserPath,
 ) -> Result<Json<UserView>, Problem> {
     let reading = ReadContext::new(clock::now());
-    Ok(Json(present::user(&app.relations.cards(), &viewer, &user, &reading).await?.into()))
+    let cards = app.relations.relation_cards();
+    Ok(Json(present::profile(&cards, &viewer, &user, &reading).await?.into()))
 }
 
 /// Follow a user

@@ -118,9 +118,9 @@ pub async fn check_cards(
     now: Time,
     audited: &mut Audited,
 ) -> Result<(), StoreError> {
-    let cards = app.cards();
+    let (cards, graph) = (app.cards(), &app.feeds.graph);
     let ids = app.feeds.valkey.sample_cards(bucket, AUDIT_CARDS).await?;
-    let Compared { cards: compared, mut differing } = cards.differing(&ids, now).await?;
+    let Compared { cards: compared, mut differing } = cards.differing(graph, &ids, now).await?;
     audited.cards += compared;
     for _ in 1..AUDIT_LOOKS_MAX {
         if differing.is_empty() {
@@ -128,7 +128,7 @@ pub async fn check_cards(
         }
         clock::sleep(AUDIT_LOOK_EVERY).await;
         let ids: Vec<CardId> = differing.keys().cloned().collect();
-        let again = cards.differing(&ids, now).await?.differing;
+        let again = cards.differing(graph, &ids, now).await?.differing;
         // only what is wrong in the same way every time counts
         differing.retain(|id, card| again.get(id) == Some(card));
     }

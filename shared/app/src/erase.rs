@@ -127,6 +127,9 @@ pub const fn removal_of_keys(kind: KeyKind) -> Removal {
         KeyKind::UserCard => Removal::Steps(&[Step::Profile, Step::Caches]),
         KeyKind::PostCard => Removal::Steps(&[Step::Posts, Step::Remains]),
         KeyKind::HandleCard => Removal::Stays("it names a user without a profile, and expires"),
+        KeyKind::RelationCard => Removal::Stays(
+            "it says that another user looked at the profile, and expires within an hour",
+        ),
         KeyKind::Cards => Removal::Stays("it lists the cards of a bucket for an hour or two"),
     }
 }
@@ -322,11 +325,14 @@ impl Work<'_> {
                 if page.followers.is_empty() {
                     break;
                 }
-                let cards: Vec<CardId> = page.followers.iter().copied().map(CardId::User).collect();
+                let cards = page.followers.iter().copied();
+                let cards =
+                    cards.flat_map(|user| [CardId::User(user), CardId::Relation(user, author)]);
+                let cards: Vec<CardId> = cards.collect();
                 let followers = page.followers.into_iter();
                 let ends = followers.map(|follower| self.end_follower(partition, follower));
                 self.dropped.followers += ended(ends.collect(), DROP_ENDS_AT_ONCE).await?;
-                // the numbers of the authors whom they follow
+                // the relations, and the numbers of the authors whom they follow
                 self.app.feeds.valkey.cards_changed(&cards).await?;
                 if self.time_is_up() {
                     return Ok(Progress::NoTime);
@@ -356,9 +362,11 @@ impl Work<'_> {
         loop {
             let (page, next) = graph.following_page(follower, after, DROP_PAGE).await?;
             let some = !page.is_empty();
+            let cards = page.iter().map(|author| CardId::Relation(follower, *author)).collect();
             let authors = page.into_iter();
             let ends = authors.map(|author| self.end(Ends::Follower { follower, author }));
             self.dropped.following += ended(ends.collect(), CONCURRENCY).await?;
+            self.forget_cards(cards).await?;
             after = next;
             if after.is_none() {
                 return Ok(Progress::Done);

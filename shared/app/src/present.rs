@@ -9,7 +9,9 @@ use std::collections::HashSet;
 use fanfold_core::limits::{LIST_QUERY_MIN, PAGE_ROUNDS_MAX};
 use fanfold_core::{FeedId, PostId, UserId, UserRef};
 use fanfold_runtime::{StoreError, metrics};
-use fanfold_store::cards::{PostCards, PostWithAuthor, UserCard, UserCards};
+use fanfold_store::cards::{
+    PostCards, PostWithAuthor, RelationCards, SeenUser, UserCard, UserCards,
+};
 use fanfold_store::dynamo::posts::{Post, PostState};
 use fanfold_store::feeds::{Feeds, ReadContext, Source};
 
@@ -73,7 +75,7 @@ impl Page {
     }
 }
 
-/// Reads a user. Fails with [`Error::NoSuchUser`] if there is no profile, or the user is hidden from the viewer.
+/// Reads what every viewer sees of a user. Fails with [`Error::NoSuchUser`] if there is no profile, or the user is hidden from the viewer.
 pub async fn user(
     cards: &UserCards,
     viewer: &Viewer,
@@ -82,6 +84,18 @@ pub async fn user(
 ) -> Result<UserCard, Error> {
     let found = cards.find(user, reading).await?;
     let found = found.filter(|found| viewer.sees(found.id));
+    found.ok_or_else(|| Error::NoSuchUser(user.clone()))
+}
+
+/// Reads a user with the viewer's relation. Fails like [`user`].
+pub async fn profile(
+    cards: &RelationCards,
+    viewer: &Viewer,
+    user: &UserRef,
+    reading: &ReadContext,
+) -> Result<SeenUser, Error> {
+    let found = cards.find(viewer.user, user, reading).await?;
+    let found = found.filter(|found| viewer.sees(found.card.id));
     found.ok_or_else(|| Error::NoSuchUser(user.clone()))
 }
 
@@ -180,24 +194,24 @@ pub type UserPlace = (Partition, UserId);
 /// A page of users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserPage {
-    pub users: Vec<UserCard>,
+    pub users: Vec<SeenUser>,
     /// The next page begins after this place. None: no users are left.
     pub next_after: Option<UserPlace>,
 }
 
 /// A page of users that is being filled. Users without a profile and users hidden from the viewer are passed over.
 pub(crate) struct UserPageBuilder<'a> {
-    cards: &'a UserCards,
+    cards: &'a RelationCards,
     viewer: &'a Viewer,
     limit: usize,
     reading: &'a ReadContext,
     /// Each with the partition that the user was found in.
-    found: Vec<(Partition, UserCard)>,
+    found: Vec<(Partition, SeenUser)>,
 }
 
 impl<'a> UserPageBuilder<'a> {
     pub fn new(
-        cards: &'a UserCards,
+        cards: &'a RelationCards,
         viewer: &'a Viewer,
         limit: usize,
         reading: &'a ReadContext,
@@ -219,7 +233,7 @@ impl<'a> UserPageBuilder<'a> {
     pub async fn add(&mut self, partition: Partition, users: &[UserId]) -> Result<(), StoreError> {
         let visible: Vec<UserId> =
             users.iter().copied().filter(|user| self.viewer.sees(*user)).collect();
-        let mut cards = self.cards.users(&visible, self.reading).await?;
+        let mut cards = self.cards.users(self.viewer.user, &visible, self.reading).await?;
         let known = visible.iter().filter_map(|user| Some((partition, cards.remove(user)?)));
         self.found.extend(known);
         Ok(())
@@ -231,8 +245,8 @@ impl<'a> UserPageBuilder<'a> {
         let more = self.is_full();
         self.found.truncate(self.limit);
         let last = self.found.last().filter(|_| more);
-        let last = last.map(|(partition, card)| (*partition, card.id));
+        let last = last.map(|(partition, seen)| (*partition, seen.card.id));
         let next_after = last.or(place.filter(|_| !more));
-        UserPage { users: self.found.into_iter().map(|(_, card)| card).collect(), next_after }
+        UserPage { users: self.found.into_iter().map(|(_, seen)| seen).collect(), next_after }
     }
 }

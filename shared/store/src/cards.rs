@@ -16,6 +16,7 @@ use fanfold_runtime::log::Chain;
 use fanfold_runtime::{clock, metrics};
 use serde::{Deserialize, Serialize};
 
+use crate::dynamo::graph::GraphStore;
 use crate::dynamo::posts::{Post, PostState, PostStore};
 use crate::dynamo::users::{Profile, UserStore};
 use crate::feeds::ReadContext;
@@ -66,6 +67,8 @@ pub enum Card {
     User(Option<UserCard>),
     /// The user who had the handle when the card was filled. The user's card says whether this is still so.
     Handle(Option<UserId>),
+    /// Whether the viewer follows the user.
+    Relation(bool),
 }
 
 /// The texts of cards, in JSON. Names are short, because they are stored with each card.
@@ -108,6 +111,7 @@ impl Card {
                 (serde_json::to_vec(&UserText { profile: Some(profile) }), CARD_KEPT, true)
             }
             Self::Handle(Some(user)) => (serde_json::to_vec(user), CARD_KEPT, true),
+            Self::Relation(follows) => (serde_json::to_vec(follows), CARD_KEPT, true),
         };
         // these types always have a form in JSON
         Some((text.ok()?, kept, counts))
@@ -129,6 +133,7 @@ impl Card {
                 }))
             }
             CardId::Handle(_) => Self::Handle(Some(serde_json::from_slice(text).ok()?)),
+            CardId::Relation(..) => Self::Relation(serde_json::from_slice(text).ok()?),
         };
         Some(card)
     }
@@ -141,6 +146,24 @@ pub struct UserCards {
     pub valkey: Valkey,
     /// The profiles in DynamoDB.
     pub users: UserStore,
+}
+
+/// Cards of users with a viewer's relations to them, from both stores.
+#[derive(Clone)]
+pub struct RelationCards {
+    /// The cards of users.
+    pub users: UserCards,
+    /// The relations in DynamoDB.
+    pub graph: GraphStore,
+}
+
+/// A user as a viewer sees them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenUser {
+    /// What every viewer sees.
+    pub card: UserCard,
+    /// Whether the viewer follows this user.
+    pub is_followed: bool,
 }
 
 /// Cards of posts and of their authors, from both stores.
@@ -182,22 +205,8 @@ impl UserCards {
         users: &[UserId],
         reading: &ReadContext,
     ) -> Result<HashMap<UserId, UserCard>, StoreError> {
-        let ids = users.iter().map(|user| CardId::User(*user)).collect();
-        let cards = read_through(&self.valkey, ids, reading, self.tables());
-        let user = |(_, card)| match card {
-            Card::User(Some(user)) => Some((user.id, user)),
-            _ => None,
-        };
-        Ok(cards.await?.into_iter().filter_map(user).collect())
-    }
-
-    /// The user with this id. `None` if there is no profile.
-    pub async fn user(
-        &self,
-        user: UserId,
-        reading: &ReadContext,
-    ) -> Result<Option<UserCard>, StoreError> {
-        Ok(self.users(&[user], reading).await?.remove(&user))
+        let seen = self.look(reading).users(users).await?;
+        Ok(seen.into_iter().map(|(user, seen)| (user, seen.card)).collect())
     }
 
     /// The user with this id or handle. `None` if there is none.
@@ -206,27 +215,11 @@ impl UserCards {
         user: &UserRef,
         reading: &ReadContext,
     ) -> Result<Option<UserCard>, StoreError> {
-        let handle = match user {
-            UserRef::Id(user) => return self.user(*user, reading).await,
-            UserRef::Handle(handle) => handle,
-        };
-        let id = CardId::Handle(HandleHash::of(handle));
-        let owner = self.owner(handle, reading).await?;
-        let Some(user) = owner else { return Ok(None) };
-        let found = self.user(user, reading).await?;
-        // mutation: card-handle
-        if found.as_ref().is_some_and(|found| found.handle == *handle) {
-            return Ok(found);
-        }
-        // the handle was given up or taken over since the card was filled
-        reading.ask(self.valkey.cards_changed_within(CARD_MARK_WITHIN, &[id])).await?;
-        match self.users.owner(handle).await? {
-            Some(user) => {
-                let found = self.user(user, reading).await?;
-                Ok(found.filter(|found| found.handle == *handle))
-            }
-            None => Ok(None),
-        }
+        Ok(self.look(reading).find(user).await?.map(|seen| seen.card))
+    }
+
+    fn look<'a>(&'a self, reading: &'a ReadContext) -> UserLook<'a> {
+        UserLook { cards: self, viewer: None, reading }
     }
 
     /// The user who has a handle, or had it a short time ago.
@@ -245,7 +238,96 @@ impl UserCards {
     }
 
     fn tables(&self) -> Tables<'_> {
-        Tables { users: &self.users, posts: None, handle: None }
+        Tables { users: &self.users, posts: None, handle: None, graph: None }
+    }
+}
+
+impl RelationCards {
+    /// The users with these ids, as the viewer sees them. Users without a profile are left out.
+    pub async fn users(
+        &self,
+        viewer: UserId,
+        users: &[UserId],
+        reading: &ReadContext,
+    ) -> Result<HashMap<UserId, SeenUser>, StoreError> {
+        self.look(viewer, reading).users(users).await
+    }
+
+    /// The user with this id or handle, as the viewer sees them. `None` if there is none.
+    pub async fn find(
+        &self,
+        viewer: UserId,
+        user: &UserRef,
+        reading: &ReadContext,
+    ) -> Result<Option<SeenUser>, StoreError> {
+        self.look(viewer, reading).find(user).await
+    }
+
+    fn look<'a>(&'a self, viewer: UserId, reading: &'a ReadContext) -> UserLook<'a> {
+        UserLook { cards: &self.users, viewer: Some((viewer, &self.graph)), reading }
+    }
+}
+
+/// A look at users.
+#[derive(Clone, Copy)]
+struct UserLook<'a> {
+    cards: &'a UserCards,
+    /// Who looks, if the relations to the users are shown.
+    viewer: Option<(UserId, &'a GraphStore)>,
+    reading: &'a ReadContext,
+}
+
+impl UserLook<'_> {
+    /// The users with these ids. Their relations are read at the same time.
+    async fn users(self, users: &[UserId]) -> Result<HashMap<UserId, SeenUser>, StoreError> {
+        let mut ids: Vec<CardId> = users.iter().map(|user| CardId::User(*user)).collect();
+        if let Some((viewer, _)) = self.viewer {
+            let others = users.iter().filter(|user| **user != viewer);
+            ids.extend(others.map(|user| CardId::Relation(viewer, *user)));
+        }
+        let tables = Tables { graph: self.viewer.map(|(_, graph)| graph), ..self.cards.tables() };
+        let cards = read_through(&self.cards.valkey, ids, self.reading, tables).await?;
+        let is_followed = |user| {
+            let viewer = self.viewer.map(|(viewer, _)| viewer);
+            let relation = viewer.and_then(|viewer| cards.get(&CardId::Relation(viewer, user)));
+            matches!(relation, Some(Card::Relation(true)))
+        };
+        let seen = |(_, card): (&CardId, &Card)| match card {
+            Card::User(Some(user)) => {
+                Some((user.id, SeenUser { card: user.clone(), is_followed: is_followed(user.id) }))
+            }
+            _ => None,
+        };
+        Ok(cards.iter().filter_map(seen).collect())
+    }
+
+    async fn user(self, user: UserId) -> Result<Option<SeenUser>, StoreError> {
+        Ok(self.users(&[user]).await?.remove(&user))
+    }
+
+    async fn find(self, user: &UserRef) -> Result<Option<SeenUser>, StoreError> {
+        let (cards, reading) = (self.cards, self.reading);
+        let handle = match user {
+            UserRef::Id(user) => return self.user(*user).await,
+            UserRef::Handle(handle) => handle,
+        };
+        let id = CardId::Handle(HandleHash::of(handle));
+        let owner = cards.owner(handle, reading).await?;
+        let Some(user) = owner else { return Ok(None) };
+        let found = self.user(user).await?;
+        // mutation: card-handle
+        if found.as_ref().is_some_and(|found| found.card.handle == *handle) {
+            return Ok(found);
+        }
+        // the handle was given up or taken over since the card was filled
+        reading.ask(cards.valkey.cards_changed_within(CARD_MARK_WITHIN, &[id])).await?;
+        match cards.users.owner(handle).await? {
+            Some(user) => {
+                let found = self.user(user).await?;
+                Ok(found.filter(|found| found.card.handle == *handle))
+            }
+            None => Ok(None),
+        }
     }
 }
 
@@ -285,10 +367,15 @@ impl PostCards {
         Ok(found)
     }
 
-    /// Compares cards of posts and users with DynamoDB. Returns those that differ now; a commit whose card is not marked
-    /// as stale yet may be among them. Cards that Valkey does not have are not compared, and cards of handles never: they
-    /// may be old.
-    pub async fn differing(&self, ids: &[CardId], now: Time) -> Result<Compared, StoreError> {
+    /// Compares cards of posts, users and relations with DynamoDB. Returns those that differ now; a commit whose card is
+    /// not marked as stale yet may be among them. Cards that Valkey does not have are not compared, and cards of handles
+    /// never: they may be old.
+    pub async fn differing(
+        &self,
+        graph: &GraphStore,
+        ids: &[CardId],
+        now: Time,
+    ) -> Result<Compared, StoreError> {
         let mut kept = HashMap::new();
         for (ids, read) in self.users.valkey.read_cards(ids, "", now).await {
             for (id, read) in ids.into_iter().zip(read?) {
@@ -299,7 +386,8 @@ impl PostCards {
             }
         }
         let ids: Vec<CardId> = kept.keys().cloned().collect();
-        let right = self.tables().fetch(&ids).await?;
+        let tables = Tables { graph: Some(graph), ..self.tables() };
+        let right = tables.fetch(&ids).await?;
         // a tombstone expires, and the post stays deleted
         let is_gone =
             |card: &Card| matches!(card, Card::Post(PostState::Deleted | PostState::Missing));
@@ -322,35 +410,59 @@ struct Tables<'a> {
     posts: Option<&'a PostStore>,
     /// The handle whose card is read. The name of the card has only its hash.
     handle: Option<&'a Handle>,
+    /// `None` if no card of a relation is read.
+    graph: Option<&'a GraphStore>,
 }
 
 impl Tables<'_> {
     /// Makes cards from DynamoDB, at the same time.
     async fn fetch(&self, ids: &[CardId]) -> Result<HashMap<CardId, Card>, StoreError> {
         let (mut posts, mut users, mut handles) = (Vec::new(), Vec::new(), Vec::new());
+        let mut pairs = BTreeSet::new();
         for id in ids {
             match id {
                 CardId::Post(post) => posts.push(*post),
                 CardId::User(user) => users.push(*user),
                 CardId::Handle(hash) => handles.push(*hash),
+                CardId::Relation(viewer, user) => _ = pairs.insert((*viewer, *user)),
             }
         }
         let handle = self.handle.filter(|handle| handles.contains(&HandleHash::of(handle)));
-        let read = (self.states(&posts), self.profiles(&users), self.owner(handle));
-        let (mut states, mut profiles, owner) = futures::try_join!(read.0, read.1, read.2)?;
+        let (mut states, mut profiles, owner, following) = futures::try_join!(
+            self.states(&posts),
+            self.profiles(&users),
+            self.owner(handle),
+            self.following(&pairs),
+        )?;
         let mut state = |post| states.remove(post).unwrap_or(PostState::Missing);
         let posts = posts.iter().map(|post| (CardId::Post(*post), Card::Post(state(post))));
         let mut user = |user| Card::User(profiles.remove(user).map(UserCard::from));
         let users = users.iter().map(|id| (CardId::User(*id), user(id)));
         let handle =
             handle.map(|handle| (CardId::Handle(HandleHash::of(handle)), Card::Handle(owner)));
-        Ok(posts.chain(users).chain(handle).collect())
+        let relations = pairs.iter().map(|(viewer, user)| {
+            let follows = following.contains(&(*viewer, *user));
+            (CardId::Relation(*viewer, *user), Card::Relation(follows))
+        });
+        Ok(posts.chain(users).chain(handle).chain(relations).collect())
     }
 
     async fn owner(&self, handle: Option<&Handle>) -> Result<Option<UserId>, StoreError> {
         match handle {
             Some(handle) => self.users.owner(handle).await,
             None => Ok(None),
+        }
+    }
+
+    async fn following(
+        &self,
+        pairs: &BTreeSet<(UserId, UserId)>,
+    ) -> Result<BTreeSet<(UserId, UserId)>, StoreError> {
+        match self.graph {
+            Some(graph) if !pairs.is_empty() => {
+                graph.following_pairs("reading a viewer's relations", pairs.clone()).await
+            }
+            _ => Ok(BTreeSet::new()),
         }
     }
 
@@ -516,6 +628,8 @@ mod tests {
             (CardId::User(user), Card::User(None)),
             (CardId::User(user), Card::User(Some(card))),
             (CardId::Handle(HandleHash::of(&handle)), Card::Handle(Some(user))),
+            (CardId::Relation(user, user), Card::Relation(true)),
+            (CardId::Relation(user, user), Card::Relation(false)),
         ] {
             let (text, ..) = card.text().unwrap();
             assert_eq!(Card::decode(&id, &text), Some(card));

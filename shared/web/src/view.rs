@@ -4,7 +4,7 @@ use fanfold_app::posts::Receipt;
 use fanfold_app::present::{Page, ShownPost, Span, UserPage};
 use fanfold_core::time::millis;
 use fanfold_core::{Cursor, FeedId, ListId, PostId, Time};
-use fanfold_store::cards::UserCard;
+use fanfold_store::cards::{SeenUser, UserCard};
 use fanfold_store::feeds::Source;
 use serde::Serialize;
 use time::{Duration, OffsetDateTime};
@@ -91,6 +91,8 @@ pub struct UserView {
     pub followers: u64,
     /// The number of users that this user follows.
     pub following: u64,
+    /// Whether the caller follows this user.
+    pub you_follow: bool,
 }
 
 /// A page of a list of users.
@@ -175,8 +177,8 @@ impl From<&UserCard> for AuthorView {
     }
 }
 
-impl From<UserCard> for UserView {
-    fn from(profile: UserCard) -> Self {
+impl From<SeenUser> for UserView {
+    fn from(SeenUser { card: profile, is_followed }: SeenUser) -> Self {
         Self {
             id: profile.id.to_string(),
             handle: profile.handle.to_string(),
@@ -184,6 +186,7 @@ impl From<UserCard> for UserView {
             posts: profile.posts,
             followers: profile.followers,
             following: profile.following,
+            you_follow: is_followed,
         }
     }
 }

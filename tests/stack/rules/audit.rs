@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fanfold_app::audit::{Audited, audit, check};
 use fanfold_app::present::Span;
-use fanfold_core::{FeedId, PostId, Time, UserId, order};
+use fanfold_core::{FeedId, PostId, Time, UserId, UserRef, order};
 use fanfold_runtime::clock::Deadline;
 use fanfold_store::feeds::ReadContext;
 use fanfold_store::feeds::Source;
@@ -90,7 +90,8 @@ async fn a_wrong_number_of_followers_is_corrected() {
     let feed = FeedId::author(world.id("ash"));
     assert_eq!(world.walk(feed, 5).await, []);
     let (cards, reading) = (world.audit.cards().users, ReadContext::new(world.now()));
-    let shown = async || cards.user(feed.user(), &reading).await.unwrap().unwrap().followers;
+    let ash = UserRef::Id(feed.user());
+    let shown = async || cards.find(&ash, &reading).await.unwrap().unwrap().followers;
     assert_eq!(shown().await, 0);
     let audited = checked(&world, feed).await;
     assert_eq!(

@@ -1,5 +1,6 @@
 //! Cards: what pages show comes from Valkey, and is never older than an acknowledged change.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -149,6 +150,61 @@ async fn the_next_request_shows_each_change() {
     assert_eq!(look(&world, UserRef::Id(world.id("cedar"))).await, None);
     world.rename("cedar", "cedar", "Cedar").await;
     assert_eq!(user(&world, "cedar").await.name, "Cedar");
+}
+
+/// Whether one user follows another, as the first one is shown on the profile of the second one.
+async fn follows(world: &World, viewer: &str, user: &str) -> bool {
+    let (viewer, user) = (Viewer::of(world.id(viewer)), UserRef::Id(world.id(user)));
+    let reading = ReadContext::new(world.now());
+    let cards = world.relations.relation_cards();
+    present::profile(&cards, &viewer, &user, &reading).await.expect("a profile").is_followed
+}
+
+#[tokio::test]
+async fn the_next_request_shows_whom_the_viewer_follows() {
+    let world = World::new().await;
+    world.people(&["ash", "birch", "cedar"]).await;
+    assert!(!follows(&world, "birch", "ash").await);
+    world.follow("birch", "ash").await;
+    assert!(follows(&world, "birch", "ash").await);
+    // each viewer has their own relations
+    assert!(!follows(&world, "ash", "birch").await && !follows(&world, "cedar", "ash").await);
+    assert!(!follows(&world, "birch", "birch").await);
+    // lists of users show the same
+    world.follow("birch", "cedar").await;
+    world.follow("cedar", "ash").await;
+    let (viewer, ash) = (Viewer::of(world.id("birch")), world.id("ash"));
+    let reading = ReadContext::new(world.now());
+    let page = relations::followers(&world.relations, &viewer, ash, None, 10, &reading);
+    let page = page.await.unwrap().users.into_iter();
+    let shown: BTreeMap<_, _> = page.map(|seen| (seen.card.id, seen.is_followed)).collect();
+    let expected = [("birch", false), ("cedar", true)].map(|(name, is)| (world.id(name), is));
+    assert_eq!(shown, BTreeMap::from(expected));
+    // no call to DynamoDB
+    let none = ["USERS_TABLE", "GRAPH_TABLE"].map(|table| (table, "no-table"));
+    let config = world.config_with(&none);
+    let app = relations::Relations::new(&world.sdk, &config).unwrap();
+    let (cards, user) = (app.relation_cards(), UserRef::Id(ash));
+    let profile = present::profile(&cards, &viewer, &user, &reading).await.unwrap();
+    assert!(profile.is_followed);
+    world.unfollow("birch", "ash").await;
+    assert!(!follows(&world, "birch", "ash").await);
+    // the writer reaches DynamoDB alone, so the event marks the card
+    let away = world.config_with(&[("REDIS_URL", "redis://127.0.0.1:1")]);
+    let away = relations::Relations::new(&world.sdk, &away).unwrap();
+    let (birch, to) = (world.identity("birch"), UserRef::Id(ash));
+    relations::relate(&away, &birch, &to, Relation::Following, world.now()).await.unwrap();
+    assert!(!follows(&world, "birch", "ash").await, "the writer did not mark the card");
+    world.drain().await;
+    assert!(follows(&world, "birch", "ash").await);
+    // the relations of a dropped user end
+    assert!(follows(&world, "birch", "cedar").await);
+    let drop = Order::DropUser { user: world.id("cedar").to_string() };
+    execute(&world.admin, drop, world.now(), Deadline::NONE).await.unwrap();
+    world.drain().await;
+    let both = [CardId::Relation(world.id("birch"), world.id("cedar"))];
+    let read = world.timeline.feeds.valkey.read_cards(&both, "", world.now()).await;
+    assert!(read.into_iter().all(|(_, read)| read.unwrap() == [CardRead::Unknown]));
 }
 
 /// The writer dies after its commit, before it marks the cards. Its event does so.
@@ -508,7 +564,7 @@ async fn the_card_of_a_post_stays_right_when_its_tombstone_expires() {
     let dynamo = aws_sdk_dynamodb::Client::new(&world.sdk);
     let gone = dynamo.delete_item().table_name(table).set_key(Some(keys.into()));
     gone.send().await.unwrap();
-    let compared = cards.differing(&[id], world.now()).await.unwrap();
+    let compared = cards.differing(&world.relations.graph, &[id], world.now()).await.unwrap();
     assert_eq!((compared.cards, compared.differing.len()), (1, 0));
 }
 

@@ -101,7 +101,7 @@ async fn hidden_users_are_left_out_of_lists() {
     let viewer = hiding(world.id("ash"), &[world.id("birch")]);
     let page =
         relations::followers(&world.relations, &viewer, ash, None, 1, &reading).await.unwrap();
-    let found: Vec<UserId> = page.users.iter().map(|user| user.id).collect();
+    let found: Vec<UserId> = page.users.iter().map(|user| user.card.id).collect();
     assert_eq!((found, page.next_after), (vec![world.id("cedar")], None));
 }
 

@@ -17,7 +17,7 @@ use fanfold_core::{PostId, Relation, UserId};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
-use fanfold_store::cards::UserCard;
+use fanfold_store::cards::SeenUser;
 use fanfold_store::feeds::ReadContext;
 use fanfold_store::valkey::{CachedSlice, CardId, KeyKind, Read};
 use fanfold_web::extract::{FeedQuery, ListQuery};
@@ -140,7 +140,7 @@ enum Done {
 /// A look at a user, and what it must show.
 struct Look {
     user: UserRef,
-    shown: Result<Option<UserCard>, Problem>,
+    shown: Result<Option<SeenUser>, Problem>,
 }
 
 /// The number of posts and of followed users that a profile shows.
@@ -156,6 +156,8 @@ struct ShownUser {
     name: String,
     /// `None`: a page of posts shows no numbers.
     numbers: Option<Numbers>,
+    /// `None`: a page of posts does not show it.
+    is_followed: Option<bool>,
 }
 
 /// What a reader must see of users. Users about whom nothing is certain are not here.
@@ -164,12 +166,21 @@ struct Profiles {
     names: BTreeMap<UserId, u64>,
     /// The numbers that hold from the beginning to the end.
     numbers: BTreeMap<UserId, Numbers>,
+    /// Whether the viewer follows each user, from the beginning to the end. `None`: the viewer's relations changed.
+    followed: Option<BTreeSet<UserId>>,
+    viewer: UserId,
 }
 
 impl Profiles {
     /// Checks what was shown of a user. A name ends with its number. Returns whether the numbers were checked.
     fn check(&self, shown: &ShownUser) -> Result<bool, String> {
-        let ShownUser { id: user, name: shown, numbers: found } = shown;
+        let ShownUser { id: user, name: shown, numbers: found, is_followed } = shown;
+        if let (Some(followed), Some(is_followed)) = (&self.followed, is_followed)
+            && followed.contains(user) != *is_followed
+        {
+            let (viewer, user) = (name(self.viewer), name(*user));
+            return Err(format!("{viewer} was shown that they follow {user}: {is_followed}"));
+        }
         let number = shown.rsplit(' ').next().and_then(|number| number.parse::<u64>().ok());
         if let Some(least) = self.names.get(user).filter(|least| number.unwrap_or(0) < **least) {
             let user = name(*user);
@@ -460,11 +471,13 @@ impl Play {
             None => UserRef::Id(id(user)),
             Some(handle) => UserRef::Handle(handle.parse().expect("a handle")),
         };
-        self.profiles.insert(self.next, self.profiles());
+        let viewer =
+            PEOPLE[(PEOPLE.iter().position(|name| *name == user).unwrap_or(0) + 1) % PEOPLE.len()];
+        self.profiles.insert(self.next, self.profiles(id(viewer)));
         let future = Box::pin(async move {
-            let (viewer, reading) = (Viewer::of(id(user)), ReadContext::new(now));
-            let cards = apps.relations.cards();
-            let shown = fanfold_app::present::user(&cards, &viewer, &wanted, &reading).await;
+            let (viewer, reading) = (Viewer::of(id(viewer)), ReadContext::new(now));
+            let cards = apps.relations.relation_cards();
+            let shown = fanfold_app::present::profile(&cards, &viewer, &wanted, &reading).await;
             let shown = match shown.map_err(Problem::from) {
                 Err(problem) if problem.kind == Kind::NoSuchUser => Ok(None),
                 shown => shown.map(Some),
@@ -487,7 +500,7 @@ impl Play {
     }
 
     /// What every reader must see of users from now on.
-    fn profiles(&self) -> Profiles {
+    fn profiles(&self, viewer: UserId) -> Profiles {
         let open = self.open();
         let acknowledged =
             self.renamed.iter().filter_map(|(user, number)| Some((*user, (*number)?)));
@@ -495,7 +508,15 @@ impl Play {
             .filter(|(user, _)| self.is_seen_at_once() || !open.contains(&Subject::Profile(*user)));
         let numbers =
             PEOPLE.map(id).into_iter().filter_map(|user| Some((user, self.numbers(user)?)));
-        Profiles { names: names.collect(), numbers: numbers.collect() }
+        let (names, numbers) = (names.collect(), numbers.collect());
+        Profiles { names, numbers, followed: self.followed(viewer), viewer }
+    }
+
+    /// The users whom a viewer follows. `None` while a writer may change this, or the message of a writer that died.
+    fn followed(&self, viewer: UserId) -> Option<BTreeSet<UserId>> {
+        self.numbers(viewer)?;
+        let follows = Truth::of(&self.apps.cloud.lock()).follows.into_iter();
+        Some(follows.filter(|(user, _)| *user == viewer).map(|(_, author)| author).collect())
     }
 
     /// The numbers that a reader of this user's profile must see. `None` while a writer may change them, or while the
@@ -533,7 +554,7 @@ impl Play {
         let (apps, now, shown) = (self.apps.clone(), self.now, Rc::default());
         let (must, never) = self.expected(feed);
         let number = self.next;
-        self.profiles.insert(number, self.profiles());
+        self.profiles.insert(number, self.profiles(id(user)));
         self.walks.insert(number, Walk { feed, must, never, shown: Rc::clone(&shown) });
         let future =
             Box::pin(async move { Done::Walked(walk(&apps, feed, limit, now, &shown).await) });
@@ -545,7 +566,7 @@ impl Play {
         let (apps, owner, now, shown) = (self.apps.clone(), id(user), self.now, Rc::default());
         let (must, never) = self.expected_list(owner, followers);
         let number = self.next;
-        self.profiles.insert(number, self.profiles());
+        self.profiles.insert(number, self.profiles(owner));
         let walk = ListWalk { owner, followers, must, never, shown: Rc::clone(&shown) };
         self.lists.insert(number, walk);
         let future = Box::pin(async move {
@@ -901,6 +922,8 @@ impl Play {
         let mut profiles = std::mem::take(&mut self.profiles);
         for open in profiles.values_mut() {
             open.numbers.retain(|user, numbers| self.numbers(*user) == Some(*numbers));
+            let followed = open.followed.take();
+            open.followed = followed.filter(|old| self.followed(open.viewer).as_ref() == Some(old));
         }
         self.profiles = profiles;
         let lists: Vec<usize> = self.lists.keys().copied().collect();
@@ -970,12 +993,14 @@ impl Play {
             Err(_) => return Ok(()),
         };
         if let UserRef::Handle(handle) = &look.user
-            && shown.handle != *handle
+            && shown.card.handle != *handle
         {
-            return Err(format!("#{number} looked up @{handle} and saw @{}", shown.handle));
+            return Err(format!("#{number} looked up @{handle} and saw @{}", shown.card.handle));
         }
-        let numbers = Some(Numbers { posts: shown.posts, following: shown.following });
-        let shown = ShownUser { id: shown.id, name: shown.name.clone(), numbers };
+        let SeenUser { card, is_followed } = shown;
+        let numbers = Some(Numbers { posts: card.posts, following: card.following });
+        let is_followed = Some(*is_followed);
+        let shown = ShownUser { id: card.id, name: card.name.clone(), numbers, is_followed };
         self.counts.profiles += self.check_profiles(number, &[shown])?;
         Ok(())
     }
@@ -1133,7 +1158,9 @@ impl Play {
         let cards = &self.apps.timeline.cards;
         let keys = self.apps.valkey.keys().into_iter();
         let ids: Vec<CardId> = keys.filter_map(|(key, _)| card_of(&key)).collect();
-        let compared = cards.differing(&ids, self.now).await.map_err(|e| format!("{e:?}"))?;
+        let graph = &self.apps.timeline.feeds.graph;
+        let compared =
+            cards.differing(graph, &ids, self.now).await.map_err(|e| format!("{e:?}"))?;
         if !compared.differing.is_empty() {
             return Err(format!("cards differ from their items: {:?}", compared.differing));
         }
@@ -1204,12 +1231,17 @@ impl Play {
     }
 }
 
-/// The card of a post or a user with this key. `None` for other keys.
+/// The card of a post, a user or a relation with this key. `None` for other keys.
 fn card_of(key: &str) -> Option<CardId> {
     let (_, name) = key.split_once("}:")?;
     match KeyKind::of(key)? {
         KeyKind::PostCard => Some(CardId::Post(name.parse().expect("a post id"))),
         KeyKind::UserCard => Some(CardId::User(name.parse().expect("an id"))),
+        KeyKind::RelationCard => {
+            let (viewer, user) = name.split_once(':').expect("two ids");
+            let [viewer, user] = [viewer, user].map(|id| id.parse().expect("an id"));
+            Some(CardId::Relation(viewer, user))
+        }
         _ => None,
     }
 }
@@ -1246,7 +1278,7 @@ pub(super) async fn walk(
         };
         let posts = page.items.into_iter().map(|post| {
             let id = post.author.id.parse().expect("an id");
-            (post.id, ShownUser { id, name: post.author.name, numbers: None })
+            (post.id, ShownUser { id, name: post.author.name, numbers: None, is_followed: None })
         });
         Ok(Page { items: posts.collect(), next_cursor: page.next_cursor })
     })
@@ -1278,7 +1310,8 @@ pub(super) async fn walk_list(
         let users = page.items.into_iter().map(|user| {
             let numbers = Some(Numbers { posts: user.posts, following: user.following });
             let id = user.id.parse().expect("an id");
-            (user.id, ShownUser { id, name: user.name, numbers })
+            let is_followed = Some(user.you_follow);
+            (user.id, ShownUser { id, name: user.name, numbers, is_followed })
         });
         Ok(Page { items: users.collect(), next_cursor: page.next_cursor })
     })

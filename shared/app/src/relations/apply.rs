@@ -43,9 +43,12 @@ pub async fn handle(app: &RelationEvents, event: &GraphEvent, now: Time) -> Resu
     match event {
         GraphEvent::Relation(event) => {
             apply(app, event, now).await?;
-            // the number of authors that the follower follows; the writer may have died before it did this
+            // the relation, and the number of authors that the follower follows; the writer may have died before it
+            // did this
+            let (follower, author) = (event.follower, event.author);
+            let cards = [CardId::User(follower), CardId::Relation(follower, author)];
             // mutation: relation-card
-            app.feeds.valkey.cards_changed(&[CardId::User(event.follower)]).await?;
+            app.feeds.valkey.cards_changed(&cards).await?;
             request_count(app, event.author).await
         }
         GraphEvent::Profile(event) => profile_changed(app, event, now).await,

@@ -12,7 +12,7 @@ use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::retry::pause;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError};
-use fanfold_store::cards::{UserCards, changed};
+use fanfold_store::cards::{RelationCards, UserCards, changed};
 use fanfold_store::dynamo::graph::{Committed, Ended, Ends, GraphStore, RelationRow};
 use fanfold_store::dynamo::users::{Profile, UserStore};
 use fanfold_store::feeds::ReadContext;
@@ -50,6 +50,11 @@ impl Relations {
     pub fn cards(&self) -> UserCards {
         UserCards { valkey: self.valkey.clone(), users: self.users.clone() }
     }
+
+    /// The cards of users with a viewer's relations to them, from the same stores.
+    pub fn relation_cards(&self) -> RelationCards {
+        RelationCards { users: self.cards(), graph: self.graph.clone() }
+    }
 }
 
 /// Makes the caller follow or unfollow a user. A repeated call succeeds.
@@ -80,9 +85,10 @@ pub async fn relate(
     {
         return Err(Error::FollowingLimit { max: FOLLOWING_MAX });
     }
+    let cards = [CardId::User(me), CardId::Relation(me, author.id)];
     let related = change_from(app, caller, author, row, relation, now).await?;
     // mutation: relation-marked
-    changed(&app.valkey, &[CardId::User(me)]).await;
+    changed(&app.valkey, &cards).await;
     match related {
         Related::Changed | Related::Unchanged => Ok(()),
         Related::NoProfile => Err(Error::ProfileMissing),
@@ -229,7 +235,7 @@ pub async fn following(
     reading: &ReadContext,
 ) -> Result<UserPage, Error> {
     let mut after = after.map(|(_, user)| user);
-    let cards = app.cards();
+    let cards = app.relation_cards();
     let mut list = UserPageBuilder::new(&cards, viewer, limit, reading);
     for _ in 0..PAGE_ROUNDS_MAX {
         let (page, next) = app.graph.following_page(owner, after, list.wanted()).await?;
@@ -257,7 +263,7 @@ pub async fn followers(
         Some((partition, user)) => (partition, Some(user)),
         None => (Partition(0), None),
     };
-    let cards = app.cards();
+    let cards = app.relation_cards();
     let mut list = UserPageBuilder::new(&cards, viewer, limit, reading);
     let mut rounds = 0;
     while partition.0 < partitions && !list.is_full() {

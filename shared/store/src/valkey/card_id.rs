@@ -13,12 +13,15 @@ pub enum CardId {
     User(UserId),
     /// The user who has a handle.
     Handle(HandleHash),
+    /// Whether the first user, who is the viewer, follows the second one.
+    Relation(UserId, UserId),
 }
 
 /// The beginnings of names in the queue of a bucket.
 const POST: u8 = b'p';
 const USER: u8 = b'u';
 const HANDLE: u8 = b'h';
+const RELATION: u8 = b'r';
 
 impl CardId {
     /// Whether this is the card of a handle.
@@ -32,6 +35,9 @@ impl CardId {
             Self::Post(post) => (POST, post.0.to_be_bytes().to_vec()),
             Self::User(user) => (USER, user.0.to_be_bytes().to_vec()),
             Self::Handle(hash) => (HANDLE, hash.0.to_be_bytes().to_vec()),
+            Self::Relation(viewer, user) => {
+                (RELATION, [viewer.0.to_be_bytes(), user.0.to_be_bytes()].concat())
+            }
         };
         [vec![kind], rest].concat()
     }
@@ -43,6 +49,11 @@ impl CardId {
             POST => Some(Self::Post(PostId(u128::from_be_bytes(rest.try_into().ok()?)))),
             USER => Some(Self::User(UserId(u64::from_be_bytes(rest.try_into().ok()?)))),
             HANDLE => Some(Self::Handle(HandleHash(u64::from_be_bytes(rest.try_into().ok()?)))),
+            RELATION => {
+                let (viewer, user) = rest.split_first_chunk::<8>()?;
+                let user = UserId(u64::from_be_bytes(user.try_into().ok()?));
+                Some(Self::Relation(UserId(u64::from_be_bytes(*viewer)), user))
+            }
             _ => None,
         }
     }
@@ -54,6 +65,7 @@ impl fmt::Display for CardId {
             Self::Post(post) => write!(f, "post:{post}"),
             Self::User(user) => write!(f, "user:{user}"),
             Self::Handle(hash) => write!(f, "handle:{hash}"),
+            Self::Relation(viewer, user) => write!(f, "follows:{viewer}:{user}"),
         }
     }
 }
@@ -65,10 +77,11 @@ mod tests {
     #[test]
     fn a_card_is_found_by_its_name_in_the_queue() {
         let handle = CardId::Handle(HandleHash(9));
-        for id in [CardId::Post(PostId(7)), CardId::User(UserId(8)), handle] {
+        let relation = CardId::Relation(UserId(10), UserId(11));
+        for id in [CardId::Post(PostId(7)), CardId::User(UserId(8)), handle, relation] {
             assert_eq!(CardId::named(&id.name()), Some(id));
         }
-        for name in [&b""[..], b"x", b"p123", b"u", b"h1234567", b"h"] {
+        for name in [&b""[..], b"x", b"p123", b"u", b"h1234567", b"h", b"r12345678", b"r"] {
             assert_eq!(CardId::named(name), None);
         }
     }

@@ -89,6 +89,8 @@ kinds! {
     UserCard "user";
     /// The user who has a handle.
     HandleCard "handle";
+    /// Whether a viewer follows a user.
+    RelationCard "follows";
     /// The names of the cards of a bucket, oldest first.
     Cards "cards";
 }
@@ -240,12 +242,14 @@ impl Keys {
         Key::new(KeyKind::Limit, Some(kind.name()), self.bucket(user), Some(&user))
     }
 
-    /// The bucket of a card. The card of a post is in the bucket of its author.
+    /// The bucket of a card. The card of a post is in the bucket of its author, and a viewer's relations are in the
+    /// bucket of the viewer.
     pub fn bucket_of_card(self, card: &CardId) -> Bucket {
         match card {
             CardId::Post(post) => self.bucket(post.author()),
             CardId::User(user) => self.bucket(*user),
             CardId::Handle(hash) => UserId(hash.0).bucket(self.buckets),
+            CardId::Relation(viewer, _) => self.bucket(*viewer),
         }
     }
 
@@ -256,6 +260,10 @@ impl Keys {
             CardId::Post(post) => Key::new(KeyKind::PostCard, None, bucket, Some(post)),
             CardId::User(user) => Key::new(KeyKind::UserCard, None, bucket, Some(user)),
             CardId::Handle(hash) => Key::new(KeyKind::HandleCard, None, bucket, Some(hash)),
+            CardId::Relation(viewer, user) => {
+                let both = format_args!("{viewer}:{user}");
+                Key::new(KeyKind::RelationCard, None, bucket, Some(&both))
+            }
         }
     }
 
@@ -291,6 +299,7 @@ mod tests {
             (KeyKind::PostCard, keys.card(&CardId::Post(PostId::MAX))),
             (KeyKind::UserCard, keys.card(&CardId::User(user))),
             (KeyKind::HandleCard, keys.card(&CardId::Handle(HandleHash(5)))),
+            (KeyKind::RelationCard, keys.card(&CardId::Relation(user, UserId(6)))),
         ];
         for feed in FeedKind::ALL.iter().map(|kind| FeedId { kind: *kind, owner: user.into() }) {
             all.push((KeyKind::Feed(feed.kind), keys.feed(feed)));

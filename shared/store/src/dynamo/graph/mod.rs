@@ -5,6 +5,8 @@ mod drop;
 mod pages;
 mod relate;
 
+use std::collections::BTreeSet;
+
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use fanfold_core::Bucket;
@@ -89,21 +91,29 @@ impl GraphStore {
     pub async fn still_following(
         &self,
         author: UserId,
-        mut users: Vec<UserId>,
+        users: Vec<UserId>,
     ) -> Result<Vec<UserId>, StoreError> {
-        let doing = "checking who still follows";
-        users.sort_unstable();
-        users.dedup();
-        let keys = users.iter().map(|user| key(&following_pk(*user), author)).collect();
-        let mut still = Vec::new();
+        let pairs = users.into_iter().map(|user| (user, author)).collect();
+        let still = self.following_pairs("checking who still follows", pairs).await?;
+        Ok(still.into_iter().map(|(user, _)| user).collect())
+    }
+
+    /// Those of these pairs, of a user and an author, in which the user follows the author.
+    pub async fn following_pairs(
+        &self,
+        doing: &'static str,
+        pairs: BTreeSet<(UserId, UserId)>,
+    ) -> Result<BTreeSet<(UserId, UserId)>, StoreError> {
+        let keys = pairs.iter().map(|(user, author)| key(&following_pk(*user), author)).collect();
+        let mut following = BTreeSet::new();
         for item in batch::get_all(&self.client, &self.table, doing, keys).await? {
             let user = ItemKind::Following.owner(&item).and_then(|user| user.parse().ok());
             let item: FollowingItem = read(doing, item)?;
             if let (Relation::Following, Some(user)) = (item.relation, user) {
-                still.push(user);
+                following.insert((user, item.sk));
             }
         }
-        Ok(still)
+        Ok(following)
     }
 
     /// The row of a relation, or its tombstone.
