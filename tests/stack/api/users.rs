@@ -54,7 +54,12 @@ async fn following_is_idempotent_and_counted() {
     for _ in 0..2 {
         assert_eq!(reader.put(&follow).await.status, 204);
     }
+    let profile = format!("/v1/users/{}", author.id);
+    assert_eq!(reader.get(&profile).await.body["you_follow"], true);
+    assert_eq!(author.get(&profile).await.body["you_follow"], false);
     wait_for_followers(&author, 1).await;
+    let list = reader.get(&format!("/v1/users/{}/following", reader.id)).await;
+    assert_eq!(list.body["items"][0]["you_follow"], true, "{list:?}");
     assert_eq!(
         reader.walk(&format!("/v1/users/{}/followers", author.id), 5).await,
         [reader.id.as_str()]
@@ -66,6 +71,7 @@ async fn following_is_idempotent_and_counted() {
     for _ in 0..2 {
         assert_eq!(reader.delete(&follow).await.status, 204);
     }
+    assert_eq!(reader.get(&profile).await.body["you_follow"], false);
     wait_for_followers(&author, 0).await;
     assert!(reader.walk(&format!("/v1/users/{}/followers", author.id), 5).await.is_empty());
     assert!(reader.walk(&format!("/v1/users/{}/following", reader.id), 5).await.is_empty());
