@@ -128,7 +128,7 @@ pub const fn removal_of_keys(kind: KeyKind) -> Removal {
         KeyKind::PostCard => Removal::Steps(&[Step::Posts, Step::Remains]),
         KeyKind::HandleCard => Removal::Stays("it names a user without a profile, and expires"),
         KeyKind::RelationCard => Removal::Stays(
-            "it says that another user looked at the profile, and expires within an hour",
+            "it says that a user looked at the profile of another one, and expires within an hour",
         ),
         KeyKind::Cards => Removal::Stays("it lists the cards of a bucket for an hour or two"),
     }

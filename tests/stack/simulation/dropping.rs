@@ -379,7 +379,9 @@ impl History {
         self.check_no_trace(id(ASH))?;
         let feed = self.apps.valkey.keys().into_iter().find(|(key, members)| {
             let live = key.starts_with("live:");
-            !key.starts_with("rel:") && in_text(id(ASH), key)
+            // a card of a relation stays for an hour at most
+            let expires = key.starts_with("rel:") || key.starts_with("follows:");
+            !expires && in_text(id(ASH), key)
                 || live && members.iter().any(|member| in_member(id(ASH), member))
         });
         if let Some(feed) = feed {
