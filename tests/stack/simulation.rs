@@ -71,6 +71,7 @@ fn every_history_leaves_every_feed_right() {
             ("divided", total.divided, 20),
             ("cards", total.cards, 2_000),
             ("profiles", total.profiles, 50),
+            ("relations", total.relations, 50),
         ] {
             assert!(count > least, "{name}: {count}, too few for the histories to prove anything");
         }
@@ -121,7 +122,7 @@ fn run_all(setting: &str, first: u64, count: u64) -> Counts {
     println!(
         "{} histories from seed {first}, {} calls in random order, {} reads, {} posts of pulled \
          authors, {} remainders of chunks, {} chunks outside the first partition, {} chunks of \
-         partitions added later, {} profiles with numbers, {} s",
+         partitions added later, {} profiles with numbers, {} with relations, {} s",
         total.histories,
         total.calls,
         total.reads,
@@ -130,6 +131,7 @@ fn run_all(setting: &str, first: u64, count: u64) -> Counts {
         total.partitions,
         total.grown,
         total.profiles,
+        total.relations,
         start.elapsed().as_secs()
     );
     if let Some(text) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {

@@ -23,6 +23,7 @@ RARE = {
     # only if a bucket that is visited has cards, or a feed differs (rules::audit)
     ("audit", "dynamodb:BatchGetItem", "UsersTable"),
     ("audit", "dynamodb:BatchGetItem", "PostsTable"),
+    ("audit", "dynamodb:BatchGetItem", "GraphTable"),
     # only if the number of followers in a profile is wrong (rules::audit)
     ("audit", "dynamodb:UpdateItem", "UsersTable"),
     # a chunk or a dispatch whose push is late, so that relations are read again (rules::relations, rules::pulled)

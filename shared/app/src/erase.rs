@@ -128,7 +128,8 @@ pub const fn removal_of_keys(kind: KeyKind) -> Removal {
         KeyKind::PostCard => Removal::Steps(&[Step::Posts, Step::Remains]),
         KeyKind::HandleCard => Removal::Stays("it names a user without a profile, and expires"),
         KeyKind::RelationCard => Removal::Stays(
-            "it says that a user looked at the profile of another one, and expires within an hour",
+            "Followers and Following drop those of relations that end; the others say who looked at whose profile, and expire \
+             within an hour",
         ),
         KeyKind::Cards => Removal::Stays("it lists the cards of a bucket for an hour or two"),
     }
@@ -332,6 +333,7 @@ impl Work<'_> {
                 let followers = page.followers.into_iter();
                 let ends = followers.map(|follower| self.end_follower(partition, follower));
                 self.dropped.followers += ended(ends.collect(), DROP_ENDS_AT_ONCE).await?;
+                // mutation: dropped-follower-cards
                 // the relations, and the numbers of the authors whom they follow
                 self.app.feeds.valkey.cards_changed(&cards).await?;
                 if self.time_is_up() {
@@ -366,6 +368,7 @@ impl Work<'_> {
             let authors = page.into_iter();
             let ends = authors.map(|author| self.end(Ends::Follower { follower, author }));
             self.dropped.following += ended(ends.collect(), CONCURRENCY).await?;
+            // mutation: dropped-following-cards
             self.forget_cards(cards).await?;
             after = next;
             if after.is_none() {

@@ -1,4 +1,4 @@
-//! Cards: what pages show of posts and users. They come from Valkey, and from DynamoDB where Valkey has none.
+//! Cards: what pages show of posts, users and relations. They come from Valkey, and from DynamoDB where Valkey has none.
 //!
 //! A reader that misses a card takes its lease, reads the item and fills the card, while other readers wait for a
 //! moment. A writer marks the cards of changed items as stale after its commit. `valkey/lua/_cards.lua` describes why a
@@ -517,12 +517,8 @@ async fn read_through(
             let to_fill: BTreeSet<CardId> = leased.iter().cloned().collect();
             leased.append(&mut unknown);
             let fetched = tables.fetch(&leased).await?;
-            let fills: Vec<Fill> = fetched
-                .iter()
-                .filter(|(id, _)| to_fill.contains(id))
-                .map(|(id, card)| fill(id, card))
-                .collect();
             found.extend(fetched);
+            let fills: Vec<Fill> = to_fill.iter().filter_map(|id| fill(id, &found)).collect();
             // also if another server does not answer: these have answered just now
             if !fills.is_empty()
                 && let Err(error) = valkey.fill_cards(&fills, &token, reading.time()).await
@@ -538,12 +534,18 @@ async fn read_through(
     }
 }
 
-fn fill(id: &CardId, card: &Card) -> Fill {
-    let (text, kept, counts) = match card.text() {
+/// The fill of a card that was found. Nothing is kept of a relation to a user who has no profile, as far as this reader
+/// knows: a caller could fill Valkey with such cards.
+fn fill(id: &CardId, found: &HashMap<CardId, Card>) -> Option<Fill> {
+    let has_profile = |user| matches!(found.get(&CardId::User(user)), Some(Card::User(Some(_))));
+    // mutation: card-of-nobody
+    let is_kept = !matches!(id, CardId::Relation(_, user) if !has_profile(*user));
+    let text = found.get(id)?.text().filter(|_| is_kept);
+    let (text, kept, counts) = match text {
         Some((text, kept, counts)) => (Some(text), kept, counts),
         None => (None, Duration::ZERO, false),
     };
-    Fill { id: id.clone(), text, kept, counts }
+    Some(Fill { id: id.clone(), text, kept, counts })
 }
 
 /// Looks for cards in Valkey. A bucket whose server does not answer counts as one without cards.

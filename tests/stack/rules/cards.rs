@@ -11,13 +11,14 @@ use fanfold_app::timeline::{self, Timeline};
 use fanfold_app::{profiles, relations};
 use fanfold_core::limits::{CARD_ANSWER_WITHIN, CARD_LEASE, CARD_MARK_WITHIN, COMMIT_GRACE};
 use fanfold_core::message::{PostDeleted, ProfileChanged};
-use fanfold_core::{Bucket, FeedId, PostId, Relation, Time, UserId, UserRef};
+use fanfold_core::{Bucket, Change, FeedId, PostId, Relation, Time, UserId, UserRef};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::Order;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_runtime::{Config, StoreError};
 use fanfold_store::cards::{PostCards, UserCard};
+use fanfold_store::dynamo::graph::Committed;
 use fanfold_store::dynamo::posts::{Deleted, PostState};
 use fanfold_store::dynamo::users::ProfilePut;
 use fanfold_store::feeds::ReadContext;
@@ -197,14 +198,35 @@ async fn the_next_request_shows_whom_the_viewer_follows() {
     assert!(!follows(&world, "birch", "ash").await, "the writer did not mark the card");
     world.drain().await;
     assert!(follows(&world, "birch", "ash").await);
-    // the relations of a dropped user end
-    assert!(follows(&world, "birch", "cedar").await);
+    // the relations of a dropped user end, before any event of this is handled
+    let valkey = &world.timeline.feeds.valkey;
+    let relation = |viewer, user| CardId::Relation(world.id(viewer), world.id(user));
+    for (viewer, user) in [("birch", "cedar"), ("cedar", "ash")] {
+        assert!(follows(&world, viewer, user).await);
+        let read = read_card(valkey, &relation(viewer, user), "", world.now()).await;
+        assert_eq!(read, CardRead::Known(b"true".to_vec()));
+    }
     let drop = Order::DropUser { user: world.id("cedar").to_string() };
     execute(&world.admin, drop, world.now(), Deadline::NONE).await.unwrap();
-    world.drain().await;
-    let both = [CardId::Relation(world.id("birch"), world.id("cedar"))];
-    let read = world.timeline.feeds.valkey.read_cards(&both, "", world.now()).await;
-    assert!(read.into_iter().all(|(_, read)| read.unwrap() == [CardRead::Unknown]));
+    for (viewer, user) in [("birch", "cedar"), ("cedar", "ash")] {
+        let read = read_card(valkey, &relation(viewer, user), "", world.now()).await;
+        assert_eq!(read, CardRead::Unknown, "{viewer} {user}");
+    }
+}
+
+/// A caller who asks for very many users who do not exist must not fill Valkey.
+#[tokio::test]
+async fn nothing_is_kept_of_a_relation_to_a_user_who_does_not_exist() {
+    let node = Node::start(&[]);
+    let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
+    let (viewer, cards) = (Viewer::of(world.id("ash")), world.relations.relation_cards());
+    let reading = ReadContext::new(world.now());
+    for nobody in (0..20).map(UserId) {
+        let profile = present::profile(&cards, &viewer, &UserRef::Id(nobody), &reading).await;
+        assert!(matches!(profile, Err(fanfold_app::Error::NoSuchUser(_))));
+    }
+    assert_eq!(node.cli(&["KEYS", "follows:*"]), "");
+    assert_eq!(world.timeline.feeds.valkey.sample_cards(Bucket(0), 100).await.unwrap(), []);
 }
 
 /// The writer dies after its commit, before it marks the cards. Its event does so.
@@ -413,7 +435,7 @@ async fn a_handle_leads_to_the_user_who_has_it() {
 async fn the_audit_finds_a_card_that_differs() {
     let node = Node::start(&[]);
     let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
-    world.people(&["ash"]).await;
+    world.people(&["ash", "birch"]).await;
     let post = world.publish("ash", "text").await;
     world.drain().await;
     shown(&world, post).await.expect("the post");
@@ -432,6 +454,17 @@ async fn the_audit_finds_a_card_that_differs() {
     let (_, author) = shown(&world, post).await.expect("the post");
     assert_eq!(author.name, "Other");
     assert_eq!(audit().await.cards_differed, 0);
+    // a changed relation
+    assert!(!follows(&world, "birch", "ash").await);
+    let (graph, birch) = (&world.relations.graph, world.identity("birch"));
+    let profile = world.profiles.users.profile(world.id("ash")).await.unwrap().expect("ash");
+    let change = Change { relation: Relation::Following, at: world.now() };
+    let (sent, users) = (Announced::assumed(), &world.relations.users);
+    let committed = graph.commit(sent, users, &birch, &profile, None, change).await.unwrap();
+    assert_eq!(committed, Committed::Done);
+    assert!(!follows(&world, "birch", "ash").await);
+    assert_eq!(audit().await.cards_differed, 1);
+    assert!(follows(&world, "birch", "ash").await);
 }
 
 #[tokio::test]

@@ -151,7 +151,9 @@ async fn every_call_fits_the_largest_feed_and_the_most_authors() {
     for (_, read) in valkey.read_cards(&page, "", now).await {
         assert!(read.unwrap().iter().all(|read| matches!(read, CardRead::Known(_))));
     }
-    let followers: Vec<CardId> = (0..DROP_PAGE as u64).map(|n| CardId::User(UserId(n))).collect();
+    let followers = (0..DROP_PAGE as u64).map(UserId);
+    let followers = followers.flat_map(|user| [CardId::User(user), CardId::Relation(user, author)]);
+    let followers: Vec<CardId> = followers.collect();
     valkey.cards_changed(&followers).await.unwrap();
     valkey.forget_cards(&followers).await.unwrap();
     let longest = strict.take().into_iter().map(|(_, words)| words).max().unwrap();

@@ -24,7 +24,9 @@ use super::apps::{Apps, GRAPH, PEOPLE, POSTS, START, USERS, cloud_with_profiles,
 use super::cloud::{Cloud, Faults};
 use super::oracle::{Truth, check_agreement};
 use super::plan::Name;
-use super::play::{Message, Shown, WalkError, expected, handle, message, walk, walk_list};
+use super::play::{
+    Message, Shown, WalkError, check_cards, expected, handle, message, walk, walk_list,
+};
 use super::server::Server;
 use super::tasks::{Task, runtime, settle};
 use crate::harness::dice::Dice;
@@ -361,6 +363,7 @@ impl History {
                 }
             }
         }
+        check_cards(&self.apps, self.now).await?;
         // erases once more, at rest: now there is no feed of `ash` either
         self.apps.steps.set_free(false);
         self.settle();
@@ -376,6 +379,7 @@ impl History {
         self.rest(false).await;
         self.apps.steps.set_free(true);
         check_agreement(&self.apps.cloud.lock())?;
+        check_cards(&self.apps, self.now).await?;
         self.check_no_trace(id(ASH))?;
         let feed = self.apps.valkey.keys().into_iter().find(|(key, members)| {
             let live = key.starts_with("live:");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use fanfold_app::fanout::dispatch::Dispatched;
 use fanfold_app::present::Viewer;
 use fanfold_core::UserRef;
-use fanfold_core::limits::{COMMIT_GRACE, REL_KEPT};
+use fanfold_core::limits::{CARD_MARK_WITHIN, COMMIT_GRACE, REL_KEPT};
 use fanfold_core::message::{DeliverChunk, GraphEvent, PostEvent, RebuildFeed};
 use fanfold_core::{FeedId, FeedKind, Time};
 use fanfold_core::{PostId, Relation, UserId};
@@ -63,6 +63,8 @@ pub struct Counts {
     pub cards: u64,
     /// Users whose numbers of posts and followed users were shown and checked.
     pub profiles: u64,
+    /// Users of whom it was shown and checked whether the viewer follows them.
+    pub relations: u64,
 }
 
 impl AddAssign for Counts {
@@ -77,6 +79,7 @@ impl AddAssign for Counts {
         self.grown += other.grown;
         self.cards += other.cards;
         self.profiles += other.profiles;
+        self.relations += other.relations;
     }
 }
 
@@ -172,8 +175,9 @@ struct Profiles {
 }
 
 impl Profiles {
-    /// Checks what was shown of a user. A name ends with its number. Returns whether the numbers were checked.
-    fn check(&self, shown: &ShownUser) -> Result<bool, String> {
+    /// Checks what was shown of a user. A name ends with its number. Returns whether the numbers were checked, and whether
+    /// the relation was.
+    fn check(&self, shown: &ShownUser) -> Result<(bool, bool), String> {
         let ShownUser { id: user, name: shown, numbers: found, is_followed } = shown;
         if let (Some(followed), Some(is_followed)) = (&self.followed, is_followed)
             && followed.contains(user) != *is_followed
@@ -190,7 +194,10 @@ impl Profiles {
             (Some(numbers), Some(found)) if numbers != found => {
                 Err(format!("{} was shown with {found:?}, not {numbers:?}", name(*user)))
             }
-            (numbers, found) => Ok(numbers.is_some() && found.is_some()),
+            (numbers, found) => Ok((
+                numbers.is_some() && found.is_some(),
+                self.followed.is_some() && is_followed.is_some(),
+            )),
         }
     }
 }
@@ -257,6 +264,8 @@ pub struct Play {
     next: usize,
     published: BTreeSet<PostId>,
     deleted: BTreeSet<PostId>,
+    /// Deletions that may be shown only when their message is handled.
+    late_deletions: BTreeSet<PostId>,
     /// Workers that changed a relation at the same time as other workers.
     overlapped: BTreeSet<usize>,
     /// The last acknowledged change of each pair. None: several changes overlapped, or one failed.
@@ -295,6 +304,7 @@ impl Play {
             next: 1,
             published: BTreeSet::new(),
             deleted: BTreeSet::new(),
+            late_deletions: BTreeSet::new(),
             overlapped: BTreeSet::new(),
             related: BTreeMap::new(),
             renamed: BTreeMap::new(),
@@ -676,6 +686,7 @@ impl Play {
     async fn wait(&mut self, length: Duration) -> Checked {
         self.now += length;
         let now = self.now;
+        self.note_late_marks();
         let timed_out = |began: &Time| now > *began + FUNCTION_TIMEOUT;
         while let Some(at) =
             self.tasks.iter().position(|task| self.began.get(&task.number).is_some_and(timed_out))
@@ -686,6 +697,29 @@ impl Play {
         }
         tokio::time::advance(length).await;
         self.settle()
+    }
+
+    /// A client's worker gives up its mark of a card after [`CARD_MARK_WITHIN`], and answers as usual. The card is then
+    /// marked when the message is handled.
+    fn note_late_marks(&mut self) {
+        let handlers: BTreeSet<usize> = self.mail.iter().filter_map(|mail| mail.handler).collect();
+        let is_late = |number: &usize| {
+            !handlers.contains(number)
+                && self.began.get(number).is_some_and(|began| self.now >= *began + CARD_MARK_WITHIN)
+        };
+        let subjects = self.subjects.iter().filter(|(number, _)| is_late(number));
+        let late: Vec<(usize, Subject)> = subjects.map(|(number, of)| (*number, *of)).collect();
+        for (number, subject) in late {
+            self.note_unmarked(Some(subject));
+            match subject {
+                Subject::Post(post) => _ = self.late_deletions.insert(post),
+                Subject::Profile(user) => {
+                    self.renamed.insert(user, None);
+                    self.overlapped.insert(number);
+                }
+                _ => {}
+            }
+        }
     }
 
     async fn hours(&mut self) -> Checked {
@@ -895,8 +929,9 @@ impl Play {
             }
             // Once the deletion is acknowledged, nobody sees the post. If its writer died or could not reach Valkey,
             // nobody sees it once the event is handled.
-            let is_shown_deleted = self.is_seen_at_once() && self.deleted.contains(post)
-                || !open.contains(&Subject::Post(*post));
+            let is_marked = self.is_seen_at_once() && !self.late_deletions.contains(post);
+            let is_shown_deleted =
+                is_marked && self.deleted.contains(post) || !open.contains(&Subject::Post(*post));
             if (!*published && is_shown_deleted) || (!belongs && settled) {
                 never.insert(*post);
             }
@@ -1001,19 +1036,22 @@ impl Play {
         let numbers = Some(Numbers { posts: card.posts, following: card.following });
         let is_followed = Some(*is_followed);
         let shown = ShownUser { id: card.id, name: card.name.clone(), numbers, is_followed };
-        self.counts.profiles += self.check_profiles(number, &[shown])?;
+        self.counts += self.check_profiles(number, &[shown])?;
         Ok(())
     }
 
-    /// Checks what a look or a walk showed of users. Returns the number of users whose numbers were checked.
-    fn check_profiles(&self, number: usize, shown: &[ShownUser]) -> Result<u64, String> {
-        let Some(profiles) = self.profiles.get(&number) else { return Ok(0) };
-        let mut checked = 0;
-        for user in shown {
-            let found = profiles.check(user);
-            checked += u64::from(found.map_err(|reason| format!("#{number}: {reason}"))?);
+    /// Checks what a look or a walk showed of users. Returns the counters of what was checked.
+    fn check_profiles(&self, number: usize, shown: &[ShownUser]) -> Result<Counts, String> {
+        let mut counts = Counts::default();
+        if let Some(profiles) = self.profiles.get(&number) {
+            for user in shown {
+                let found =
+                    profiles.check(user).map_err(|reason| format!("#{number}: {reason}"))?;
+                counts.profiles += u64::from(found.0);
+                counts.relations += u64::from(found.1);
+            }
         }
-        Ok(checked)
+        Ok(counts)
     }
 
     /// Checks a walk down a list of users that has ended.
@@ -1024,7 +1062,7 @@ impl Play {
         if !self.has_ended(number, "a list", walked)? {
             return Ok(());
         }
-        self.counts.profiles += self.check_profiles(number, &walk.shown.users.borrow())?;
+        self.counts += self.check_profiles(number, &walk.shown.users.borrow())?;
         let distinct: BTreeSet<UserId> = shown.iter().copied().collect();
         let missed: Vec<&UserId> = walk.must.difference(&distinct).collect();
         let wrong: Vec<&UserId> = distinct.intersection(&walk.never).collect();
@@ -1052,7 +1090,7 @@ impl Play {
         if !self.has_ended(number, "a feed", walked)? {
             return Ok(());
         }
-        self.counts.profiles += self.check_profiles(number, &walk.shown.users.borrow())?;
+        self.counts += self.check_profiles(number, &walk.shown.users.borrow())?;
         if !shown.is_sorted_by(|a, b| a > b) {
             return Err(format!("#{number} saw posts out of order, or twice: {shown:?}"));
         }
@@ -1125,7 +1163,7 @@ impl Play {
                 return Err(format!("the relation of {reader} to {author} is not {relation:?}"));
             }
         }
-        self.check_cards().await?;
+        self.compare_cards().await?;
         self.apps.valkey.delete("lock:*"); // the leases of dead workers end
         // checks live feeds, then walks, then the live feeds that the walks left
         for round in 0..2 {
@@ -1150,21 +1188,11 @@ impl Play {
             self.rest().await?;
             self.apps.steps.set_free(true);
         }
-        self.check_cards().await
+        self.compare_cards().await
     }
 
-    /// Checks that every card equals its item, whether its name is in a queue or not.
-    async fn check_cards(&mut self) -> Checked {
-        let cards = &self.apps.timeline.cards;
-        let keys = self.apps.valkey.keys().into_iter();
-        let ids: Vec<CardId> = keys.filter_map(|(key, _)| card_of(&key)).collect();
-        let graph = &self.apps.timeline.feeds.graph;
-        let compared =
-            cards.differing(graph, &ids, self.now).await.map_err(|e| format!("{e:?}"))?;
-        if !compared.differing.is_empty() {
-            return Err(format!("cards differ from their items: {:?}", compared.differing));
-        }
-        self.counts.cards += compared.cards;
+    async fn compare_cards(&mut self) -> Checked {
+        self.counts.cards += check_cards(&self.apps, self.now).await?;
         Ok(())
     }
 
@@ -1228,6 +1256,18 @@ impl Play {
                 name(feed.user())
             )),
         }
+    }
+}
+
+/// Checks that every card equals its item, whether its name is in a queue or not. Returns the number of cards.
+pub(super) async fn check_cards(apps: &Apps, now: Time) -> Result<u64, String> {
+    let keys = apps.valkey.keys().into_iter();
+    let ids: Vec<CardId> = keys.filter_map(|(key, _)| card_of(&key)).collect();
+    let (cards, graph) = (&apps.timeline.cards, &apps.timeline.feeds.graph);
+    let compared = cards.differing(graph, &ids, now).await.map_err(|e| format!("{e:?}"))?;
+    match compared.differing.is_empty() {
+        true => Ok(compared.cards),
+        false => Err(format!("cards differ from their items: {:?}", compared.differing)),
     }
 }
 
