@@ -75,7 +75,8 @@ impl Page {
     }
 }
 
-/// Reads what every viewer sees of a user. Fails with [`Error::NoSuchUser`] if there is no profile, or the user is hidden from the viewer.
+/// Reads what every viewer sees of a user. Fails with [`Error::NoSuchUser`] if there is no profile, or the user is hidden
+/// from the viewer.
 pub async fn user(
     cards: &UserCards,
     viewer: &Viewer,

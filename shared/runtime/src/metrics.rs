@@ -10,8 +10,8 @@
 //! | `LateDeliveries` | | followers whose relation was read again, because the push was late |
 //! | `FeedHits` | | pages that came from a live feed |
 //! | `FeedMisses` | | pages that were rebuilt or pulled |
-//! | `CardHits` | | posts and users of pages that came from Valkey |
-//! | `CardMisses` | | posts and users of pages that were read from DynamoDB |
+//! | `CardHits` | | posts, users and relations of pages that came from Valkey |
+//! | `CardMisses` | | posts, users and relations of pages that were read from DynamoDB |
 //! | `FloorCrossings` | | pages that continued below the floor of a live feed |
 //! | `Rebuilds` | | feeds that were rebuilt |
 //! | `Requests` | | answered HTTP requests |

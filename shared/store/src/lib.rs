@@ -5,7 +5,7 @@
 //! | [`dynamo`] | users, posts and relations in DynamoDB, the source of truth |
 //! | [`valkey`] | feeds in Valkey; one function for each script in `valkey/lua` |
 //! | [`buckets`] | the number of buckets |
-//! | [`cards`] | what pages show of posts and users: from Valkey, else from DynamoDB |
+//! | [`cards`] | what pages show of posts, users and relations: from Valkey, else from DynamoDB |
 //! | [`feeds`] | reading and rebuilding feeds, over both stores |
 
 pub mod buckets;

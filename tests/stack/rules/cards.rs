@@ -136,7 +136,9 @@ async fn the_next_request_shows_each_change() {
     world.delete("ash", post).await;
     assert_eq!(shown(&world, post).await, None);
     assert_eq!(user(&world, "ash").await.posts, 1);
-    // a user who is dropped: nobody sees the profile, although the order has no time for more
+    // a user who is dropped: nobody sees the profile, although the order has time for the posts and a follower alone
+    world.follow("birch", "ash").await;
+    world.drain().await;
     shown(&world, second).await.expect("the post");
     let drop = || Order::DropUser { user: world.id("ash").to_string() };
     execute(&world.admin, drop(), world.now(), Deadline::at(Time::EPOCH)).await.unwrap();

@@ -1,6 +1,7 @@
 -- Functions that the scripts of cards share. This file and _memory.lua are put in front of each of them.
 --
--- A card holds what a page shows of a post or a user, or the user who has a handle. The values of a card's key:
+-- A card holds what a page shows of a post, a user or a viewer's relation to a user, or the user who has a handle. The
+-- values of a card's key:
 --   'V:<memory>:<card>'                       a card whose name is in the queue
 --   'U:<memory>:<card>'                       a card whose name is not in the queue, because it is kept for seconds
 --   'L<0 or 1>:<memory>:<until>:<token>'      a lease: one reader reads the item, and others wait until this time (ms)
