@@ -191,6 +191,11 @@ impl Plan {
                 actions.push(Action::Steps { count: 1 + dice.below(pace) as usize });
             }
         }
+        let mut dice = Dice(seed ^ 0xfa3);
+        if dice.one_in(4) {
+            let at = dice.below(actions.len() as u64 + 1) as usize;
+            actions.splice(at..at, acquaintance(&mut dice, people));
+        }
         let mut fanout = fanout(&mut Dice(seed ^ 0xfa0));
         let mut partitions = partitions(&mut Dice(seed ^ 0xfa1));
         let push_faults = push_faults(&mut Dice(seed ^ 0xfa2));
@@ -239,6 +244,24 @@ fn long_feed(dice: &mut Dice, people: &[Name]) -> Vec<Action> {
     let post = [Action::Publish { author, key: None }, Action::Wait { ms: dice.below(3) }];
     let posts = (0..6 + dice.below(4)).flat_map(|_| post.clone());
     posts.chain([Action::Rush]).collect()
+}
+
+/// The user who looks at a user's profile.
+pub fn viewer_of(user: Name) -> Name {
+    let place = PEOPLE.iter().position(|name| *name == user).unwrap_or_default();
+    PEOPLE[(place + 1) % PEOPLE.len()]
+}
+
+/// A user looks at a profile, follows or unfollows, and looks again, mostly before the message is handled.
+fn acquaintance(dice: &mut Dice, people: &[Name]) -> Vec<Action> {
+    let user = *dice.pick(people);
+    let (follower, author) = (viewer_of(user), user);
+    let change = match dice.one_in(2) {
+        true => Action::Follow { follower, author },
+        false => Action::Unfollow { follower, author },
+    };
+    let (look, steps) = (Action::Look { user, handle: None }, Action::Steps { count: 40 });
+    vec![Action::Rush, look.clone(), steps.clone(), change, steps.clone(), look, steps]
 }
 
 /// Most users follow each other, feeds are live, and Valkey has been running for a while.

@@ -27,7 +27,7 @@ use futures::future::LocalBoxFuture;
 use super::apps::{Apps, GRAPH, PEOPLE, START, USERS, id, identity, name};
 use super::cloud::Faults;
 use super::oracle::{self, Truth};
-use super::plan::{Action, NEWEST, Name, Order, Plan, PushFaults, SHARED_HANDLE};
+use super::plan::{Action, NEWEST, Name, Order, Plan, PushFaults, SHARED_HANDLE, viewer_of};
 use super::tasks::{Task, settle};
 use crate::harness::dice::Dice;
 
@@ -481,8 +481,7 @@ impl Play {
             None => UserRef::Id(id(user)),
             Some(handle) => UserRef::Handle(handle.parse().expect("a handle")),
         };
-        let viewer =
-            PEOPLE[(PEOPLE.iter().position(|name| *name == user).unwrap_or(0) + 1) % PEOPLE.len()];
+        let viewer = viewer_of(user);
         self.profiles.insert(self.next, self.profiles(id(viewer)));
         let future = Box::pin(async move {
             let (viewer, reading) = (Viewer::of(id(viewer)), ReadContext::new(now));
