@@ -7,10 +7,10 @@ mod loads;
 mod runtime_api;
 mod tls;
 
+use crate::Pace;
 use crate::harness::valkeys::Node;
 use crate::report::{Report, short};
 use crate::stats::median;
-use crate::{Pace, people};
 use fanfold_core::registry::FUNCTIONS;
 use function::{Function, Reach, size_mb};
 use runtime_api::RuntimeApi;
@@ -54,7 +54,7 @@ fn first_https_ms() -> f64 {
     let mut function = Function::start("users", &reach);
     api.asked(&mut function);
     let answer = api.invoke(&mut function, &tls::event());
-    let (body, handle) = (&answer.body, format!("h{}", people::author(1)));
+    let (body, handle) = (&answer.body, format!("h{}", tls::caller()));
     assert!(body.contains("\"statusCode\":200") && body.contains(&handle), "{body}");
     answer.ms()
 }

@@ -5,6 +5,8 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fanfold_core::UserId;
+use fanfold_core::id::Identity;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -47,7 +49,7 @@ impl TlsServer {
             let connection = ServerConnection::new(config).expect("a connection");
             let mut stream = BufReader::new(StreamOwned::new(connection, stream));
             while request(&mut stream).is_some() {
-                let profile = people::profile_item(people::author(1), 0, 1);
+                let profile = people::profile_item(caller(), 0, 1);
                 let body = json!({"Responses": {"users": [profile]}}).to_string();
                 let kind = [("Content-Type", "application/x-amz-json-1.0")];
                 respond(stream.get_mut(), 200, &kind, body.as_bytes()).expect("an answer");
@@ -63,11 +65,16 @@ impl Drop for TlsServer {
     }
 }
 
-/// The event of `GET /v1/users/{user}`, in the form in which API Gateway passes it.
+/// The user who calls. Their own profile needs one call to DynamoDB: there is no relation to oneself.
+pub fn caller() -> UserId {
+    Identity::of("https://issuer.example", "ash").user()
+}
+
+/// The event of `GET /v1/users/{user}` for the caller's own profile, in the form in which API Gateway passes it.
 pub fn event() -> String {
     let mut event: Value =
         serde_json::from_str(include_str!("../../events/users.json")).expect("an event");
-    let path = format!("/v1/users/{}", people::author(1));
+    let path = format!("/v1/users/{}", caller());
     let http = &mut event["requestContext"]["http"];
     (http["method"], http["path"]) = (json!("GET"), json!(path));
     event["rawPath"] = json!(path);
