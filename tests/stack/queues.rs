@@ -32,8 +32,10 @@ pub async fn call(function: &str, event: &Value) -> Value {
     );
     let answer = reqwest::Client::new().post(url).body(event.to_string()).send().await;
     let answer = answer.expect("Lambda answers");
-    assert!(answer.headers().get("x-amz-function-error").is_none(), "{answer:?}");
-    answer.json().await.expect("JSON")
+    let failed = answer.headers().get("x-amz-function-error").is_some();
+    let body: Value = answer.json().await.expect("JSON");
+    assert!(!failed, "{function} answered {body}");
+    body
 }
 
 fn poison() -> [String; 5] {

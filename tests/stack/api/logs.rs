@@ -64,7 +64,13 @@ async fn logs_trace_a_post_from_its_request_to_the_last_delivery() {
         assert!(delivered.iter().all(|line| line["post"] == post.as_str()), "{delivered:?}");
         assert!(delivered.iter().all(|line| line["request_id"] == request.as_str()));
         let dispatch = function("Dispatch").await;
-        let dispatched = entries(&dispatch, since, &request, "dispatched").await;
+        // a line may arrive after the deliveries that it led to
+        let dispatched = eventually("every way of the dispatch", async || {
+            let lines = entries(&dispatch, since, &request, "dispatched").await;
+            let taken = |way: &&str| lines.iter().any(|line| line["way"] == **way);
+            ways.iter().all(taken).then_some(lines)
+        });
+        let dispatched = dispatched.await;
         assert!(dispatched.iter().all(|line| line["post"] == post.as_str()), "{dispatched:?}");
         let mut taken: Vec<&str> = dispatched.iter().filter_map(|l| l["way"].as_str()).collect();
         taken.sort_unstable();
