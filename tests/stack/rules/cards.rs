@@ -1,7 +1,7 @@
 //! Cards: what pages show comes from Valkey, and is never older than an acknowledged change.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -23,6 +23,7 @@ use fanfold_store::dynamo::posts::{Deleted, PostState};
 use fanfold_store::dynamo::users::ProfilePut;
 use fanfold_store::feeds::ReadContext;
 use fanfold_store::valkey::{Answers, CardId, CardRead, FeedSettings, Fill, Link, Valkey};
+use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, RedisFuture, Value};
 
 use crate::harness::valkeys::Node;
@@ -523,6 +524,68 @@ async fn pages_of_many_cards_are_bounded_too() {
         .parse()
         .unwrap();
     assert!((100..300).contains(&keys), "{keys} keys");
+}
+
+/// A real server. After the first command of the next read, a replica that has missed a write takes its place.
+struct FailsOver {
+    connection: MultiplexedConnection,
+    /// The commands that happen then.
+    lost: Mutex<Vec<Cmd>>,
+    names: Mutex<Vec<String>>,
+}
+
+impl Answers for FailsOver {
+    fn answer<'a>(&'a self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(async move {
+            let mut connection = self.connection.clone();
+            let Some(redis::Arg::Simple(name)) = command.args_iter().next() else { panic!() };
+            self.names.lock().unwrap().push(String::from_utf8_lossy(name).into_owned());
+            let answer = connection.req_packed_command(command).await?.extract_error();
+            let lost = std::mem::take(&mut *self.lost.lock().unwrap());
+            for command in lost {
+                connection.req_packed_command(&command).await?.extract_error()?;
+            }
+            answer
+        })
+    }
+}
+
+/// Cards that are all there are read by simple commands. Between these, the server may be replaced.
+#[tokio::test]
+async fn a_server_that_is_replaced_during_a_read_shows_no_old_card() {
+    let node = Node::start(&["--enable-debug-command", "yes"]);
+    let client = redis::Client::open(node.url()).unwrap();
+    let connection = client.get_multiplexed_async_connection().await.unwrap();
+    let server =
+        Arc::new(FailsOver { connection, lost: Mutex::default(), names: Mutex::default() });
+    let settings = [("REDIS_URL", &*node.url()), ("BUCKETS", "1")];
+    let settings = FeedSettings::read(&Config::from_pairs(settings)).unwrap();
+    let valkey = Valkey::over(Link::given(server.clone()), &settings);
+    let (id, now) = (CardId::User(UserId(1)), Time::from_ms(1_000));
+    // before the bucket has a memory, and with one
+    for memory in [false, true] {
+        if memory {
+            valkey.begin(FeedId::home(UserId(2)), "first", now).await.unwrap();
+        }
+        assert_eq!(read_card(&valkey, &id, "one", now).await, CardRead::Leased);
+        valkey.fill_cards(&[fill(&id, "a: text")], "one", now).await.unwrap();
+        server.names.lock().unwrap().clear();
+        let known = CardRead::Known(b"a: text".to_vec());
+        assert_eq!(read_card(&valkey, &id, "two", now).await, known);
+        assert_eq!(*server.names.lock().unwrap(), ["MGET", "INFO"], "no script");
+
+        let keys = node.cli(&["KEYS", "user:*"]);
+        let key = keys.trim();
+        let old = node.cli(&["GET", key]);
+        valkey.cards_changed(std::slice::from_ref(&id)).await.unwrap();
+        let mut change = redis::cmd("DEBUG");
+        change.arg("CHANGE-REPL-ID");
+        let mut restore = redis::cmd("SET");
+        restore.arg(key).arg(old.trim());
+        *server.lost.lock().unwrap() = vec![restore, change];
+        assert_eq!(read_card(&valkey, &id, "three", now).await, CardRead::Leased);
+        node.cli(&["FLUSHALL"]);
+    }
 }
 
 /// A replica may be behind: it shows and fills no cards, and a mark that it does not know the card for does not count.

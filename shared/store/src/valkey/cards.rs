@@ -9,7 +9,7 @@ use fanfold_core::{Bucket, Time};
 use fanfold_runtime::clock;
 use fanfold_runtime::error::StoreError;
 use futures::future::{join_all, try_join_all};
-use redis::{RedisError, Value};
+use redis::{RedisError, RedisResult, Value};
 
 use super::card_id::CardId;
 use super::scripts::unknown;
@@ -77,10 +77,14 @@ impl Valkey {
         now: Time,
     ) -> Result<Vec<CardRead>, StoreError> {
         let doing = "reading cards";
+        let memory = std::iter::once(self.keys.memory(bucket));
+        let keys: Vec<Key> = memory.chain(ids.iter().map(|id| self.keys.card(id))).collect();
+        if let Some(all) = self.all_at_hand(&keys).await {
+            return Ok(all);
+        }
         let mut script = scripts::CARDS.call();
-        script.key(self.keys.memory(bucket));
-        for id in ids {
-            script.key(self.keys.card(id));
+        for key in keys {
+            script.key(key);
         }
         script.arg(token).arg(now.ms()).arg(millis(CARD_LEASE));
         let answers: Vec<Value> = script.run(&self.link, doing).await?;
@@ -89,6 +93,33 @@ impl Valkey {
         }
         let read: Result<Vec<CardRead>, RedisError> = answers.into_iter().map(card_read).collect();
         read.map_err(failed(doing))
+    }
+
+    /// The cards of a bucket, if it has them all. `None` if the script must decide. Simple commands take the server
+    /// less than half the time of the script.
+    ///
+    /// The server's generation is read *after* the memory and the cards, on the same connection. A memory of this
+    /// generation can only come from this server in this role, so both answers belong together. If the server is
+    /// replaced between the two commands, the generation is another than that of the memory.
+    async fn all_at_hand(&self, keys: &[Key]) -> Option<Vec<CardRead>> {
+        let mut pipeline = redis::pipe();
+        // mutation: cards-generation-last
+        pipeline.cmd("MGET").arg(keys).cmd("INFO").arg("replication");
+        let mut link = self.link.clone();
+        let answers = pipeline.ignore_errors().query_async(&mut link);
+        let [held, info]: [RedisResult<Value>; 2] = answers.await.ok()?;
+        let held: Vec<Option<Vec<u8>>> = redis::from_redis_value(held.ok()?).ok()?;
+        let (memory, held) = held.split_first()?;
+        let generation = generation(info)?;
+        let present = present(memory.as_deref(), &generation)?;
+        let head = [b":", present, b":"].concat();
+        // mutation: cards-at-hand
+        let is_card = |value: &Vec<u8>| value.get(1..).is_some_and(|from| from.starts_with(&head));
+        let text = |value: &Vec<u8>| value[1 + head.len()..].to_vec();
+        let known = |value: &Option<Vec<u8>>| {
+            value.as_ref().filter(|value| is_card(value)).map(|value| CardRead::Known(text(value)))
+        };
+        held.iter().map(known).collect()
     }
 
     /// Fills cards whose leases the reader with this token holds, and drops the oldest cards of buckets that have too
@@ -215,6 +246,28 @@ impl Valkey {
             buckets.entry(self.keys.bucket_of_card(id)).or_default().push(id.clone());
         }
         buckets
+    }
+}
+
+/// The server's generation, as in `lua/_memory.lua`. `None` on a replica.
+fn generation(info: RedisResult<Value>) -> Option<Vec<u8>> {
+    let hidden = || Some(b"-".to_vec()); // the server does not show its role
+    let info = info.and_then(|info| Ok(redis::from_redis_value::<String>(info)?));
+    let Ok(info) = info else { return hidden() };
+    // mutation: cards-replica
+    if info.lines().any(|line| line == "role:slave") {
+        return None;
+    }
+    let id = info.lines().find_map(|line| line.strip_prefix("master_replid:"));
+    id.map_or_else(hidden, |id| Some(id.get(..8)?.as_bytes().to_vec()))
+}
+
+/// What present cards of a bucket belong to, as in `lua/_cards.lua`. `None` if the memory has an unknown form.
+fn present<'a>(memory: Option<&'a [u8]>, generation: &'a [u8]) -> Option<&'a [u8]> {
+    let of_this = |memory: &'a [u8]| memory.strip_prefix(generation)?.strip_prefix(b":");
+    match memory.and_then(of_this) {
+        Some(since) => since.splitn(2, |byte| *byte == b':').nth(1),
+        None => Some(generation),
     }
 }
 

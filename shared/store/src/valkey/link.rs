@@ -106,6 +106,28 @@ impl Link {
         Err((ErrorKind::Client, "the command was not sent").into())
     }
 
+    async fn call_all(
+        &self,
+        pipeline: &Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisResult<Vec<Value>> {
+        match &*self.0 {
+            Route::Given(answers) => {
+                let mut all = Vec::new();
+                for command in pipeline.cmd_iter() {
+                    all.push(answers.answer(command).await?);
+                }
+                Ok(all)
+            }
+            Route::Cluster(client, kept) => {
+                let mut connection = cluster(client, kept).await?;
+                connection.req_packed_commands(pipeline, offset, count).await
+            }
+            Route::Node(node) => node.call_all(pipeline, offset, count).await,
+        }
+    }
+
     async fn send(&self, command: &Cmd) -> RedisResult<Value> {
         match &*self.0 {
             Route::Given(answers) => answers.answer(command).await,
@@ -158,15 +180,14 @@ impl ConnectionLike for Link {
         Box::pin(self.call(command))
     }
 
-    /// Always an error: Fanfold sends single commands only.
+    /// Sends commands of one bucket to the same server, on one connection, in their order. Sends them once only.
     fn req_packed_commands<'a>(
         &'a mut self,
-        _: &'a Pipeline,
-        _: usize,
-        _: usize,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
-        let error = (ErrorKind::Client, "pipelines are not supported");
-        Box::pin(std::future::ready(Err(error.into())))
+        Box::pin(self.call_all(pipeline, offset, count))
     }
 
     fn get_db(&self) -> i64 {

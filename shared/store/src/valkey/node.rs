@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use redis::aio::{ConnectionLike as _, ConnectionManager, ConnectionManagerConfig};
 use redis::{
-    Client, Cmd, ConnectionInfo, ErrorKind, RedisResult, ServerErrorKind, TlsCertificates, Value,
+    Client, Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisResult, ServerErrorKind,
+    TlsCertificates, Value,
 };
 
 use super::iam::Tokens;
@@ -50,6 +51,17 @@ impl Node {
             return (*self.connection()?).clone().req_packed_command(command).await;
         }
         answer
+    }
+
+    /// Sends commands on one connection, in their order, once only.
+    pub async fn call_all(
+        &self,
+        pipeline: &Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisResult<Vec<Value>> {
+        let connection = self.connection()?;
+        (*connection).clone().req_packed_commands(pipeline, offset, count).await
     }
 
     fn connection(&self) -> RedisResult<Arc<ConnectionManager>> {
