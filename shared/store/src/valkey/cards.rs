@@ -9,7 +9,7 @@ use fanfold_core::{Bucket, Time};
 use fanfold_runtime::clock;
 use fanfold_runtime::error::StoreError;
 use futures::future::{join_all, try_join_all};
-use redis::{RedisError, RedisResult, Value};
+use redis::{RedisError, Value};
 
 use super::card_id::CardId;
 use super::scripts::unknown;
@@ -42,19 +42,46 @@ pub struct Fill {
 }
 
 impl Valkey {
-    /// Reads cards, with one call for each bucket at the same time. With a `token`, which must be unique to this reader,
-    /// the caller gets the leases of missing cards that have none. The result of a bucket whose server does not answer is
-    /// an error beside the others.
+    /// Reads cards. With a `token`, which must be unique to this reader, the caller gets the leases of missing cards that
+    /// have none. The result of a bucket whose server does not answer is an error beside the others.
+    ///
+    /// A cluster gets one call of the script for each bucket, at the same time. A single node first gets simple commands
+    /// for all buckets at once, and then the script for each bucket that lacks a card.
     pub async fn read_cards(
         &self,
         ids: &[CardId],
         token: &str,
         now: Time,
     ) -> Vec<(Vec<CardId>, Result<Vec<CardRead>, StoreError>)> {
-        let buckets = self.cards_by_bucket(ids).into_iter();
-        let reads: Vec<_> =
-            buckets.map(|(bucket, ids)| self.read_bucket(bucket, ids, token, now)).collect();
-        join_all(reads).await
+        let buckets = self.cards_by_bucket(ids);
+        if !self.link.is_one_server() {
+            return self.read_buckets(buckets, BTreeMap::new(), token, now).await;
+        }
+        let read = async {
+            let at_hand = self.at_hand(&buckets).await.unwrap_or_default();
+            self.read_buckets(buckets.clone(), at_hand, token, now).await
+        };
+        let read = clock::within(CARD_ANSWER_WITHIN, read).await;
+        let failed = |ids| (ids, Err(failed("reading cards")(too_late())));
+        read.unwrap_or_else(|| buckets.into_values().map(failed).collect())
+    }
+
+    async fn read_buckets(
+        &self,
+        buckets: BTreeMap<Bucket, Vec<CardId>>,
+        mut at_hand: BTreeMap<Bucket, Vec<CardRead>>,
+        token: &str,
+        now: Time,
+    ) -> Vec<(Vec<CardId>, Result<Vec<CardRead>, StoreError>)> {
+        let (mut read, mut asked) = (Vec::new(), Vec::new());
+        for (bucket, ids) in buckets {
+            match at_hand.remove(&bucket) {
+                Some(cards) => read.push((ids, Ok(cards))),
+                None => asked.push(self.read_bucket(bucket, ids, token, now)),
+            }
+        }
+        read.extend(join_all(asked).await);
+        read
     }
 
     async fn read_bucket(
@@ -77,13 +104,8 @@ impl Valkey {
         now: Time,
     ) -> Result<Vec<CardRead>, StoreError> {
         let doing = "reading cards";
-        let memory = std::iter::once(self.keys.memory(bucket));
-        let keys: Vec<Key> = memory.chain(ids.iter().map(|id| self.keys.card(id))).collect();
-        if let Some(all) = self.all_at_hand(&keys).await {
-            return Ok(all);
-        }
         let mut script = scripts::CARDS.call();
-        for key in keys {
+        for key in self.memory_and_cards(bucket, ids) {
             script.key(key);
         }
         script.arg(token).arg(now.ms()).arg(millis(CARD_LEASE));
@@ -95,31 +117,30 @@ impl Valkey {
         read.map_err(failed(doing))
     }
 
-    /// The cards of a bucket, if it has them all. `None` if the script must decide. Simple commands take the server
-    /// less than half the time of the script.
+    /// The cards of each bucket that has them all. `None` if the scripts must decide.
     ///
-    /// The server's generation is read *after* the memory and the cards, on the same connection. A memory of this
-    /// generation can only come from this server in this role, so both answers belong together. If the server is
-    /// replaced between the two commands, the generation is another than that of the memory.
-    async fn all_at_hand(&self, keys: &[Key]) -> Option<Vec<CardRead>> {
+    /// The server's generation is read *after* the memories and the cards, on the same connection. Only this server in
+    /// this role writes a memory of its generation, so the answers belong together. If the server is replaced between
+    /// the commands, its generation is not that of the memories.
+    async fn at_hand(
+        &self,
+        buckets: &BTreeMap<Bucket, Vec<CardId>>,
+    ) -> Option<BTreeMap<Bucket, Vec<CardRead>>> {
         let mut pipeline = redis::pipe();
+        for (bucket, ids) in buckets {
+            pipeline.cmd("MGET").arg(self.memory_and_cards(*bucket, ids));
+        }
         // mutation: cards-generation-last
-        pipeline.cmd("MGET").arg(keys).cmd("INFO").arg("replication");
-        let mut link = self.link.clone();
-        let answers = pipeline.ignore_errors().query_async(&mut link);
-        let [held, info]: [RedisResult<Value>; 2] = answers.await.ok()?;
-        let held: Vec<Option<Vec<u8>>> = redis::from_redis_value(held.ok()?).ok()?;
-        let (memory, held) = held.split_first()?;
-        let generation = generation(info)?;
-        let present = present(memory.as_deref(), &generation)?;
-        let head = [b":", present, b":"].concat();
-        // mutation: cards-at-hand
-        let is_card = |value: &Vec<u8>| value.get(1..).is_some_and(|from| from.starts_with(&head));
-        let text = |value: &Vec<u8>| value[1 + head.len()..].to_vec();
-        let known = |value: &Option<Vec<u8>>| {
-            value.as_ref().filter(|value| is_card(value)).map(|value| CardRead::Known(text(value)))
-        };
-        held.iter().map(known).collect()
+        pipeline.cmd("INFO").arg("replication");
+        let mut answers = self.link.call_all(&pipeline).await.ok()?;
+        let generation = generation(answers.pop()?)?;
+        let cards = |(bucket, held): (&Bucket, _)| Some((*bucket, all_known(held, &generation)?));
+        Some(buckets.keys().zip(answers).filter_map(cards).collect())
+    }
+
+    fn memory_and_cards(&self, bucket: Bucket, ids: &[CardId]) -> Vec<Key> {
+        let memory = std::iter::once(self.keys.memory(bucket));
+        memory.chain(ids.iter().map(|id| self.keys.card(id))).collect()
     }
 
     /// Fills cards whose leases the reader with this token holds, and drops the oldest cards of buckets that have too
@@ -250,16 +271,26 @@ impl Valkey {
 }
 
 /// The server's generation, as in `lua/_memory.lua`. `None` on a replica.
-fn generation(info: RedisResult<Value>) -> Option<Vec<u8>> {
+fn generation(info: Value) -> Option<Vec<u8>> {
     let hidden = || Some(b"-".to_vec()); // the server does not show its role
-    let info = info.and_then(|info| Ok(redis::from_redis_value::<String>(info)?));
-    let Ok(info) = info else { return hidden() };
+    let Ok(info) = redis::from_redis_value::<String>(info) else { return hidden() };
     // mutation: cards-replica
     if info.lines().any(|line| line == "role:slave") {
         return None;
     }
     let id = info.lines().find_map(|line| line.strip_prefix("master_replid:"));
     id.map_or_else(hidden, |id| Some(id.get(..8)?.as_bytes().to_vec()))
+}
+
+/// The cards in an answer that begins with the value of the memory, if all are there.
+fn all_known(answer: Value, generation: &[u8]) -> Option<Vec<CardRead>> {
+    let held: Vec<Option<Vec<u8>>> = redis::from_redis_value(answer).ok()?;
+    let (memory, held) = held.split_first()?;
+    let head = [b":", present(memory.as_deref(), generation)?, b":"].concat();
+    // mutation: cards-at-hand
+    let is_card = |value: &&Vec<u8>| value.get(1..).is_some_and(|from| from.starts_with(&head));
+    let text = |value: &Vec<u8>| CardRead::Known(value[1 + head.len()..].to_vec());
+    held.iter().map(|value| value.as_ref().filter(is_card).map(text)).collect()
 }
 
 /// What present cards of a bucket belong to, as in `lua/_cards.lua`. `None` if the memory has an unknown form.

@@ -106,25 +106,24 @@ impl Link {
         Err((ErrorKind::Client, "the command was not sent").into())
     }
 
-    async fn call_all(
-        &self,
-        pipeline: &Pipeline,
-        offset: usize,
-        count: usize,
-    ) -> RedisResult<Vec<Value>> {
+    /// Whether all commands go to the same server.
+    pub fn is_one_server(&self) -> bool {
+        !matches!(&*self.0, Route::Cluster(..))
+    }
+
+    /// Sends commands to a single server, once only, on one connection and in their order. An answer may be an error
+    /// that the server gave.
+    pub async fn call_all(&self, commands: &Pipeline) -> RedisResult<Vec<Value>> {
         match &*self.0 {
+            Route::Node(node) => node.call_all(commands).await,
             Route::Given(answers) => {
                 let mut all = Vec::new();
-                for command in pipeline.cmd_iter() {
+                for command in commands.cmd_iter() {
                     all.push(answers.answer(command).await?);
                 }
                 Ok(all)
             }
-            Route::Cluster(client, kept) => {
-                let mut connection = cluster(client, kept).await?;
-                connection.req_packed_commands(pipeline, offset, count).await
-            }
-            Route::Node(node) => node.call_all(pipeline, offset, count).await,
+            Route::Cluster(..) => Err((ErrorKind::Client, "a cluster is not one server").into()),
         }
     }
 
@@ -180,14 +179,15 @@ impl ConnectionLike for Link {
         Box::pin(self.call(command))
     }
 
-    /// Sends commands of one bucket to the same server, on one connection, in their order. Sends them once only.
+    /// Always an error: scripts and single commands only. See [`Link::call_all`].
     fn req_packed_commands<'a>(
         &'a mut self,
-        pipeline: &'a Pipeline,
-        offset: usize,
-        count: usize,
+        _: &'a Pipeline,
+        _: usize,
+        _: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
-        Box::pin(self.call_all(pipeline, offset, count))
+        let error = (ErrorKind::Client, "pipelines are not supported");
+        Box::pin(std::future::ready(Err(error.into())))
     }
 
     fn get_db(&self) -> i64 {

@@ -54,14 +54,9 @@ impl Node {
     }
 
     /// Sends commands on one connection, in their order, once only.
-    pub async fn call_all(
-        &self,
-        pipeline: &Pipeline,
-        offset: usize,
-        count: usize,
-    ) -> RedisResult<Vec<Value>> {
+    pub async fn call_all(&self, commands: &Pipeline) -> RedisResult<Vec<Value>> {
         let connection = self.connection()?;
-        (*connection).clone().req_packed_commands(pipeline, offset, count).await
+        (*connection).clone().req_packed_commands(commands, 0, commands.len()).await
     }
 
     fn connection(&self) -> RedisResult<Arc<ConnectionManager>> {
