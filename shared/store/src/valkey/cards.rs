@@ -288,9 +288,9 @@ fn all_known(answer: Value, generation: &[u8]) -> Option<Vec<CardRead>> {
     let (memory, held) = held.split_first()?;
     let head = [b":", present(memory.as_deref(), generation)?, b":"].concat();
     // mutation: cards-at-hand
-    let is_card = |value: &&Vec<u8>| value.get(1..).is_some_and(|from| from.starts_with(&head));
-    let text = |value: &Vec<u8>| CardRead::Known(value[1 + head.len()..].to_vec());
-    held.iter().map(|value| value.as_ref().filter(is_card).map(text)).collect()
+    let text = |from: &[u8]| Some(from.strip_prefix(&*head)?.to_vec());
+    let card = |value: &Option<Vec<u8>>| Some(CardRead::Known(text(value.as_ref()?.get(1..)?)?));
+    held.iter().map(card).collect()
 }
 
 /// What present cards of a bucket belong to, as in `lua/_cards.lua`. `None` if the memory has an unknown form.
