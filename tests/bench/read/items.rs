@@ -1,15 +1,22 @@
 //! The page from cards against the same page with posts and profiles read from DynamoDB, as a page was read before
-//! there were cards: calls, read units, work of Valkey, and cost at list prices.
+//! there were cards: calls, read units, work of Valkey, and cost at list prices. The page from cards is read in two
+//! ways: as from a cluster, with a call of a script for each bucket, and as from a single node, with simple commands. AWS
+//! charges for the work of ElastiCache Serverless, which is a cluster; so the price is that of the first way.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use fanfold_app::present::ShownPost;
 use fanfold_core::{FeedId, PostId, UserId};
 use fanfold_runtime::clock::now;
-use fanfold_store::cards::UserCard;
+use fanfold_store::cards::{PostCards, UserCard, UserCards};
+use fanfold_store::dynamo::UserStore;
 use fanfold_store::dynamo::posts::PostState;
-use fanfold_store::feeds::{ReadContext, Source};
+use fanfold_store::feeds::{Feeds, ReadContext, Source};
+use fanfold_store::valkey::{Answers, FeedSettings, Link, Valkey};
+use redis::aio::{ConnectionLike as _, MultiplexedConnection};
+use redis::{Cmd, RedisFuture, Value};
 use tokio::runtime::Runtime;
 
 use super::{LIMIT, Stores};
@@ -47,16 +54,22 @@ pub fn compare(
 ) {
     let (rounds, times) = if pace.quick { (3, 200) } else { (9, 1_000) };
     let (reader, mut cards, mut items) = (people::user(100), Vec::new(), Vec::new());
+    let mut single = Vec::new();
     let shown = runtime.block_on(stores.page(reader)).expect("a page").posts;
+    let cluster = runtime.block_on(like_a_cluster(stores, emulator, server));
     for _ in 0..rounds {
         let command_us = simple_command_cpu_us(server);
-        let of_cards = async || stores.page(reader).await.expect("a page").posts;
+        let of_cards = async || cluster.page(reader).await.expect("a page").posts;
+        let of_single = async || stores.page(reader).await.expect("a page").posts;
         let of_items = async || page_of_items(stores, reader).await;
         cards.push(take((emulator, server), runtime, command_us, times, &shown, of_cards));
+        single.push(take((emulator, server), runtime, command_us, times, &shown, of_single));
         items.push(take((emulator, server), runtime, command_us, times, &shown, of_items));
     }
-    let ratios = cards.iter().zip(&items).map(|(cards, items)| cards.dollars() / items.dollars());
-    let ratio = median(ratios);
+    let ratio = |all: &[Taken]| {
+        median(all.iter().zip(&items).map(|(cards, items)| cards.dollars() / items.dollars()))
+    };
+    let (ratio, single_ratio) = (ratio(&cards), ratio(&single));
     let of = |all: &[Taken], number: Number| median(all.iter().map(number));
     let row = |name: &str, all: &[Taken]| {
         let numbers: [Number; 5] = [
@@ -69,20 +82,48 @@ pub fn compare(
         let numbers = numbers.map(|number| short(of(all, number)));
         [vec![name.to_owned()], numbers.to_vec()].concat()
     };
-    let rows = vec![row("from cards", &cards), row("from items", &items)];
+    let rows = vec![
+        row("from cards, cluster", &cards),
+        row("from cards, single node", &single),
+        row("from items", &items),
+    ];
     let title = format!("read: a page of 20 posts, at list prices of {}", prices::SOURCE);
     let head =
         ["page", "µs", "DynamoDB calls", "read units", "Valkey ECPUs", "US$ per million pages"];
     report.table("read_items", &title, &head, rows);
     // the most of any round, so that no miss is lost in a median
-    let most = |number: Number| cards.iter().map(number).fold(0.0, f64::max);
+    let most = |number: Number| cards.iter().chain(&single).map(number).fold(0.0, f64::max);
     report.set("read_page_dynamodb_calls", most(|taken| taken.dynamodb_calls));
     report.set("read_page_read_units", most(|taken| taken.read_units));
-    for (name, all) in [("cards", &cards), ("items", &items)] {
+    for (name, all) in [("cards", &cards), ("cards_single_node", &single), ("items", &items)] {
         report.set(format!("read_page_ecpus_{name}"), of(all, |taken| taken.ecpus));
         report.set(format!("cost_pages_usd_per_million_{name}"), of(all, Taken::dollars));
     }
     report.set("cost_pages_vs_before", ratio);
+    report.set("cost_pages_vs_before_single_node", single_ratio);
+}
+
+/// A connection to a server that is used like a cluster.
+struct LikeCluster(MultiplexedConnection);
+
+impl Answers for LikeCluster {
+    fn answer<'a>(&'a self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        let mut connection = self.0.clone();
+        Box::pin(async move { connection.req_packed_command(command).await })
+    }
+}
+
+/// The same stores, with Valkey used like a cluster.
+async fn like_a_cluster(stores: &Stores, emulator: &Emulator, server: &Server) -> Stores {
+    let client = redis::Client::open(server.url()).expect("a client");
+    let connection = client.get_multiplexed_async_connection().await.expect("a connection");
+    let settings = FeedSettings::read(&server.config()).expect("settings");
+    let valkey =
+        Valkey::over(Link::given_cluster(Arc::new(LikeCluster(connection))), &settings);
+    let users = UserStore::new(&emulator.sdk(), &server.config()).expect("users");
+    let users = UserCards { valkey: valkey.clone(), users };
+    let cards = PostCards { users, posts: stores.feeds.posts.clone() };
+    Stores { feeds: Feeds { valkey, ..stores.feeds.clone() }, cards }
 }
 
 /// Measures pages. Each must show these posts.

@@ -588,6 +588,34 @@ async fn a_server_that_is_replaced_during_a_read_shows_no_old_card() {
     }
 }
 
+/// A message that orders a rebuild is tried again with the same token. If the server was replaced between the two tries, both
+/// begin a memory, but the cards of the first do not belong to the second.
+#[tokio::test]
+async fn a_rebuild_that_begins_two_memories_makes_two_of_them() {
+    let node = Node::start(&["--enable-debug-command", "yes"]);
+    let client = redis::Client::open(node.url()).unwrap();
+    let settings = [("REDIS_URL", &*node.url()), ("BUCKETS", "1")];
+    let settings = FeedSettings::read(&Config::from_pairs(settings)).unwrap();
+    for is_cluster in [false, true] {
+        let connection = client.get_multiplexed_async_connection().await.unwrap();
+        let server =
+            Arc::new(FailsOver { connection, lost: Mutex::default(), names: Mutex::default() });
+        let link = if is_cluster { Link::given_cluster(server) } else { Link::given(server) };
+        let valkey = Valkey::over(link, &settings);
+        let (id, feed, now) =
+            (CardId::User(UserId(1)), FeedId::home(UserId(2)), Time::from_ms(1_000));
+        valkey.begin(feed, "token", now).await.unwrap();
+        assert_eq!(read_card(&valkey, &id, "one", now).await, CardRead::Leased);
+        valkey.fill_cards(&[fill(&id, "old")], "one", now).await.unwrap();
+        let known = CardRead::Known(b"old".to_vec());
+        assert_eq!(read_card(&valkey, &id, "two", now).await, known);
+        node.cli(&["DEBUG", "CHANGE-REPL-ID"]);
+        valkey.begin(feed, "token", now).await.unwrap();
+        assert_eq!(read_card(&valkey, &id, "three", now).await, CardRead::Leased);
+        node.cli(&["FLUSHALL"]);
+    }
+}
+
 /// A replica may be behind: it shows and fills no cards, and a mark that it does not know the card for does not count.
 #[tokio::test]
 async fn a_replica_neither_shows_nor_marks_nor_fills_cards() {

@@ -208,6 +208,16 @@ impl Apps {
         settings: &[(&'static str, String)],
         retry: RetryConfig,
     ) -> Self {
+        Self::on(server, settings, retry, false)
+    }
+
+    /// The same. `is_cluster`: the functions use the server like a cluster.
+    pub fn on(
+        server: &server::Server,
+        settings: &[(&'static str, String)],
+        retry: RetryConfig,
+        is_cluster: bool,
+    ) -> Self {
         let (steps, cloud) = (Steps::default(), SharedCloud::default());
         let valkey = Arc::new(server::Valkey::new(steps.clone(), server.connect()));
         cloud.lock().capacity = Some(Capacity::default());
@@ -237,7 +247,11 @@ impl Apps {
             inactive_after: INACTIVE_AFTER,
             card_memory: 1,
         };
-        let over = || Valkey::over(Link::given(valkey.clone()), &settings);
+        let link = match is_cluster {
+            true => Link::given_cluster(valkey.clone()),
+            false => Link::given(valkey.clone()),
+        };
+        let over = || Valkey::over(link.clone(), &settings);
         let mut apps = Self {
             posts: fanfold_app::posts::Posts::new(&sdk, &config).expect("posts"),
             profiles: fanfold_app::profiles::Profiles::new(&sdk, &config).expect("profiles"),

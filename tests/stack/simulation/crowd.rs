@@ -59,6 +59,11 @@ fn author(n: usize) -> String {
 
 impl Deployment {
     fn new(server: &Server, settings: &[(&'static str, String)]) -> Self {
+        Self::on(server, settings, false)
+    }
+
+    /// `is_cluster`: the functions use the server like a cluster.
+    fn on(server: &Server, settings: &[(&'static str, String)], is_cluster: bool) -> Self {
         fastrand::seed(7);
         let defaults = [
             ("SMALL_FOLLOWERS", "2000".to_owned()),
@@ -67,7 +72,8 @@ impl Deployment {
         ];
         let settings: Vec<_> = defaults.into_iter().chain(settings.iter().cloned()).collect();
         // the retries of `aws::sdk_config`
-        let mut apps = Apps::with(server, &settings, RetryConfig::standard().with_max_attempts(4));
+        let retry = RetryConfig::standard().with_max_attempts(4);
+        let mut apps = Apps::on(server, &settings, retry, is_cluster);
         apps.dispatch.page_followers = 5_000;
         apps.valkey.reset();
         apps.steps.set_free(true);
@@ -363,10 +369,16 @@ fn all_users_post_at_once() {
 /// 20,000 readers a second read one post. Its author changes the name meanwhile, and then deletes the post.
 #[test]
 fn a_viral_post_is_read_from_its_card() {
-    const READERS: u32 = 40_000;
     let server = Server::start();
+    for is_cluster in [false, true] {
+        read_a_viral_post(&server, is_cluster);
+    }
+}
+
+fn read_a_viral_post(server: &Server, is_cluster: bool) {
+    const READERS: u32 = 40_000;
     runtime().block_on(async {
-        let deployment = Deployment::new(&server, &[]);
+        let deployment = Deployment::on(server, &[], is_cluster);
         deployment.put_profiles([STAR.to_owned()].into_iter()).await;
         let post = deployment.publish(STAR).await;
         let author = format!("{USERS} user#{}", id(STAR));

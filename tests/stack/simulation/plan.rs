@@ -24,6 +24,9 @@ pub struct Plan {
     pub fanout: FanOutSettings,
     pub partitions: Partitions,
     pub order: Order,
+    /// Whether the functions use Valkey like a cluster. A cluster reads cards by a script, a single node mostly by simple
+    /// commands.
+    pub is_cluster: bool,
     pub actions: Vec<Action>,
 }
 
@@ -212,6 +215,7 @@ impl Plan {
             fanout,
             partitions,
             order,
+            is_cluster: Dice(seed ^ 0xfa4).one_in(2),
             actions,
         }
     }

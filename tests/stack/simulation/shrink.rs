@@ -37,7 +37,7 @@ impl Runner {
             ("FOLLOWER_PARTITIONS", first.to_string()),
             ("FOLLOWERS_PER_PARTITION", followers.to_string()),
         ];
-        let mut apps = Apps::with(&self.server, &settings, RetryConfig::disabled());
+        let mut apps = Apps::on(&self.server, &settings, RetryConfig::disabled(), plan.is_cluster);
         apps.dispatch.partitions_per_part = per_part;
         let apps = Rc::new(apps);
         let (_, start) = self.starts.iter().find(|(of, _)| *of == first).expect("a start");

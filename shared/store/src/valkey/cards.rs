@@ -9,7 +9,7 @@ use fanfold_core::{Bucket, Time};
 use fanfold_runtime::clock;
 use fanfold_runtime::error::StoreError;
 use futures::future::{join_all, try_join_all};
-use redis::{RedisError, Value};
+use redis::{RedisError, RedisResult, Value};
 
 use super::card_id::CardId;
 use super::scripts::unknown;
@@ -46,7 +46,8 @@ impl Valkey {
     /// have none. The result of a bucket whose server does not answer is an error beside the others.
     ///
     /// A cluster gets one call of the script for each bucket, at the same time. A single node first gets simple commands
-    /// for all buckets at once, and then the script for each bucket that lacks a card.
+    /// for all buckets at once, and then the script for each bucket that lacks a card. If that node hangs or refuses
+    /// connections, it gets no scripts.
     pub async fn read_cards(
         &self,
         ids: &[CardId],
@@ -57,13 +58,14 @@ impl Valkey {
         if !self.link.is_one_server() {
             return self.read_buckets(buckets, BTreeMap::new(), token, now).await;
         }
-        let read = async {
-            let at_hand = self.at_hand(&buckets).await.unwrap_or_default();
-            self.read_buckets(buckets.clone(), at_hand, token, now).await
+        let unavailable = match clock::within(CARD_ANSWER_WITHIN, self.at_hand(&buckets)).await {
+            Some(Ok(at_hand)) => return self.read_buckets(buckets, at_hand, token, now).await,
+            Some(Err(error)) if error.is_connection_refusal() => error,
+            Some(Err(_)) => return self.read_buckets(buckets, BTreeMap::new(), token, now).await,
+            None => too_late(),
         };
-        let read = clock::within(CARD_ANSWER_WITHIN, read).await;
-        let failed = |ids| (ids, Err(failed("reading cards")(too_late())));
-        read.unwrap_or_else(|| buckets.into_values().map(failed).collect())
+        let failed = |ids| (ids, Err(failed("reading cards")(unavailable.clone())));
+        buckets.into_values().map(failed).collect()
     }
 
     async fn read_buckets(
@@ -117,7 +119,7 @@ impl Valkey {
         read.map_err(failed(doing))
     }
 
-    /// The cards of each bucket that has them all. `None` if the scripts must decide.
+    /// The cards of each bucket that has them all. The scripts decide for the other buckets.
     ///
     /// The server's generation is read *after* the memories and the cards, on the same connection. Only this server in
     /// this role writes a memory of its generation, so the answers belong together. If the server is replaced between
@@ -125,17 +127,22 @@ impl Valkey {
     async fn at_hand(
         &self,
         buckets: &BTreeMap<Bucket, Vec<CardId>>,
-    ) -> Option<BTreeMap<Bucket, Vec<CardRead>>> {
+    ) -> RedisResult<BTreeMap<Bucket, Vec<CardRead>>> {
         let mut pipeline = redis::pipe();
         for (bucket, ids) in buckets {
             pipeline.cmd("MGET").arg(self.memory_and_cards(*bucket, ids));
         }
         // mutation: cards-generation-last
         pipeline.cmd("INFO").arg("replication");
-        let mut answers = self.link.call_all(&pipeline).await.ok()?;
-        let generation = generation(answers.pop()?)?;
-        let cards = |(bucket, held): (&Bucket, _)| Some((*bucket, all_known(held, &generation)?));
-        Some(buckets.keys().zip(answers).filter_map(cards).collect())
+        let mut answers = self.link.call_all(&pipeline).await?;
+        tracing::debug!(buckets = buckets.len(), "cards were read by simple commands");
+        let info = answers.pop().filter(|_| answers.len() == buckets.len());
+        let Some(info) = info else { return Err(unknown("another number of answers")) };
+        let Some(generation) = generation(info) else { return Ok(BTreeMap::new()) };
+        let cards = |((bucket, ids), held): ((&Bucket, &Vec<CardId>), _)| {
+            Some((*bucket, all_known(held, ids.len(), &generation)?))
+        };
+        Ok(buckets.iter().zip(answers).filter_map(cards).collect())
     }
 
     fn memory_and_cards(&self, bucket: Bucket, ids: &[CardId]) -> Vec<Key> {
@@ -282,10 +289,10 @@ fn generation(info: Value) -> Option<Vec<u8>> {
     id.map_or_else(hidden, |id| Some(id.get(..8)?.as_bytes().to_vec()))
 }
 
-/// The cards in an answer that begins with the value of the memory, if all are there.
-fn all_known(answer: Value, generation: &[u8]) -> Option<Vec<CardRead>> {
+/// The cards in an answer that begins with the value of the memory, if all `count` are there.
+fn all_known(answer: Value, count: usize, generation: &[u8]) -> Option<Vec<CardRead>> {
     let held: Vec<Option<Vec<u8>>> = redis::from_redis_value(answer).ok()?;
-    let (memory, held) = held.split_first()?;
+    let (memory, held) = held.split_first().filter(|(_, held)| held.len() == count)?;
     let head = [b":", present(memory.as_deref(), generation)?, b":"].concat();
     // mutation: cards-at-hand
     let text = |from: &[u8]| Some(from.strip_prefix(&*head)?.to_vec());

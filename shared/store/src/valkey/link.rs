@@ -51,7 +51,8 @@ pub struct Link(Arc<Route>);
 enum Route {
     Node(Box<Node>),
     Cluster(Box<ClusterClient>, Mutex<Option<Connecting>>),
-    Given(Arc<dyn Answers>),
+    /// An object of the caller, and whether it is a cluster.
+    Given(Arc<dyn Answers>, bool),
 }
 
 impl Link {
@@ -87,7 +88,12 @@ impl Link {
 
     /// A link to an object of the caller.
     pub fn given(answers: Arc<dyn Answers>) -> Self {
-        Self(Arc::new(Route::Given(answers)))
+        Self(Arc::new(Route::Given(answers, false)))
+    }
+
+    /// The same, to be used like a cluster.
+    pub fn given_cluster(answers: Arc<dyn Answers>) -> Self {
+        Self(Arc::new(Route::Given(answers, true)))
     }
 
     /// Sends a command. If the server throttles it, sends it again for about a second.
@@ -108,7 +114,7 @@ impl Link {
 
     /// Whether all commands go to the same server.
     pub fn is_one_server(&self) -> bool {
-        !matches!(&*self.0, Route::Cluster(..))
+        !matches!(&*self.0, Route::Cluster(..) | Route::Given(_, true))
     }
 
     /// Sends commands to a single server, once only, on one connection and in their order. An answer may be an error
@@ -116,7 +122,7 @@ impl Link {
     pub async fn call_all(&self, commands: &Pipeline) -> RedisResult<Vec<Value>> {
         match &*self.0 {
             Route::Node(node) => node.call_all(commands).await,
-            Route::Given(answers) => {
+            Route::Given(answers, _) => {
                 let mut all = Vec::new();
                 for command in commands.cmd_iter() {
                     all.push(answers.answer(command).await?);
@@ -129,7 +135,7 @@ impl Link {
 
     async fn send(&self, command: &Cmd) -> RedisResult<Value> {
         match &*self.0 {
-            Route::Given(answers) => answers.answer(command).await,
+            Route::Given(answers, _) => answers.answer(command).await,
             Route::Cluster(client, kept) => {
                 cluster(client, kept).await?.req_packed_command(command).await
             }

@@ -20,7 +20,7 @@
 -- entry. '1' in a lease says that the card's name is in the queue already, '0' that it is not. Every key has a time
 -- to live, so a full server evicts cards first.
 --
--- <memory> is the token of the bucket's memory, or the server's generation if the bucket has none. Cards of another
+-- <memory> is the token of the bucket's memory, with the generation in it, or the server's generation if the bucket has none. Cards of another
 -- memory are ignored.
 
 -- Returns what present cards of a bucket belong to, or false on a replica. The argument is the value of memory:{b}.

@@ -83,7 +83,7 @@ local function begin(gen, live, memory_key, feed, lock, now, since, token, lease
   local memory = memory_of(memory_key, gen)
   if not memory then
     -- mutation: memory-name
-    memory = gen .. ':' .. since .. ':' .. token
+    memory = gen .. ':' .. since .. ':' .. token .. gen
     redis.call('SET', memory_key, memory)
   end
   local seen = redis.call('ZSCORE', live, feed)

@@ -8,8 +8,9 @@
 -- may be missing. After that, or if all data is lost, the next rebuild begins a new memory. Feeds and
 -- relations of an older memory are ignored.
 --
--- The token is that of the rebuild. It makes the name unique, even if all data is lost in the millisecond
--- in which a memory began.
+-- The token is that of the rebuild, followed by the generation. It makes the name unique, even if all data is lost in
+-- the millisecond in which a memory began. A rebuild that is tried again has the same token: if the server was replaced
+-- meanwhile, the generation distinguishes the two memories, also in cards, which have the token alone.
 --
 -- The time must not be earlier than the run of the script that begins the memory. Callers therefore send a
 -- later time than they expect. Pushes whose followers were read before that time read the relations from

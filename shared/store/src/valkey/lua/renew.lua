@@ -10,5 +10,5 @@ if not gen then
 end
 -- a full server takes a write only after a command that frees memory
 redis.call('DEL', KEYS[1])
-redis.call('SET', KEYS[1], gen .. ':' .. ARGV[1] .. ':' .. ARGV[2])
+redis.call('SET', KEYS[1], gen .. ':' .. ARGV[1] .. ':' .. ARGV[2] .. gen)
 return 'done'
