@@ -7,13 +7,17 @@ pub mod admin;
 pub mod audit;
 pub mod deliver;
 pub mod dispatch;
+pub mod due;
 pub mod graph;
 pub mod http;
+pub mod lookahead;
 pub mod posts;
 pub mod rebuild;
 pub mod sweep;
 pub mod timeline;
+pub mod timers;
 pub mod users;
+pub mod webhook;
 
 use axum::Router;
 use fanfold_runtime::StartError;
@@ -32,6 +36,10 @@ pub async fn run(name: &str, prepare: Prepare) -> Result<(), StartError> {
         "deliver" => deliver::run().await,
         "graph" => graph::run().await,
         "rebuild" => rebuild::run().await,
+        "webhook" => webhook::run().await,
+        "timers" => timers::run(prepare).await,
+        "due" => due::run().await,
+        "lookahead" => lookahead::run().await,
         "sweep" => sweep::run().await,
         "audit" => audit::run().await,
         "admin" => admin::run().await,

@@ -102,6 +102,7 @@ fn start(function: &str) -> Duration {
             ("USERS_TABLE", "users"),
             ("POSTS_TABLE", "posts"),
             ("GRAPH_TABLE", "graph"),
+            ("DUE_TABLE", "due"),
             ("DOCTOR_QUEUE_URL", "http://127.0.0.1:1/queue"),
         ])
         .envs(queue_urls("http://127.0.0.1:1/0"))

@@ -13,10 +13,12 @@ use std::fmt::Debug;
 
 use fanfold_core::fanout::{FanoutPart, Share};
 use fanfold_core::message::{
-    CountFollowers, DeliverChunk, GraphEvent, PostDeleted, PostEvent, PostPublished,
-    ProfileChanged, RebuildFeed, RelationChanged,
+    CountFollowers, DeliverChunk, GraphEvent, ItemDue, PostDeleted, PostEvent, PostPublished,
+    ProfileChanged, RebuildFeed, RelationChanged, TimerFired,
 };
-use fanfold_core::{Cursor, FeedId, ListId, PostId, Time, UserId};
+use fanfold_core::{
+    Cursor, DueEntry, DueItem, FeedId, ListId, PostId, ScheduledId, Time, TimerName, UserId,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -48,6 +50,7 @@ fn post_published_messages_keep_their_form() {
             PostPublished { bulk: true, ..part(8, 16, 0) },
             PostPublished { pointer: true, ..part(0, 1, 63) },
             PostPublished { bulk: true, pointer: true, ..part(1016, 1024, 1) },
+            PostPublished::scheduled(post(), Time::from_ms(1_767_225_600_123)),
         ],
     );
 }
@@ -102,6 +105,22 @@ fn relation_count_and_rebuild_messages_keep_their_form() {
 }
 
 #[test]
+fn messages_about_due_items_keep_their_form() {
+    let at = Time::from_ms(1_767_225_600_123);
+    let owner = UserId(0xa7ea_d61c_7209_542e);
+    let name = || TimerName::try_from("renew-7".to_owned()).expect("a name");
+    let timer = DueEntry { at, item: DueItem::Timer(owner, name()) };
+    let scheduled = DueEntry { at, item: DueItem::Post(ScheduledId(post())) };
+    let due = [ItemDue::new(timer), ItemDue::announced(scheduled, at)];
+    check_lines(include_str!("../fixtures/v1/item-due.jsonl"), &due);
+    let fired = |missed| {
+        let payload = serde_json::json!({"renew": 7});
+        TimerFired::new((owner, name()), "00f1c3a5b7d9e0ff", at, missed, payload)
+    };
+    check_lines(include_str!("../fixtures/v1/timer-fired.jsonl"), &[fired(0), fired(2)]);
+}
+
+#[test]
 fn cursors_keep_their_form() {
     let cursors: Value =
         serde_json::from_str(include_str!("../fixtures/v1/cursors.json")).expect("JSON");
@@ -114,6 +133,8 @@ fn cursors_keep_their_form() {
             "author" => ListId::Feed(FeedId::author(owner)),
             "followers" => ListId::Followers(owner),
             "following" => ListId::Following(owner),
+            "scheduled" => ListId::Scheduled(owner),
+            "timers" => ListId::Timers(owner),
             other => panic!("{other}"),
         };
         let post = |name| text(name).parse().expect("a post");
@@ -123,12 +144,17 @@ fn cursors_keep_their_form() {
                 partition: Partition(given["partition"].as_u64().expect("a partition") as u16),
                 user: text("user").parse().expect("a user"),
             },
+            ListId::Scheduled(_) => Cursor::Scheduled {
+                at: Time::from_ms(given["at_ms"].as_u64().expect("a time")),
+                id: text("id").parse().expect("an id"),
+            },
+            ListId::Timers(_) => Cursor::Timer { name: text("name").parse().expect("a name") },
         };
-        assert_eq!(Cursor::decode(text("cursor"), list), Ok(place), "{given}");
+        assert_eq!(Cursor::decode(text("cursor"), list), Ok(place.clone()), "{given}");
         assert_eq!(place.encode(list), text("cursor"), "{given}");
         lists.push(text("list").to_owned());
     }
     lists.sort_unstable();
     lists.dedup();
-    assert_eq!(lists.len(), 4, "every list has a cursor");
+    assert_eq!(lists.len(), 6, "every list has a cursor");
 }

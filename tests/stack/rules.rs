@@ -10,6 +10,7 @@ mod commit;
 mod continuation;
 mod counts;
 pub mod doctor;
+mod due;
 mod floor;
 mod full;
 mod limits;
@@ -22,6 +23,7 @@ mod retries;
 mod sweep;
 mod valkey_limits;
 mod viewer;
+mod webhook;
 
 use fanfold_core::{FeedId, PostId, Time};
 use fanfold_runtime::clock;

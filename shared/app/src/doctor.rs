@@ -310,7 +310,7 @@ async fn of_tables(tables: &TableProbe, now: Time) -> Vec<Check> {
          policies.",
         async {
             tables.read_each().await?;
-            holds("all three tables answer")
+            holds("all four tables answer")
         },
     );
     let transaction = check(

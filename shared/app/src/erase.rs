@@ -5,7 +5,7 @@
 //! 1. A note without handle and identity replaces the profile. From now on, every transaction that counts in the
 //!    profile fails: the user cannot post or follow, and cannot create a profile. Others no longer find a profile to
 //!    follow.
-//! 2. The texts of posts are removed and tombstones stay. Relations end as by an unfollow, with events and tombstones;
+//! 2. The texts of posts are removed and tombstones stay. Scheduled posts and timers are removed. Relations end as by an unfollow, with events and tombstones;
 //!    the same transactions change the counters of the other users.
 //! 3. The note records the time. Nothing happens until all functions that read earlier state have ended.
 //! 4. A function that had read the profile may have added a follower after step 2. Such relations end, and step 3 is
@@ -19,7 +19,7 @@ use fanfold_core::limits::{
 use fanfold_core::message::{GraphEvent, ProfileChanged};
 use fanfold_core::registry::GRAPH_EVENTS;
 use fanfold_core::time::millis;
-use fanfold_core::{FeedKind, Partition, PostId, Time, UserId};
+use fanfold_core::{DueEntry, FeedKind, Partition, PostId, Time, UserId};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::log::Chain;
@@ -28,7 +28,7 @@ use fanfold_runtime::{Config, StartError, StoreError};
 use fanfold_store::dynamo::graph::Ends;
 use fanfold_store::dynamo::posts::Buried;
 use fanfold_store::dynamo::users::{DropBegun, Dropping};
-use fanfold_store::dynamo::{ItemKind, ReceiptStore, UserStore};
+use fanfold_store::dynamo::{DueStore, ItemKind, ReceiptStore, UserStore};
 use fanfold_store::feeds::Feeds;
 use fanfold_store::valkey::{CardId, KeyKind};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -44,6 +44,7 @@ use crate::relations;
 pub struct Erase {
     pub users: UserStore,
     pub receipts: ReceiptStore,
+    pub due: DueStore,
     pub feeds: Feeds,
     pub events: Queue<GraphEvent>,
     /// How long step 3 waits; see [`DROP_SETTLES`].
@@ -56,6 +57,7 @@ impl Erase {
         Ok(Self {
             users: UserStore::new(sdk, config)?,
             receipts: ReceiptStore::new(sdk, config)?,
+            due: DueStore::new(sdk, config)?,
             feeds: Feeds::new(sdk, config)?,
             events: Queue::new(sdk, config, GRAPH_EVENTS)?,
             settles: DROP_SETTLES,
@@ -70,6 +72,8 @@ pub enum Step {
     Profile,
     /// The texts of posts. Tombstones stay.
     Posts,
+    /// The scheduled posts and timers.
+    Due,
     /// The relations to followers.
     Followers,
     /// The relations to followed authors. Tombstones stay.
@@ -86,7 +90,7 @@ pub enum Step {
 
 /// The steps while other functions may still use earlier state. The feeds come last: a rebuild after that finds no
 /// posts and no relations.
-const EMPTY: [Step; 4] = [Step::Posts, Step::Followers, Step::Following, Step::Caches];
+const EMPTY: [Step; 5] = [Step::Posts, Step::Due, Step::Followers, Step::Following, Step::Caches];
 /// The steps after every function that could restore data has ended.
 const ERASE: [Step; 4] = [Step::Caches, Step::Counts, Step::EndedRelations, Step::Remains];
 
@@ -109,6 +113,10 @@ pub const fn removal_of_items(kind: ItemKind) -> Removal {
         ItemKind::Following => Removal::Steps(&[Step::Following, Step::EndedRelations]),
         ItemKind::Follower => Removal::Steps(&[Step::Followers]),
         ItemKind::Count => Removal::Steps(&[Step::Counts]),
+        ItemKind::Scheduled | ItemKind::Soonest | ItemKind::Timer | ItemKind::Due => {
+            Removal::Steps(&[Step::Due])
+        }
+        ItemKind::DueChecked => Removal::Stays("it belongs to a part of the index of due items"),
         ItemKind::Probe => Removal::Stays("it belongs to no user, and expires"),
     }
 }
@@ -131,6 +139,8 @@ pub const fn removal_of_keys(kind: KeyKind) -> Removal {
             "Followers and Following drop those of relations that end; the others say who looked at whose profile, and expire \
              within an hour",
         ),
+        KeyKind::Due => Removal::Steps(&[Step::Due]),
+        KeyKind::Horizon => Removal::Stays("it belongs to a part of the index of due items"),
         KeyKind::Cards => Removal::Stays("it lists the cards of a bucket for an hour or two"),
     }
 }
@@ -145,6 +155,10 @@ pub struct Dropped {
     pub wait_ms: u64,
     /// Posts whose text was removed.
     pub posts: u64,
+    /// Scheduled posts that were removed.
+    pub scheduled: u64,
+    /// Timers that were removed.
+    pub timers: u64,
     /// Relations to followers that were ended.
     pub followers: u64,
     /// Relations to followed authors that were ended.
@@ -190,6 +204,8 @@ pub async fn drop_user(
         done: false,
         wait_ms: 0,
         posts: 0,
+        scheduled: 0,
+        timers: 0,
         followers: 0,
         following: 0,
         receipt_rows: 0,
@@ -265,6 +281,7 @@ impl Work<'_> {
         for step in steps {
             let progress = match step {
                 Step::Posts => self.bury().await?,
+                Step::Due => self.due().await?,
                 Step::Followers => self.followers(note.follower_partitions).await?,
                 Step::Following => self.following().await?,
                 Step::Caches => self.caches().await?,
@@ -297,6 +314,28 @@ impl Work<'_> {
             }
             // a page that has only tombstones is passed quickly
             if count > 0 && self.time_is_up() {
+                return Ok(Progress::NoTime);
+            }
+        }
+    }
+
+    /// Removes the scheduled posts and timers.
+    async fn due(&mut self) -> Result<Progress, StoreError> {
+        loop {
+            let scheduled =
+                self.app.due.forget_scheduled(self.user, &self.app.feeds.posts).await?;
+            let timers = self.app.due.forget_timers(self.user).await?;
+            self.dropped.keys += scheduled.keys;
+            self.dropped.scheduled += scheduled.items;
+            self.dropped.timers += timers.items;
+            let entries: Vec<DueEntry> =
+                scheduled.entries.into_iter().chain(timers.entries).collect();
+            // mutation: dropped-due
+            self.app.feeds.valkey.due_done(&entries).await?;
+            if scheduled.found + timers.found == 0 {
+                return Ok(Progress::Done);
+            }
+            if self.time_is_up() {
                 return Ok(Progress::NoTime);
             }
         }

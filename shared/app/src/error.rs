@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use fanfold_core::text::TextError;
-use fanfold_core::{Handle, PostId, UserRef};
+use fanfold_core::{Handle, PostId, ScheduledId, TimerName, UserRef};
 use fanfold_runtime::StoreError;
 use fanfold_store::valkey::WriteKind;
 
@@ -39,6 +39,23 @@ pub enum Error {
     PostDeleted(PostId),
     #[error("at most {per_minute} {} per minute are allowed; try again in {} s", written(.kind), .retry_after.as_secs())]
     TooManyWrites { kind: WriteKind, per_minute: u64, retry_after: Duration },
+    /// A time that is too near or too far away.
+    #[error("{field} must be {allowed}")]
+    TimeRange { field: &'static str, allowed: &'static str },
+    #[error("the scheduled post {0} does not exist, or was cancelled")]
+    NoSuchScheduled(ScheduledId),
+    #[error("the scheduled post is published already, as {post}; delete or read that post")]
+    AlreadyPublished { post: PostId },
+    #[error("the scheduled post that this key made, {0}, was cancelled; use a new key")]
+    ScheduledCancelled(ScheduledId),
+    #[error("a user can have at most {max} scheduled posts; cancel another one, or wait until it is published")]
+    ScheduledLimit { max: u64 },
+    #[error("the caller has no timer {0}")]
+    NoSuchTimer(TimerName),
+    #[error("a user can have at most {max} timers; delete another timer first")]
+    TimersLimit { max: u64 },
+    #[error("payload has {found} bytes of JSON; at most {max} are allowed")]
+    PayloadTooBig { found: usize, max: usize },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -49,5 +66,6 @@ fn written(kind: &WriteKind) -> &'static str {
         WriteKind::Post => "posts published or deleted",
         WriteKind::Relation => "follows and unfollows",
         WriteKind::Profile => "changes of the profile",
+        WriteKind::Timer => "changes of timers",
     }
 }

@@ -12,6 +12,8 @@
 //! | [`rebuild`] | rebuild a feed that a reader queued, or the feeds of one user |
 //! | [`sweep`] | drop feeds that nobody reads, and forget old relations |
 //! | [`audit`] | compare live feeds with DynamoDB, and rebuild those that differ |
+//! | [`due`] | scheduled posts and timers, and the look-ahead that finds what is due |
+//! | [`webhook`] | post the timers that were due to the operator's address |
 //! | [`erase`] | remove everything that belongs to a user |
 //! | [`doctor`] | check the assumptions about Valkey, DynamoDB, SQS and clocks |
 //! | [`memory`] | ignore the present data in Valkey, so that every feed is rebuilt |
@@ -22,6 +24,7 @@
 pub mod announce;
 pub mod audit;
 pub mod doctor;
+pub mod due;
 pub mod erase;
 pub mod error;
 pub mod fanout;
@@ -34,5 +37,6 @@ pub mod rebuild;
 pub mod relations;
 pub mod sweep;
 pub mod timeline;
+pub mod webhook;
 
 pub use error::Error;

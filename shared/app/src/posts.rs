@@ -2,15 +2,15 @@
 
 use fanfold_core::id::Identity;
 use fanfold_core::limits::TRIES_MAX;
-use fanfold_core::message::{PostDeleted, PostEvent, PostPublished};
-use fanfold_core::registry::POST_EVENTS;
+use fanfold_core::message::{ItemDue, PostDeleted, PostEvent, PostPublished};
+use fanfold_core::registry::{DUE_ITEMS, POST_EVENTS};
 use fanfold_core::{FeedId, PostId, Time, text};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError, clock};
 use fanfold_store::cards::{PostCards, UserCard, changed};
-use fanfold_store::dynamo::ReceiptStore;
+use fanfold_store::dynamo::{DueStore, ReceiptStore};
 use fanfold_store::dynamo::posts::{
     Created, Deleted, KeyUse, Post, PostState, PostStore, RequestKey,
 };
@@ -34,6 +34,8 @@ pub struct Posts {
     pub valkey: Valkey,
     pub receipts: ReceiptStore,
     pub events: Queue<PostEvent>,
+    pub due: DueStore,
+    pub items: Queue<ItemDue>,
     pub limit: WriteLimit,
 }
 
@@ -46,6 +48,8 @@ impl Posts {
             valkey: Valkey::new(sdk, config)?,
             receipts: ReceiptStore::new(sdk, config)?,
             events: Queue::new(sdk, config, POST_EVENTS)?,
+            due: DueStore::new(sdk, config)?,
+            items: Queue::new(sdk, config, DUE_ITEMS)?,
             limit: WriteLimit::read(config, WriteKind::Post)?,
         })
     }
@@ -89,7 +93,7 @@ pub async fn publish(
         match announced(&app.events, &PostPublished::new(id).into(), commit).await? {
             Created::Created => {
                 tracing::info!(post = %id, "published");
-                show_published(app, id).await;
+                show_published(&app.valkey, id).await;
                 return Ok(ShownPost { post, author: profile });
             }
             Created::IdTaken => {}
@@ -106,7 +110,7 @@ pub async fn publish(
 }
 
 /// The earlier use of the key of a request, if the request has a key.
-async fn key_use(
+pub(crate) async fn key_use(
     app: &Posts,
     key: Option<&RequestKey>,
     now: Time,
@@ -127,7 +131,7 @@ async fn made_earlier(app: &Posts, earlier: KeyUse) -> Result<Post, Error> {
         PostState::Published(post) => {
             app.events.send(&PostPublished::new(post.id).into()).await?;
             // the first request may have died before it did this
-            show_published(app, post.id).await;
+            show_published(&app.valkey, post.id).await;
             tracing::info!(post = %post.id, again = true, "published");
             Ok(post)
         }
@@ -136,16 +140,16 @@ async fn made_earlier(app: &Posts, earlier: KeyUse) -> Result<Post, Error> {
 }
 
 /// Makes the next request show a new post: in its author's own feeds, and in the number of the author's posts.
-async fn show_published(app: &Posts, id: PostId) {
+pub(crate) async fn show_published(valkey: &Valkey, id: PostId) {
     // mutation: post-marked
     let ids = [CardId::User(id.author())];
-    futures::join!(changed(&app.valkey, &ids), push_to_author(app, id));
+    futures::join!(changed(valkey, &ids), push_to_author(valkey, id));
 }
 
 /// Pushes the post to its author's own feeds, so that the author's next request shows it. Dispatch does the same later,
 /// so a failure only delays the post.
-async fn push_to_author(app: &Posts, id: PostId) {
-    if let Err(error) = app.valkey.push_own(id).await {
+async fn push_to_author(valkey: &Valkey, id: PostId) {
+    if let Err(error) = valkey.push_own(id).await {
         let error = Chain(&error);
         tracing::warn!(post = %id, %error, "not in the author's feeds yet: dispatch pushes it");
     }

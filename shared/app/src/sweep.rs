@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use fanfold_core::Bucket;
 use fanfold_core::Time;
 use fanfold_core::limits::{CONCURRENCY, REL_KEPT, SWEEP_BATCH, SWEEP_FEEDS_MAX};
 use fanfold_runtime::aws::SdkConfig;
@@ -10,6 +9,8 @@ use fanfold_runtime::{Config, StartError, StoreError};
 use fanfold_store::valkey::{FeedSettings, Valkey};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
+
+use crate::due::rounds::rounds;
 
 /// The client of Valkey and the settings of the sweep.
 #[derive(Clone)]
@@ -51,47 +52,17 @@ impl Sweep {
 pub async fn sweep(app: &Sweep, now: Time) -> Result<Swept, StoreError> {
     let until = now - app.inactive_after;
     let expire = async |bucket, batch| app.valkey.expire(bucket, until, batch).await;
-    let (dropped, expired) = sweep_buckets(app, expire).await;
+    let (buckets, bounds) = (app.valkey.keys().all_buckets(), (SWEEP_BATCH, app.feeds_max));
+    let (dropped, expired) = rounds(buckets.clone(), bounds, || false, expire).await;
     let unchanged_since = now - REL_KEPT;
     let forget = async |bucket, batch| app.valkey.forget(bucket, unchanged_since, batch).await;
-    let (forgotten, forgot) = sweep_buckets(app, forget).await;
+    let (forgotten, forgot) = rounds(buckets.clone(), bounds, || false, forget).await;
     let due: Vec<_> =
-        app.valkey.keys().all_buckets().map(|bucket| app.valkey.due(bucket, until)).collect();
+        buckets.map(|bucket| app.valkey.due(bucket, until)).collect();
     let due: Result<Vec<u64>, _> =
         stream::iter(due).buffer_unordered(CONCURRENCY).try_collect().await;
     tracing::info!(dropped, forgotten, "swept");
     expired.and(forgot)?;
     let swept = Swept { dropped, remaining: due?.iter().sum(), forgotten };
     Ok(swept)
-}
-
-/// Removes a batch from each bucket in turn, until nothing is due or the limit of a run is reached. Returns how many
-/// were removed, and the first error.
-async fn sweep_buckets(
-    app: &Sweep,
-    remove: impl AsyncFn(Bucket, usize) -> Result<u64, StoreError>,
-) -> (u64, Result<(), StoreError>) {
-    let mut buckets: Vec<Bucket> = app.valkey.keys().all_buckets().collect();
-    let (mut removed, mut failed) = (0, Ok(()));
-    while !buckets.is_empty() && removed < app.feeds_max {
-        let batch = (app.feeds_max - removed).min(SWEEP_BATCH as u64) as usize;
-        let remove = &remove;
-        let round =
-            buckets.iter().map(|bucket| async move { (*bucket, remove(*bucket, batch).await) });
-        let round: Vec<_> = round.collect();
-        let round: Vec<(Bucket, Result<u64, StoreError>)> =
-            stream::iter(round).buffer_unordered(CONCURRENCY).collect().await;
-        buckets.clear();
-        for (bucket, count) in round {
-            match count {
-                Ok(0) => {}
-                Ok(count) => {
-                    removed += count;
-                    buckets.push(bucket);
-                }
-                Err(error) => failed = failed.and(Err(error)),
-            }
-        }
-    }
-    (removed, failed)
 }

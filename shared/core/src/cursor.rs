@@ -8,7 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use crate::{FeedId, Partition, PostId, UserId};
+use crate::limits::TIMER_NAME_CHARS_MAX;
+use crate::{FeedId, Partition, PostId, ScheduledId, Time, TimerName, UserId};
 
 const VERSION: u8 = 1;
 
@@ -35,6 +36,10 @@ pub enum ListId {
     Followers(UserId),
     /// The users that this user follows.
     Following(UserId),
+    /// The scheduled posts of this user.
+    Scheduled(UserId),
+    /// The timers of this user.
+    Timers(UserId),
 }
 
 impl ListId {
@@ -44,13 +49,18 @@ impl ListId {
             Self::Feed(feed) => feed.kind.code(),
             Self::Followers(_) => b'f',
             Self::Following(_) => b'g',
+            Self::Scheduled(_) => b's',
+            Self::Timers(_) => b't',
         }
     }
 
     fn owner(self) -> u64 {
         match self {
             Self::Feed(feed) => feed.owner.0,
-            Self::Followers(user) | Self::Following(user) => user.0,
+            Self::Followers(user)
+            | Self::Following(user)
+            | Self::Scheduled(user)
+            | Self::Timers(user) => user.0,
         }
     }
 
@@ -59,18 +69,24 @@ impl ListId {
         let place = match self {
             Self::Feed(_) => 32,
             Self::Followers(_) | Self::Following(_) => 10,
+            Self::Scheduled(_) => 24,
+            Self::Timers(_) => TIMER_NAME_CHARS_MAX,
         };
         ((2 + 8 + place + 4) * 4usize).div_ceil(3)
     }
 }
 
 /// A place in a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cursor {
     /// In a feed: the page contains posts older than `before` and newer than `after`.
     Feed { before: PostId, after: PostId },
     /// In a list of users: the page begins after this user in this partition.
     User { partition: Partition, user: UserId },
+    /// In a list of scheduled posts: the page begins after the one with this time and id.
+    Scheduled { at: Time, id: ScheduledId },
+    /// In a list of timers: the page begins after this name.
+    Timer { name: TimerName },
 }
 
 impl Cursor {
@@ -86,6 +102,16 @@ impl Cursor {
             Cursor::User { partition, user } => {
                 bytes.extend(partition.0.to_be_bytes());
                 bytes.extend(user.0.to_be_bytes());
+            }
+            Cursor::Scheduled { at, id } => {
+                bytes.extend(at.ms().to_be_bytes());
+                bytes.extend(id.0.0.to_be_bytes());
+            }
+            Cursor::Timer { name } => {
+                // filled up, so that all cursors of the list have the same length
+                let fill = TIMER_NAME_CHARS_MAX.saturating_sub(name.as_str().len());
+                bytes.extend(name.as_str().bytes());
+                bytes.extend(std::iter::repeat_n(0, fill));
             }
         }
         let sum = checksum(&bytes);
@@ -123,6 +149,17 @@ impl Cursor {
                 let partition = Partition(u16::from_be_bytes(*partition));
                 Ok(Cursor::User { partition, user })
             }
+            ListId::Scheduled(_) => {
+                let place = <[u8; 24]>::try_from(place).map_err(|_| CursorError::Malformed)?;
+                let (at, id) = place.split_first_chunk().ok_or(CursorError::Malformed)?;
+                let (at, id) = (Time::from_ms(u64::from_be_bytes(*at)), ScheduledId(post(id)?));
+                Ok(Cursor::Scheduled { at, id })
+            }
+            ListId::Timers(_) => {
+                let name = place.split(|byte| *byte == 0).next().unwrap_or_default();
+                let name = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+                Ok(Cursor::Timer { name: name.ok_or(CursorError::Malformed)? })
+            }
         }
     }
 }
@@ -157,7 +194,9 @@ mod tests {
         let next = |list: &ListId| match list {
             ListId::Feed(_) => Some(ListId::Followers(owner)),
             ListId::Followers(_) => Some(ListId::Following(owner)),
-            ListId::Following(_) => None,
+            ListId::Following(_) => Some(ListId::Scheduled(owner)),
+            ListId::Scheduled(_) => Some(ListId::Timers(owner)),
+            ListId::Timers(_) => None,
         };
         while let Some(list) = lists.last().and_then(next) {
             lists.push(list);
@@ -176,15 +215,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cursors_round_trip(owner: u64, before: u128, after: u128, partition: u16, user: u64) {
+        fn cursors_round_trip(owner: u64, before: u128, after: u128, partition: u16, user: u64, name in "[A-Za-z0-9._-]{1,128}") {
             let owner = UserId(owner);
             let feed = Cursor::Feed { before: PostId(before), after: PostId(after) };
             prop_assert_eq!(
-                Cursor::decode(&feed.encode(home(owner)), home(owner)), Ok(feed));
+                Cursor::decode(&feed.clone().encode(home(owner)), home(owner)), Ok(feed));
             let list = Cursor::User { partition: Partition(partition), user: UserId(user) };
             prop_assert_eq!(
-                Cursor::decode(&list.encode(ListId::Followers(owner)), ListId::Followers(owner)),
+                Cursor::decode(&list.clone().encode(ListId::Followers(owner)), ListId::Followers(owner)),
                 Ok(list));
+            let id = ScheduledId(PostId(before));
+            let place = Cursor::Scheduled { at: Time::from_ms(user), id };
+            let list = ListId::Scheduled(owner);
+            prop_assert_eq!(Cursor::decode(&place.clone().encode(list), list), Ok(place));
+            let name = name.parse().unwrap();
+            let (place, list) = (Cursor::Timer { name }, ListId::Timers(owner));
+            prop_assert_eq!(Cursor::decode(&place.clone().encode(list), list), Ok(place));
         }
 
         #[test]

@@ -8,6 +8,7 @@
 //! | [`slice`] | a part of a feed, with the point down to which the part is complete |
 //! | [`merge`] | the lazy merge of several feeds |
 //! | [`cursor`] | the opaque tokens that clients page lists with |
+//! | [`due`] | items with a time of their own |
 //! | [`fanout`] | partitions, ranges and chunks of followers |
 //! | [`message`] | the bodies of messages on the queues |
 //! | [`registry`] | the queues, functions and settings of a deployment |
@@ -17,6 +18,7 @@
 //! | [`limits`] | the bounds of texts, pages, batches, retries and times |
 
 pub mod cursor;
+pub mod due;
 pub mod fanout;
 pub mod feed;
 pub mod id;
@@ -31,6 +33,7 @@ pub mod text;
 pub mod time;
 
 pub use cursor::{Cursor, CursorError, ListId};
+pub use due::{DueEntry, DueItem, DuePart, Every, ScheduledId, TimerName};
 pub use fanout::Partition;
 pub use feed::{FeedId, FeedKind};
 pub use id::{Bucket, IdError, PostId, UserId, UserRef};
@@ -38,4 +41,4 @@ pub use merge::Merge;
 pub use relation::{Change, Relation};
 pub use slice::Slice;
 pub use text::{Handle, HandleHash};
-pub use time::{Second, Time};
+pub use time::{Hour, Second, Time};

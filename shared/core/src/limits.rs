@@ -71,6 +71,8 @@ pub const RELATION_CHANGES_PER_MINUTE_DEFAULT: u64 = 600;
 /// Changes of the profile that one user may make per minute (setting `PROFILE_CHANGES_PER_MINUTE`; 0: no
 /// limit).
 pub const PROFILE_CHANGES_PER_MINUTE_DEFAULT: u64 = 60;
+/// Timers that one user may put and delete per minute (setting `TIMER_CHANGES_PER_MINUTE`; 0: no limit).
+pub const TIMER_CHANGES_PER_MINUTE_DEFAULT: u64 = 300;
 /// The greatest value of the settings of write limits.
 pub const WRITES_PER_MINUTE_MAX: u64 = 60_000;
 /// The period that write limits count in.
@@ -320,6 +322,60 @@ pub const ADMIN_REBUILD_LOOK_EVERY: Duration = Duration::from_millis(500);
 pub const REDRIVE_MAX: usize = 5_000;
 /// Different reasons of dead letters that an answer lists. Further ones are counted together.
 pub const REDRIVE_REASONS_MAX: usize = 50;
+/// Scheduled posts of one user that wait for their time.
+pub const SCHEDULED_MAX: u64 = 300;
+/// Timers of one user.
+pub const TIMERS_MAX: u64 = 1_000;
+/// The least time from a request until the publication of the post that it schedules.
+pub const SCHEDULE_AHEAD_MIN: Duration = Duration::from_secs(60);
+/// The time by which a request may take longer than its caller expects: `publish_at` may be this much nearer than
+/// [`SCHEDULE_AHEAD_MIN`].
+pub const SCHEDULE_AHEAD_GRACE: Duration = Duration::from_secs(5);
+/// The greatest time until a scheduled post is published or a timer is due.
+pub const SCHEDULE_AHEAD_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
+/// The longest name of a timer, in ASCII characters.
+pub const TIMER_NAME_CHARS_MAX: usize = 128;
+/// The largest payload of a timer, in bytes of JSON without white space.
+pub const TIMER_PAYLOAD_BYTES_MAX: usize = 4 * 1024;
+/// The least time between two occurrences of a timer.
+pub const EVERY_MIN: Duration = Duration::from_secs(60);
+/// The greatest time between two occurrences of a timer.
+pub const EVERY_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
+/// Parts of the index of due items. DynamoDB takes 1,000 write units a second in each hour of a part.
+pub const DUE_PARTS: u16 = 16;
+/// How far a look-ahead sees. The schedule runs it every minute, so each item is handed on a minute before its time, also
+/// if a run is skipped. SQS delays a message by up to 15 minutes.
+pub const DUE_LOOK_AHEAD: Duration = Duration::from_secs(120);
+/// How long a look-ahead may take to hand on the items that it has taken. After that, another one takes them.
+pub const DUE_LEASE: Duration = Duration::from_secs(30);
+/// The time after which an item that was handed on, and is still not done, is handed on again. SQS keeps a message for
+/// longer, so this serves items whose message was removed by hand.
+pub const DUE_HANDED_ON_LEASE: Duration = Duration::from_secs(3_600);
+/// How far ahead Valkey knows all due items, at least.
+pub const DUE_HORIZON: Duration = Duration::from_secs(3_600);
+/// Items that one call takes from a part of the index.
+pub const DUE_BATCH: usize = 200;
+/// Rows of the index of due items that one query reads.
+pub const DUE_QUERY_ROWS: i32 = 1_000;
+/// The time after which an item that is not done counts as overdue. A look-ahead finds it in DynamoDB and hands it on,
+/// even if Valkey does not know it.
+pub const DUE_OVERDUE_AFTER: Duration = Duration::from_secs(20);
+/// Past hours that each look-ahead checks for overdue items, also if an earlier one found none. The clock of that one
+/// may have been wrong.
+pub const DUE_CHECK_BACK: Duration = Duration::from_secs(3_600);
+/// How long an hour of the index must be over before it is checked for the last time. Every request that could add an
+/// item to it has ended.
+pub const DUE_HOUR_SETTLES: Duration = Duration::from_secs(600);
+/// How far back the first look-ahead of a deployment checks.
+pub const DUE_FIRST_CHECK: Duration = Duration::from_secs(24 * 3600);
+/// The remaining time below which a look-ahead ends.
+pub const DUE_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
+/// How long it is kept that a scheduled post was published or cancelled.
+pub const SCHEDULED_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long a webhook may take to answer.
+pub const WEBHOOK_ANSWER_WITHIN: Duration = Duration::from_secs(15);
+/// How long a webhook that fails is tried again.
+pub const WEBHOOK_TRIED_FOR: Duration = Duration::from_secs(24 * 3600);
 /// Feeds that one run of the sweep removes.
 pub const SWEEP_FEEDS_MAX: usize = 50_000;
 /// Keys or members that one call of the sweep, or of a removal from a feed, takes.

@@ -17,8 +17,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use sha2::{Digest as _, Sha256};
+
 use crate::fanout::{DeliveryCounts, FanoutPart, Share};
-use crate::{PostId, Time, UserId};
+use crate::limits::COMMIT_GRACE;
+use crate::{DueEntry, PostId, Time, TimerName, UserId};
 
 /// A post was published, on `post-events` and `bulk-events`. It is sent before the post is committed, so its
 /// handler reads the post first.
@@ -41,6 +44,10 @@ pub struct PostPublished {
     /// Whether a pointer to the author is pushed with the post.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pointer: bool,
+    /// When a scheduled post was published. The time in its id is the time for which it was scheduled, which can be
+    /// long ago. `None`: the time in the id.
+    #[serde(default, rename = "published_at_ms", skip_serializing_if = "Option::is_none")]
+    pub published_at: Option<Time>,
 }
 
 /// A post was deleted, on `post-events`. It is sent before the deletion is committed. Its handler reads the post.
@@ -211,11 +218,109 @@ pub struct RebuildFeed {
     pub lease: String,
 }
 
+/// An item is due, on `due-items`. It is sent ahead, so that SQS delivers it at the item's time, and may be sent before the
+/// item is committed. Its handler reads the item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ItemDue {
+    /// The kind of message, as `type` in JSON.
+    #[serde(rename = "type")]
+    pub kind: ItemDueKind,
+    /// The version.
+    pub v: Version<{ ItemDueKind::V }>,
+    /// The item with its time.
+    pub entry: DueEntry,
+    /// When the message was sent before the commit of its item. `None`: the item is committed.
+    #[serde(default, rename = "announced_at_ms", skip_serializing_if = "Option::is_none")]
+    pub announced_at: Option<Time>,
+}
+
+/// A timer was due, on `timer-events` and `webhooks`. It is sent at least once for each occurrence; repetitions have the
+/// same id. This body is a public form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimerFired {
+    /// The kind of message, as `type` in JSON.
+    #[serde(rename = "type")]
+    pub kind: TimerFiredKind,
+    /// The version.
+    pub v: Version<{ TimerFiredKind::V }>,
+    /// The id of the occurrence: 32 hexadecimal digits.
+    pub id: String,
+    /// The user to whom the timer belongs.
+    pub owner: UserId,
+    /// The name of the timer.
+    pub name: TimerName,
+    /// The time at which the timer was due, as RFC 3339 in UTC.
+    pub due_at: String,
+    /// The number of following occurrences that are skipped, because no function ran in time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missed: u64,
+    /// The timer's payload, any JSON.
+    pub payload: serde_json::Value,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl ItemDue {
+    /// The message of an entry whose item is committed.
+    pub fn new(entry: DueEntry) -> Self {
+        Self { kind: ItemDueKind::ItemDue, v: Version, entry, announced_at: None }
+    }
+
+    /// The message of an entry, sent at this time before the commit of its item.
+    pub fn announced(entry: DueEntry, at: Time) -> Self {
+        Self { announced_at: Some(at), ..Self::new(entry) }
+    }
+
+    /// Whether the commit of the item may still be under way.
+    pub fn may_be_ahead(&self, now: Time) -> bool {
+        self.announced_at.is_some_and(|at| now <= at + COMMIT_GRACE)
+    }
+}
+
+impl TimerFired {
+    /// The occurrence of a timer at this time. `revision` differs between timers of one name that followed each other.
+    pub fn new(
+        (owner, name): (UserId, TimerName),
+        revision: &str,
+        due_at: Time,
+        missed: u64,
+        payload: serde_json::Value,
+    ) -> Self {
+        let text = format!("timer {owner} {name} {revision} {}", due_at.ms());
+        let hash = Sha256::digest(text);
+        let id = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let due_at = due_at.rfc3339();
+        Self { kind: TimerFiredKind::TimerFired, v: Version, id, owner, name, due_at, missed, payload }
+    }
+}
+
 impl PostPublished {
     /// The fan-out of a post to all followers.
     pub fn new(post: PostId) -> Self {
         let kind = PostPublishedKind::PostPublished;
-        Self { kind, v: Version, post, part: None, bulk: false, pointer: false }
+        Self {
+            kind,
+            v: Version,
+            post,
+            part: None,
+            bulk: false,
+            pointer: false,
+            published_at: None,
+        }
+    }
+
+    /// The fan-out of a scheduled post to all followers, published at this time.
+    pub fn scheduled(post: PostId, published_at: Time) -> Self {
+        Self { published_at: Some(published_at), ..Self::new(post) }
+    }
+
+    /// When the post was published, by the clock of the function that published it.
+    pub fn time(&self) -> Time {
+        self.published_at.unwrap_or_else(|| self.post.time())
     }
 
     /// A part of the fan-out of a post, or the rest that a dispatch left.
@@ -311,7 +416,9 @@ kinds!(
     DeliverChunkKind DeliverChunk 1,
     RelationChangedKind RelationChanged 1,
     CountFollowersKind CountFollowers 1,
-    RebuildFeedKind RebuildFeed 1
+    RebuildFeedKind RebuildFeed 1,
+    ItemDueKind ItemDue 1,
+    TimerFiredKind TimerFired 1
 );
 
 /// A version number that must be `N`. Deserializing another number is an error.
@@ -394,6 +501,28 @@ mod tests {
         let text = r#"{"type":"ProfileChanged","v":1,"user":"0000000000000001","changed_at_ms":9,"revision":2}"#;
         assert_eq!(serde_json::to_string(&changed).unwrap(), text);
         assert_eq!(serde_json::from_str::<GraphEvent>(text).unwrap(), changed.into());
+        let late = PostPublished::scheduled(post, Time::from_ms(9));
+        let text = r#"{"type":"PostPublished","v":1,"post":"01ARZ3NDEKTSV4RRFFQ69G5FAV","published_at_ms":9}"#;
+        assert_eq!(serde_json::to_string(&late).unwrap(), text);
+        assert_eq!(serde_json::from_str::<PostPublished>(text).unwrap(), late);
+        let entry: DueEntry = "000000000000009#timer#0000000000000001#renew".parse().unwrap();
+        let due = ItemDue::announced(entry.clone(), Time::from_ms(5));
+        let text = r#"{"type":"ItemDue","v":1,"entry":"000000000000009#timer#0000000000000001#renew","announced_at_ms":5}"#;
+        assert_eq!(serde_json::to_string(&due).unwrap(), text);
+        let text_of_committed = text.replace(r#","announced_at_ms":5"#, "");
+        assert_eq!(serde_json::to_string(&ItemDue::new(entry)).unwrap(), text_of_committed);
+        assert_eq!(serde_json::from_str::<ItemDue>(text).unwrap(), due);
+        let name: TimerName = "renew".parse().unwrap();
+        let payload = serde_json::json!({"a": [1, null]});
+        let fired = |revision| {
+            let (owner, due) = ((UserId(1), name.clone()), Time::from_ms(9));
+            TimerFired::new(owner, revision, due, 0, payload.clone())
+        };
+        let text = r#"{"type":"TimerFired","v":1,"id":"ID","owner":"0000000000000001","name":"renew","due_at":"1970-01-01T00:00:00.009Z","payload":{"a":[1,null]}}"#;
+        let text = text.replace("ID", &fired("r").id);
+        assert_eq!(serde_json::to_string(&fired("r")).unwrap(), text);
+        assert_eq!(serde_json::from_str::<TimerFired>(&text).unwrap(), fired("r"));
+        assert_ne!(fired("r").id, fired("s").id);
         let rebuild = RebuildFeed::new(UserId(1), "a lease".to_owned());
         let text = r#"{"type":"RebuildFeed","v":1,"user":"0000000000000001","lease":"a lease"}"#;
         assert_eq!(serde_json::to_string(&rebuild).unwrap(), text);

@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use crate::message::{DeliverChunk, GraphEvent, PostEvent, RebuildFeed};
+use crate::message::{DeliverChunk, GraphEvent, ItemDue, PostEvent, RebuildFeed, TimerFired};
 
 /// A queue with its dead-letter queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,8 @@ macro_rules! queues {
             Chunk(DeliverChunk),
             Graph(GraphEvent),
             Rebuild(RebuildFeed),
+            Due(ItemDue),
+            Fired(TimerFired),
         }
 
         impl AnyMessage {
@@ -98,7 +100,24 @@ queues! {
     /// Rebuilds of home feeds of many authors, for `rebuild`.
     REBUILDS: RebuildFeed = "rebuilds", "REBUILDS_QUEUE_URL", "REBUILDS_DEAD_QUEUE_URL",
         "Rebuilds", ["RebuildFeed"];
+    /// Items that are due, for `due`.
+    DUE_ITEMS: ItemDue = "due-items", "DUE_ITEMS_QUEUE_URL", "DUE_ITEMS_DEAD_QUEUE_URL", "DueItems", ["ItemDue"];
+    /// Timers that were due, for `webhook`.
+    WEBHOOKS: TimerFired = "webhooks", "WEBHOOKS_QUEUE_URL", "WEBHOOKS_DEAD_QUEUE_URL", "Webhooks", ["TimerFired"];
 }
+
+/// Timers that were due, for the operator's own consumers. No function of the deployment receives from this queue, and it
+/// has no dead-letter queue.
+pub const TIMER_EVENTS: QueueOf<TimerFired> = QueueOf {
+    spec: &QueueSpec {
+        name: "timer-events",
+        url: "TIMER_EVENTS_QUEUE_URL",
+        dead_url: "",
+        resource: "TimerEvents",
+        messages: &["TimerFired"],
+    },
+    messages: PhantomData,
+};
 
 impl AnyMessage {
     /// Encodes the message as a body, in JSON.
@@ -108,6 +127,8 @@ impl AnyMessage {
             Self::Chunk(message) => serde_json::to_string(message),
             Self::Graph(message) => serde_json::to_string(message),
             Self::Rebuild(message) => serde_json::to_string(message),
+            Self::Due(message) => serde_json::to_string(message),
+            Self::Fired(message) => serde_json::to_string(message),
         }
     }
 }
@@ -133,6 +154,18 @@ impl From<GraphEvent> for AnyMessage {
 impl From<RebuildFeed> for AnyMessage {
     fn from(message: RebuildFeed) -> Self {
         Self::Rebuild(message)
+    }
+}
+
+impl From<ItemDue> for AnyMessage {
+    fn from(message: ItemDue) -> Self {
+        Self::Due(message)
+    }
+}
+
+impl From<TimerFired> for AnyMessage {
+    fn from(message: TimerFired) -> Self {
+        Self::Fired(message)
     }
 }
 
@@ -197,7 +230,20 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         name: "posts",
         resource: "Posts",
         trigger: Trigger::Http,
-        settings: &["USERS_TABLE", "POSTS_TABLE", POST_EVENTS.spec.url, "POSTS_PER_MINUTE"],
+        settings: &[
+            "USERS_TABLE",
+            "POSTS_TABLE",
+            "DUE_TABLE",
+            POST_EVENTS.spec.url,
+            DUE_ITEMS.spec.url,
+            "POSTS_PER_MINUTE",
+        ],
+    },
+    FunctionSpec {
+        name: "timers",
+        resource: "Timers",
+        trigger: Trigger::Http,
+        settings: &["USERS_TABLE", "DUE_TABLE", DUE_ITEMS.spec.url, "TIMER_CHANGES_PER_MINUTE"],
     },
     FunctionSpec {
         name: "users",
@@ -253,6 +299,32 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         settings: TABLES,
     },
     FunctionSpec {
+        name: "lookahead",
+        resource: "LookAhead",
+        trigger: Trigger::Schedule,
+        settings: &["DUE_TABLE", DUE_ITEMS.spec.url],
+    },
+    FunctionSpec {
+        name: "due",
+        resource: "Due",
+        trigger: Trigger::Queues(&[DUE_ITEMS.spec]),
+        settings: &[
+            "USERS_TABLE",
+            "POSTS_TABLE",
+            "DUE_TABLE",
+            POST_EVENTS.spec.url,
+            TIMER_EVENTS.spec.url,
+            WEBHOOKS.spec.url,
+            "WEBHOOK_URL",
+        ],
+    },
+    FunctionSpec {
+        name: "webhook",
+        resource: "Webhook",
+        trigger: Trigger::Queues(&[WEBHOOKS.spec]),
+        settings: &["WEBHOOK_URL", "WEBHOOK_SECRET"],
+    },
+    FunctionSpec {
         name: "audit",
         resource: "Audit",
         trigger: Trigger::Schedule,
@@ -269,7 +341,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         name: "admin",
         resource: "Admin",
         trigger: Trigger::Operator,
-        settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "DOCTOR_QUEUE_URL"],
+        settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "DUE_TABLE", "DOCTOR_QUEUE_URL"],
     },
 ];
 

@@ -6,7 +6,8 @@ use std::error::Error;
 /// The cause of an error.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// A failed call to DynamoDB, Valkey or SQS. `doing` names the operation, such as "reading a post".
+/// A failed call to DynamoDB, Valkey, SQS or the receiver of webhooks. `doing` names the operation, such as "reading a
+/// post".
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// DynamoDB did not answer, or refused the call.
@@ -30,6 +31,9 @@ pub enum StoreError {
     /// SQS refused a part of a batch.
     #[error("{doing} on SQS: {left} of {all} messages were refused: {reason}")]
     SqsPartial { doing: &'static str, left: usize, all: usize, reason: String },
+    /// The receiver did not take a webhook. The source is the reason, without the receiver's address.
+    #[error("posting a webhook")]
+    Webhook { source: BoxError },
     /// The event's commit is not visible yet.
     #[error("{what} is not committed yet")]
     NotCommittedYet { what: &'static str },

@@ -22,6 +22,10 @@
 //! | `AuditChecked` | | live feeds that the audit compared |
 //! | `AuditDifferences` | | compared feeds that differed from a pull |
 //! | `AuditRepaired` | | differing feeds that were rebuilt |
+//! | `DueLateness` | ms | from the time of a scheduled post or timer until it was published or fired |
+//! | `DueHandedOn` | | due items that look-aheads handed on |
+//! | `DueOverdue` | | due items that look-aheads found past their time |
+//! | `WebhookFailures` | | webhooks that their receiver did not take, each try counted |
 //!
 //! Metrics that alarms use are written with each invocation, also if they are zero. A metric without data
 //! therefore means that the function does not run.
@@ -45,6 +49,8 @@ const DEAD: &str = "MessagesDead";
 const CHECKED: &str = "AuditChecked";
 const DIFFERENCES: &str = "AuditDifferences";
 const REPAIRED: &str = "AuditRepaired";
+const HANDED_ON: &str = "DueHandedOn";
+const OVERDUE: &str = "DueOverdue";
 
 /// The metrics that functions with HTTP routes write with each invocation.
 pub const HTTP: &[&str] = &[REQUESTS, UNAVAILABLE];
@@ -52,6 +58,9 @@ pub const HTTP: &[&str] = &[REQUESTS, UNAVAILABLE];
 pub const QUEUES: &[&str] = &[REQUEUED, DEAD];
 /// The metrics that the audit writes with each invocation.
 pub const AUDIT: &[&str] = &[CHECKED, DIFFERENCES, REPAIRED];
+
+/// The metrics that look-aheads write with each invocation.
+pub const LOOK_AHEAD: &[&str] = &[HANDED_ON, OVERDUE];
 
 /// Starts to measure, if this is a Lambda function (`AWS_LAMBDA_FUNCTION_NAME`). The metrics in `always` are
 /// written from the first invocation on, others after their first value.
@@ -61,6 +70,7 @@ pub fn init(always: &[&'static str]) {
         let builder = Builder::new().cloudwatch_namespace("Fanfold").emit_zeros(true);
         match builder.with_dimension("Function", function).init() {
             Ok(collector) => {
+                describe_histogram!("DueLateness", Unit::Milliseconds, "");
                 describe_histogram!("FanOutLag", Unit::Milliseconds, "");
                 describe_histogram!("FanOutCompleteLag", Unit::Milliseconds, "");
                 for name in always {
@@ -119,6 +129,22 @@ pub fn floor_crossing() {
 /// Counts a rebuilt feed.
 pub fn rebuild() {
     counter!("Rebuilds").increment(1);
+}
+
+/// Records that a due item was published or fired, `lateness` after its time.
+pub fn due(lateness: Duration) {
+    histogram!("DueLateness").record(millis(lateness) as f64);
+}
+
+/// Counts due items that a look-ahead handed on, and those that it found past their time.
+pub fn looked_ahead(handed_on: u64, overdue: u64) {
+    counter!(HANDED_ON).increment(handed_on);
+    counter!(OVERDUE).increment(overdue);
+}
+
+/// Counts a try to post a webhook that failed.
+pub fn webhook_failed() {
+    counter!("WebhookFailures").increment(1);
 }
 
 /// Counts an answered HTTP request with this status.

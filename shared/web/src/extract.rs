@@ -1,5 +1,6 @@
 //! Extractors for bodies, keys, query parameters and path segments. Their errors name what is wrong.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use axum::body::to_bytes;
@@ -10,9 +11,11 @@ use fanfold_app::present::{Span, UserPlace};
 use fanfold_core::limits::{
     BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARS_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX,
 };
-use fanfold_core::{Cursor, CursorError, IdError, ListId, PostId, UserRef};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use fanfold_core::{
+    Cursor, CursorError, ListId, PostId, ScheduledId, Time, TimerName, UserId, UserRef,
+};
+use serde::de::{self, DeserializeOwned};
+use serde::{Deserialize, Deserializer};
 use utoipa::IntoParams;
 
 use crate::{Kind, Problem};
@@ -115,6 +118,70 @@ pub struct FeedQuery {
     pub newer_than: Option<String>,
 }
 
+/// The query parameters of the list of scheduled posts.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ScheduledQuery {
+    /// The maximum number of items on a page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    limit: Option<String>,
+    /// The `next_cursor` of the previous page. A cursor is opaque: one that was not issued for this list is answered
+    /// with 404.
+    #[param(pattern = "^[A-Za-z0-9_-]{51}$", min_length = 51, max_length = 51)]
+    cursor: Option<String>,
+}
+
+/// The query parameters of the list of timers.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct TimersQuery {
+    /// The maximum number of items on a page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    limit: Option<String>,
+    /// The `next_cursor` of the previous page. A cursor is opaque: one that was not issued for this list is answered
+    /// with 404.
+    #[param(pattern = "^[A-Za-z0-9_-]{190}$", min_length = 190, max_length = 190)]
+    cursor: Option<String>,
+}
+
+impl ScheduledQuery {
+    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
+    pub fn limit(&self) -> Result<usize, Problem> {
+        limit(self.limit.as_deref())
+    }
+
+    /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
+    /// another form (400).
+    pub fn after(&self, owner: UserId) -> Result<Option<(Time, ScheduledId)>, Problem> {
+        let list = ListId::Scheduled(owner);
+        match self.cursor.as_deref().map(|text| Cursor::decode(text, list)).transpose()? {
+            None => Ok(None),
+            Some(Cursor::Scheduled { at, id }) => Ok(Some((at, id))),
+            Some(_) => Err(CursorError::Foreign.into()),
+        }
+    }
+}
+
+impl TimersQuery {
+    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
+    pub fn limit(&self) -> Result<usize, Problem> {
+        limit(self.limit.as_deref())
+    }
+
+    /// The name after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of another
+    /// form (400).
+    pub fn after(&self, owner: UserId) -> Result<Option<TimerName>, Problem> {
+        let list = ListId::Timers(owner);
+        match self.cursor.as_deref().map(|text| Cursor::decode(text, list)).transpose()? {
+            None => Ok(None),
+            Some(Cursor::Timer { name }) => Ok(Some(name)),
+            Some(_) => Err(CursorError::Foreign.into()),
+        }
+    }
+}
+
 impl ListQuery {
     /// A query for `limit` items, from `cursor` on.
     pub fn page(limit: usize, cursor: Option<String>) -> Self {
@@ -132,7 +199,7 @@ impl ListQuery {
         match self.cursor.as_deref().map(|text| Cursor::decode(text, list)).transpose()? {
             None => Ok(None),
             Some(Cursor::User { partition, user }) => Ok(Some((partition, user))),
-            Some(Cursor::Feed { .. }) => Err(CursorError::Foreign.into()),
+            Some(_) => Err(CursorError::Foreign.into()),
         }
     }
 }
@@ -152,7 +219,7 @@ impl FeedQuery {
     pub fn span(&self, list: ListId) -> Result<Span, Problem> {
         let place = |text: &str| match Cursor::decode(text, list)? {
             Cursor::Feed { before, after } => Ok(Span { before, after }),
-            Cursor::User { .. } => Err(CursorError::Foreign),
+            _ => Err(CursorError::Foreign),
         };
         let mut span = self.cursor.as_deref().map(place).transpose()?.unwrap_or(Span::ALL);
         if let Some(newest) = self.newer_than.as_deref().map(place).transpose()? {
@@ -208,15 +275,68 @@ impl<S: Send + Sync> FromRequestParts<S> for PostPath {
     }
 }
 
+/// The scheduled post in a path. Refuses another form (400).
+#[derive(Debug, Clone, Copy, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct ScheduledPath {
+    /// The id of a scheduled post.
+    #[param(value_type = String, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$", min_length = 26, max_length = 26)]
+    pub id: ScheduledId,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ScheduledPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self { id: segment(parts, state).await? })
+    }
+}
+
+/// The timer in a path. Refuses another form (400).
+#[derive(Debug, Clone, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct TimerPath {
+    /// The name of a timer.
+    #[param(value_type = String, pattern = "^[A-Za-z0-9._-]{1,128}$", min_length = 1, max_length = 128)]
+    pub name: TimerName,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for TimerPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self { name: segment(parts, state).await? })
+    }
+}
+
 /// The one parameter of a path.
 async fn segment<S, T>(parts: &mut Parts, state: &S) -> Result<T, Problem>
 where
     S: Send + Sync,
-    T: FromStr<Err = IdError>,
+    T: FromStr<Err: Display>,
 {
     let path = Path::<String>::from_request_parts(parts, state).await;
     let Path(segment) = path.map_err(|error| Problem::new(Kind::InvalidId, error.body_text()))?;
-    segment.parse().map_err(|error: IdError| Problem::new(Kind::InvalidId, error.to_string()))
+    segment.parse().map_err(|error: T::Err| Problem::new(Kind::InvalidId, error.to_string()))
+}
+
+/// A point in time in a body: RFC 3339 with a zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment(pub Time);
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let form = "a time must be RFC 3339 with a zone, such as 2030-01-02T15:04:05Z";
+        Time::parse_rfc3339(&text).map(Self).ok_or_else(|| de::Error::custom(form))
+    }
+}
+
+/// For `deserialize_with`: a field that may be missing, but not null.
+pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 #[cfg(test)]

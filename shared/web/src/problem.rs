@@ -49,16 +49,23 @@ kinds! {
     NoSuchRoute NOT_FOUND "no-such-route" "Route not found";
     NoSuchUser NOT_FOUND "no-such-user" "User not found";
     NoSuchPost NOT_FOUND "no-such-post" "Post not found";
+    NoSuchScheduled NOT_FOUND "no-such-scheduled-post" "Scheduled post not found";
+    NoSuchTimer NOT_FOUND "no-such-timer" "Timer not found";
     MethodNotAllowed METHOD_NOT_ALLOWED "method-not-allowed" "Method not allowed";
     HandleTaken CONFLICT "handle-taken" "Handle taken";
     IdentityClash CONFLICT "identity-clash" "Another user has the same id";
     ProfileMissing CONFLICT "profile-missing" "Profile required";
+    AlreadyPublished CONFLICT "already-published" "Already published";
     PostDeleted GONE "post-deleted" "Post deleted";
     BodyTooLarge PAYLOAD_TOO_LARGE "body-too-large" "Body too large";
     UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "Unsupported media type";
     InvalidText UNPROCESSABLE_ENTITY "invalid-text" "Text not allowed";
     FollowSelf UNPROCESSABLE_ENTITY "follow-self" "Users cannot follow themselves";
     FollowingLimit UNPROCESSABLE_ENTITY "following-limit" "Too many followed users";
+    InvalidTime UNPROCESSABLE_ENTITY "invalid-time" "Time not allowed";
+    InvalidPayload UNPROCESSABLE_ENTITY "invalid-payload" "Payload not allowed";
+    ScheduledLimit UNPROCESSABLE_ENTITY "scheduled-limit" "Too many scheduled posts";
+    TimersLimit UNPROCESSABLE_ENTITY "timers-limit" "Too many timers";
     KeyReused UNPROCESSABLE_ENTITY "idempotency-key-reused" "Idempotency-Key used for another request";
     TooManyWrites TOO_MANY_REQUESTS "too-many-writes" "Too many writes";
     Damaged INTERNAL_SERVER_ERROR "damaged" "Stored item unreadable";
@@ -219,6 +226,12 @@ impl From<Error> for Problem {
                 );
                 return Self::new(Kind::PostDeleted, detail);
             }
+            Error::ScheduledCancelled(id) => {
+                let detail = format!(
+                    "the scheduled post that this Idempotency-Key made, {id}, was cancelled; use a new key"
+                );
+                return Self::new(Kind::PostDeleted, detail);
+            }
             Error::BeingDropped { retry_after } => {
                 return Self::unavailable(&error.to_string(), retry_after);
             }
@@ -240,6 +253,13 @@ impl From<Error> for Problem {
             Error::NotYours { .. } => Kind::NotYours,
             Error::FollowSelf => Kind::FollowSelf,
             Error::FollowingLimit { .. } => Kind::FollowingLimit,
+            Error::TimeRange { .. } => Kind::InvalidTime,
+            Error::NoSuchScheduled(_) => Kind::NoSuchScheduled,
+            Error::AlreadyPublished { .. } => Kind::AlreadyPublished,
+            Error::ScheduledLimit { .. } => Kind::ScheduledLimit,
+            Error::NoSuchTimer(_) => Kind::NoSuchTimer,
+            Error::TimersLimit { .. } => Kind::TimersLimit,
+            Error::PayloadTooBig { .. } => Kind::InvalidPayload,
         };
         Self::new(kind, error.to_string())
     }

@@ -64,6 +64,7 @@ fn known(method: &Method) -> &'static str {
         Method::PUT => "PUT",
         Method::POST => "POST",
         Method::DELETE => "DELETE",
+        Method::PATCH => "PATCH",
         _ => "other",
     }
 }

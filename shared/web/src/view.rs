@@ -1,13 +1,16 @@
 //! The shapes of answers. The comments on fields are part of the API description.
 
+use fanfold_app::due::scheduled::ScheduledPage;
+use fanfold_app::due::timers::TimerPage;
 use fanfold_app::posts::Receipt;
 use fanfold_app::present::{Page, ShownPost, Span, UserPage};
 use fanfold_core::time::millis;
-use fanfold_core::{Cursor, FeedId, ListId, PostId, Time};
+use fanfold_core::{Cursor, FeedId, ListId, PostId, Time, UserId};
 use fanfold_store::cards::{SeenUser, UserCard};
+use fanfold_store::dynamo::due::{Scheduled, ScheduledState, Timer};
 use fanfold_store::feeds::Source;
 use serde::Serialize;
-use time::{Duration, OffsetDateTime};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 /// The author of a post.
@@ -131,6 +134,113 @@ pub enum SourceView {
     Pull,
 }
 
+/// A scheduled post.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ScheduledView {
+    #[schema(pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+    pub id: String,
+    pub state: ScheduledStateView,
+    /// The text. Empty after the publication: read the post.
+    pub text: String,
+    /// The time of publication in UTC, with milliseconds.
+    #[schema(format = DateTime)]
+    pub publish_at: String,
+    /// The id of the post. Null before the publication.
+    #[schema(required, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+    pub post: Option<String>,
+}
+
+/// The state of a scheduled post.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ScheduledState)]
+#[serde(rename_all = "snake_case")]
+pub enum ScheduledStateView {
+    /// The post waits for its time.
+    Waiting,
+    /// The post was published.
+    Published,
+}
+
+/// A page of scheduled posts.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ScheduledList {
+    /// The scheduled posts, soonest first.
+    pub items: Vec<ScheduledView>,
+    /// The cursor of the next page. Null at the end of the list.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
+}
+
+/// A timer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TimerView {
+    #[schema(pattern = "^[A-Za-z0-9._-]{1,128}$")]
+    pub name: String,
+    /// The time from which the timer is due, in UTC, with milliseconds.
+    #[schema(format = DateTime)]
+    pub due_at: String,
+    /// The time between two occurrences, as an ISO 8601 duration. Null: there is one.
+    #[schema(required, pattern = "^P[0-9DTHMS]{2,20}$")]
+    pub every: Option<String>,
+    /// The payload of the message that is sent when the timer is due.
+    #[schema(value_type = Value)]
+    pub payload: Value,
+}
+
+/// A page of timers.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TimerList {
+    /// The timers, by name.
+    pub items: Vec<TimerView>,
+    /// The cursor of the next page. Null at the end of the list.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
+}
+
+impl From<Scheduled> for ScheduledView {
+    fn from(item: Scheduled) -> Self {
+        let (state, post) = match item.state {
+            ScheduledState::Published => {
+                (ScheduledStateView::Published, Some(item.post.to_string()))
+            }
+            ScheduledState::Waiting | ScheduledState::Cancelled => {
+                (ScheduledStateView::Waiting, None)
+            }
+        };
+        let publish_at = item.publish_at.rfc3339();
+        Self { id: item.id.to_string(), state, text: item.text, publish_at, post }
+    }
+}
+
+impl ScheduledList {
+    /// A page of a user's scheduled posts, with its cursor.
+    pub fn new(owner: UserId, page: ScheduledPage) -> Self {
+        let list = ListId::Scheduled(owner);
+        let next_cursor = page.next_after.map(|(at, id)| Cursor::Scheduled { at, id }.encode(list));
+        Self { items: page.items.into_iter().map(ScheduledView::from).collect(), next_cursor }
+    }
+}
+
+impl From<Timer> for TimerView {
+    fn from(timer: Timer) -> Self {
+        Self {
+            name: timer.name.to_string(),
+            due_at: timer.due_at.rfc3339(),
+            every: timer.every.map(|every| every.to_string()),
+            payload: serde_json::from_str(&timer.payload).unwrap_or_default(),
+        }
+    }
+}
+
+impl TimerList {
+    /// A page of a user's timers, with its cursor.
+    pub fn new(owner: UserId, page: TimerPage) -> Self {
+        let list = ListId::Timers(owner);
+        let next_cursor = page.next_after.map(|name| Cursor::Timer { name }.encode(list));
+        Self { items: page.timers.into_iter().map(TimerView::from).collect(), next_cursor }
+    }
+}
+
 impl From<Source> for SourceView {
     fn from(source: Source) -> Self {
         match source {
@@ -161,7 +271,7 @@ impl DeliveryView {
             not_live: reached.not_live,
             unfollowed: reached.unfollowed,
             late: reached.late,
-            completed_at: completed_at.map(rfc3339),
+            completed_at: completed_at.map(Time::rfc3339),
             lag_ms: completed_at.map(|at| millis(at.since(post.time()))),
         }
     }
@@ -197,7 +307,7 @@ impl From<ShownPost> for PostView {
             id: post.id.to_string(),
             author: AuthorView::from(&author),
             text: post.text,
-            created_at: rfc3339(post.id.time()),
+            created_at: post.id.time().rfc3339(),
         }
     }
 }
@@ -221,34 +331,5 @@ impl UserList {
         let cursor = |(partition, user)| Cursor::User { partition, user }.encode(list);
         let next_cursor = page.next_after.map(cursor);
         Self { items: page.users.into_iter().map(UserView::from).collect(), next_cursor }
-    }
-}
-
-/// A time as RFC 3339, with three decimal digits. Ids can have times after the year 9999, which RFC 3339 cannot
-/// express; they become the last millisecond of that year.
-fn rfc3339(time: Time) -> String {
-    let since_1970 = Duration::milliseconds(i64::try_from(time.ms()).unwrap_or(i64::MAX));
-    let time = OffsetDateTime::UNIX_EPOCH.saturating_add(since_1970);
-    let (year, month, day) = (time.year(), u8::from(time.month()), time.day());
-    let (hour, minute, second, ms) = time.time().as_hms_milli();
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
-}
-
-#[cfg(test)]
-mod tests {
-    use fanfold_core::Time;
-
-    #[test]
-    fn times_are_utc_to_the_millisecond() {
-        assert_eq!(super::rfc3339(Time::from_ms(1_763_723_423_042)), "2025-11-21T11:10:23.042Z");
-        assert_eq!(super::rfc3339(Time::EPOCH), "1970-01-01T00:00:00.000Z");
-        assert_eq!(super::rfc3339(Time::from_ms(951_827_696_789)), "2000-02-29T12:34:56.789Z");
-    }
-
-    #[test]
-    fn every_time_has_a_text() {
-        for ms in [253_402_300_799_999, 253_402_300_800_000, (1 << 48) - 1, u64::MAX] {
-            assert_eq!(super::rfc3339(Time::from_ms(ms)), "9999-12-31T23:59:59.999Z");
-        }
     }
 }

@@ -59,6 +59,7 @@ impl Function {
             ("USERS_TABLE", "users"),
             ("POSTS_TABLE", "posts"),
             ("GRAPH_TABLE", "graph"),
+            ("DUE_TABLE", "due"),
             ("DOCTOR_QUEUE_URL", "http://127.0.0.1:1/queue"),
         ]);
         for queue in QUEUES {

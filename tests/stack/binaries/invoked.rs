@@ -147,6 +147,7 @@ fn invoke(function: &str, event: &Value, aws_answers: bool) -> Done {
             ("USERS_TABLE", "users"),
             ("POSTS_TABLE", "posts"),
             ("GRAPH_TABLE", "graph"),
+            ("DUE_TABLE", "due"),
             ("DOCTOR_QUEUE_URL", "http://127.0.0.1:1/queue"),
         ])
         .envs(queue_urls(&format!("http://{endpoint}/0")))

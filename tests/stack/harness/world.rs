@@ -9,6 +9,9 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
 use fanfold_app::audit::Audit;
+use fanfold_app::due::handle::Due;
+use fanfold_app::due::lookahead::LookAhead;
+use fanfold_app::due::timers::Timers;
 use fanfold_app::fanout::deliver::Deliver;
 use fanfold_app::fanout::dispatch::Dispatch;
 use fanfold_app::fanout::{deliver, dispatch};
@@ -20,13 +23,16 @@ use fanfold_app::relations::apply::RelationEvents;
 use fanfold_app::relations::{Relations, apply};
 use fanfold_app::sweep::Sweep;
 use fanfold_app::timeline::Timeline;
-use fanfold_app::{posts, profiles, rebuild, relations, timeline};
+use fanfold_app::{due, posts, profiles, rebuild, relations, timeline};
 use fanfold_core::id::Identity;
 use fanfold_core::message::{
-    CountFollowers, DeliverChunk, GraphEvent, PostDeleted, PostEvent, PostPublished,
-    ProfileChanged, RebuildFeed, RelationChanged,
+    CountFollowers, DeliverChunk, GraphEvent, ItemDue, PostDeleted, PostEvent, PostPublished,
+    ProfileChanged, RebuildFeed, RelationChanged, TimerFired,
 };
-use fanfold_core::registry::{AnyMessage, CHUNKS, GRAPH_EVENTS, POST_EVENTS, QUEUES, REBUILDS};
+use fanfold_core::registry::{
+    AnyMessage, CHUNKS, DUE_ITEMS, GRAPH_EVENTS, POST_EVENTS, QUEUES, REBUILDS, TIMER_EVENTS,
+    WEBHOOKS,
+};
 use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
 use fanfold_functions::admin;
 use fanfold_runtime::aws::SdkConfig;
@@ -47,6 +53,9 @@ pub struct World {
     pub deliver: Deliver,
     pub graph: RelationEvents,
     pub rebuild: Rebuilds,
+    pub timers: Timers,
+    pub due: Due,
+    pub lookahead: LookAhead,
     pub sweep: Sweep,
     pub audit: Audit,
     pub admin: admin::App,
@@ -70,6 +79,8 @@ pub enum Message {
     Profile(ProfileChanged),
     Count(CountFollowers),
     Rebuild(RebuildFeed),
+    Due(ItemDue),
+    Fired(TimerFired),
 }
 
 impl From<AnyMessage> for Message {
@@ -80,6 +91,8 @@ impl From<AnyMessage> for Message {
             AnyMessage::Chunk(chunk) => Self::Chunk(chunk),
             AnyMessage::Graph(event) => event.into(),
             AnyMessage::Rebuild(order) => Self::Rebuild(order),
+            AnyMessage::Due(message) => Self::Due(message),
+            AnyMessage::Fired(message) => Self::Fired(message),
         }
     }
 }
@@ -107,14 +120,14 @@ impl World {
         let sqs = aws_sdk_sqs::Client::new(&sdk);
         let mut pairs = vec![("REDIS_URL".to_owned(), format!("{}/1", setting("REDIS_URL")))];
         for (table, sorted) in
-            [("USERS_TABLE", false), ("POSTS_TABLE", true), ("GRAPH_TABLE", true)]
+            [("USERS_TABLE", false), ("POSTS_TABLE", true), ("GRAPH_TABLE", true), ("DUE_TABLE", true)]
         {
             let unique = format!("{table}-{name:x}");
             create_table(&dynamo, &unique, sorted).await;
             pairs.push((table.to_owned(), unique));
         }
         let mut queues = Vec::new();
-        for queue in QUEUES {
+        for queue in QUEUES.iter().chain([&TIMER_EVENTS.spec]) {
             let unique = format!("{}-{name:x}", queue.url);
             let created = sqs.create_queue().queue_name(unique).send().await;
             let url = created.expect("a queue").queue_url.expect("its url");
@@ -131,7 +144,12 @@ impl World {
         pairs.push(("DOCTOR_QUEUE_URL".to_owned(), doctor));
         // the clock of a world stands still, so a minute never ends: turn the limits off
         for limit in
-            ["POSTS_PER_MINUTE", "RELATION_CHANGES_PER_MINUTE", "PROFILE_CHANGES_PER_MINUTE"]
+            [
+                "POSTS_PER_MINUTE",
+                "RELATION_CHANGES_PER_MINUTE",
+                "PROFILE_CHANGES_PER_MINUTE",
+                "TIMER_CHANGES_PER_MINUTE",
+            ]
         {
             pairs.push((limit.to_owned(), "0".to_owned()));
         }
@@ -149,6 +167,9 @@ impl World {
                 ..RelationEvents::new(&sdk, &config).expect("graph")
             },
             rebuild: Rebuilds::new(&sdk, &config).expect("rebuild"),
+            timers: Timers::new(&sdk, &config).expect("timers"),
+            due: Due::new(&sdk, &config).expect("due"),
+            lookahead: LookAhead::new(&sdk, &config).expect("lookahead"),
             sweep: Sweep::new(&sdk, &config).expect("sweep"),
             audit: Audit::new(&sdk, &config).expect("audit"),
             admin: admin::App::new(&sdk, &config).expect("admin"),
@@ -267,7 +288,8 @@ impl World {
     /// Receives and deletes all messages on the queues.
     pub async fn take(&self) -> Vec<Message> {
         let mut taken = Vec::new();
-        for (index, url) in self.queues.iter().enumerate() {
+        // the last queue is for consumers outside the deployment: see `timer_events`
+        for (index, url) in self.queues.iter().take(QUEUES.len()).enumerate() {
             loop {
                 let call = self.sqs.receive_message().queue_url(url).max_number_of_messages(10);
                 let messages = call.send().await.expect("messages").messages.unwrap_or_default();
@@ -285,6 +307,25 @@ impl World {
             }
         }
         taken
+    }
+
+    /// Receives and deletes all messages of timers.
+    pub async fn timer_events(&self) -> Vec<TimerFired> {
+        let (mut taken, url) = (Vec::new(), self.queues.last().expect("a queue"));
+        loop {
+            let call = self.sqs.receive_message().queue_url(url).max_number_of_messages(10);
+            let messages = call.send().await.expect("messages").messages.unwrap_or_default();
+            if messages.is_empty() {
+                return taken;
+            }
+            for message in messages {
+                let body = message.body.expect("a body");
+                taken.push(serde_json::from_str(&body).expect("a message"));
+                let handle = message.receipt_handle.expect("a handle");
+                let gone = self.sqs.delete_message().queue_url(url).receipt_handle(handle);
+                gone.send().await.expect("deleted");
+            }
+        }
     }
 
     /// The number of messages on a queue that were not received.
@@ -307,6 +348,8 @@ impl World {
             Message::Relation(event) => (GRAPH_EVENTS.spec, serde_json::to_string(event)),
             Message::Count(order) => (GRAPH_EVENTS.spec, serde_json::to_string(order)),
             Message::Rebuild(order) => (REBUILDS.spec, serde_json::to_string(order)),
+            Message::Due(message) => (DUE_ITEMS.spec, serde_json::to_string(message)),
+            Message::Fired(message) => (WEBHOOKS.spec, serde_json::to_string(message)),
         };
         let url = self.config.text(queue.url).expect("its URL");
         let send = self.sqs.send_message().queue_url(url);
@@ -338,6 +381,8 @@ impl World {
                 apply::handle(&self.graph, &event, now).await
             }
             Message::Rebuild(order) => rebuild::rebuild(&self.rebuild, order, now).await.map(drop),
+            Message::Due(message) => due::handle::handle(&self.due, message, now).await.map(drop),
+            Message::Fired(_) => panic!("no world has an address for webhooks"),
         }
     }
 

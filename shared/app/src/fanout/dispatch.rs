@@ -62,7 +62,7 @@ pub async fn dispatch(
     deadline: Deadline,
 ) -> Result<Dispatched, StoreError> {
     let post = event.post;
-    if !is_published(app, post, now).await? {
+    if !is_published(app, event, now).await? {
         return Ok(Dispatched::NothingToDo);
     }
     if event.part.is_none() {
@@ -84,13 +84,18 @@ pub async fn dispatch(
 
 /// Whether the post is committed and not deleted. The event goes out before the commit, so a missing post is read
 /// several times, and again when the event returns. After [`COMMIT_GRACE`], the commit has failed.
-async fn is_published(app: &Dispatch, post: PostId, now: Time) -> Result<bool, StoreError> {
+async fn is_published(
+    app: &Dispatch,
+    event: &PostPublished,
+    now: Time,
+) -> Result<bool, StoreError> {
     let mut looked = 0;
     loop {
-        match app.posts.state(post).await? {
+        match app.posts.state(event.post).await? {
             PostState::Published(_) => return Ok(true),
             PostState::Deleted => return Ok(false),
-            PostState::Missing if now > post.time() + COMMIT_GRACE => return Ok(false),
+            // mutation: late-publication
+            PostState::Missing if now > event.time() + COMMIT_GRACE => return Ok(false),
             // mutation: post-committed
             PostState::Missing => look_again("the post", &mut looked).await?,
         }

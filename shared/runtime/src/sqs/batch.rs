@@ -10,6 +10,11 @@
 //! because a store did not answer is requeued: it is sent to the end of its queue as a new message. An outage of
 //! hours therefore leaves no dead letters and needs no operator. A body of a newer version is requeued too, until
 //! a newer function takes it.
+//!
+//! **Webhooks.** Their receiver is no store of the deployment, and can be away for good. A webhook that fails waits a
+//! quarter of the time since its first failure from the beginning, and an hour at most. After
+//! [`WEBHOOK_TRIED_FOR`](fanfold_core::limits::WEBHOOK_TRIED_FOR) the next failure sends it to the dead-letter queue with
+//! its reason, whatever the number of its tries.
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use fanfold_core::limits::RECORDS_AT_ONCE;
@@ -19,7 +24,7 @@ use serde::de::DeserializeOwned;
 
 use super::head::Head;
 use super::record::{body, id, reason_of, request_of};
-use super::retries::{Failed, Fate, Retries};
+use super::retries::{Failed, Fate, Pace, Retries};
 use crate::error::StoreError;
 use crate::log::Chain;
 use crate::trace::Trace;
@@ -100,8 +105,7 @@ where
             }
             Err(error) => {
                 let (fate, reason) = trace.during(|| fate_of_unreadable(&record, &error));
-                let is_uncommitted = false;
-                failed.push(Failed { record, trace, fate, reason, is_uncommitted, rest: None });
+                failed.push(Failed { record, trace, fate, reason, pace: Pace::Store, rest: None });
             }
         }
     }
@@ -120,8 +124,8 @@ where
                 },
             };
             let (fate, reason) = trace.during(|| fate_of(&error, &record));
-            let is_uncommitted = matches!(error, StoreError::NotCommittedYet { .. });
-            failed.push(Failed { record, trace, fate, reason, is_uncommitted, rest });
+            let pace = Pace::of(&error);
+            failed.push(Failed { record, trace, fate, reason, pace, rest });
         }
     }
     let mut response = SqsBatchResponse::default();

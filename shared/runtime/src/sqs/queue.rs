@@ -61,6 +61,17 @@ impl<M: Serialize> Queue<M> {
         Ok(Announced(PhantomData))
     }
 
+    /// Sends an event before its commit, to be delivered `delay` later at the earliest. Returns the proof that the commit
+    /// takes.
+    pub async fn announce_after(
+        &self,
+        event: &M,
+        delay: Duration,
+    ) -> Result<Announced<M>, StoreError> {
+        self.send_after(event, delay).await?;
+        Ok(Announced(PhantomData))
+    }
+
     /// Sends a message that is delivered `delay` seconds later at the earliest.
     pub async fn send_after(&self, message: &M, delay: Duration) -> Result<(), StoreError> {
         let doing = "sending a message";
@@ -77,24 +88,39 @@ impl<M: Serialize> Queue<M> {
     /// Sends all messages in batches. Messages of a batch that SQS refuses are sent again, up to [`TRIES_MAX`]
     /// times. After an error, some messages may have been sent.
     pub async fn send_all(&self, messages: &[M]) -> Result<(), StoreError> {
+        self.send_all_after(messages.iter().map(|message| (message, Duration::ZERO))).await
+    }
+
+    /// The same, for messages that are each delivered after a delay at the earliest, in whole seconds.
+    pub async fn send_all_after<'a>(
+        &self,
+        messages: impl IntoIterator<Item = (&'a M, Duration)>,
+    ) -> Result<(), StoreError>
+    where
+        M: 'a,
+    {
         let doing = "sending messages";
         let mut batch = Vec::new();
         let mut bytes = 0;
-        for message in messages {
+        for (message, delay) in messages {
             let body = body(doing, message)?;
             if batch.len() == SEND_BATCH_MAX || bytes + body.len() > SEND_BATCH_BYTES_MAX {
                 self.send_batch(doing, std::mem::take(&mut batch)).await?;
                 bytes = 0;
             }
             bytes += body.len();
-            batch.push(body);
+            batch.push((body, delay.as_secs() as i32));
         }
         self.send_batch(doing, batch).await
     }
 
-    async fn send_batch(&self, doing: &'static str, bodies: Vec<String>) -> Result<(), StoreError> {
+    async fn send_batch(
+        &self,
+        doing: &'static str,
+        bodies: Vec<(String, i32)>,
+    ) -> Result<(), StoreError> {
         let (all, request) = (bodies.len(), attributes(Trace::current().request.as_ref())?);
-        let mut left: Vec<(String, String)> =
+        let mut left: Vec<(String, (String, i32))> =
             bodies.into_iter().enumerate().map(|(i, body)| (i.to_string(), body)).collect();
         let mut reason = String::new();
         for tried in 0..TRIES_MAX {
@@ -107,8 +133,9 @@ impl<M: Serialize> Queue<M> {
             };
             let entries: Result<Vec<_>, _> = left
                 .iter()
-                .map(|(id, body)| {
+                .map(|(id, (body, delay))| {
                     let entry = SendMessageBatchRequestEntry::builder().id(id).message_body(body);
+                    let entry = entry.set_delay_seconds(Some(*delay).filter(|delay| *delay > 0));
                     entry.set_message_attributes(request.clone()).build()
                 })
                 .collect();

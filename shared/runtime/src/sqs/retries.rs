@@ -10,7 +10,7 @@ use fanfold_core::Time;
 use fanfold_core::limits::{
     CONCURRENCY, QUEUE_TRIES_DEFAULT, QUEUE_TRIES_MAX, QUEUE_TRIES_MIN, REQUEUES_MAX, RETRY_MAX,
     RETRY_MIN, RETRY_PART_OF_OUTAGE, SEND_BATCH_MAX, SEND_DELAY_MAX, SHORT_OUTAGE, SHORT_RETRY_MAX,
-    UNCOMMITTED_RETRIES_WITHIN, UNCOMMITTED_RETRY,
+    UNCOMMITTED_RETRIES_WITHIN, UNCOMMITTED_RETRY, WEBHOOK_TRIED_FOR,
 };
 use fanfold_core::registry::QueueSpec;
 use futures::stream::{self, StreamExt as _};
@@ -35,14 +35,56 @@ pub enum Fate {
     Dead,
 }
 
+/// The longest wait of a webhook that failed. A requeued one waits for [`SEND_DELAY_MAX`] at most, which is about one
+/// wait of six.
+const WEBHOOK_RETRY_MAX: Duration = Duration::from_secs(3_600);
+
+/// How the waits of a failed message grow, and when its tries end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// A store failed, or the body cannot be read.
+    Store,
+    /// The message's post or relation is not committed yet.
+    Uncommitted,
+    /// The receiver of webhooks did not take the message.
+    Webhook,
+}
+
+impl Pace {
+    /// The pace of a message that failed with this error.
+    pub(super) fn of(error: &StoreError) -> Self {
+        match error {
+            StoreError::NotCommittedYet { .. } => Self::Uncommitted,
+            StoreError::Webhook { .. } => Self::Webhook,
+            _ => Self::Store,
+        }
+    }
+
+    /// How long a message waits that has failed for this long, in whole seconds.
+    fn wait(self, failing_for: Duration) -> Duration {
+        let max = match self {
+            Self::Uncommitted if failing_for < UNCOMMITTED_RETRIES_WITHIN => return RETRY_MIN,
+            Self::Uncommitted => return UNCOMMITTED_RETRY,
+            Self::Store if failing_for < SHORT_OUTAGE => SHORT_RETRY_MAX,
+            Self::Store => RETRY_MAX,
+            Self::Webhook => WEBHOOK_RETRY_MAX,
+        };
+        whole_seconds(failing_for / RETRY_PART_OF_OUTAGE).clamp(RETRY_MIN, max)
+    }
+
+    /// How long a message is tried after its first failure. `None`: until it was requeued [`REQUEUES_MAX`] times.
+    fn tried_for(self) -> Option<Duration> {
+        (self == Self::Webhook).then_some(WEBHOOK_TRIED_FOR)
+    }
+}
+
 /// A message that failed.
 pub(super) struct Failed {
     pub record: SqsMessage,
     pub trace: Trace,
     pub fate: Fate,
     pub reason: String,
-    /// Whether it failed because its post or relation is not committed yet.
-    pub is_uncommitted: bool,
+    pub pace: Pace,
     /// The body that is sent in place of the message, if a part of the message is done.
     pub rest: Option<String>,
 }
@@ -114,8 +156,8 @@ impl Retries {
         returned.into_iter().map(|failed| id(&failed.record).to_owned()).collect()
     }
 
-    /// Requeues a failed message or makes it a dead letter, if it was received too often or has a rest. Returns the
-    /// message if SQS must deliver it again.
+    /// Requeues a failed message or makes it a dead letter, if it was received too often, has a rest, or has been tried
+    /// for as long as its pace allows. Returns the message if SQS must deliver it again.
     async fn pass_on(&self, failed: Failed, now: Time) -> Option<Failed> {
         match self.try_to_pass_on(&failed, now).await {
             Ok(true) => None,
@@ -135,20 +177,21 @@ impl Retries {
         let Some((queue, dead)) = targets.queues_of(record) else { return Ok(false) };
         let body = rest.clone().or_else(|| record.body.clone()).unwrap_or_default();
         // the other half of the tries is for functions that die, which this code cannot notice
-        let is_early = receives(record) * 2 <= targets.tries;
+        let is_over = is_over(failed, now);
+        let is_early = receives(record) * 2 <= targets.tries && !is_over;
         let is_rest = rest.is_some() && *fate == Fate::Requeue;
         if is_early && !is_rest || body.is_empty() {
             return Ok(false);
         }
         let requeues = attribute_of(record, REQUEUED).and_then(|requeues| requeues.parse().ok());
         let requeues: u64 = requeues.unwrap_or_default();
-        let is_requeue = *fate == Fate::Requeue && requeues < REQUEUES_MAX;
+        let is_requeue = *fate == Fate::Requeue && requeues < REQUEUES_MAX && !is_over;
         let message = targets.client.send_message().message_body(body);
         let message = message.set_message_attributes(attributes(request_of(record).as_ref())?);
         let message = if is_requeue {
             let delay = delay(failed, now).min(SEND_DELAY_MAX);
             let message = message.queue_url(queue).delay_seconds(delay.as_secs() as i32);
-            let since = (now - failing_for(record, now)).to_string();
+            let since = (now - failing_for(failed, now)).to_string();
             let since = attribute_of(record, SINCE).map_or(since, str::to_owned);
             message
                 .message_attributes(REQUEUED, attribute("Number", (requeues + 1).to_string())?)
@@ -176,7 +219,8 @@ impl Retries {
         Ok(true)
     }
 
-    /// Makes messages visible again after their wait. SQS would hide them for the queue's visibility timeout.
+    /// Makes messages visible again after their wait, which is at most an hour. SQS would hide them for the queue's
+    /// visibility timeout, and takes up to 12 hours.
     async fn shorten_waits(&self, failed: &[Failed], now: Time) -> Result<(), StoreError> {
         let doing = "shortening the waits of messages";
         let Some(targets) = &self.0 else { return Ok(()) };
@@ -212,17 +256,16 @@ impl Retries {
 
 /// The time since the first failure of a message, in whole seconds. Without the attribute `since`, it is computed from
 /// the number of receives. The time of the first receive is not used, because that function may have been killed.
-fn failing_for(record: &SqsMessage, now: Time) -> Duration {
+fn failing_for(Failed { record, pace, .. }: &Failed, now: Time) -> Duration {
     if let Some(since) = attribute_of(record, SINCE).and_then(|ms| ms.parse().ok()) {
         return whole_seconds(now.since(Time::from_ms(since)));
     }
-    (1..receives(record).min(QUEUE_TRIES_MAX)).fold(Duration::ZERO, |sum, _| sum + wait(sum))
+    (1..receives(record).min(QUEUE_TRIES_MAX)).fold(Duration::ZERO, |sum, _| sum + pace.wait(sum))
 }
 
-/// How long a message waits that has failed for this long, in whole seconds.
-fn wait(failing_for: Duration) -> Duration {
-    let max = if failing_for < SHORT_OUTAGE { SHORT_RETRY_MAX } else { RETRY_MAX };
-    whole_seconds(failing_for / RETRY_PART_OF_OUTAGE).clamp(RETRY_MIN, max)
+/// Whether a message has been tried for as long as its pace allows.
+fn is_over(failed: &Failed, now: Time) -> bool {
+    failed.pace.tried_for().is_some_and(|longest| failing_for(failed, now) >= longest)
 }
 
 /// SQS takes whole seconds.
@@ -232,12 +275,7 @@ fn whole_seconds(length: Duration) -> Duration {
 
 /// The time until a message is tried again, in whole seconds.
 fn delay(failed: &Failed, now: Time) -> Duration {
-    let failing_for = failing_for(&failed.record, now);
-    match failed.is_uncommitted {
-        true if failing_for < UNCOMMITTED_RETRIES_WITHIN => RETRY_MIN,
-        true => UNCOMMITTED_RETRY,
-        false => wait(failing_for),
-    }
+    failed.pace.wait(failing_for(failed, now))
 }
 
 #[cfg(test)]
@@ -250,7 +288,7 @@ mod tests {
 
     const NOW: Time = Time::from_ms(1_800_000_000_000);
 
-    fn failed(receives: u64, since_s: Option<u64>, is_uncommitted: bool) -> Failed {
+    fn failed(receives: u64, since_s: Option<u64>, pace: Pace) -> Failed {
         let mut record = SqsMessage::default();
         record.attributes.insert("ApproximateReceiveCount".to_owned(), receives.to_string());
         if let Some(since_s) = since_s {
@@ -259,11 +297,11 @@ mod tests {
             record.message_attributes.insert(SINCE.to_owned(), attribute);
         }
         let (trace, fate, reason) = (Trace::default(), Fate::Requeue, String::new());
-        Failed { record, trace, fate, reason, is_uncommitted, rest: None }
+        Failed { record, trace, fate, reason, pace, rest: None }
     }
 
     fn delay_s(receives: u64, since_s: Option<u64>) -> u64 {
-        delay(&failed(receives, since_s, false), NOW).as_secs()
+        delay(&failed(receives, since_s, Pace::Store), NOW).as_secs()
     }
 
     #[test]
@@ -278,7 +316,7 @@ mod tests {
         let tries = |outage_s| {
             let (mut tries, mut failing_for) = (0, Duration::ZERO);
             while failing_for < Duration::from_secs(outage_s) {
-                failing_for += wait(failing_for);
+                failing_for += Pace::Store.wait(failing_for);
                 tries += 1;
             }
             tries
@@ -291,10 +329,33 @@ mod tests {
     fn an_event_without_a_commit_ends_before_its_tries() {
         let (mut receives, mut waited) = (1, Duration::ZERO);
         while waited <= COMMIT_GRACE {
-            waited += delay(&failed(receives, None, true), NOW);
+            waited += delay(&failed(receives, None, Pace::Uncommitted), NOW);
             receives += 1;
         }
         // the last of these receives ends the message
         assert!((receives - 1) * 2 <= QUEUE_TRIES_DEFAULT + 2, "{receives}");
+    }
+
+    #[test]
+    fn a_webhook_waits_a_quarter_of_the_time_and_is_tried_for_a_day() {
+        let webhook = |since_s| failed(1, Some(since_s), Pace::Webhook);
+        let delay_s = |since_s| delay(&webhook(since_s), NOW).as_secs();
+        assert_eq!(
+            [0, 40, 400, 4_000, 14_400, 80_000].map(delay_s),
+            [1, 10, 100, 1_000, 3_600, 3_600]
+        );
+        let day_s = WEBHOOK_TRIED_FOR.as_secs();
+        assert!(!is_over(&webhook(day_s - 1), NOW) && is_over(&webhook(day_s), NOW));
+        assert!(!is_over(&failed(1, None, Pace::Webhook), NOW));
+        // the tries of other messages do not end with time
+        for pace in [Pace::Store, Pace::Uncommitted] {
+            assert!(!is_over(&failed(1, Some(10 * day_s), pace), NOW), "{pace:?}");
+        }
+        let (mut tries, mut failing_for) = (0, Duration::ZERO);
+        while failing_for < WEBHOOK_TRIED_FOR {
+            failing_for += Pace::Webhook.wait(failing_for);
+            tries += 1;
+        }
+        assert!((40..80).contains(&tries), "{tries}");
     }
 }

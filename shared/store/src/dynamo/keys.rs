@@ -48,6 +48,16 @@ kinds! {
     Follower "followers#";
     /// A part of the number of followers.
     Count "counts#";
+    /// A scheduled post, or what is left of it.
+    Scheduled "scheduled#";
+    /// The scheduled posts of a user that wait, by their time.
+    Soonest "soonest#";
+    /// A timer.
+    Timer "timer#";
+    /// An entry of the index of due items.
+    Due "due#";
+    /// The hour up to which a part of the index of due items was checked.
+    DueChecked "due-checked";
     /// An item of a check.
     Probe "probe#";
 }

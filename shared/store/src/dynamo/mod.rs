@@ -1,4 +1,4 @@
-//! DynamoDB, the source of truth. There are three tables. `posts` and `graph` have the string keys `pk` and `sk`,
+//! DynamoDB, the source of truth. There are four tables. `posts`, `graph` and `due` have the string keys `pk` and `sk`,
 //! and the TTL attribute `expires_at` (seconds since 1970). `users` has the string key `pk` and no TTL attribute.
 //!
 //! | table | pk | sk | contains |
@@ -13,9 +13,15 @@
 //! | graph | `following#<user>` | `<author>` | a relation, or its tombstone |
 //! | graph | `followers#<author>#<partition>` | `<bucket><user>` | a relation, from the author's side |
 //! | graph | `counts#<author>#<partition>` | `<row>` | a part of the number of followers in the partition |
+//! | due | `scheduled#<user>` | `<id>` | a scheduled post; or for some days, that it was published or cancelled |
+//! | due | `soonest#<user>` | `<time>#<id>` | a scheduled post that waits, by its time |
+//! | due | `timer#<user>` | `<name>` | a timer |
+//! | due | `due#<hour>#<part>` | `<time>#<item>` | an entry of the index of due items |
+//! | due | `due-checked` | `<part>` | the hour before which the index has no entries |
 
 mod attribute;
 mod batch;
+pub mod due;
 mod form;
 pub mod graph;
 mod keys;
@@ -29,6 +35,7 @@ pub mod users;
 
 use attribute::{Item, number, text};
 use form::{Stored, changed, check, read, read_key, write};
+pub use due::DueStore;
 pub use graph::GraphStore;
 pub use keys::ItemKind;
 use keys::{Pk, key, pk_only};

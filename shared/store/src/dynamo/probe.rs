@@ -19,6 +19,7 @@ pub struct TableProbe {
     users: String,
     posts: String,
     graph: String,
+    due: String,
 }
 
 impl TableProbe {
@@ -29,6 +30,7 @@ impl TableProbe {
             users: config.text("USERS_TABLE")?,
             posts: config.text("POSTS_TABLE")?,
             graph: config.text("GRAPH_TABLE")?,
+            due: config.text("DUE_TABLE")?,
         })
     }
 
@@ -38,9 +40,12 @@ impl TableProbe {
         let sorted = key(&nobody, "-");
         let mut unsorted = sorted.clone();
         unsorted.remove("sk");
-        for (table, key) in
-            [(&self.users, &unsorted), (&self.posts, &sorted), (&self.graph, &sorted)]
-        {
+        for (table, key) in [
+            (&self.users, &unsorted),
+            (&self.posts, &sorted),
+            (&self.graph, &sorted),
+            (&self.due, &sorted),
+        ] {
             let call = self.client.get_item().table_name(table).consistent_read(true);
             let read = call.set_key(Some(key.clone())).send().await;
             read.map_err(StoreError::dynamo("reading an item of each table"))?;

@@ -10,7 +10,7 @@ use std::fmt::{self, Display};
 use std::ops::Deref;
 
 use fanfold_core::Bucket;
-use fanfold_core::{FeedId, FeedKind, UserId};
+use fanfold_core::{DuePart, FeedId, FeedKind, UserId};
 use redis::{Cmd, RedisWrite, ToRedisArgs, ToSingleRedisArg};
 
 use super::card_id::CardId;
@@ -24,11 +24,13 @@ pub enum WriteKind {
     Relation,
     /// Changing the profile.
     Profile,
+    /// Putting and deleting timers.
+    Timer,
 }
 
 impl WriteKind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Post, Self::Relation, Self::Profile];
+    pub const ALL: [Self; 4] = [Self::Post, Self::Relation, Self::Profile, Self::Timer];
 
     /// The name in keys and logs.
     pub fn name(self) -> &'static str {
@@ -36,6 +38,7 @@ impl WriteKind {
             Self::Post => "post",
             Self::Relation => "relation",
             Self::Profile => "profile",
+            Self::Timer => "timer",
         }
     }
 }
@@ -93,6 +96,10 @@ kinds! {
     RelationCard "follows";
     /// The names of the cards of a bucket, oldest first.
     Cards "cards";
+    /// The entries of a part of the index of due items.
+    Due "due";
+    /// Up to what time a part of the index of due items is complete.
+    Horizon "horizon";
 }
 
 impl KeyKind {
@@ -272,6 +279,16 @@ impl Keys {
         Key::new(KeyKind::Cards, None, bucket, None)
     }
 
+    /// The entries of a part of the index of due items.
+    pub fn due(self, part: DuePart) -> Key {
+        Key::new(KeyKind::Due, None, Bucket(part.0), None)
+    }
+
+    /// Up to what time a part of the index of due items is complete.
+    pub fn horizon(self, part: DuePart) -> Key {
+        Key::new(KeyKind::Horizon, None, Bucket(part.0), None)
+    }
+
     /// The lease of the rebuild of a feed.
     pub fn lock(self, feed: FeedId) -> Key {
         let (kind, bucket) = (feed.kind.name(), self.bucket_of(feed));
@@ -296,6 +313,8 @@ mod tests {
             (KeyKind::Rels, keys.rels(bucket)),
             (KeyKind::CountLock, keys.count(user)),
             (KeyKind::Cards, keys.cards(bucket)),
+            (KeyKind::Due, keys.due(DuePart(5))),
+            (KeyKind::Horizon, keys.horizon(DuePart(5))),
             (KeyKind::PostCard, keys.card(&CardId::Post(PostId::MAX))),
             (KeyKind::UserCard, keys.card(&CardId::User(user))),
             (KeyKind::HandleCard, keys.card(&CardId::Handle(HandleHash(5)))),

@@ -32,6 +32,9 @@ impl WriteLimit {
             WriteKind::Profile => {
                 ("PROFILE_CHANGES_PER_MINUTE", limits::PROFILE_CHANGES_PER_MINUTE_DEFAULT)
             }
+            WriteKind::Timer => {
+                ("TIMER_CHANGES_PER_MINUTE", limits::TIMER_CHANGES_PER_MINUTE_DEFAULT)
+            }
         };
         let per_minute = config.number(name, default, 0..=limits::WRITES_PER_MINUTE_MAX)?;
         Ok(Self { kind, per_minute })

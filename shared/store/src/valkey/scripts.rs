@@ -37,6 +37,15 @@ macro_rules! script {
             include_str!(concat!("lua/", $file))
         ));
     };
+    (due $name:ident, $file:literal) => {
+        script!(@of $name, concat!(
+            include_str!("lua/_memory.lua"),
+            "\n",
+            include_str!("lua/_due.lua"),
+            "\n",
+            include_str!(concat!("lua/", $file))
+        ));
+    };
     ($name:ident, $file:literal) => {
         script!(@of $name, concat!(
             include_str!("lua/_memory.lua"),
@@ -61,6 +70,10 @@ script!(ASK, "ask.lua");
 script!(cards CARDS, "cards.lua");
 script!(cards FILL, "fill.lua");
 script!(cards STALE, "stale.lua");
+script!(due DUE_ADD, "due_add.lua");
+script!(due DUE_BEGIN, "due_begin.lua");
+script!(due DUE_LOAD, "due_load.lua");
+script!(due DUE_TAKE, "due_take.lua");
 script!(plain LIMIT, "limit.lua");
 script!(plain DROP, "drop.lua");
 script!(plain EXPIRE, "expire.lua");

@@ -85,6 +85,17 @@ impl PostStore {
         Ok(erased)
     }
 
+    /// Removes the uses of these keys of a user.
+    pub(in super::super) async fn forget_keys(
+        &self,
+        doing: &'static str,
+        user: UserId,
+        names: &[&str],
+    ) -> Result<(), StoreError> {
+        let keys = names.iter().map(|name| key(&key_pk(user, name), "-")).collect();
+        batch::delete_all(&self.client, &self.table, doing, keys).await
+    }
+
     /// A page of an author's posts and tombstones, and the post after which the next page begins.
     async fn all_of(
         &self,

@@ -23,7 +23,7 @@ pub struct RequestKey {
 /// An earlier use of an `Idempotency-Key`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyUse {
-    /// The post that it made.
+    /// The id of the post or the scheduled post that it made.
     pub post: PostId,
     /// Whether the earlier request was the same.
     pub same_request: bool,
@@ -49,7 +49,7 @@ impl RequestKey {
     }
 
     /// The hash of the key, in hexadecimal digits.
-    pub(super) fn name(&self) -> String {
+    pub(in super::super) fn name(&self) -> String {
         self.name.clone()
     }
 
@@ -74,7 +74,7 @@ impl PostStore {
     }
 
     /// The write of a key, on condition that it is unused or has expired.
-    pub(super) fn put_key(
+    pub(in super::super) fn put_key(
         &self,
         doing: &'static str,
         request: &RequestKey,

@@ -1,5 +1,6 @@
 //! Storing and deleting posts.
 
+use aws_sdk_dynamodb::types::builders::PutBuilder;
 use aws_sdk_dynamodb::types::{Put, Update};
 use fanfold_core::PostId;
 use fanfold_core::Time;
@@ -50,6 +51,27 @@ pub enum Deleted {
 }
 
 impl PostStore {
+    /// The write of a new post.
+    pub(in super::super) fn put(
+        &self,
+        doing: &'static str,
+        post: &Post,
+        request: Option<&RequestKey>,
+    ) -> Result<PutBuilder, StoreError> {
+        let item = PostItem {
+            sk: post.id,
+            v: PostItem::V,
+            text: Some(post.text.clone()),
+            deleted_at: None,
+            made_by: request.map(RequestKey::name),
+            expires_at: None,
+        };
+        Ok(Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(write(doing, &posts_pk(post.id.author()), &item)?))
+            .condition_expression("attribute_not_exists(pk)"))
+    }
+
     /// Stores a post, adds 1 to the author's counter, and stores the request's key, all or nothing.
     pub async fn create(
         &self,
@@ -61,22 +83,8 @@ impl PostStore {
         now: Time,
     ) -> Result<Created, StoreError> {
         let doing = "storing a post";
-        let (pk, sk, text_) = (posts_pk(post.id.author()), post.id, Some(post.text.clone()));
-        let made_by = request.map(RequestKey::name);
-        let item = PostItem {
-            sk,
-            v: PostItem::V,
-            text: text_,
-            deleted_at: None,
-            made_by,
-            expires_at: None,
-        };
-        let put = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(write(doing, &pk, &item)?))
-            .condition_expression("attribute_not_exists(pk)");
         let mut transaction = Transaction::new(doing);
-        transaction.put(PostWrite::Post, put)?;
+        transaction.put(PostWrite::Post, self.put(doing, post, request)?)?;
         let counter = Counter::Posts.add(users.table(), 1, Owner::Is(author));
         transaction.update(PostWrite::Author, counter)?;
         if let Some(request) = request {

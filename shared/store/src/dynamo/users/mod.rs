@@ -13,6 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use fanfold_core::fanout::FirstPartitions;
 use fanfold_core::id::Identity;
+use fanfold_core::limits::{SCHEDULED_MAX, TIMERS_MAX};
 use fanfold_core::{Handle, UserId, UserRef};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,10 @@ pub struct Profile {
     pub follower_partitions: u16,
     /// The number of changes of the handle and the name. The first profile counts as one.
     pub revision: u64,
+    /// The number of scheduled posts that wait.
+    pub scheduled: u64,
+    /// The number of timers.
+    pub timers: u64,
     identity: String,
 }
 
@@ -94,6 +99,8 @@ struct ProfileItem {
     followers_changes: u64,
     follower_partitions: u16,
     revision: u64,
+    scheduled: u64,
+    timers: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -122,6 +129,8 @@ impl From<ProfileItem> for Profile {
             followers_changes: item.followers_changes,
             follower_partitions: item.follower_partitions,
             revision: item.revision,
+            scheduled: item.scheduled,
+            timers: item.timers,
             identity: item.identity,
         }
     }
@@ -241,6 +250,10 @@ pub enum Counter {
     Posts,
     /// The number of followed authors.
     Following,
+    /// The number of scheduled posts that wait.
+    Scheduled,
+    /// The number of timers.
+    Timers,
 }
 
 /// The profile that a counter is in.
@@ -257,30 +270,60 @@ impl Counter {
         match self {
             Self::Posts => "posts",
             Self::Following => "following",
+            Self::Scheduled => "scheduled",
+            Self::Timers => "timers",
         }
     }
 
-    /// The write that adds `by` to the counter, on condition that the profile exists in a known version.
-    pub fn add(self, table: &str, by: i64, owner: Owner<'_>) -> UpdateBuilder {
-        let user = match owner {
-            Owner::Is(identity) => identity.user(),
-            Owner::User(user) => user,
-        };
-        let update = Update::builder()
-            .table_name(table)
-            .set_key(Some(pk_only(&profile_pk(user))))
-            .update_expression("ADD #counter :by")
-            .expression_attribute_names("#counter", self.attribute())
-            .expression_attribute_values(":by", number(by))
-            .expression_attribute_values(":v", number(ProfileItem::V));
-        match owner {
-            Owner::User(_) => update.condition_expression(HAS_PROFILE),
-            Owner::Is(identity) => update
-                .condition_expression("#identity = :identity AND v <= :v")
-                .expression_attribute_names("#identity", "identity")
-                .expression_attribute_values(":identity", text(identity_text(identity))),
+    /// The greatest value that adding to the counter may give. `None`: no limit.
+    fn max(self) -> Option<u64> {
+        match self {
+            Self::Posts | Self::Following => None,
+            Self::Scheduled => Some(SCHEDULED_MAX),
+            Self::Timers => Some(TIMERS_MAX),
         }
     }
+
+    /// The write that adds `by` to the counter, on condition that the profile exists in a known version, and that the
+    /// counter stays within its limit.
+    pub fn add(self, table: &str, by: i64, owner: Owner<'_>) -> UpdateBuilder {
+        add_all(table, &[(self, by)], owner)
+    }
+}
+
+/// The write that adds to several counters of one profile, on the conditions of [`Counter::add`].
+pub fn add_all(table: &str, changes: &[(Counter, i64)], owner: Owner<'_>) -> UpdateBuilder {
+    let user = match owner {
+        Owner::Is(identity) => identity.user(),
+        Owner::User(user) => user,
+    };
+    let mut update = Update::builder()
+        .table_name(table)
+        .set_key(Some(pk_only(&profile_pk(user))))
+        .expression_attribute_values(":v", number(ProfileItem::V));
+    let mut condition = match owner {
+        Owner::User(_) => HAS_PROFILE.to_owned(),
+        Owner::Is(identity) => {
+            update = update
+                .expression_attribute_names("#identity", "identity")
+                .expression_attribute_values(":identity", text(identity_text(identity)));
+            "#identity = :identity AND v <= :v".to_owned()
+        }
+    };
+    let mut adds = Vec::new();
+    for (counter, by) in changes {
+        let name = counter.attribute();
+        adds.push(format!("#{name} :{name}"));
+        update = update
+            .expression_attribute_names(format!("#{name}"), name)
+            .expression_attribute_values(format!(":{name}"), number(by));
+        if let Some(max) = counter.max().filter(|_| *by > 0) {
+            // mutation: counter-limit
+            condition.push_str(&format!(" AND #{name} < :{name}_max"));
+            update = update.expression_attribute_values(format!(":{name}_max"), number(max));
+        }
+    }
+    update.update_expression(format!("ADD {}", adds.join(", "))).condition_expression(condition)
 }
 
 fn identity_text(identity: &Identity) -> String {

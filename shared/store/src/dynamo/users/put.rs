@@ -112,6 +112,8 @@ impl UserStore {
                     followers_changes: 0,
                     follower_partitions: self.first_partitions.0,
                     revision: 1,
+                    scheduled: 0,
+                    timers: 0,
                 };
                 let put = Put::builder()
                     .table_name(&self.table)

@@ -1,0 +1,139 @@
+//! The function `timers` puts, lists, reads and deletes timers.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use fanfold_app::due::timers::{self, NewTimer, Timers};
+use fanfold_core::Every;
+use fanfold_runtime::{StartError, clock};
+use fanfold_web::extract::{Moment, TimersQuery, present};
+use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
+use fanfold_web::view::{TimerList, TimerView};
+use fanfold_web::{Caller, JsonBody, Problem, Query, TimerPath};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::{Prepare, serve};
+
+pub(crate) async fn run(prepare: Prepare) -> Result<(), StartError> {
+    serve(routes(), Timers::new, prepare).await
+}
+
+/// The routes of the function, with their descriptions.
+pub fn routes() -> OpenApiRouter<Timers> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(read, put, delete))
+}
+
+/// A timer to put.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewTimer)]
+struct TimerBody {
+    /// The time from which the timer is due: RFC 3339 with a zone, at most 366 days ahead. A time in the past means now.
+    #[schema(value_type = String, format = DateTime)]
+    due_at: Moment,
+    /// The time between two occurrences: an ISO 8601 duration of weeks, days, hours, minutes and seconds, from a minute to
+    /// 366 days. Without it, there is one occurrence.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>, nullable = false, pattern = "^P[0-9WDTHMS]{2,20}$", max_length = 21)]
+    every: Option<Every>,
+    /// Any JSON of at most 4 KiB. It is part of the message that is sent when the timer is due.
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    payload: Value,
+}
+
+/// List the caller's timers by name
+#[utoipa::path(
+    get, path = "/v1/timers", operation_id = "list_timers", tag = "timers", security(("jwt" = [])),
+    params(TimersQuery),
+    responses(
+        (status = 200, body = TimerList),
+        BadRequest,
+        NotFound,
+        Common,
+    ),
+)]
+async fn list(
+    State(app): State<Timers>,
+    caller: Caller,
+    Query(query): Query<TimersQuery>,
+) -> Result<Json<TimerList>, Problem> {
+    let user = caller.user();
+    let (limit, after) = (query.limit()?, query.after(user)?);
+    let page = timers::list(&app, user, after.as_ref(), limit).await?;
+    Ok(Json(TimerList::new(user, page)))
+}
+
+/// Read a timer of the caller
+#[utoipa::path(
+    get, path = "/v1/timers/{name}", operation_id = "read_timer", tag = "timers", security(("jwt" = [])),
+    params(TimerPath),
+    responses(
+        (status = 200, body = TimerView),
+        BadRequest,
+        NotFound,
+        Common,
+    ),
+)]
+async fn read(
+    State(app): State<Timers>,
+    caller: Caller,
+    TimerPath { name }: TimerPath,
+) -> Result<Json<TimerView>, Problem> {
+    Ok(Json(timers::read(&app, &caller.identity, &name).await?.into()))
+}
+
+/// Make a timer, or replace the one with this name
+#[utoipa::path(
+    put, path = "/v1/timers/{name}", operation_id = "put_timer", tag = "timers", security(("jwt" = [])),
+    params(TimerPath),
+    request_body = TimerBody,
+    responses(
+        (status = 200, description = "The timer was replaced.", body = TimerView),
+        (status = 201, description = "The timer is new.", body = TimerView),
+        (status = 409, description = "The caller has no profile.",
+            body = ProblemBody, content_type = "application/problem+json"),
+        (status = 422, description = "The time or the payload is not allowed, or the caller has too many timers.",
+            body = ProblemBody, content_type = "application/problem+json"),
+        BadBody,
+        TooMany,
+        Common,
+    ),
+)]
+async fn put(
+    State(app): State<Timers>,
+    caller: Caller,
+    TimerPath { name }: TimerPath,
+    JsonBody(body): JsonBody<TimerBody>,
+) -> Result<(StatusCode, Json<TimerView>), Problem> {
+    let TimerBody { due_at: Moment(due_at), every, payload } = body;
+    let new = NewTimer { due_at, every, payload };
+    let (timer, is_new) = timers::put(&app, &caller.identity, &name, new, clock::now()).await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(timer.into())))
+}
+
+/// Delete a timer of the caller
+#[utoipa::path(
+    delete, path = "/v1/timers/{name}", operation_id = "delete_timer", tag = "timers", security(("jwt" = [])),
+    params(TimerPath),
+    responses(
+        (status = 204, description = "The timer is deleted. Its message may have been sent before."),
+        BadRequest,
+        NotFound,
+        TooMany,
+        Common,
+    ),
+)]
+async fn delete(
+    State(app): State<Timers>,
+    caller: Caller,
+    TimerPath { name }: TimerPath,
+) -> Result<StatusCode, Problem> {
+    timers::delete(&app, &caller.identity, &name, clock::now()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,213 @@
+//! The look-ahead finds what is due within two minutes, and hands it on to SQS.
+
+use std::time::Duration;
+
+use fanfold_core::limits::{
+    CONCURRENCY, DUE_BATCH, DUE_CHECK_BACK, DUE_FIRST_CHECK, DUE_HORIZON, DUE_HOUR_SETTLES,
+    DUE_OVERDUE_AFTER, DUE_TIME_LEFT_MIN,
+};
+use fanfold_core::message::ItemDue;
+use fanfold_core::registry::DUE_ITEMS;
+use fanfold_core::time::millis;
+use fanfold_core::{DueEntry, DuePart, Hour, Time};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::clock::{self, Deadline, Stopwatch};
+use fanfold_runtime::log::Chain;
+use fanfold_runtime::sqs::Queue;
+use fanfold_runtime::{Config, StartError, StoreError, metrics};
+use fanfold_store::dynamo::DueStore;
+use fanfold_store::valkey::{Loaded, Valkey};
+use futures::stream::{self, StreamExt as _};
+use serde::Serialize;
+
+use super::delay_until;
+use super::rounds::rounds;
+
+/// The stores and the queue of look-aheads.
+#[derive(Clone)]
+pub struct LookAhead {
+    pub due: DueStore,
+    pub valkey: Valkey,
+    pub queue: Queue<ItemDue>,
+    /// The most entries that are taken from a part at once.
+    pub batch: usize,
+}
+
+/// The result of a look-ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LookedAhead {
+    /// Items that were handed on.
+    pub handed_on: u64,
+    /// Entries in DynamoDB that are past their time.
+    pub overdue: u64,
+    /// How long the oldest of them has been due, in ms.
+    pub oldest_ms: u64,
+    /// Parts whose entries were loaded from DynamoDB.
+    pub loaded: u64,
+}
+
+/// What was found past its time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Overdue {
+    entries: u64,
+    oldest: Option<Time>,
+}
+
+impl LookAhead {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        Ok(Self {
+            due: DueStore::new(sdk, config)?,
+            valkey: Valkey::new(sdk, config)?,
+            queue: Queue::new(sdk, config, DUE_ITEMS)?,
+            batch: DUE_BATCH,
+        })
+    }
+
+    /// Loads the entries of a part, if Valkey does not know all that is due within [`DUE_HORIZON`]. Returns whether it
+    /// loaded any hour.
+    async fn load(&self, part: DuePart, first: Hour, now: Time) -> Result<bool, StoreError> {
+        let known = self.valkey.take_due(part, 0, now).await?.complete;
+        // mutation: due-load
+        if known.is_some_and(|known| known >= now + DUE_HORIZON) {
+            return Ok(false);
+        }
+        // to the end of an hour, so that most look-aheads need not load
+        let until = (now + DUE_HORIZON).hour().next().start();
+        let token = format!("{:016x}", clock::random());
+        let load = self.valkey.begin_due(part, &token, until).await?;
+        let from = load.complete.max(first.start());
+        for hour in from.hour().to((until - Duration::from_millis(1)).hour()) {
+            let mut after: Option<DueEntry> = None;
+            loop {
+                let page = self.due.entries(part, hour, after.as_ref(), Time::MAX).await?;
+                let complete = match page.entries.last() {
+                    // later entries of the same millisecond may follow
+                    Some(last) if page.more => last.at,
+                    _ => hour.next().start(),
+                };
+                let loaded = self.valkey.load_due(part, &load.token, &page.entries, complete);
+                if loaded.await? == Loaded::Lost {
+                    return Ok(true);
+                }
+                if !page.more {
+                    break;
+                }
+                after = page.entries.into_iter().next_back();
+            }
+        }
+        Ok(true)
+    }
+
+    /// Looks in DynamoDB for entries of a part that are past their time: Valkey lost them, or their writer died before it
+    /// added them, or the functions are behind. Makes Valkey know them. Hours that are over and empty are not asked again.
+    async fn check(
+        &self,
+        part: DuePart,
+        checked: Option<Hour>,
+        now: Time,
+    ) -> Result<Overdue, StoreError> {
+        let first = first_hour(checked, now);
+        let (mut found, mut empty_before, mut is_empty_so_far) = (Overdue::default(), first, true);
+        for hour in first.to(now.hour()) {
+            let (until, mut after, mut is_empty) = (now - DUE_OVERDUE_AFTER, None, true);
+            loop {
+                let page = self.due.entries(part, hour, after.as_ref(), until).await?;
+                if let Some(entry) = page.entries.first() {
+                    is_empty = false;
+                    found.oldest = Some(found.oldest.map_or(entry.at, |old| old.min(entry.at)));
+                }
+                found.entries += page.entries.len() as u64;
+                // mutation: due-overdue
+                self.valkey.add_overdue(part, &page.entries).await?;
+                if !page.more {
+                    break;
+                }
+                after = page.entries.into_iter().next_back();
+            }
+            let is_over = hour.next().start() + DUE_HOUR_SETTLES < now;
+            is_empty_so_far &= is_empty && is_over;
+            if is_empty_so_far {
+                empty_before = hour.next();
+            }
+        }
+        // mutation: due-checked
+        if checked.is_none_or(|old| old < empty_before) {
+            self.due.set_checked(part, empty_before).await?;
+        }
+        Ok(found)
+    }
+
+    /// Takes a batch of a part and hands it on. Returns the size of the batch.
+    async fn hand_on(&self, part: DuePart, batch: usize, now: Time) -> Result<u64, StoreError> {
+        let taken = self.valkey.take_due(part, batch, now).await?.entries;
+        if taken.is_empty() {
+            return Ok(0);
+        }
+        let messages: Vec<ItemDue> =
+            taken.iter().cloned().map(ItemDue::new).collect();
+        let delayed = messages.iter().map(|one| (one, delay_until(one.entry.at, now)));
+        self.queue.send_all_after(delayed).await?;
+        // mutation: due-handed-on
+        self.valkey.due_handed_on(part, &taken, now).await?;
+        Ok(taken.len() as u64)
+    }
+}
+
+/// The hour with which a check of a part begins.
+fn first_hour(checked: Option<Hour>, now: Time) -> Hour {
+    match checked {
+        // the clock of an earlier look-ahead may have been ahead
+        Some(hour) => hour.min((now - DUE_CHECK_BACK).hour()),
+        None => (now - DUE_FIRST_CHECK).hour(),
+    }
+}
+
+/// Hands on what is due within [`DUE_LOOK_AHEAD`](fanfold_core::limits::DUE_LOOK_AHEAD). The first error ends the run, after
+/// the other parts were handed on; the next run goes on.
+pub async fn look_ahead(
+    app: &LookAhead,
+    now: Time,
+    deadline: Deadline,
+) -> Result<LookedAhead, StoreError> {
+    let watch = Stopwatch::start();
+    let checked = app.due.checked().await?;
+    let prepared: Vec<_> = DuePart::all()
+        .map(|part| {
+            let checked = checked.get(&part).copied();
+            async move {
+                let loaded = app.load(part, first_hour(checked, now), now).await;
+                let found = app.check(part, checked, now).await;
+                (loaded, found)
+            }
+        })
+        .collect();
+    let prepared: Vec<(Result<bool, StoreError>, Result<Overdue, StoreError>)> =
+        stream::iter(prepared).buffer_unordered(CONCURRENCY).collect().await;
+    let (mut overdue, mut loaded_parts, mut failed) = (Overdue::default(), 0, Ok(()));
+    for (loaded, found) in prepared {
+        match loaded {
+            Ok(loaded) => loaded_parts += u64::from(loaded),
+            Err(error) => failed = failed.and(Err(error)),
+        }
+        match found {
+            Ok(found) => {
+                overdue.entries += found.entries;
+                overdue.oldest = overdue.oldest.into_iter().chain(found.oldest).min();
+            }
+            Err(error) => failed = failed.and(Err(error)),
+        }
+    }
+    let is_over = || deadline.is_within(DUE_TIME_LEFT_MIN);
+    let take = async |part, size| app.hand_on(part, size, now + watch.elapsed()).await;
+    let (handed_on, taken) = rounds(DuePart::all(), (app.batch, u64::MAX), is_over, take).await;
+    metrics::looked_ahead(handed_on, overdue.entries);
+    let oldest_ms = overdue.oldest.map_or(0, |oldest| millis(now.since(oldest)));
+    let looked = LookedAhead { handed_on, overdue: overdue.entries, oldest_ms, loaded: loaded_parts };
+    tracing::info!(handed_on, overdue = overdue.entries, oldest_ms, loaded = loaded_parts, "looked ahead");
+    let failed = failed.and(taken);
+    if let Err(error) = &failed {
+        tracing::warn!(error = %Chain(error), "a part of the due items waits for the next look-ahead");
+    }
+    failed.map(|()| looked)
+}

@@ -1,0 +1,315 @@
+//! Scheduled posts: schedule, list, read, change and cancel a post, and publish it when it is due.
+
+use fanfold_core::id::Identity;
+use fanfold_core::limits::{
+    SCHEDULE_AHEAD_GRACE, SCHEDULE_AHEAD_MAX, SCHEDULE_AHEAD_MIN, SCHEDULED_MAX,
+    TRIES_MAX,
+};
+use fanfold_core::message::{ItemDue, PostPublished};
+use fanfold_core::time::millis;
+use fanfold_core::{PostId, ScheduledId, Time, UserId, text};
+use fanfold_runtime::retry::{look_again, pause};
+use fanfold_runtime::{StoreError, clock, metrics};
+use fanfold_store::dynamo::due::{
+    Cancelled, PublishResult, Rescheduled, ScheduleResult, Scheduled, ScheduledState,
+};
+use fanfold_store::dynamo::posts::RequestKey;
+
+use super::handle::{Due, Handled};
+use super::{hand_on, indexed};
+use crate::Error;
+use crate::announce::announced;
+use crate::limit::within_limit;
+use crate::posts::{Posts, key_use, show_published};
+use crate::profiles::must_belong_to;
+
+/// A post to schedule.
+#[derive(Debug, Clone, Copy)]
+pub struct NewScheduled<'a> {
+    /// The text, as it was sent.
+    pub text: &'a str,
+    /// The time of publication.
+    pub publish_at: Time,
+    /// The `Idempotency-Key`.
+    pub key: Option<&'a str>,
+}
+
+/// A change of a scheduled post. What is `None` stays.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Change<'a> {
+    pub text: Option<&'a str>,
+    pub publish_at: Option<Time>,
+}
+
+/// A page of scheduled posts, soonest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScheduledPage {
+    pub items: Vec<Scheduled>,
+    /// The place after which the next page begins. `None`: this is the last one.
+    pub next_after: Option<(Time, ScheduledId)>,
+}
+
+/// Schedules a post. Returns when it is stored.
+///
+/// Requests with the same key return the same scheduled post for 24 hours. Fails as [`publish`](crate::posts::publish)
+/// does, and with [`Error::TimeRange`] if the time is too near or too far, and with [`Error::ScheduledLimit`] if too many
+/// posts of the author wait.
+pub async fn schedule(
+    app: &Posts,
+    author: &Identity,
+    new: NewScheduled<'_>,
+    now: Time,
+) -> Result<Scheduled, Error> {
+    // the request is compared as it was sent, with every field
+    let request = format!("{} {}", new.publish_at, new.text);
+    let key = new.key.map(|name| RequestKey::new(author.user(), name, &request));
+    let text = text::post_text(new.text)?.into_owned();
+    let reads = async {
+        futures::try_join!(app.users.profile(author.user()), key_use(app, key.as_ref(), now))
+    };
+    let reads = within_limit(&app.valkey, app.limit, author.user(), now, reads);
+    let (profile, earlier) = reads.await?;
+    must_belong_to(&profile.ok_or(Error::ProfileMissing)?, author)?;
+    if let Some(earlier) = earlier {
+        return made_earlier(app, earlier).await;
+    }
+    must_be_ahead(new.publish_at, now)?;
+    for _ in 0..TRIES_MAX {
+        let item = Scheduled {
+            id: ScheduledId::new(now, clock::random() as u16, author.user()),
+            text: text.clone(),
+            publish_at: new.publish_at,
+            post: PostId::new(new.publish_at, clock::random() as u16, author.user()),
+            revision: 1,
+            state: ScheduledState::Waiting,
+        };
+        let entry = item.entry();
+        let sent = hand_on(&app.items, &entry, now).await?;
+        let stores = (&app.users, &app.posts);
+        match app.due.schedule(sent, stores, author, &item, key.as_ref(), now).await? {
+            ScheduleResult::Done => {
+                tracing::info!(scheduled = %item.id, publish_at = %item.publish_at, "scheduled");
+                indexed(&app.valkey, None, Some(&entry), now).await;
+                return Ok(item);
+            }
+            ScheduleResult::IdTaken => {}
+            ScheduleResult::Refused => return Err(refused(app, author).await?),
+            ScheduleResult::KeyUsed => {
+                if let Some(earlier) = key_use(app, key.as_ref(), now).await? {
+                    return made_earlier(app, earlier).await;
+                }
+            }
+        }
+    }
+    Err(StoreError::GaveUp { doing: "finding a free id", tries: TRIES_MAX }.into())
+}
+
+/// Why the profile of an author refused another scheduled post.
+async fn refused(app: &Posts, author: &Identity) -> Result<Error, Error> {
+    let Some(profile) = app.users.profile(author.user()).await? else {
+        return Ok(Error::ProfileMissing);
+    };
+    must_belong_to(&profile, author)?;
+    Ok(Error::ScheduledLimit { max: SCHEDULED_MAX })
+}
+
+/// The scheduled post that a key made earlier.
+async fn made_earlier(
+    app: &Posts,
+    earlier: fanfold_store::dynamo::posts::KeyUse,
+) -> Result<Scheduled, Error> {
+    if !earlier.same_request {
+        return Err(Error::KeyReused);
+    }
+    let id = ScheduledId(earlier.post);
+    match app.due.scheduled(id).await? {
+        Some(item) if item.state != ScheduledState::Cancelled => Ok(item),
+        _ => Err(Error::ScheduledCancelled(id)),
+    }
+}
+
+/// Refuses a time that is too near or too far.
+fn must_be_ahead(publish_at: Time, now: Time) -> Result<(), Error> {
+    let earliest = now + (SCHEDULE_AHEAD_MIN - SCHEDULE_AHEAD_GRACE);
+    if publish_at < earliest || publish_at > now + SCHEDULE_AHEAD_MAX {
+        let allowed = "at least a minute and at most 366 days ahead";
+        return Err(Error::TimeRange { field: "publish_at", allowed });
+    }
+    Ok(())
+}
+
+/// A page of the caller's scheduled posts, soonest first.
+pub async fn list(
+    app: &Posts,
+    caller: UserId,
+    after: Option<(Time, ScheduledId)>,
+    limit: usize,
+) -> Result<ScheduledPage, Error> {
+    let (items, next_after) = app.due.soonest(caller, after, limit).await?;
+    Ok(ScheduledPage { items, next_after })
+}
+
+/// Reads a scheduled post of the caller, also for some days after it was published. Others, and cancelled ones, do not
+/// exist.
+pub async fn read(app: &Posts, caller: &Identity, id: ScheduledId) -> Result<Scheduled, Error> {
+    if id.author() != caller.user() {
+        return Err(Error::NoSuchScheduled(id));
+    }
+    let (item, profile) =
+        futures::try_join!(app.due.scheduled(id), app.users.profile(caller.user()))?;
+    match (item, profile) {
+        (Some(item), Some(profile)) if item.state != ScheduledState::Cancelled => {
+            must_belong_to(&profile, caller)?;
+            Ok(item)
+        }
+        _ => Err(Error::NoSuchScheduled(id)),
+    }
+}
+
+/// Changes the text or the time of a scheduled post that waits. Fails with [`Error::AlreadyPublished`] if publishing it was
+/// first.
+pub async fn change(
+    app: &Posts,
+    caller: &Identity,
+    id: ScheduledId,
+    change: Change<'_>,
+    now: Time,
+) -> Result<Scheduled, Error> {
+    let text = change.text.map(text::post_text).transpose()?;
+    if let Some(publish_at) = change.publish_at {
+        must_be_ahead(publish_at, now)?;
+    }
+    let old = within_limit(&app.valkey, app.limit, caller.user(), now, read(app, caller, id));
+    let mut old = old.await?;
+    for tried in 0..TRIES_MAX {
+        must_wait(&old)?;
+        let publish_at = change.publish_at.unwrap_or(old.publish_at);
+        let post = match publish_at == old.publish_at {
+            true => old.post,
+            false => PostId::new(publish_at, clock::random() as u16, caller.user()),
+        };
+        let text = text.as_deref().unwrap_or(&old.text).to_owned();
+        let revision = old.revision + 1;
+        let new = Scheduled { text, publish_at, post, revision, ..old.clone() };
+        let (before, after) = (old.entry(), new.entry());
+        let sent = match before == after {
+            true => None,
+            false => hand_on(&app.items, &after, now).await?,
+        };
+        match app.due.reschedule(sent, &old, &new).await? {
+            Rescheduled::Done => {
+                tracing::info!(scheduled = %id, %publish_at, "changed a scheduled post");
+                if before != after {
+                    indexed(&app.valkey, Some(&before), Some(&after), now).await;
+                }
+                return Ok(new);
+            }
+            Rescheduled::Raced => pause(tried).await,
+        }
+        old = read(app, caller, id).await?;
+    }
+    Err(StoreError::Unsettled { what: "the scheduled post" }.into())
+}
+
+/// Cancels a scheduled post that waits. Cancelling it again succeeds. Fails with [`Error::AlreadyPublished`] if publishing
+/// it was first.
+pub async fn cancel(
+    app: &Posts,
+    caller: &Identity,
+    id: ScheduledId,
+    now: Time,
+) -> Result<(), Error> {
+    if id.author() != caller.user() {
+        return Err(Error::NoSuchScheduled(id));
+    }
+    let reads = async {
+        futures::try_join!(app.due.scheduled(id), app.users.profile(caller.user()))
+    };
+    let reads = within_limit(&app.valkey, app.limit, caller.user(), now, reads);
+    let (mut item, profile) = reads.await?;
+    must_belong_to(&profile.ok_or(Error::NoSuchScheduled(id))?, caller)?;
+    for tried in 0..TRIES_MAX {
+        let old = item.ok_or(Error::NoSuchScheduled(id))?;
+        if old.state == ScheduledState::Cancelled {
+            return Ok(());
+        }
+        must_wait(&old)?;
+        match app.due.cancel(&app.users, &old, now).await? {
+            Cancelled::Done => {
+                tracing::info!(scheduled = %id, "cancelled a scheduled post");
+                indexed(&app.valkey, Some(&old.entry()), None, now).await;
+                return Ok(());
+            }
+            Cancelled::Raced => pause(tried).await,
+        }
+        item = app.due.scheduled(id).await?;
+    }
+    Err(StoreError::Unsettled { what: "the scheduled post" }.into())
+}
+
+/// Refuses a scheduled post that was published or cancelled.
+fn must_wait(item: &Scheduled) -> Result<(), Error> {
+    match item.state {
+        ScheduledState::Waiting => Ok(()),
+        ScheduledState::Published => Err(Error::AlreadyPublished { post: item.post }),
+        ScheduledState::Cancelled => Err(Error::NoSuchScheduled(item.id)),
+    }
+}
+
+/// Publishes a scheduled post that is due. The message may come before the commit of its item, twice, or late.
+pub(super) async fn publish_due(
+    app: &Due,
+    id: ScheduledId,
+    message: &ItemDue,
+    now: Time,
+) -> Result<Handled, StoreError> {
+    let mut looked = 0;
+    for tried in 0..TRIES_MAX {
+        let item = loop {
+            match app.due.scheduled(id).await? {
+                Some(item) if item.state != ScheduledState::Waiting => {
+                    show_again(app, &item, message).await?;
+                    return Ok(Handled::NothingToDo);
+                }
+                Some(item) if item.publish_at == message.entry.at => break item,
+                // the message can be ahead of the commit that makes or moves the item
+                _ if message.may_be_ahead(now) => {
+                    look_again("the scheduled post", &mut looked).await?;
+                }
+                _ => return Ok(Handled::NothingToDo),
+            }
+        };
+        let event = PostPublished::scheduled(item.post, now).into();
+        let stores = (&app.users, &app.posts);
+        let commit = |sent| app.due.publish(sent, stores, &item, now);
+        match announced(&app.events, &event, commit).await? {
+            PublishResult::Done => {
+                let lateness = now.since(item.publish_at);
+                metrics::due(lateness);
+                let late_ms = millis(lateness);
+                tracing::info!(scheduled = %id, post = %item.post, late_ms, "published a scheduled post");
+                show_published(&app.valkey, item.post).await;
+                return Ok(Handled::Done);
+            }
+            PublishResult::NoProfile => {
+                tracing::info!(scheduled = %id, "the author of a scheduled post is gone");
+                return Ok(Handled::NothingToDo);
+            }
+            PublishResult::IdTaken => {
+                let post = PostId::new(item.publish_at, clock::random() as u16, id.author());
+                let other = Scheduled { post, revision: item.revision + 1, ..item.clone() };
+                app.due.reschedule(None, &item, &other).await?;
+            }
+            PublishResult::Raced => pause(tried).await,
+        }
+    }
+    Err(StoreError::Unsettled { what: "the scheduled post" })
+}
+
+/// An earlier function may have published the post and died before it did the rest: shows it in its author's feeds.
+async fn show_again(app: &Due, item: &Scheduled, message: &ItemDue) -> Result<(), StoreError> {
+    if item.state == ScheduledState::Published && item.publish_at == message.entry.at {
+        show_published(&app.valkey, item.post).await;
+    }
+    Ok(())
+}

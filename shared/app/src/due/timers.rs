@@ -1,0 +1,209 @@
+//! Timers: put, list, read and delete a timer, and fire it when it is due.
+
+use fanfold_core::id::Identity;
+use fanfold_core::limits::{
+    SCHEDULE_AHEAD_MAX, TIMER_PAYLOAD_BYTES_MAX, TIMERS_MAX, TRIES_MAX,
+};
+use fanfold_core::message::{ItemDue, TimerFired};
+use fanfold_core::registry::DUE_ITEMS;
+use fanfold_core::time::millis;
+use fanfold_core::{DueEntry, Every, Time, TimerName, UserId};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::retry::{look_again, pause};
+use fanfold_runtime::sqs::Queue;
+use fanfold_runtime::{Config, StartError, StoreError, clock, metrics};
+use fanfold_store::dynamo::due::{Timer, TimerPut};
+use fanfold_store::dynamo::{DueStore, UserStore};
+use fanfold_store::valkey::{Valkey, WriteKind, WriteLimit};
+use serde_json::Value;
+
+use super::handle::{Due, Handled};
+use super::{hand_on, indexed};
+use crate::Error;
+use crate::limit::within_limit;
+use crate::profiles::must_belong_to;
+
+/// The stores, the queue and the write limit of the use cases of timers.
+#[derive(Clone)]
+pub struct Timers {
+    pub due: DueStore,
+    pub users: UserStore,
+    pub valkey: Valkey,
+    pub items: Queue<ItemDue>,
+    pub limit: WriteLimit,
+}
+
+impl Timers {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        Ok(Self {
+            due: DueStore::new(sdk, config)?,
+            users: UserStore::new(sdk, config)?,
+            valkey: Valkey::new(sdk, config)?,
+            items: Queue::new(sdk, config, DUE_ITEMS)?,
+            limit: WriteLimit::read(config, WriteKind::Timer)?,
+        })
+    }
+}
+
+/// A timer to put.
+#[derive(Debug, Clone)]
+pub struct NewTimer {
+    /// The time from which it is due. A time in the past means now.
+    pub due_at: Time,
+    /// The time between two occurrences. `None`: there is one.
+    pub every: Option<Every>,
+    /// Any JSON.
+    pub payload: Value,
+}
+
+/// A page of timers, by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimerPage {
+    pub timers: Vec<Timer>,
+    /// The name after which the next page begins. `None`: this is the last one.
+    pub next_after: Option<TimerName>,
+}
+
+/// Makes a timer, or replaces the one of this name. Also returns whether it is new.
+///
+/// Fails with [`Error::TimeRange`] if the time is too far, with [`Error::PayloadTooBig`], with [`Error::TimersLimit`] if the
+/// caller has too many timers, and with [`Error::ProfileMissing`], [`Error::IdentityClash`] or [`Error::TooManyWrites`].
+pub async fn put(
+    app: &Timers,
+    caller: &Identity,
+    name: &TimerName,
+    new: NewTimer,
+    now: Time,
+) -> Result<(Timer, bool), Error> {
+    let payload = new.payload.to_string();
+    if payload.len() > TIMER_PAYLOAD_BYTES_MAX {
+        return Err(Error::PayloadTooBig { found: payload.len(), max: TIMER_PAYLOAD_BYTES_MAX });
+    }
+    if new.due_at > now + SCHEDULE_AHEAD_MAX {
+        return Err(Error::TimeRange { field: "due_at", allowed: "at most 366 days ahead" });
+    }
+    let timer = Timer {
+        owner: caller.user(),
+        name: name.clone(),
+        due_at: new.due_at.max(now),
+        every: new.every,
+        payload,
+        revision: format!("{:016x}", clock::random()),
+    };
+    let reads = async {
+        futures::try_join!(app.users.profile(caller.user()), app.due.timer(caller.user(), name))
+    };
+    let reads = within_limit(&app.valkey, app.limit, caller.user(), now, reads);
+    let (profile, mut old) = reads.await?;
+    must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
+    let entry = timer.entry();
+    for tried in 0..TRIES_MAX {
+        let sent = hand_on(&app.items, &entry, now).await?;
+        match app.due.put_timer(sent, &app.users, caller, old.as_ref(), &timer).await? {
+            TimerPut::Done => {
+                tracing::info!(timer = %timer.item(), due_at = %timer.due_at, "timer put");
+                let before = old.as_ref().map(Timer::entry);
+                indexed(&app.valkey, before.as_ref(), Some(&entry), now).await;
+                return Ok((timer, old.is_none()));
+            }
+            TimerPut::Raced => pause(tried).await,
+            TimerPut::Refused => {
+                let profile = app.users.profile(caller.user()).await?;
+                must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
+                return Err(Error::TimersLimit { max: TIMERS_MAX });
+            }
+        }
+        old = app.due.timer(caller.user(), name).await?;
+    }
+    Err(StoreError::Unsettled { what: "the timer" }.into())
+}
+
+/// Reads a timer of the caller.
+pub async fn read(app: &Timers, caller: &Identity, name: &TimerName) -> Result<Timer, Error> {
+    let timer = app.due.timer(caller.user(), name).await?;
+    timer.ok_or_else(|| Error::NoSuchTimer(name.clone()))
+}
+
+/// A page of the caller's timers, by name.
+pub async fn list(
+    app: &Timers,
+    caller: UserId,
+    after: Option<&TimerName>,
+    limit: usize,
+) -> Result<TimerPage, Error> {
+    let (timers, more) = app.due.timers(caller, after, limit).await?;
+    let next_after = timers.last().map(|timer| timer.name.clone()).filter(|_| more);
+    Ok(TimerPage { timers, next_after })
+}
+
+/// Deletes a timer of the caller. Fails with [`Error::NoSuchTimer`] if there is none, for example because it fired.
+pub async fn delete(
+    app: &Timers,
+    caller: &Identity,
+    name: &TimerName,
+    now: Time,
+) -> Result<(), Error> {
+    let old = read(app, caller, name);
+    let mut old = within_limit(&app.valkey, app.limit, caller.user(), now, old).await?;
+    for tried in 0..TRIES_MAX {
+        match app.due.end_timer(&app.users, &old).await? {
+            TimerPut::Done => {
+                tracing::info!(timer = %old.item(), "timer deleted");
+                indexed(&app.valkey, Some(&old.entry()), None, now).await;
+                return Ok(());
+            }
+            TimerPut::Raced | TimerPut::Refused => pause(tried).await,
+        }
+        old = read(app, caller, name).await?;
+    }
+    Err(StoreError::Unsettled { what: "the timer" }.into())
+}
+
+/// Fires a timer that is due: sends its message, and then moves it to its next occurrence, or removes it. The message may
+/// come before the commit of its timer, twice, or late.
+pub(super) async fn fire(
+    app: &Due,
+    (owner, name): (UserId, &TimerName),
+    message: &ItemDue,
+    now: Time,
+) -> Result<Handled, StoreError> {
+    let mut looked = 0;
+    let timer = loop {
+        match app.due.timer(owner, name).await? {
+            Some(timer) if timer.due_at == message.entry.at => break timer,
+            // the message can be ahead of the commit that makes or moves the timer
+            _ if message.may_be_ahead(now) => {
+                look_again("the timer", &mut looked).await?;
+            }
+            _ => return Ok(Handled::NothingToDo),
+        }
+    };
+    let payload = serde_json::from_str(&timer.payload)
+        .map_err(|error| StoreError::Item { doing: "reading a timer", source: error.into() })?;
+    let next = timer.every.map(|every| every.next(timer.due_at, now));
+    let missed = next.map_or(0, |(_, missed)| missed);
+    let owner = (timer.owner, timer.name.clone());
+    let fired = TimerFired::new(owner, &timer.revision, timer.due_at, missed, payload);
+    // mutation: timer-fired-first
+    app.timer_events.send(&fired).await?;
+    if let Some(webhooks) = &app.webhooks {
+        webhooks.send(&fired).await?;
+    }
+    let put = match next {
+        None => app.due.end_timer(&app.users, &timer).await?,
+        Some((next, _)) => {
+            let entry = DueEntry { at: next, item: timer.item() };
+            let sent = hand_on(&app.items, &entry, now).await?;
+            let put = app.due.repeat_timer(sent, &timer, next).await?;
+            if put == TimerPut::Done {
+                indexed(&app.valkey, Some(&timer.entry()), Some(&entry), now).await;
+            }
+            put
+        }
+    };
+    let lateness = now.since(timer.due_at);
+    metrics::due(lateness);
+    tracing::info!(timer = %timer.item(), late_ms = millis(lateness), missed, ended = ?put, "timer fired");
+    Ok(Handled::Done)
+}

@@ -1,0 +1,153 @@
+//! The scheduled posts and timers of a user who is being dropped. The user cannot add any more. Each is removed together with
+//! its rows, on condition that it is as it was read: another function may be moving it to another time.
+
+use aws_sdk_dynamodb::types::Delete;
+use fanfold_core::limits::{DROP_PAGE, DROP_QUERIES_AT_ONCE};
+use fanfold_core::{DueEntry, DueItem, ScheduledId, Time, TimerName, UserId};
+use fanfold_runtime::error::StoreError;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde::Deserialize;
+
+use super::super::posts::PostStore;
+use super::super::transact::{CommitResult, Transaction};
+use super::super::{Item, Pk, key, number, read_key};
+use super::DueStore;
+use super::scheduled::{ScheduledState, scheduled_pk, soonest_key};
+use super::timers::timers_pk;
+
+/// What was removed of a page of a user's scheduled posts or timers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// Scheduled posts and timers that were found. 0: none is left.
+    pub found: u64,
+    /// Those that were removed.
+    pub items: u64,
+    /// Their entries in the index of due items.
+    pub entries: Vec<DueEntry>,
+    /// Uses of an `Idempotency-Key`.
+    pub keys: u64,
+}
+
+#[derive(Deserialize)]
+struct ScheduledKeys {
+    sk: ScheduledId,
+    #[serde(rename = "publish_at_ms")]
+    publish_at: Time,
+    state: ScheduledState,
+    made_by: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct TimerKeys {
+    sk: TimerName,
+    #[serde(rename = "due_at_ms")]
+    due_at: Time,
+}
+
+impl DueStore {
+    /// Removes a page of a user's scheduled posts. Keys go first, because they are found through the posts.
+    pub async fn forget_scheduled(
+        &self,
+        user: UserId,
+        posts: &PostStore,
+    ) -> Result<Forgotten, StoreError> {
+        let doing = "removing scheduled posts";
+        let names = ["sk", "publish_at_ms", "made_by"];
+        let found = self.page(doing, &scheduled_pk(user), &names, Some("state")).await?;
+        let found: Result<Vec<ScheduledKeys>, StoreError> =
+            found.into_iter().map(|item| read_key(doing, item)).collect();
+        let found = found?;
+        let mut names: Vec<&str> = found.iter().filter_map(|item| item.made_by.as_deref()).collect();
+        names.sort_unstable();
+        names.dedup();
+        posts.forget_keys(doing, user, &names).await?;
+        let removals: Vec<_> = found
+            .iter()
+            .map(|item| async move {
+                let entry = DueEntry { at: item.publish_at, item: DueItem::Post(item.sk) };
+                let mut transaction = Transaction::new(doing);
+                let delete = Delete::builder()
+                    .table_name(&self.table)
+                    .set_key(Some(key(&scheduled_pk(user), item.sk)))
+                    .condition_expression("attribute_not_exists(pk) OR publish_at_ms = :at")
+                    .expression_attribute_values(":at", number(item.publish_at));
+                transaction.delete((), delete)?;
+                if item.state == ScheduledState::Waiting {
+                    let row = soonest_key(item.publish_at, item.sk);
+                    let row = Delete::builder().table_name(&self.table).set_key(Some(row));
+                    transaction.delete((), row)?;
+                    transaction.delete((), self.delete_entry(&entry))?;
+                }
+                let done = transaction.commit(&self.client).await? == CommitResult::Done;
+                Ok::<_, StoreError>(done.then_some(entry))
+            })
+            .collect();
+        let keys = names.len() as u64;
+        Ok(Forgotten { keys, ..forgotten(found.len(), removals).await? })
+    }
+
+    /// Removes a page of a user's timers.
+    pub async fn forget_timers(&self, user: UserId) -> Result<Forgotten, StoreError> {
+        let doing = "removing timers";
+        let found = self.page(doing, &timers_pk(user), &["sk", "due_at_ms"], None).await?;
+        let found: Result<Vec<TimerKeys>, StoreError> =
+            found.into_iter().map(|item| read_key(doing, item)).collect();
+        let found = found?;
+        let removals: Vec<_> = found
+            .iter()
+            .map(|timer| async move {
+                let item = DueItem::Timer(user, timer.sk.clone());
+                let entry = DueEntry { at: timer.due_at, item };
+                let delete = Delete::builder()
+                    .table_name(&self.table)
+                    .set_key(Some(key(&timers_pk(user), &timer.sk)))
+                    .condition_expression("attribute_not_exists(pk) OR due_at_ms = :at")
+                    .expression_attribute_values(":at", number(timer.due_at));
+                let mut transaction = Transaction::new(doing);
+                transaction.delete((), delete)?;
+                transaction.delete((), self.delete_entry(&entry))?;
+                let done = transaction.commit(&self.client).await? == CommitResult::Done;
+                Ok::<_, StoreError>(done.then_some(entry))
+            })
+            .collect();
+        forgotten(found.len(), removals).await
+    }
+
+    /// A page of the items under a partition key, with these attributes. `reserved` is one more, whose name is a reserved
+    /// word.
+    async fn page(
+        &self,
+        doing: &'static str,
+        pk: &Pk,
+        names: &[&str],
+        reserved: Option<&str>,
+    ) -> Result<Vec<Item>, StoreError> {
+        let mut query = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .key_condition_expression("pk = :owner")
+            .expression_attribute_values(":owner", pk.value())
+            .consistent_read(true)
+            .limit(DROP_PAGE);
+        let mut attributes = names.join(", ");
+        if let Some(reserved) = reserved {
+            attributes.push_str(", #reserved");
+            query = query.expression_attribute_names("#reserved", reserved);
+        }
+        let page = query.projection_expression(attributes).send().await;
+        let page = page.map_err(StoreError::dynamo(doing))?;
+        Ok(page.items.unwrap_or_default())
+    }
+}
+
+/// Runs removals. Each returns the entry of an item that it removed.
+async fn forgotten(
+    found: usize,
+    removals: Vec<impl Future<Output = Result<Option<DueEntry>, StoreError>>>,
+) -> Result<Forgotten, StoreError> {
+    let removed = stream::iter(removals).buffer_unordered(DROP_QUERIES_AT_ONCE);
+    let removed: Vec<Option<DueEntry>> = removed.try_collect().await?;
+    let entries: Vec<DueEntry> = removed.into_iter().flatten().collect();
+    Ok(Forgotten { found: found as u64, items: entries.len() as u64, entries, keys: 0 })
+}

@@ -1,0 +1,72 @@
+//! Scheduled posts and timers, and the index of due items by their hour.
+
+mod drop;
+mod index;
+mod scheduled;
+mod timers;
+
+use aws_config::SdkConfig;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::builders::{DeleteBuilder, PutBuilder};
+use aws_sdk_dynamodb::types::{Delete, Put};
+use fanfold_core::DueEntry;
+use serde::{Deserialize, Serialize};
+
+use super::{Item, ItemKind, Pk, Stored, batch, key, write};
+use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::error::StoreError;
+
+pub use drop::Forgotten;
+pub use scheduled::{
+    Cancelled, PublishResult, Rescheduled, ScheduleResult, Scheduled, ScheduledState,
+};
+pub use timers::{Timer, TimerPut};
+
+/// The due table.
+#[derive(Clone)]
+pub struct DueStore {
+    client: Client,
+    table: String,
+}
+
+impl DueStore {
+    /// Reads the name of the table. Fails if the setting is missing.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
+        Ok(Self { client: Client::new(sdk), table: config.text("DUE_TABLE")? })
+    }
+
+    async fn get(&self, doing: &'static str, key: Item) -> Result<Option<Item>, StoreError> {
+        batch::get_one(&self.client, &self.table, doing, key).await
+    }
+
+    /// The write that adds an entry to the index.
+    fn put_entry(&self, doing: &'static str, entry: &DueEntry) -> Result<PutBuilder, StoreError> {
+        let row = EntryRow { sk: entry.clone(), v: EntryRow::V };
+        Ok(Put::builder().table_name(&self.table).set_item(Some(write(
+            doing,
+            &entry_pk(entry),
+            &row,
+        )?)))
+    }
+
+    /// The write that removes an entry from the index.
+    fn delete_entry(&self, entry: &DueEntry) -> DeleteBuilder {
+        let key = key(&entry_pk(entry), entry);
+        Delete::builder().table_name(&self.table).set_key(Some(key))
+    }
+}
+
+/// An entry of the index of due items.
+#[derive(Serialize, Deserialize)]
+struct EntryRow {
+    sk: DueEntry,
+    v: u32,
+}
+
+impl Stored for EntryRow {
+    const V: u32 = 1;
+}
+
+fn entry_pk(entry: &DueEntry) -> Pk {
+    ItemKind::Due.pk(format_args!("{}#{}", entry.hour(), entry.part()))
+}

@@ -1,0 +1,513 @@
+//! Rule 11: an item is published or fired at its time or later. A scheduled post is published once, and what is forgotten is
+//! found again. Each test has a Valkey server of its own, because all worlds share the index of due items.
+
+use std::time::Duration;
+
+use fanfold_app::Error;
+use fanfold_app::due::handle::{Handled, handle};
+use fanfold_app::due::lookahead::{LookAhead, LookedAhead, look_ahead};
+use fanfold_app::due::scheduled::{self, Change, NewScheduled};
+use fanfold_app::due::timers::{self, NewTimer};
+use fanfold_app::fanout::dispatch::{Dispatched, dispatch};
+use fanfold_app::posts::Posts;
+use fanfold_core::limits::{
+    COMMIT_GRACE, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_OVERDUE_AFTER, SCHEDULED_MAX, TIMERS_MAX,
+};
+use fanfold_core::message::{ItemDue, PostPublished};
+use fanfold_core::{DueEntry, DuePart, FeedId, PostId, Time, TimerName};
+use fanfold_runtime::StoreError;
+use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::sqs::Announced;
+use fanfold_store::dynamo::due::{Scheduled, ScheduledState, Timer};
+use fanfold_store::dynamo::posts::Post;
+use fanfold_store::valkey::Loaded;
+use serde_json::json;
+
+use crate::harness::aws;
+use crate::harness::valkeys::Node;
+use crate::harness::world::{Message, World};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const NO_VALKEY: (&str, &str) = ("REDIS_URL", "redis://127.0.0.1:1");
+
+async fn world() -> (World, Node) {
+    let node = Node::start(&[]);
+    let world = World::with(&[("REDIS_URL", &node.url())]).await;
+    world.people(&["ash", "birch"]).await;
+    // the first look-ahead loads the index, which is empty
+    look(&world).await;
+    (world, node)
+}
+
+async fn look(world: &World) -> LookedAhead {
+    look_ahead(&world.lookahead, world.now(), Deadline::NONE).await.expect("looked ahead")
+}
+
+async fn schedule_with(posts: &Posts, world: &World, ahead: Duration) -> Scheduled {
+    let new = NewScheduled { text: "later", publish_at: world.now() + ahead, key: None };
+    let item = scheduled::schedule(posts, &world.identity("ash"), new, world.now()).await;
+    item.expect("scheduled")
+}
+
+async fn schedule(world: &World, ahead: Duration) -> Scheduled {
+    schedule_with(&world.posts, world, ahead).await
+}
+
+/// Handles the message that a look-ahead sends.
+async fn arrives(world: &World, entry: DueEntry) -> Handled {
+    handle(&world.due, &ItemDue::new(entry), world.now()).await.expect("handled")
+}
+
+async fn read(world: &World, item: &Scheduled) -> Result<Scheduled, Error> {
+    scheduled::read(&world.posts, &world.identity("ash"), item.id).await
+}
+
+async fn posts_of_ash(world: &World) -> Vec<PostId> {
+    world.walk(FeedId::author(world.id("ash")), 7).await
+}
+
+#[tokio::test]
+async fn a_scheduled_post_is_published_once_and_not_before_its_time() {
+    let (world, _node) = world().await;
+    world.follow("birch", "ash").await;
+    world.drain().await;
+    let item = schedule(&world, 10 * MINUTE).await;
+    assert_eq!(look(&world).await.handed_on, 0);
+    assert!(posts_of_ash(&world).await.is_empty());
+    world.advance(9 * MINUTE);
+    assert_eq!(look(&world).await.handed_on, 1);
+    assert_eq!(look(&world).await.handed_on, 0, "its message is under way");
+    // the clock of this function is behind
+    assert_eq!(arrives(&world, item.entry()).await, Handled::Early);
+    assert_eq!(read(&world, &item).await.unwrap(), item);
+    world.advance(MINUTE);
+    assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
+    assert_eq!(arrives(&world, item.entry()).await, Handled::NothingToDo);
+    world.drain().await;
+    for user in ["ash", "birch"] {
+        assert_eq!(world.home(user).await, [item.post], "{user}");
+    }
+    assert_eq!(item.post.time(), item.publish_at);
+    let found = read(&world, &item).await.unwrap();
+    assert_eq!((found.state, found.post), (ScheduledState::Published, item.post));
+    let ash = world.posts.users.profile(world.id("ash")).await.unwrap().unwrap();
+    assert_eq!((ash.posts, ash.scheduled), (1, 0));
+    world.advance(DUE_HANDED_ON_LEASE + 3 * MINUTE);
+    let looked = look(&world).await;
+    assert_eq!((looked.handed_on, looked.overdue), (0, 0), "nothing is left in the index");
+}
+
+/// A post that is due before the next look-ahead.
+#[tokio::test]
+async fn a_near_item_is_handed_on_by_its_request() {
+    let (world, _node) = world().await;
+    let item = schedule(&world, MINUTE).await;
+    assert_eq!(look(&world).await.handed_on, 0, "the request sent the message");
+    world.advance(MINUTE);
+    assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
+    assert_eq!(posts_of_ash(&world).await, [item.post]);
+}
+
+/// The message of a near item goes out before the commit.
+#[tokio::test]
+async fn the_message_of_an_item_waits_for_its_commit() {
+    let (world, _node) = world().await;
+    let (due, users, posts) = (&world.posts.due, &world.posts.users, &world.posts.posts);
+    let now = world.now();
+    let item = Scheduled {
+        id: fanfold_core::ScheduledId::new(now, 1, world.id("ash")),
+        text: "late commit".to_owned(),
+        publish_at: now,
+        post: PostId::new(now, 1, world.id("ash")),
+        revision: 1,
+        state: ScheduledState::Waiting,
+    };
+    let message = ItemDue::announced(item.entry(), now);
+    let error = handle(&world.due, &message, now).await.unwrap_err();
+    assert!(matches!(error, StoreError::NotCommittedYet { .. }), "{error:?}");
+    let (sent, ash) = (Some(Announced::assumed()), world.identity("ash"));
+    let stored = due.schedule(sent, (users, posts), &ash, &item, None, now).await;
+    assert_eq!(stored.unwrap(), fanfold_store::dynamo::due::ScheduleResult::Done);
+    assert_eq!(handle(&world.due, &message, now).await.unwrap(), Handled::Done);
+    // a commit that never comes
+    let never = DueEntry { at: now, item: timer_item(&world, "never") };
+    let message = ItemDue::announced(never, now);
+    let later = now + COMMIT_GRACE + Duration::from_millis(1);
+    assert_eq!(handle(&world.due, &message, later).await.unwrap(), Handled::NothingToDo);
+}
+
+fn timer_item(world: &World, name: &str) -> fanfold_core::DueItem {
+    fanfold_core::DueItem::Timer(world.id("ash"), name.parse().unwrap())
+}
+
+#[tokio::test]
+async fn what_valkey_loses_is_loaded_again() {
+    let (world, node) = world().await;
+    let near = schedule(&world, 5 * MINUTE).await;
+    let far = schedule(&world, 90 * MINUTE).await;
+    let farther = schedule(&world, 30 * 60 * MINUTE).await;
+    node.cli(&["FLUSHALL"]);
+    world.advance(4 * MINUTE);
+    let looked = look(&world).await;
+    assert_eq!((looked.handed_on, looked.loaded), (1, 16));
+    world.advance(MINUTE);
+    assert_eq!(arrives(&world, near.entry()).await, Handled::Done);
+    assert_eq!(look(&world).await.loaded, 0, "the index is there");
+    // one after the other comes into the horizon
+    for item in [far, farther] {
+        let ahead = item.publish_at.since(world.now());
+        world.advance(ahead - 100 * Duration::from_secs(1));
+        assert_eq!(look(&world).await.handed_on, 1);
+        world.advance(100 * Duration::from_secs(1));
+        assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
+    }
+}
+
+/// The writer dies after its commit, or cannot reach Valkey.
+#[tokio::test]
+async fn an_item_that_valkey_never_learned_of_is_found_when_it_is_overdue() {
+    let (world, _node) = world().await;
+    let broken = Posts::new(&world.sdk, &world.config_with(&[NO_VALKEY])).unwrap();
+    let item = schedule_with(&broken, &world, 5 * MINUTE).await;
+    world.advance(4 * MINUTE);
+    assert_eq!(look(&world).await.handed_on, 0);
+    world.advance(MINUTE + DUE_OVERDUE_AFTER + Duration::from_secs(1));
+    let looked = look(&world).await;
+    assert_eq!((looked.overdue, looked.handed_on), (1, 1));
+    assert!(looked.oldest_ms > 20_000, "{looked:?}");
+    assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
+    assert_eq!(look(&world).await.overdue, 0);
+}
+
+/// The hour of an item is long over when the functions run again.
+#[tokio::test]
+async fn items_are_found_after_an_outage_of_days() {
+    let (world, node) = world().await;
+    let item = schedule(&world, 90 * MINUTE).await;
+    node.cli(&["FLUSHALL"]);
+    world.advance(Duration::from_secs(3 * 24 * 3_600));
+    assert_eq!(look(&world).await.handed_on, 1);
+    assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
+    // the hours in between are empty, and not asked again
+    look(&world).await;
+    let checked = world.lookahead.due.checked().await.unwrap();
+    let oldest = checked.values().min().unwrap().start();
+    assert!(oldest + 3 * 60 * MINUTE > world.now(), "{oldest}");
+}
+
+#[tokio::test]
+async fn cancelling_and_publishing_say_which_was_first() {
+    let (world, _node) = world().await;
+    let (ash, now) = (world.identity("ash"), world.now());
+    let item = schedule(&world, 5 * MINUTE).await;
+    for _ in 0..2 {
+        scheduled::cancel(&world.posts, &ash, item.id, now).await.unwrap();
+    }
+    assert!(matches!(read(&world, &item).await, Err(Error::NoSuchScheduled(_))));
+    world.advance(5 * MINUTE);
+    assert_eq!(arrives(&world, item.entry()).await, Handled::NothingToDo);
+    let item = schedule(&world, 5 * MINUTE).await;
+    world.advance(5 * MINUTE);
+    assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
+    let now = world.now();
+    let late = scheduled::cancel(&world.posts, &ash, item.id, now).await;
+    assert!(matches!(late, Err(Error::AlreadyPublished { post }) if post == item.post));
+    let change = Change { text: Some("other"), publish_at: None };
+    let late = scheduled::change(&world.posts, &ash, item.id, change, now).await;
+    assert!(matches!(late, Err(Error::AlreadyPublished { .. })), "{late:?}");
+    assert_eq!(posts_of_ash(&world).await, [item.post]);
+    let birch = world.identity("birch");
+    let foreign = scheduled::cancel(&world.posts, &birch, item.id, now).await;
+    assert!(matches!(foreign, Err(Error::NoSuchScheduled(_))), "{foreign:?}");
+}
+
+#[tokio::test]
+async fn a_changed_time_is_the_time_of_publication() {
+    let (world, _node) = world().await;
+    let (ash, now) = (world.identity("ash"), world.now());
+    let item = schedule(&world, 10 * MINUTE).await;
+    let change = |text, ahead| {
+        let publish_at = Some(now + ahead);
+        let (ash, id) = (&ash, item.id);
+        let change = Change { text, publish_at };
+        scheduled::change(&world.posts, ash, id, change, now)
+    };
+    let sooner = change(Some("sooner"), 5 * MINUTE).await.unwrap();
+    world.advance(4 * MINUTE);
+    assert_eq!(look(&world).await.handed_on, 1);
+    let later = change(None, 20 * MINUTE).await.unwrap();
+    assert_eq!(later.text, "sooner");
+    world.advance(MINUTE);
+    assert_eq!(arrives(&world, sooner.entry()).await, Handled::NothingToDo);
+    world.advance(5 * MINUTE);
+    assert_eq!(arrives(&world, item.entry()).await, Handled::NothingToDo);
+    world.advance(9 * MINUTE);
+    assert_eq!(look(&world).await.handed_on, 1);
+    world.advance(MINUTE);
+    assert_eq!(arrives(&world, later.entry()).await, Handled::Done);
+    let posts = world.posts.posts.published(&posts_of_ash(&world).await).await.unwrap();
+    let texts: Vec<(PostId, String)> = posts.into_values().map(|post| (post.id, post.text)).collect();
+    assert_eq!(texts, [(later.post, "sooner".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_key_makes_one_scheduled_post() {
+    let (world, _node) = world().await;
+    let (ash, now) = (world.identity("ash"), world.now());
+    let send = |text, ahead| {
+        let new = NewScheduled { text, publish_at: now + ahead, key: Some("a key") };
+        scheduled::schedule(&world.posts, &ash, new, now)
+    };
+    let item = send("later", 5 * MINUTE).await.unwrap();
+    assert_eq!(send("later", 5 * MINUTE).await.unwrap(), item);
+    for other in [send("other", 5 * MINUTE).await, send("later", 6 * MINUTE).await] {
+        assert!(matches!(other, Err(Error::KeyReused)), "{other:?}");
+    }
+    let now_published = fanfold_app::posts::publish(&world.posts, &ash, "later", Some("a key"), now);
+    assert!(matches!(now_published.await, Err(Error::KeyReused)));
+    scheduled::cancel(&world.posts, &ash, item.id, now).await.unwrap();
+    let again = send("later", 5 * MINUTE).await;
+    assert!(matches!(again, Err(Error::ScheduledCancelled(id)) if id == item.id), "{again:?}");
+}
+
+#[tokio::test]
+async fn times_and_numbers_are_bounded() {
+    let (world, _node) = world().await;
+    let (ash, now) = (world.identity("ash"), world.now());
+    let at = |publish_at: Time| {
+        let new = NewScheduled { text: "later", publish_at, key: None };
+        scheduled::schedule(&world.posts, &ash, new, now)
+    };
+    for bad in [now, now + Duration::from_secs(54), now + Duration::from_secs(367 * 86_400)] {
+        let refused = at(bad).await;
+        assert!(matches!(refused, Err(Error::TimeRange { .. })), "{refused:?}");
+    }
+    at(now + Duration::from_secs(366 * 86_400)).await.unwrap();
+    let table = world.config.text("USERS_TABLE").unwrap();
+    let set = json!({
+        "TableName": table,
+        "Key": {"pk": {"S": format!("user#{}", world.id("ash"))}},
+        "UpdateExpression": "SET scheduled = :scheduled, timers = :timers",
+        "ExpressionAttributeValues": {
+            ":scheduled": {"N": SCHEDULED_MAX.to_string()}, ":timers": {"N": TIMERS_MAX.to_string()},
+        },
+    });
+    aws("DynamoDB_20120810.UpdateItem", "1.0", &set).await;
+    let refused = at(now + 5 * MINUTE).await;
+    assert!(matches!(refused, Err(Error::ScheduledLimit { max: SCHEDULED_MAX })), "{refused:?}");
+    let refused = put(&world, "one", MINUTE, None).await;
+    assert!(matches!(refused, Err(Error::TimersLimit { max: TIMERS_MAX })), "{refused:?}");
+    let payload = json!("x".repeat(4_100));
+    let new = NewTimer { due_at: now, every: None, payload };
+    let refused = timers::put(&world.timers, &ash, &name("big"), new, now).await;
+    assert!(matches!(refused, Err(Error::PayloadTooBig { found: 4_102, .. })), "{refused:?}");
+}
+
+/// The time in the id of a late post is long over, but its commit may be under way.
+#[tokio::test]
+async fn a_late_publication_is_not_taken_for_a_failed_commit() {
+    let (world, _node) = world().await;
+    let now = world.now();
+    let post = PostId::new(now - Duration::from_secs(3_600), 1, world.id("ash"));
+    let event = PostPublished::scheduled(post, now);
+    let early = dispatch(&world.dispatch, &event, now, Deadline::NONE).await;
+    assert!(matches!(early, Err(StoreError::NotCommittedYet { .. })), "{early:?}");
+    let (app, ash) = (&world.posts, world.identity("ash"));
+    let one = Post { id: post, text: "late".to_owned() };
+    app.posts.create(Announced::assumed(), &app.users, &ash, &one, None, now).await.unwrap();
+    let done = dispatch(&world.dispatch, &event, now, Deadline::NONE).await.unwrap();
+    assert!(matches!(done, Dispatched::Pushed(_)), "{done:?}");
+}
+
+fn name(text: &str) -> TimerName {
+    text.parse().unwrap()
+}
+
+async fn put(
+    world: &World,
+    timer: &str,
+    ahead: Duration,
+    every: Option<&str>,
+) -> Result<(Timer, bool), Error> {
+    let every = every.map(|every| every.parse().unwrap());
+    let (due_at, payload) = (world.now() + ahead, json!({"renew": [7, null]}));
+    let new = NewTimer { due_at, every, payload };
+    timers::put(&world.timers, &world.identity("ash"), &name(timer), new, world.now()).await
+}
+
+#[tokio::test]
+async fn a_timer_fires_at_each_of_its_times() {
+    let (world, _node) = world().await;
+    let (timer, is_new) = put(&world, "renew", 5 * MINUTE, Some("PT2M")).await.unwrap();
+    assert!(is_new);
+    world.advance(4 * MINUTE);
+    assert_eq!(look(&world).await.handed_on, 1);
+    assert_eq!(arrives(&world, timer.entry()).await, Handled::Early);
+    world.advance(MINUTE + Duration::from_secs(7));
+    assert_eq!(arrives(&world, timer.entry()).await, Handled::Done);
+    assert_eq!(arrives(&world, timer.entry()).await, Handled::NothingToDo);
+    let [fired] = &world.timer_events().await[..] else { panic!("one message") };
+    assert_eq!((fired.owner, &*fired.name.to_string()), (world.id("ash"), "renew"));
+    assert_eq!((&*fired.due_at, fired.missed), (&*timer.due_at.rfc3339(), 0));
+    assert_eq!(fired.payload, json!({"renew": [7, null]}));
+    // seven seconds late, but the next time is computed from the due time
+    let ash = world.identity("ash");
+    let next = timers::read(&world.timers, &ash, &timer.name).await.unwrap();
+    assert_eq!(next.due_at, timer.due_at + 2 * MINUTE);
+    // nobody ran for a while: the times in between are skipped
+    world.advance(7 * MINUTE);
+    assert_eq!(arrives(&world, next.entry()).await, Handled::Done);
+    let [missed] = &world.timer_events().await[..] else { panic!("one message") };
+    assert_eq!(missed.missed, 2);
+    assert_ne!(missed.id, fired.id);
+    let next = timers::read(&world.timers, &ash, &timer.name).await.unwrap();
+    assert_eq!(next.due_at, timer.due_at + 8 * MINUTE);
+    timers::delete(&world.timers, &ash, &timer.name, world.now()).await.unwrap();
+    world.advance(MINUTE);
+    assert_eq!(arrives(&world, next.entry()).await, Handled::NothingToDo);
+    assert!(world.timer_events().await.is_empty());
+    let profile = world.posts.users.profile(world.id("ash")).await.unwrap().unwrap();
+    assert_eq!(profile.timers, 0);
+}
+
+#[tokio::test]
+async fn a_timer_in_the_past_fires_at_once_and_ends() {
+    let (world, _node) = world().await;
+    let new = NewTimer { due_at: Time::EPOCH, every: None, payload: json!(null) };
+    let (ash, now) = (world.identity("ash"), world.now());
+    let (timer, _) = timers::put(&world.timers, &ash, &name("past"), new, now).await.unwrap();
+    assert_eq!(timer.due_at, now);
+    let messages = world.take().await;
+    let [Message::Due(message)] = &messages[..] else { panic!("{messages:?}") };
+    assert_eq!(handle(&world.due, message, now).await.unwrap(), Handled::Done);
+    assert_eq!(world.timer_events().await.len(), 1);
+    let gone = timers::read(&world.timers, &ash, &timer.name).await;
+    assert!(matches!(gone, Err(Error::NoSuchTimer(_))), "{gone:?}");
+}
+
+/// The function dies after it sent the message of a timer: the repetition has the same id.
+#[tokio::test]
+async fn a_repeated_message_of_a_timer_has_the_same_id() {
+    let (world, _node) = world().await;
+    let (timer, _) = put(&world, "renew", 5 * MINUTE, None).await.unwrap();
+    world.advance(5 * MINUTE);
+    let mut broken = world.due.clone();
+    let none = world.config_with(&[("USERS_TABLE", "no-table")]);
+    broken.users = fanfold_store::dynamo::UserStore::new(&world.sdk, &none).unwrap();
+    let message = ItemDue::new(timer.entry());
+    handle(&broken, &message, world.now()).await.unwrap_err();
+    assert_eq!(handle(&world.due, &message, world.now()).await.unwrap(), Handled::Done);
+    let fired = world.timer_events().await;
+    assert_eq!(fired.len(), 2);
+    assert_eq!(fired[0], fired[1]);
+    // the same name and time, but another timer
+    let (other, is_new) = put(&world, "renew", Duration::ZERO, None).await.unwrap();
+    assert!(is_new && other.revision != timer.revision);
+}
+
+#[tokio::test]
+async fn a_replaced_timer_fires_as_it_is_now() {
+    let (world, _node) = world().await;
+    let (old, _) = put(&world, "renew", 5 * MINUTE, None).await.unwrap();
+    let (new, is_new) = put(&world, "renew", 10 * MINUTE, None).await.unwrap();
+    assert!(!is_new);
+    world.advance(5 * MINUTE);
+    assert_eq!(arrives(&world, old.entry()).await, Handled::NothingToDo);
+    world.advance(5 * MINUTE);
+    assert_eq!(arrives(&world, new.entry()).await, Handled::Done);
+    let fired = world.timer_events().await;
+    assert_eq!(fired.len(), 1);
+    assert_eq!(fired[0].due_at, new.due_at.rfc3339());
+}
+
+/// Many items, in reverse order, some at the same time: every one is handed on, soonest first, by two look-aheads at once.
+#[tokio::test]
+async fn two_look_aheads_hand_on_each_item_once() {
+    let (world, _node) = world().await;
+    let mut items = Vec::new();
+    for n in (0..30u32).rev() {
+        items.push(schedule(&world, 3 * MINUTE + Duration::from_secs(u64::from(n / 3))).await);
+    }
+    let page = scheduled::list(&world.posts, world.id("ash"), None, 100).await.unwrap();
+    items.reverse();
+    let times = |items: &[Scheduled]| -> Vec<Time> {
+        items.iter().map(|item| item.publish_at).collect()
+    };
+    assert_eq!(times(&page.items), times(&items));
+    world.advance(2 * MINUTE);
+    let small = LookAhead { batch: 4, ..world.lookahead.clone() };
+    let (now, none) = (world.now(), Deadline::NONE);
+    let (one, two) = futures::join!(look_ahead(&small, now, none), look_ahead(&small, now, none));
+    assert_eq!(one.unwrap().handed_on + two.unwrap().handed_on, 30);
+    // pages of the list
+    let (mut after, mut walked) = (None, Vec::new());
+    loop {
+        let page = scheduled::list(&world.posts, world.id("ash"), after, 7).await.unwrap();
+        walked.extend(page.items);
+        after = page.next_after;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(times(&walked), times(&items));
+}
+
+/// A look-ahead dies after it took an item.
+#[tokio::test]
+async fn a_claim_is_a_lease() {
+    let (world, _node) = world().await;
+    let item = schedule(&world, 3 * MINUTE).await;
+    world.advance(2 * MINUTE);
+    let (valkey, part) = (&world.lookahead.valkey, item.entry().part());
+    let taken = valkey.take_due(part, 10, world.now()).await.unwrap();
+    assert_eq!(taken.entries, [item.entry()]);
+    assert_eq!(look(&world).await.handed_on, 0, "another look-ahead has the lease");
+    world.advance(DUE_LEASE);
+    assert_eq!(look(&world).await.handed_on, 1);
+    world.advance(DUE_HANDED_ON_LEASE);
+    assert_eq!(look(&world).await.handed_on, 1, "its message was lost");
+}
+
+/// A writer adds an item while a look-ahead loads the index, after it read the item's hour.
+#[tokio::test]
+async fn a_load_misses_no_item_that_is_written_meanwhile() {
+    let (world, node) = world().await;
+    node.cli(&["FLUSHALL"]);
+    let (valkey, now) = (&world.lookahead.valkey, world.now());
+    let until = now + 60 * MINUTE;
+    let entry = DueEntry { at: now + 10 * MINUTE, item: timer_item(&world, "meanwhile") };
+    let part = entry.part();
+    let load = valkey.begin_due(part, "one", until).await.unwrap();
+    assert_eq!(load.complete, Time::EPOCH);
+    valkey.add_due(&entry, false, now).await.unwrap();
+    assert_eq!(valkey.load_due(part, &load.token, &[], until).await.unwrap(), Loaded::Done);
+    let taken = valkey.take_due(part, 10, entry.at).await.unwrap();
+    assert_eq!((taken.complete, taken.entries), (Some(until), vec![entry.clone()]));
+    // another load began after the data was lost: the first one changes nothing
+    node.cli(&["FLUSHALL"]);
+    valkey.begin_due(part, "two", until).await.unwrap();
+    assert_eq!(valkey.load_due(part, &load.token, &[], until).await.unwrap(), Loaded::Lost);
+    // without a load, nothing is known, and writers add nothing
+    let other = DuePart((part.0 + 1) % 16);
+    node.cli(&["FLUSHALL"]);
+    valkey.add_due(&entry, false, now).await.unwrap();
+    for part in [part, other] {
+        let taken = valkey.take_due(part, 10, entry.at).await.unwrap();
+        assert_eq!((taken.complete, taken.entries), (None, Vec::new()));
+    }
+}
+
+/// The data of another server, or of an earlier state of this one, is not used.
+#[tokio::test]
+async fn an_index_of_another_generation_is_loaded_again() {
+    let node = Node::start(&["--enable-debug-command", "yes"]);
+    let world = World::with(&[("REDIS_URL", &node.url())]).await;
+    world.people(&["ash"]).await;
+    look(&world).await;
+    schedule(&world, 5 * MINUTE).await;
+    node.cli(&["DEL", "due:{0}", "due:{1}"]);
+    node.cli(&["DEBUG", "CHANGE-REPL-ID"]);
+    world.advance(4 * MINUTE);
+    let looked = look(&world).await;
+    assert_eq!((looked.loaded, looked.handed_on), (16, 1));
+}
