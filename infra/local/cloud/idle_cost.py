@@ -30,6 +30,10 @@ LAMBDA_GB_SECOND = 0.0000133334  # arm64
 SCHEDULE = 1.00 / 1e6  # an invocation
 SQS_REQUEST = 0.40 / 1e6
 LOGS_GB = 0.50
+READ_UNIT = 0.125 / 1e6  # DynamoDB on demand
+WRITE_UNIT = 0.625 / 1e6
+
+KINDS = ("endpoints", "Valkey", "alarms", "dashboards", "keys", "metrics", "schedules", "tables", "polls")
 
 # Assumptions; the real values are lower.
 IDLE_INVOCATION_SECONDS = 0.2
@@ -60,9 +64,22 @@ def metrics_written(function: str) -> int:
     return len([name for name in constant[1].split(",") if name.strip()])
 
 
+def units_of_look_aheads() -> tuple[float, float]:
+    """Units of reads and writes in a minute in which nothing is due, from the bounds in the source.
+
+    A look-ahead reads an item of each part of the index, and asks for overdue entries of the hours that it checks again: by
+    default the present hour and the one before it. Once an hour it loads each part's entries of the next hour, and notes an
+    hour that is over. A strongly consistent read of nothing takes a unit."""
+    limits = (ROOT / "shared/core/src/limits.rs").read_text()
+    parts = int(re.search(r"const DUE_PARTS: u16 = (\d+);", limits)[1])
+    back = re.search(r"const DUE_CHECK_BACK: Duration = Duration::from_secs\(([0-9_]+)\);", limits)[1]
+    hours = 1 + -(-int(back) // 3600)
+    return parts * (1 + hours + 1 / 60), parts / 60
+
+
 def idle_cost(stack: Stack) -> dict[str, float]:
     """US$ a month for each kind of charge."""
-    costs = dict.fromkeys(("endpoints", "Valkey", "alarms", "dashboards", "keys", "metrics", "schedules", "polls"), 0.0)
+    costs = dict.fromkeys(KINDS, 0.0)
     for each in stack.all().values():
         for endpoint in each.of_type("AWS::EC2::VPCEndpoint").values():
             if endpoint["VpcEndpointType"] == "Interface":
@@ -89,6 +106,9 @@ def idle_cost(stack: Stack) -> dict[str, float]:
         )
         costs["schedules"] += rate * MINUTES * invocation
         costs["metrics"] += metrics_written(function) * CUSTOM_METRIC
+    reads, writes = units_of_look_aheads()
+    look_aheads = scheduled(stack).get("LookAhead", 0) * MINUTES
+    costs["tables"] = look_aheads * (reads * READ_UNIT + writes * WRITE_UNIT)
     queues = len(stack.of_type("AWS::Lambda::EventSourceMapping"))
     costs["polls"] += queues * POLLS_A_MINUTE * MINUTES * SQS_REQUEST
     return costs

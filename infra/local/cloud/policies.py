@@ -18,6 +18,7 @@ RARE = {
     # Lambda sends the event of a failed scheduled invocation there, with the rights of the function
     ("audit", "sqs:SendMessage", "schedules-dead"),
     ("sweep", "sqs:SendMessage", "schedules-dead"),
+    ("lookahead", "sqs:SendMessage", "schedules-dead"),
     # only if a feed differs (rules::audit)
     ("audit", "dynamodb:GetItem", "UsersTable"),
     # only if a bucket that is visited has cards, or a feed differs (rules::audit)
@@ -29,6 +30,13 @@ RARE = {
     # a chunk or a dispatch whose push is late, so that relations are read again (rules::relations, rules::pulled)
     ("deliver", "dynamodb:BatchGetItem", "GraphTable"),
     ("dispatch", "dynamodb:BatchGetItem", "GraphTable"),
+    # only what is more than two minutes ahead, or was lost; requests hand on the rest themselves (rules::due)
+    ("lookahead", "sqs:SendMessage", "due-items"),
+    # a post is scheduled at least a minute ahead (rules::due)
+    ("due", "dynamodb:PutItem", "PostsTable"),
+    ("due", "sqs:SendMessage", "post-events"),
+    # only with WebhookUrl, which takes https alone (rules::webhook)
+    ("due", "sqs:SendMessage", "webhooks"),
 }
 
 # Rights for rare calls of a function to the queues that it receives messages from: a message is requeued because a store

@@ -72,7 +72,7 @@ class Stack:
 
         machine = {"x86_64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine()]
         # each running function is a process on this machine, which has few cores
-        fixed = {"Architecture": machine, "FanOutAtOnce": "2", "BulkAtOnce": "2", "RebuildsAtOnce": "2"}
+        fixed = {"Architecture": machine, "FanOutAtOnce": "2", "BulkAtOnce": "2", "RebuildsAtOnce": "2", "DueAtOnce": "2"}
         pairs = [f"{name}={value}" for name, value in (fixed | parameters).items()]
         try:
             self.outputs = deploy.deploy(self.name, TEMPLATE, GIVEN.bootstrap, pairs)
@@ -333,13 +333,13 @@ class Stacks(unittest.TestCase):
         self.assertEqual(len(self.long.name), longest_name())
         for stack in (self.short, self.long):
             schedules = stack.resources("AWS::Scheduler::Schedule").values()
-            self.assertEqual(len(schedules), 2)
+            self.assertEqual(len(schedules), 3)
             for name in schedules:
                 self.assertTrue(name.startswith(f"{stack.name}-"), name)
                 schedule = boto3.client("scheduler").get_schedule(Name=name)
                 self.assertEqual(schedule["State"], "ENABLED")
                 function = schedule["Target"]["Arn"].split(":function:")[1]
-                self.assertRegex(function, rf"^{stack.name}-(audit|sweep):live$")
+                self.assertRegex(function, rf"^{stack.name}-(audit|lookahead|sweep):live$")
         for kind in NAMED:
             one, other = (set(stack.resources(kind).values()) for stack in (self.short, self.long))
             self.assertTrue(one and other, kind)
@@ -351,16 +351,16 @@ class Stacks(unittest.TestCase):
             targets = {}
             for mapping in stack.resources("AWS::Lambda::EventSourceMapping").values():
                 targets[mapping] = functions.get_event_source_mapping(UUID=mapping)["FunctionArn"]
-            self.assertEqual(len(targets), 6)
+            self.assertEqual(len(targets), 8)
             for schedule in stack.resources("AWS::Scheduler::Schedule").values():
                 targets[schedule] = boto3.client("scheduler").get_schedule(Name=schedule)["Target"]["Arn"]
             integrations = gateway.get_integrations(ApiId=stack.outputs["ApiId"])["Items"]
-            self.assertEqual(len(integrations), 3)
+            self.assertEqual(len(integrations), 4)
             for each in integrations:
                 targets[each["IntegrationId"]] = each["IntegrationUri"].removesuffix("/invocations")
             for target, arn in targets.items():
                 self.assertRegex(arn, rf":function:{stack.name}-[a-z]+:live$", target)
-            for function in ("audit", "sweep"):
+            for function in ("audit", "lookahead", "sweep"):
                 name = f"{stack.name}-{function}"
                 kept = functions.get_function_event_invoke_config(FunctionName=name, Qualifier="live")
                 self.assertIn("schedules-dead", kept["DestinationConfig"]["OnFailure"]["Destination"])
@@ -405,7 +405,7 @@ class Stacks(unittest.TestCase):
         kinds = {kind for kind, _ in made}
         self.assertLessEqual(EVERYTHING, kinds, "the inventory sees too little")
         self.assertEqual(delete(stack.name), "DELETE_COMPLETE")
-        kept = {("table", stack.outputs[name]) for name in ("UsersTable", "PostsTable", "GraphTable")}
+        kept = {("table", stack.outputs[name]) for name in ("UsersTable", "PostsTable", "GraphTable", "DueTable")}
         kept.add(("user pool", stack.outputs["UserPoolId"]))
         self.assertEqual(inventory() - before, kept)
         table = boto3.client("dynamodb").describe_table(TableName=stack.outputs["PostsTable"])["Table"]

@@ -6,6 +6,7 @@ resources after a change of a parameter, names, quotas, retained resources, and 
 It needs no server. FANFOLD_TEMPLATES names a folder with other templates to test.
 """
 
+import base64
 import functools
 import itertools
 import json
@@ -48,6 +49,8 @@ TEXTS = {
     "CorsOrigins": "https://app.example.com",
     "AlarmEmail": "operators@example.com",
     "AwsEndpointUrl": "http://172.17.0.1:4566",
+    "WebhookUrl": "https://hooks.example.com/timers?token=a%20b",
+    "WebhookSecret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
 }
 
 
@@ -95,6 +98,8 @@ def longest(parameter: str) -> str:
         "SubnetIds": ",".join(["subnet-0123456789abcdef0"] * 6),
         "SecurityGroupIds": ",".join(["sg-0123456789abcdef0"] * 5),
         "LagAlarmMs": "100000000",
+        "WebhookUrl": f"https://{host}/",
+        "WebhookSecret": f"whsec_{'a' * 84}aA==",
     }[parameter]
     if "MaxLength" not in declared:
         return value
@@ -255,7 +260,8 @@ class Versions(unittest.TestCase):
     def test_a_changed_parameter_reaches_the_alias_of_each_function(self):
         reached = set()
         for parameter, value, before, after in changes():
-            for function in functions(before):
+            # tested below: the number of the secret takes its place
+            for function in functions(before) if parameter != "WebhookSecret" else ():
                 old, new = configuration(before, function), configuration(after, function)
                 replaced = version_of(before, function) != version_of(after, function)
                 with self.subTest(parameter=parameter, value=value, function=function):
@@ -267,7 +273,8 @@ class Versions(unittest.TestCase):
         expected = {"LogLevel", "FeedCap", "InactiveAfter", "ValkeyUrl", "ValkeyKind", "Network", "Zones", "VpcCidr"}
         expected |= {"PullFollowers", "QueueTries", "Tracing", "Architecture", "SubnetIds", "AuditFeeds", "CardMemory"}
         expected |= {"FollowersPerPartition", "FollowerPartitions"}
-        expected |= {"PostsPerMinute", "RelationChangesPerMinute", "ProfileChangesPerMinute"}
+        expected |= {"PostsPerMinute", "RelationChangesPerMinute", "ProfileChangesPerMinute", "TimerChangesPerMinute"}
+        expected |= {"WebhookUrl"}
         self.assertLessEqual(expected, reached)
 
     def test_the_settings_hold_each_value_that_reaches_a_function(self):
@@ -275,7 +282,8 @@ class Versions(unittest.TestCase):
             content = json.loads(stack["Settings"]["Content"])
             held = set(itertools.chain.from_iterable(v if isinstance(v, list) else [v] for v in content.values()))
             for function, properties in functions(stack).items():
-                values = {text(v) for k, v in properties["Environment"]["Variables"].items() if k != "SETTINGS_VERSION"}
+                left_out = ("SETTINGS_VERSION", "WEBHOOK_SECRET")
+                values = {text(v) for k, v in properties["Environment"]["Variables"].items() if k not in left_out}
                 self.assertLessEqual(values, held, function)
                 for key in ("SubnetIds", "SecurityGroupIds"):
                     self.assertIn(",".join(properties.get("VpcConfig", {}).get(key, [])), held)
@@ -401,7 +409,7 @@ class Order(unittest.TestCase):
         for parameters, before in (({}, {"Vpc", "Cache", "Names"}), (GIVEN, {"Cache", "Names"}), (OUTSIDE, {"Names"})):
             stack = deployed(**parameters)
             kept = [each for each, resource in stack.resources.items() if resource.get("DeletionPolicy") == "Retain"]
-            self.assertEqual(len(kept), 4)
+            self.assertEqual(len(kept), 5)
             for each in kept:
                 self.assertLessEqual(before, needs(stack, each), each)
 
@@ -502,7 +510,7 @@ class Quotas(unittest.TestCase):
                 self.assertLessEqual(size, 4096, function)
                 reached |= {name for name, value in stack.values.items() if value and value in variables.values()}
         free = {each for each in reached if PARAMETERS[each]["Type"] == "String" and "AllowedValues" not in PARAMETERS[each]}
-        self.assertEqual(free, {"ValkeyUrl", "ValkeyIamCache", "AwsEndpointUrl"})
+        self.assertEqual(free, {"ValkeyUrl", "ValkeyIamCache", "AwsEndpointUrl", "WebhookUrl", "WebhookSecret"})
         for parameter in free:
             self.assertIn("MaxLength", PARAMETERS[parameter], f"{parameter} may fill an environment")
 
@@ -601,6 +609,7 @@ class Parameters(unittest.TestCase):
         "PostsPerMinute": ("POSTS_PER_MINUTE", {"Posts"}),
         "RelationChangesPerMinute": ("RELATION_CHANGES_PER_MINUTE", {"Users"}),
         "ProfileChangesPerMinute": ("PROFILE_CHANGES_PER_MINUTE", {"Users"}),
+        "TimerChangesPerMinute": ("TIMER_CHANGES_PER_MINUTE", {"Timers"}),
         "AuditFeeds": ("AUDIT_FEEDS", {"Audit"}),
         "PullFollowers": ("PULL_FOLLOWERS", {"Dispatch"}),
     }
@@ -629,7 +638,7 @@ class Parameters(unittest.TestCase):
         self.assertLessEqual({"FEED_CAP_MIN", "INACTIVE_AFTER_DEFAULT", "QUEUE_TRIES_MAX"}, compared)
         self.assertLessEqual({"CARD_MEMORY_DEFAULT", "CARD_MEMORY_MAX"}, compared)
         self.assertLessEqual({f"{setting}_DEFAULT" for setting, _ in self.SETTINGS.values()}, compared)
-        for parameter in ("PostsPerMinute", "RelationChangesPerMinute", "ProfileChangesPerMinute"):
+        for parameter in grouped("Write limits"):
             self.assertEqual(PARAMETERS[parameter]["MaxValue"], known["WRITES_PER_MINUTE_MAX"], parameter)
 
 
@@ -646,7 +655,7 @@ class Kept(unittest.TestCase):
                         found.add(logical)
                         self.assertEqual(resource.get("DeletionPolicy"), "Retain", logical)
                         self.assertEqual(resource.get("UpdateReplacePolicy"), "Retain", logical)
-        self.assertEqual(found, {"UsersTable", "PostsTable", "GraphTable", "UserPool"})
+        self.assertEqual(found, {"UsersTable", "PostsTable", "GraphTable", "DueTable", "UserPool"})
 
 
 # ---- how much at once --------------------------------------------------------------------------
@@ -793,6 +802,82 @@ class Rights(unittest.TestCase):
                 self.assertLessEqual(actions, bounded(stack), function)
 
 
+# ---- webhooks ----------------------------------------------------------------------------------
+
+
+class Webhooks(unittest.TestCase):
+    SECRETS = ("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+
+    def test_it_is_outside_the_network_and_reaches_its_queues_alone(self):
+        for stack in scenarios():
+            self.assertNotIn("VpcConfig", stack["Webhook"])
+            role = stack["WebhookRole"]
+            if "ConnectToCache" in stack.resources:
+                self.assertNotIn(stack.ref("ConnectToCache"), role["ManagedPolicyArns"])
+            statements = [each for policy in role["Policies"] for each in policy["PolicyDocument"]["Statement"]]
+            actions = {action for statement in statements for action in all_of(statement["Action"])}
+            self.assertEqual(actions, {"sqs:SendMessage", "sqs:ChangeMessageVisibility"})
+            resources = {resource for statement in statements for resource in all_of(statement["Resource"])}
+            self.assertEqual(resources, {stack.attribute(queue, "Arn") for queue in ("Webhooks", "WebhooksDead")})
+            # everything but the network is as for the other functions
+            self.assertEqual(role["PermissionsBoundary"], stack.ref("Boundary"))
+            for key in ("Runtime", "Architectures", "MemorySize"):
+                self.assertEqual(stack["Webhook"][key], stack["Graph"][key], key)
+
+    def test_the_secret_is_in_one_environment_and_nowhere_else(self):
+        secret = self.SECRETS[0]
+        stack = deployed(WebhookUrl="https://hooks.example.com", WebhookSecret=secret)
+        self.assertIs(PARAMETERS["WebhookSecret"]["NoEcho"], True)
+        found = set()
+        for file, each in stack.all().items():
+            for logical in each.resources:
+                if secret in json.dumps(each[logical], default=str):
+                    found.add((file, logical))
+            outputs = [each.output(name) for name, out in each.template.get("Outputs", {}).items() if each.exists(out)]
+            self.assertNotIn(secret, json.dumps(outputs, default=str), file)
+        self.assertEqual(found, {("template.yaml", "Webhook")})
+        # SAM puts AutoPublishCodeSha256 into a logical id, so it must not be the secret
+        self.assertNotIn(secret.removeprefix("whsec_")[:4], " ".join(stack.template["Resources"]))
+
+    def test_a_new_secret_reaches_the_alias_with_its_number(self):
+        one, other = ({"WebhookUrl": "https://hooks.example.com", "WebhookSecret": each} for each in self.SECRETS)
+        before = deployed(**one)
+        same, raised = deployed(**other), deployed(**other, WebhookSecretNumber="2")
+        self.assertEqual(version_of(before, "Webhook"), version_of(same, "Webhook"))
+        self.assertNotEqual(version_of(before, "Webhook"), version_of(raised, "Webhook"))
+        self.assertNotEqual(configuration(before, "Webhook"), configuration(raised, "Webhook"))
+        for text in (PARAMETERS["WebhookSecret"]["Description"], (ROOT / "README.md").read_text(), RUNBOOK.read_text()):
+            self.assertIn("WebhookSecretNumber", text, "nothing says that a new secret needs a new number")
+
+    def test_an_address_needs_a_secret(self):
+        rule = written("template.yaml")["Rules"]["SecretOfTheWebhook"]
+        (assertion,) = rule["Assertions"]
+        url = {"WebhookUrl": "https://hooks.example.com"}
+        for given, applies, holds in (({}, False, False), (url, True, False), (url | {"WebhookSecret": "s"}, True, True)):
+            stack = deployed(**given)
+            self.assertEqual((stack.holds(rule["RuleCondition"]), stack.holds(assertion["Assert"])), (applies, holds))
+
+    def test_what_may_be_given(self):
+        def takes(parameter: str, value: str) -> bool:
+            declared = PARAMETERS[parameter]
+            return len(value) <= declared["MaxLength"] and re.fullmatch(declared["AllowedPattern"], value) is not None
+
+        for url in ("", "https://a.example", "https://a.example:8443/b?c=d", "https://10.0.0.1/", TEXTS["WebhookUrl"]):
+            self.assertTrue(takes("WebhookUrl", url), url)
+        for url in ("http://a.example", "https://", "https:///a", "https://u:p@a.example/", "https://u@a.example", "a.example"):
+            self.assertFalse(takes("WebhookUrl", url), url)
+        # what would end the text in the JSON of Settings, or is no part of an address
+        for url in ('https://a.example/"', "https://a.example/\\", "https://a.example/ b", "https://a.example/\n"):
+            self.assertFalse(takes("WebhookUrl", url), url)
+        for length in range(70):
+            for byte in (b"\x00", b"\xa5", b"\xff"):
+                secret = "whsec_" + base64.b64encode(byte * length).decode()
+                self.assertEqual(takes("WebhookSecret", secret), 24 <= length <= 64, length)
+        for secret in (self.SECRETS[0][6:], f"{self.SECRETS[0]}\n", self.SECRETS[0][:-1], f"whsec_{'a' * 32}aB=="):
+            self.assertFalse(takes("WebhookSecret", secret), secret)
+        self.assertTrue(takes("WebhookSecret", ""))
+
+
 # ---- logs and alarms ---------------------------------------------------------------------------
 
 LEVELS = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"]
@@ -860,6 +945,23 @@ class Watching(unittest.TestCase):
             self.assertTrue(fires(alarm, audit=None, sweep=whole))
             self.assertTrue(fires(alarm, audit=0, sweep=whole))
 
+    def test_a_silent_look_ahead_is_noticed_within_five_minutes(self):
+        alarm = deployed().stack("Alarms")["LookAheadSilent"]
+        metrics = {q["Id"]: q["MetricStat"] for q in alarm["Metrics"] if "MetricStat" in q}
+        named = {each: stat["Metric"]["Dimensions"][0]["Value"] for each, stat in metrics.items()}
+        self.assertEqual(named, {"look": "fanfold-lookahead", "sweep": "fanfold-sweep"})
+        self.assertEqual({int(stat["Period"]) for stat in metrics.values()}, {60})
+        self.assertEqual((alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"]), (5, 5))
+        # a look-ahead writes this metric, also if it is zero
+        always = (ROOT / "shared/runtime/src/metrics.rs").read_text()
+        self.assertRegex(always, r"const LOOK_AHEAD: &\[&str\] = &\[[^\]]*\bOVERDUE\b")
+        self.assertIn(f'const OVERDUE: &str = "{metrics["look"]["Metric"]["MetricName"]}";', always)
+        self.assertFalse(fires(alarm, look=None, sweep=None), "nothing has run yet")
+        self.assertFalse(fires(alarm, look=1, sweep=1))
+        self.assertFalse(fires(alarm, look=1, sweep=None))
+        self.assertTrue(fires(alarm, look=None, sweep=1))
+        self.assertTrue(fires(alarm, look=0, sweep=2))
+
     def test_no_alarm_fires_without_data(self):
         for stack in scenarios():
             for file, each in stack.all().items():
@@ -870,7 +972,7 @@ class Watching(unittest.TestCase):
         stack = deployed()
         alarms = stack.stack("Alarms").of_type(ALARM).values()
         tables = {stack.ref(table) for table in stack.of_type("AWS::DynamoDB::Table")}
-        self.assertEqual(len(tables), 3)
+        self.assertEqual(len(tables), 4)
         for metric in ("ReadThrottleEvents", "WriteThrottleEvents", "TransactionConflict"):
             watching = [a for a in alarms if a.get("MetricName") == metric]
             self.assertEqual({a["Namespace"] for a in watching}, {"AWS/DynamoDB"}, metric)
@@ -882,7 +984,7 @@ class Watching(unittest.TestCase):
         alarms = deployed().stack("Alarms").of_type(ALARM).values()
         (threshold,) = {a["Threshold"] for a in alarms if a.get("MetricName") == "TransactionConflict"}
         (period,) = {int(a["Period"]) for a in alarms if a.get("MetricName") == "TransactionConflict"}
-        for limit in ("PostsPerMinute", "RelationChangesPerMinute", "ProfileChangesPerMinute"):
+        for limit in grouped("Write limits"):
             self.assertGreaterEqual(threshold, 2 * PARAMETERS[limit]["Default"] * period / 60, limit)
 
     def test_refused_writes_are_shown_for_each_function_that_refuses_them(self):
@@ -891,7 +993,7 @@ class Watching(unittest.TestCase):
         shown = {m[3] for m in metrics if m[:2] == ["Fanfold", "WritesLimited"]}
         limits = {f: p["Environment"]["Variables"].keys() for f, p in functions(stack).items()}
         limiting = {f for f, settings in limits.items() if any(each.endswith("_PER_MINUTE") for each in settings)}
-        self.assertEqual(limiting, {"Posts", "Users"})
+        self.assertEqual(limiting, {"Posts", "Users", "Timers"})
         self.assertEqual(shown, {stack[function]["FunctionName"] for function in limiting})
 
     def test_hits_and_misses_of_cards_are_shown_for_each_function_that_reads_them(self):
@@ -1056,6 +1158,8 @@ class Caches(unittest.TestCase):
             for function, properties in functions(stack).items():
                 self.assertLessEqual(wanted, properties["Environment"]["Variables"].keys(), function)
                 login = stack.ref("ConnectToCache")
+                if function == "Webhook":
+                    continue
                 self.assertIn(login, stack[f"{function}Role"]["ManagedPolicyArns"], function)
                 self.assertEqual("VpcConfig" in properties, stack.values["Network"] != "none", function)
         # a Valkey without a login

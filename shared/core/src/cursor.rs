@@ -91,7 +91,7 @@ pub enum Cursor {
 
 impl Cursor {
     /// Encodes the place as a cursor of this list, in URL-safe base64.
-    pub fn encode(self, list: ListId) -> String {
+    pub fn encode(&self, list: ListId) -> String {
         let mut bytes = vec![VERSION, list.code()];
         bytes.extend(list.owner().to_be_bytes());
         match self {
@@ -219,18 +219,18 @@ mod tests {
             let owner = UserId(owner);
             let feed = Cursor::Feed { before: PostId(before), after: PostId(after) };
             prop_assert_eq!(
-                Cursor::decode(&feed.clone().encode(home(owner)), home(owner)), Ok(feed));
+                Cursor::decode(&feed.encode(home(owner)), home(owner)), Ok(feed));
             let list = Cursor::User { partition: Partition(partition), user: UserId(user) };
             prop_assert_eq!(
-                Cursor::decode(&list.clone().encode(ListId::Followers(owner)), ListId::Followers(owner)),
+                Cursor::decode(&list.encode(ListId::Followers(owner)), ListId::Followers(owner)),
                 Ok(list));
             let id = ScheduledId(PostId(before));
             let place = Cursor::Scheduled { at: Time::from_ms(user), id };
             let list = ListId::Scheduled(owner);
-            prop_assert_eq!(Cursor::decode(&place.clone().encode(list), list), Ok(place));
+            prop_assert_eq!(Cursor::decode(&place.encode(list), list), Ok(place));
             let name = name.parse().unwrap();
             let (place, list) = (Cursor::Timer { name }, ListId::Timers(owner));
-            prop_assert_eq!(Cursor::decode(&place.clone().encode(list), list), Ok(place));
+            prop_assert_eq!(Cursor::decode(&place.encode(list), list), Ok(place));
         }
 
         #[test]
