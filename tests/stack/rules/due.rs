@@ -18,7 +18,9 @@ use fanfold_core::{DueEntry, DuePart, FeedId, PostId, Time, TimerName};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
-use fanfold_store::dynamo::due::{Scheduled, ScheduledState, Timer};
+use fanfold_store::dynamo::due::{
+    HandOn, ScheduleResult, Scheduled, ScheduledState, Timer,
+};
 use fanfold_store::dynamo::posts::Post;
 use fanfold_store::valkey::Loaded;
 use serde_json::json;
@@ -125,9 +127,9 @@ async fn the_message_of_an_item_waits_for_its_commit() {
     let message = ItemDue::announced(item.entry(), now);
     let error = handle(&world.due, &message, now).await.unwrap_err();
     assert!(matches!(error, StoreError::NotCommittedYet { .. }), "{error:?}");
-    let (sent, ash) = (Some(Announced::assumed()), world.identity("ash"));
+    let (sent, ash) = (HandOn::Sent(Announced::assumed()), world.identity("ash"));
     let stored = due.schedule(sent, (users, posts), &ash, &item, None, now).await;
-    assert_eq!(stored.unwrap(), fanfold_store::dynamo::due::ScheduleResult::Done);
+    assert_eq!(stored.unwrap(), ScheduleResult::Done);
     assert_eq!(handle(&world.due, &message, now).await.unwrap(), Handled::Done);
     // a commit that never comes
     let never = DueEntry { at: now, item: timer_item(&world, "never") };

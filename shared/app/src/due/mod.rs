@@ -22,13 +22,63 @@ pub mod timers;
 use std::time::Duration;
 
 use fanfold_core::limits::{CARD_MARK_WITHIN, DUE_HORIZON, DUE_LOOK_AHEAD, SEND_DELAY_MAX};
-use fanfold_core::message::ItemDue;
+use fanfold_core::message::{ItemDue, PostEvent, TimerFired};
+use fanfold_core::registry::{DUE_ITEMS, POST_EVENTS, TIMER_EVENTS, WEBHOOKS};
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, Time};
+use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::log::Chain;
-use fanfold_runtime::sqs::{Announced, Queue};
-use fanfold_runtime::{StoreError, clock};
+use fanfold_runtime::sqs::Queue;
+use fanfold_runtime::{Config, StartError, StoreError, clock};
+use fanfold_store::dynamo::due::HandOn;
+use fanfold_store::dynamo::posts::PostStore;
+use fanfold_store::dynamo::{DueStore, UserStore};
 use fanfold_store::valkey::Valkey;
+
+/// The stores and the queues of the function that publishes and fires what is due.
+#[derive(Clone)]
+pub struct Due {
+    pub due: DueStore,
+    pub posts: PostStore,
+    pub users: UserStore,
+    pub valkey: Valkey,
+    pub events: Queue<PostEvent>,
+    pub items: Queue<ItemDue>,
+    pub timer_events: Queue<TimerFired>,
+    /// `None`: the operator gave no address for webhooks.
+    pub webhooks: Option<Queue<TimerFired>>,
+}
+
+/// The result of handling the message of a due item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handled {
+    /// The post is published, or the timer fired.
+    Done,
+    /// The item is gone, or has another time, or was done before.
+    NothingToDo,
+    /// The message came before the item's time. It was sent again, or a look-ahead hands it on again.
+    Early,
+}
+
+impl Due {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        let webhooks = match config.text("WEBHOOK_URL") {
+            Ok(_) => Some(Queue::new(sdk, config, WEBHOOKS)?),
+            Err(_) => None,
+        };
+        Ok(Self {
+            due: DueStore::new(sdk, config)?,
+            posts: PostStore::new(sdk, config)?,
+            users: UserStore::new(sdk, config)?,
+            valkey: Valkey::new(sdk, config)?,
+            events: Queue::new(sdk, config, POST_EVENTS)?,
+            items: Queue::new(sdk, config, DUE_ITEMS)?,
+            timer_events: Queue::new(sdk, config, TIMER_EVENTS)?,
+            webhooks,
+        })
+    }
+}
 
 /// The delay of a message that is to arrive at `at`, in whole seconds. SQS cannot deliver it earlier.
 pub(crate) fn delay_until(at: Time, now: Time) -> Duration {
@@ -36,23 +86,18 @@ pub(crate) fn delay_until(at: Time, now: Time) -> Duration {
     Duration::from_secs(millis(at.since(now)).div_ceil(1_000)).min(SEND_DELAY_MAX)
 }
 
-/// Whether an item is due before a look-ahead is certain to find it. The request that makes it then hands it on itself.
-fn is_near(at: Time, now: Time) -> bool {
-    // mutation: due-near
-    at <= now + DUE_LOOK_AHEAD
-}
-
-/// Sends the message of an entry that is due soon, before the commit of its item. `None`: a look-ahead will find it.
+/// Sends the message of an entry that is due soon, before the commit of its item. A look-ahead finds a later one. `old` is
+/// the entry that the item has.
 async fn hand_on(
     queue: &Queue<ItemDue>,
-    entry: &DueEntry,
+    (old, new): (Option<&DueEntry>, &DueEntry),
     now: Time,
-) -> Result<Option<Announced<ItemDue>>, StoreError> {
-    if !is_near(entry.at, now) {
-        return Ok(None);
+) -> Result<HandOn, StoreError> {
+    if let Some(later) = HandOn::without_message(new, old, now) {
+        return Ok(later);
     }
-    let message = ItemDue::announced(entry.clone(), now);
-    queue.announce_after(&message, delay_until(entry.at, now)).await.map(Some)
+    let message = ItemDue::announced(new.clone(), now);
+    queue.announce_after(&message, delay_until(new.at, now)).await.map(HandOn::Sent)
 }
 
 /// Makes the index follow a commit: `old` is gone, and `new` is there. Without Valkey, look-aheads find the new entry in
@@ -62,7 +107,7 @@ async fn indexed(valkey: &Valkey, old: Option<&DueEntry>, new: Option<&DueEntry>
         match new {
             // what is due later than every load so far is found by a later one
             Some(new) if new.at < now + DUE_HORIZON * 3 => {
-                valkey.add_due(new, is_near(new.at, now), now).await
+                valkey.add_due(new, new.at <= now + DUE_LOOK_AHEAD, now).await
             }
             _ => Ok(()),
         }

@@ -15,8 +15,7 @@ use fanfold_store::dynamo::due::{
 };
 use fanfold_store::dynamo::posts::RequestKey;
 
-use super::handle::{Due, Handled};
-use super::{hand_on, indexed};
+use super::{Due, Handled, hand_on, indexed};
 use crate::Error;
 use crate::announce::announced;
 use crate::limit::within_limit;
@@ -84,7 +83,7 @@ pub async fn schedule(
             state: ScheduledState::Waiting,
         };
         let entry = item.entry();
-        let sent = hand_on(&app.items, &entry, now).await?;
+        let sent = hand_on(&app.items, (None, &entry), now).await?;
         let stores = (&app.users, &app.posts);
         match app.due.schedule(sent, stores, author, &item, key.as_ref(), now).await? {
             ScheduleResult::Done => {
@@ -192,10 +191,7 @@ pub async fn change(
         let revision = old.revision + 1;
         let new = Scheduled { text, publish_at, post, revision, ..old.clone() };
         let (before, after) = (old.entry(), new.entry());
-        let sent = match before == after {
-            true => None,
-            false => hand_on(&app.items, &after, now).await?,
-        };
+        let sent = hand_on(&app.items, (Some(&before), &after), now).await?;
         match app.due.reschedule(sent, &old, &new).await? {
             Rescheduled::Done => {
                 tracing::info!(scheduled = %id, %publish_at, "changed a scheduled post");
@@ -298,7 +294,9 @@ pub(super) async fn publish_due(
             PublishResult::IdTaken => {
                 let post = PostId::new(item.publish_at, clock::random() as u16, id.author());
                 let other = Scheduled { post, revision: item.revision + 1, ..item.clone() };
-                app.due.reschedule(None, &item, &other).await?;
+                let (before, after) = (item.entry(), other.entry());
+                let sent = hand_on(&app.items, (Some(&before), &after), now).await?;
+                app.due.reschedule(sent, &item, &other).await?;
             }
             PublishResult::Raced => pause(tried).await,
         }

@@ -17,8 +17,7 @@ use fanfold_store::dynamo::{DueStore, UserStore};
 use fanfold_store::valkey::{Valkey, WriteKind, WriteLimit};
 use serde_json::Value;
 
-use super::handle::{Due, Handled};
-use super::{hand_on, indexed};
+use super::{Due, Handled, hand_on, indexed};
 use crate::Error;
 use crate::limit::within_limit;
 use crate::profiles::must_belong_to;
@@ -99,11 +98,11 @@ pub async fn put(
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
     let entry = timer.entry();
     for tried in 0..TRIES_MAX {
-        let sent = hand_on(&app.items, &entry, now).await?;
+        let before = old.as_ref().map(Timer::entry);
+        let sent = hand_on(&app.items, (before.as_ref(), &entry), now).await?;
         match app.due.put_timer(sent, &app.users, caller, old.as_ref(), &timer).await? {
             TimerPut::Done => {
                 tracing::info!(timer = %timer.item(), due_at = %timer.due_at, "timer put");
-                let before = old.as_ref().map(Timer::entry);
                 indexed(&app.valkey, before.as_ref(), Some(&entry), now).await;
                 return Ok((timer, old.is_none()));
             }
@@ -194,7 +193,7 @@ pub(super) async fn fire(
         None => app.due.end_timer(&app.users, &timer).await?,
         Some((next, _)) => {
             let entry = DueEntry { at: next, item: timer.item() };
-            let sent = hand_on(&app.items, &entry, now).await?;
+            let sent = hand_on(&app.items, (None, &entry), now).await?;
             let put = app.due.repeat_timer(sent, &timer, next).await?;
             if put == TimerPut::Done {
                 indexed(&app.valkey, Some(&timer.entry()), Some(&entry), now).await;

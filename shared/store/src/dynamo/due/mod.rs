@@ -9,12 +9,15 @@ use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::builders::{DeleteBuilder, PutBuilder};
 use aws_sdk_dynamodb::types::{Delete, Put};
-use fanfold_core::DueEntry;
+use fanfold_core::limits::DUE_LOOK_AHEAD;
+use fanfold_core::message::ItemDue;
+use fanfold_core::{DueEntry, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{Item, ItemKind, Pk, Stored, batch, key, write};
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
+use fanfold_runtime::sqs::Announced;
 
 pub use drop::Forgotten;
 pub use scheduled::{
@@ -53,6 +56,27 @@ impl DueStore {
     fn delete_entry(&self, entry: &DueEntry) -> DeleteBuilder {
         let key = key(&entry_pk(entry), entry);
         Delete::builder().table_name(&self.table).set_key(Some(key))
+    }
+}
+
+/// The proof that somebody hands an item on when it is due. A commit that makes or moves an item takes it.
+#[must_use]
+pub enum HandOn {
+    /// Its message was sent before the commit.
+    Sent(Announced<ItemDue>),
+    /// It is due later, so a look-ahead finds it.
+    Later(Later),
+}
+
+/// The proof that an item is due later than every look-ahead that may run during its commit.
+pub struct Later(());
+
+impl HandOn {
+    /// The proof for an entry that needs no message: it is due later, or it is the same as before.
+    pub fn without_message(entry: &DueEntry, old: Option<&DueEntry>, now: Time) -> Option<Self> {
+        // mutation: due-near
+        let is_later = entry.at > now + DUE_LOOK_AHEAD;
+        (is_later || old == Some(entry)).then_some(Self::Later(Later(())))
     }
 }
 

@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::types::{Delete, Put, Update};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::SCHEDULED_KEPT;
-use fanfold_core::message::{ItemDue, PostEvent};
+use fanfold_core::message::PostEvent;
 use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
@@ -13,7 +13,7 @@ use super::super::posts::{Post, PostStore, RequestKey};
 use super::super::transact::{CommitResult, Transaction};
 use super::super::users::{Counter, Owner, UserStore, add_all};
 use super::super::{Item, ItemKind, Pk, Stored, batch, key, number, read, read_key, text, write};
-use super::DueStore;
+use super::{DueStore, HandOn};
 
 /// A scheduled post.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -219,17 +219,15 @@ impl DueStore {
     }
 
     /// Stores a scheduled post with its rows, adds 1 to the author's counter, and stores the request's key, all or nothing.
-    /// `sent` is the proof that its message was sent, if it is due before a look-ahead could find it.
     pub async fn schedule(
         &self,
-        sent: Option<Announced<ItemDue>>,
+        _sent: HandOn,
         (users, posts): (&UserStore, &PostStore),
         author: &Identity,
         item: &Scheduled,
         request: Option<&RequestKey>,
         now: Time,
     ) -> Result<ScheduleResult, StoreError> {
-        drop(sent);
         let doing = "storing a scheduled post";
         let stored = ScheduledItem {
             sk: item.id,
@@ -268,11 +266,10 @@ impl DueStore {
     /// Replaces the text and the time of a scheduled post that waits.
     pub async fn reschedule(
         &self,
-        sent: Option<Announced<ItemDue>>,
+        _sent: HandOn,
         old: &Scheduled,
         new: &Scheduled,
     ) -> Result<Rescheduled, StoreError> {
-        drop(sent);
         let doing = "changing a scheduled post";
         let update = self
             .change(old)

@@ -2,16 +2,14 @@
 
 use aws_sdk_dynamodb::types::{Delete, Put, Update};
 use fanfold_core::id::Identity;
-use fanfold_core::message::ItemDue;
 use fanfold_core::{DueEntry, DueItem, Every, Time, TimerName, UserId};
 use fanfold_runtime::error::StoreError;
-use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
 
 use super::super::transact::{CommitResult, Transaction};
 use super::super::users::{Counter, Owner, UserStore};
 use super::super::{ItemKind, Pk, Stored, key, number, read, text, write};
-use super::DueStore;
+use super::{DueStore, HandOn};
 
 /// A timer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,17 +139,15 @@ impl DueStore {
         Ok((timers, more))
     }
 
-    /// Stores a timer, in place of `old`, which was read before. A new one counts. `sent` is the proof that its message
-    /// was sent, if it is due before a look-ahead could find it.
+    /// Stores a timer, in place of `old`, which was read before. A new one counts.
     pub async fn put_timer(
         &self,
-        sent: Option<Announced<ItemDue>>,
+        _sent: HandOn,
         users: &UserStore,
         owner: &Identity,
         old: Option<&Timer>,
         new: &Timer,
     ) -> Result<TimerPut, StoreError> {
-        drop(sent);
         let doing = "storing a timer";
         let item = write(doing, &timers_pk(new.owner), &TimerItem::from(new))?;
         let put = Put::builder().table_name(&self.table).set_item(Some(item));
@@ -201,11 +197,10 @@ impl DueStore {
     /// Moves a timer that is as it was read to its next occurrence.
     pub async fn repeat_timer(
         &self,
-        sent: Option<Announced<ItemDue>>,
+        _sent: HandOn,
         old: &Timer,
         next: Time,
     ) -> Result<TimerPut, StoreError> {
-        drop(sent);
         let doing = "repeating a timer";
         let update = Update::builder()
             .table_name(&self.table)
