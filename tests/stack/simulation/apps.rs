@@ -39,6 +39,7 @@ pub const PEOPLE: [&str; 4] = ["ash", "birch", "cedar", "dogwood"];
 pub const USERS: &str = "users";
 pub const POSTS: &str = "posts";
 pub const GRAPH: &str = "graph";
+pub const DUE: &str = "due";
 /// The number of buckets of the users.
 pub const BUCKETS: u16 = 2;
 const INACTIVE_AFTER: Duration = Duration::from_secs(100);
@@ -52,6 +53,9 @@ pub struct Apps {
     pub deliver: fanfold_app::fanout::deliver::Deliver,
     pub graph: fanfold_app::relations::apply::RelationEvents,
     pub rebuild: fanfold_app::rebuild::Rebuilds,
+    pub timers: fanfold_app::due::timers::Timers,
+    pub due: fanfold_app::due::handle::Due,
+    pub lookahead: fanfold_app::due::lookahead::LookAhead,
     pub sweep: fanfold_app::sweep::Sweep,
     pub audit: fanfold_app::audit::Audit,
     pub admin: fanfold_functions::admin::App,
@@ -227,6 +231,8 @@ impl Apps {
             ("USERS_TABLE", USERS),
             ("POSTS_TABLE", POSTS),
             ("GRAPH_TABLE", GRAPH),
+            ("DUE_TABLE", DUE),
+            ("TIMER_EVENTS_QUEUE_URL", "timer-events"),
             ("DOCTOR_QUEUE_URL", "none"),
             ("CHUNK_FOLLOWERS", "1"),
             ("SMALL_FOLLOWERS", "1"),
@@ -263,6 +269,10 @@ impl Apps {
             graph: fanfold_app::relations::apply::RelationEvents::new(&sdk, &config)
                 .expect("graph"),
             rebuild: fanfold_app::rebuild::Rebuilds::new(&sdk, &config).expect("rebuild"),
+            timers: fanfold_app::due::timers::Timers::new(&sdk, &config).expect("timers"),
+            due: fanfold_app::due::handle::Due::new(&sdk, &config).expect("due"),
+            lookahead: fanfold_app::due::lookahead::LookAhead::new(&sdk, &config)
+                .expect("lookahead"),
             sweep: fanfold_app::sweep::Sweep::new(&sdk, &config).expect("sweep"),
             audit: fanfold_app::audit::Audit::new(&sdk, &config).expect("audit"),
             admin: fanfold_functions::admin::App::new(&sdk, &config).expect("admin"),
@@ -281,6 +291,9 @@ impl Apps {
         apps.deliver.valkey = over();
         apps.graph.feeds.valkey = over();
         apps.rebuild.feeds.valkey = over();
+        apps.timers.valkey = over();
+        apps.due.valkey = over();
+        apps.lookahead.valkey = over();
         apps.sweep.valkey = over();
         apps.sweep.inactive_after = INACTIVE_AFTER;
         apps.audit.feeds.valkey = over();

@@ -122,8 +122,10 @@ fn projected(item: &Item, request: &Value) -> Value {
     match request["ProjectionExpression"].as_str() {
         None => Value::Object(item.clone()),
         Some(names) => {
-            let names: Vec<&str> = names.split(',').map(str::trim).collect();
-            let kept = names.iter().filter_map(|name| item.get_key_value(*name));
+            let given = &request["ExpressionAttributeNames"];
+            let name = |name: &'_ str| given[name].as_str().unwrap_or(name).to_owned();
+            let names: Vec<String> = names.split(',').map(str::trim).map(name).collect();
+            let kept = names.iter().filter_map(|name| item.get_key_value(name));
             Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
         }
     }

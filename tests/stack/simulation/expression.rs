@@ -80,6 +80,9 @@ pub fn key_range(
         ["AND", "sk", "<=", sk] => high = Included((pk, text(sk))),
         ["AND", "sk", ">", sk] => low = Excluded((pk, text(sk))),
         ["AND", "sk", ">=", sk] => low = Included((pk, text(sk))),
+        ["AND", "sk", "BETWEEN", first, "AND", last] => {
+            (low, high) = (Included((pk.clone(), text(first))), Included((pk, text(last))));
+        }
         ["AND", "sk", "=", sk] => {
             (low, high) = (Included((pk.clone(), text(sk))), Included((pk, text(sk))));
         }

@@ -12,13 +12,20 @@ use fanfold_core::fanout::{RANGES, Share};
 use fanfold_core::{PostId, Relation, Time, UserId};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::Order;
+use fanfold_app::due::lookahead::look_ahead;
+use fanfold_app::due::scheduled::{self, Change, NewScheduled};
+use fanfold_app::due::timers::{self, NewTimer};
+use fanfold_app::due;
+use fanfold_core::TimerName;
+use fanfold_core::id::Identity;
+use fanfold_core::message::ItemDue;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::receipts::Plan;
 use fanfold_store::feeds::ReadContext;
 use serde_json::Value;
 
-use super::apps::{Apps, GRAPH, PEOPLE, POSTS, START, USERS, id, identity};
+use super::apps::{Apps, DUE, GRAPH, PEOPLE, POSTS, START, USERS, id, identity};
 use super::oracle::Truth;
 use super::server::Server;
 use crate::harness::dice::{Dice, fresh};
@@ -42,7 +49,7 @@ async fn the_simulated_tables_answer_as_those_of_the_local_cloud() {
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .build();
     let dynamo = aws_sdk_dynamodb::Client::new(&sdk);
-    for (table, sorted) in [(USERS, false), (POSTS, true), (GRAPH, true)] {
+    for (table, sorted) in [(USERS, false), (POSTS, true), (GRAPH, true), (DUE, true)] {
         world::create_table(&dynamo, &format!("{table}{suffix}"), sorted).await;
     }
     let (mut kinds, http) = (std::collections::BTreeMap::new(), reqwest::Client::new());
@@ -73,7 +80,7 @@ fn rename_tables(value: &Value, suffix: &str) -> Value {
             fields
                 .iter()
                 .map(|(name, value)| {
-                    let table = [USERS, POSTS, GRAPH].into_iter().find(|table| {
+                    let table = [USERS, POSTS, GRAPH, DUE].into_iter().find(|table| {
                         name.strip_prefix(table)
                             .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
                             && value.get("N").is_none()
@@ -170,6 +177,57 @@ async fn receipts_and_pulled(apps: &Apps, dice: &mut Dice, author: UserId, now: 
     }
 }
 
+async fn due_items(apps: &Apps, dice: &mut Dice, me: &Identity, now: Time) {
+    let minute = Duration::from_secs(60);
+    let names = ["a", "b", "c"].map(|name| name.parse::<TimerName>().expect("a name"));
+    let name = dice.pick(&names).clone();
+    let waiting = apps.posts.due.soonest(me.user(), None, 1 + dice.below(3) as usize).await;
+    let waiting = waiting.expect("a list").0;
+    match dice.below(6) {
+        0 | 1 => {
+            let publish_at = now + (1 + dice.below(90) as u32) * minute;
+            let key = dice.below(6).to_string();
+            let key = dice.one_in(2).then_some(key.as_str());
+            let new = NewScheduled { text: "later", publish_at, key };
+            // errors are compared, too
+            let _made = scheduled::schedule(&apps.posts, me, new, now).await;
+        }
+        2 => {
+            for item in waiting {
+                let publish_at = dice.one_in(2).then(|| now + 5 * minute);
+                let change = Change { text: Some("changed"), publish_at };
+                let _changed = scheduled::change(&apps.posts, me, item.id, change, now).await;
+                if dice.one_in(2) {
+                    let _ended = scheduled::cancel(&apps.posts, me, item.id, now).await;
+                }
+            }
+        }
+        3 => {
+            for item in waiting {
+                let (message, at) = (ItemDue::new(item.entry()), item.publish_at);
+                let _published = due::handle::handle(&apps.due, &message, at).await;
+            }
+        }
+        4 => {
+            let every = dice.one_in(2).then(|| "PT5M".parse().expect("a duration"));
+            let due_at = now + (dice.below(9) as u32) * minute;
+            let new = NewTimer { due_at, every, payload: Value::Bool(true) };
+            let _put = timers::put(&apps.timers, me, &name, new, now).await;
+            if dice.one_in(3) {
+                let _deleted = timers::delete(&apps.timers, me, &name, now).await;
+            }
+        }
+        _ => {
+            let found = apps.due.due.timers(me.user(), None, 2).await.expect("a list").0;
+            for timer in found {
+                let (message, at) = (ItemDue::new(timer.entry()), timer.due_at);
+                let _fired = due::handle::handle(&apps.due, &message, at).await;
+            }
+            look_ahead(&apps.lookahead, now, Deadline::NONE).await.expect("looked ahead");
+        }
+    }
+}
+
 fn handle(text: &str) -> Handle {
     text.parse().expect("a handle")
 }
@@ -204,7 +262,8 @@ async fn random_operations(apps: &Apps) {
         }
         let (caller, other) = (*dice.pick(&PEOPLE), *dice.pick(&PEOPLE));
         let (me, now) = (identity(caller), now + Duration::from_millis(n));
-        match dice.below(10) {
+        match dice.below(13) {
+            10.. => due_items(apps, &mut dice, &me, now).await,
             0 | 1 => {
                 let key = dice.below(6).to_string();
                 let key = dice.one_in(2).then_some(key.as_str());

@@ -266,12 +266,13 @@ fn texts() -> Vec<(&'static str, String)> {
     let memory = include_str!("../../../shared/store/src/valkey/lua/_memory.lua");
     let feed = include_str!("../../../shared/store/src/valkey/lua/_feed.lua");
     let cards = include_str!("../../../shared/store/src/valkey/lua/_cards.lua");
+    let due = include_str!("../../../shared/store/src/valkey/lua/_due.lua");
     let mut texts = Vec::new();
     for (name, text) in scripts!(
         "push", "begin", "commit", "relate", "read", "renew", "expire", "drop", "ask", "limit",
-        "cards", "fill", "stale"
+        "cards", "fill", "stale", "due_add", "due_begin", "due_load", "due_take"
     ) {
-        for shared in [feed, cards] {
+        for shared in [feed, cards, due] {
             texts.push((name, format!("{memory}\n{shared}\n{text}")));
         }
         texts.push((name, text.to_owned()));
