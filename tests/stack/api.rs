@@ -1,6 +1,7 @@
 //! The deployed stack over HTTP. The client compares each answer with the API description.
 
 mod delivery;
+mod due;
 mod feeds;
 mod logs;
 mod posts;
