@@ -6,6 +6,7 @@ an operation was never answered with 2xx, or if too few valid requests were.
 """
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -31,7 +32,10 @@ def call(url: str, token: str, method: str, path: str, body: dict | None = None)
 # The answers to a valid request that Schemathesis expects by default.
 ACCEPTED_STATUSES = ["2xx", "3xx", "401", "403", "404", "409", "429", "5xx"]
 # Lists, by their paths. Their cursors name the list and its owner.
-LISTS = ("/v1/timeline", "/v1/users/{user}/posts", "/v1/users/{user}/followers", "/v1/users/{user}/following")
+LISTS = ("/v1/timeline", "/v1/users/{user}/posts", "/v1/users/{user}/followers", "/v1/users/{user}/following",
+         "/v1/scheduled", "/v1/timers")
+# Scheduled posts and timers that requests can find. Some requests remove them.
+DUE_ITEMS = 40
 
 
 def prepare(url: str, tokens: list[str]) -> dict[str, list[str]]:
@@ -52,6 +56,12 @@ def prepare(url: str, tokens: list[str]) -> dict[str, list[str]]:
         call(url, caller, "PUT", f"/v1/users/{user['id']}/follow")
     for number in range(12):
         known["posts"].append(call(url, caller, "POST", "/v1/posts", {"text": f"Post {number}."})["id"])
+    later = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)).isoformat()
+    known["scheduled"], known["timers"] = [], [f"timer-{number}" for number in range(DUE_ITEMS)]
+    for number, name in enumerate(known["timers"]):
+        post = {"text": f"Later {number}.", "publish_at": later}
+        known["scheduled"].append(call(url, caller, "POST", "/v1/posts", post)["id"])
+        call(url, caller, "PUT", f"/v1/timers/{name}", {"due_at": later})
     for path in LISTS:
         page = call(url, caller, "GET", path.replace("{user}", owner) + "?limit=1")
         known[path] = [page[name] for name in ("next_cursor", "newest_cursor") if page.get(name)]
@@ -66,11 +76,14 @@ def config(token: str, known: dict[str, list[str]]) -> str:
     for path in LISTS:
         lines += ["[[operations]]", f"include-path = {json.dumps(path)}"]
         names = {"user": ("owner", 0.8), "cursor": (path, 0.8), "newer_than": (path, 0.8)}
-        if "/follow" in path:
+        if "/follow" in path or path in ("/v1/scheduled", "/v1/timers"):
             del names["newer_than"]
         if "{user}" not in path:
             del names["user"]
         lines += bindings("operations.parameters", names)
+    for path, name, values in (("/v1/scheduled/{id}", "id", "scheduled"), ("/v1/timers/{name}", "name", "timers")):
+        lines += ["[[operations]]", f"include-path = {json.dumps(path)}"]
+        lines += bindings("operations.parameters", {name: (values, 0.8)})
     # users cannot follow themselves (422), which the description of a path cannot express
     lines += ["[[operations]]", 'include-path = "/v1/users/{user}/follow"',
               "[operations.checks.positive_data_acceptance]",
