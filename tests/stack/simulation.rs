@@ -19,6 +19,7 @@
 //! | [`apps`] | the handlers over these stores |
 //! | [`oracle`] | the expected content of feeds |
 //! | [`likeness`] | the simulated DynamoDB gives the same answers as the local cloud's |
+//! | [`due`] | items fall due while everything goes wrong |
 //! | [`dropping`] | a user is erased while everything else goes on |
 //! | [`stampede`] | all readers return at once |
 //! | [`shrink`] | shortens a history that failed |
@@ -28,6 +29,7 @@ mod capacity;
 mod cloud;
 mod crowd;
 mod dropping;
+mod due;
 mod expression;
 mod likeness;
 mod oracle;

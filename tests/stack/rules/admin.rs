@@ -1,11 +1,13 @@
 //! Orders of operators: rebuild feeds, return dead letters, drop a user. Only expiring data is left of a dropped
 //! user.
 
+use fanfold_app::due::scheduled::{self, NewScheduled};
+use fanfold_app::due::timers::{self, NewTimer};
 use fanfold_app::erase::{Removal, removal_of_items, removal_of_keys};
 use fanfold_app::{Error, posts, profiles};
 use fanfold_core::limits::DROP_SETTLES;
 use fanfold_core::time::millis;
-use fanfold_core::{FeedId, PostId, Time, UserRef, order};
+use fanfold_core::{DueEntry, DueItem, FeedId, PostId, Time, UserRef, order};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::{Order, read};
 use fanfold_runtime::clock::Deadline;
@@ -38,7 +40,16 @@ async fn drop_ash(world: &World, deadline: Deadline) -> (Value, usize) {
     for orders in 1..200 {
         let drop = json!({"do": "drop-user", "user": world.id("ash").to_string()});
         let dropped = order_within(world, drop, deadline).await.expect("done");
-        for name in ["posts", "followers", "following", "receipt_rows", "keys", "feeds"] {
+        for name in [
+            "posts",
+            "scheduled",
+            "timers",
+            "followers",
+            "following",
+            "receipt_rows",
+            "keys",
+            "feeds",
+        ] {
             let sum = sums[name].as_u64().unwrap_or(0) + dropped[name].as_u64().expect("a count");
             sums[name] = json!(sum);
         }
@@ -91,8 +102,24 @@ async fn world() -> (World, Vec<PostId>) {
     let (valkey, feed) = (&world.timeline.feeds.valkey, FeedId::author(world.id("ash")));
     valkey.invalidate(feed).await.unwrap();
     assert_eq!(valkey.begin(feed, "1", world.now()).await.unwrap(), RebuildStart::Begun);
+    plan_ahead(&world).await;
     check_every_kind_exists(&world).await;
     (world, posts)
+}
+
+/// Two posts of ash are scheduled, one of them with a key, and a timer is put. Valkey's index has their entries.
+async fn plan_ahead(world: &World) {
+    let (ash, now) = (world.identity("ash"), world.now());
+    let at = |minutes: u64| now + Duration::from_secs(60 * minutes);
+    let timer = DueItem::Timer(ash.user(), "renew".parse().unwrap());
+    let part = DueEntry { at: at(20), item: timer }.part();
+    world.posts.valkey.begin_due(part, "1", at(60)).await.unwrap();
+    for (minutes, key) in [(10, None), (15, Some("a key of later"))] {
+        let new = NewScheduled { text: "a secret", publish_at: at(minutes), key };
+        scheduled::schedule(&world.posts, &ash, new, now).await.unwrap();
+    }
+    let new = NewTimer { due_at: at(20), every: None, payload: json!("a secret") };
+    timers::put(&world.timers, &ash, &"renew".parse().unwrap(), new, now).await.unwrap();
 }
 
 async fn items(world: &World, table: &'static str) -> Vec<Value> {
@@ -157,7 +184,7 @@ struct Trace {
 /// Everything with data about ash in both stores.
 async fn traces(world: &World) -> Vec<Trace> {
     let mut traces = Vec::new();
-    for store in ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE"] {
+    for store in ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "DUE_TABLE"] {
         for item in items(world, store).await.iter().filter(|item| is_about_ash(world, item)) {
             let key = item["pk"]["S"].as_str().expect("a key").to_owned();
             let kind = ItemKind::of(&key).unwrap_or_else(|| panic!("{key} is of no known kind"));
@@ -263,8 +290,9 @@ const EXPIRING: [&str; 3] = ["GRAPH_TABLE following", "VALKEY rel", "VALKEY rels
 async fn only_expiring_data_is_left_of_a_dropped_user() {
     let (world, posts) = world().await;
     let (sums, orders) = drop_ash(&world, Deadline::NONE).await;
-    let counts = ["posts", "followers", "following", "keys"].map(|name| sums[name].as_u64());
-    assert_eq!(counts, [3, 4, 4, 4].map(Some), "{sums}");
+    let counts = ["posts", "scheduled", "timers", "followers", "following", "keys"];
+    let counts = counts.map(|name| sums[name].as_u64());
+    assert_eq!(counts, [3, 2, 1, 4, 4, 5].map(Some), "{sums}");
     assert!(sums["receipt_rows"].as_u64() >= Some(posts.len() as u64), "{sums}");
     assert_eq!(orders, 2, "the first order waits for work that is under way");
     world.drain().await;

@@ -33,6 +33,8 @@ pub struct Cloud {
     pub latency: (Duration, Duration),
     /// Messages that the simulation has not taken yet: the queue's URL and the body.
     pub sent: Vec<(String, String)>,
+    /// The same, for messages with a delay.
+    pub delayed: Vec<(String, String, Duration)>,
     pub faults: Faults,
     pub queries: u64,
     /// The units that DynamoDB would have charged.
@@ -524,8 +526,16 @@ impl Cloud {
 
     fn send(&mut self, request: &Value) -> Answer {
         let text = |name: &str| request[name].as_str().expect("a text").to_owned();
-        self.sent.push((text("QueueUrl"), text("MessageBody")));
+        self.queue(text("QueueUrl"), text("MessageBody"), &request["DelaySeconds"]);
         (200, json!({"MessageId": "m", "MD5OfMessageBody": ""}))
+    }
+
+    fn queue(&mut self, queue: String, body: String, delay: &Value) {
+        match delay.as_u64() {
+            None | Some(0) => self.sent.push((queue, body)),
+            Some(s) if s <= 900 => self.delayed.push((queue, body, Duration::from_secs(s))),
+            Some(s) => panic!("SQS would refuse a delay of {s} s"),
+        }
     }
 
     fn send_batch(&mut self, request: &Value) -> Answer {
@@ -536,7 +546,8 @@ impl Cloud {
                 continue;
             }
             let text = |value: &Value| value.as_str().expect("a text").to_owned();
-            self.sent.push((text(&request["QueueUrl"]), text(&entry["MessageBody"])));
+            let (queue, body) = (text(&request["QueueUrl"]), text(&entry["MessageBody"]));
+            self.queue(queue, body, &entry["DelaySeconds"]);
             successful.push(json!({"Id": entry["Id"], "MessageId": "m", "MD5OfMessageBody": ""}));
         }
         (200, json!({"Successful": successful, "Failed": failed}))

@@ -8,6 +8,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
+use fanfold_app::due::scheduled::{self, NewScheduled};
+use fanfold_app::due::timers::{self, NewTimer};
 use fanfold_app::fanout::FanOutSettings;
 use fanfold_core::FeedId;
 use fanfold_core::UserRef;
@@ -20,7 +22,7 @@ use fanfold_runtime::sqs::Outcome;
 use futures::future::LocalBoxFuture;
 use serde_json::Value;
 
-use super::apps::{Apps, GRAPH, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity};
+use super::apps::{Apps, DUE, GRAPH, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity};
 use super::cloud::{Cloud, Faults};
 use super::oracle::{Truth, check_agreement};
 use super::plan::Name;
@@ -126,6 +128,26 @@ impl History {
         self.begin(TIMEOUT, None, future);
     }
 
+    /// Schedules a post for later, or puts a timer.
+    fn plan_ahead(&mut self, user: Name) {
+        let (apps, now) = (self.apps.clone(), self.now);
+        let (is_post, key) = (self.dice.one_in(2), self.dice.below(9).to_string());
+        let at = now + Duration::from_secs(60 + self.dice.below(7_200));
+        let future = Box::pin(async move {
+            let me = identity(user);
+            if is_post {
+                let new = NewScheduled { text: "later", publish_at: at, key: Some(&key) };
+                let _answer = scheduled::schedule(&apps.posts, &me, new, now).await;
+            } else {
+                let new = NewTimer { due_at: at, every: None, payload: Value::Null };
+                let name = key.parse().expect("a name");
+                let _answer = timers::put(&apps.timers, &me, &name, new, now).await;
+            }
+            Done::Other
+        });
+        self.begin(TIMEOUT, None, future);
+    }
+
     fn put_profile(&mut self) {
         let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
@@ -190,6 +212,7 @@ impl History {
             6 => self.relate(user, other, Relation::NotFollowing),
             7 => self.delete(),
             8 => self.put_profile(),
+            9 if self.dice.one_in(2) => self.plan_ahead(user),
             9 => self.read(FeedId::home(id(other))),
             10 if self.dice.one_in(2) => self.read(FeedId::author(id(user))),
             10 => {
@@ -218,7 +241,9 @@ impl History {
             self.spread = cloud.items(GRAPH).any(|item| item["pk"]["S"] == second.as_str());
         }
         let sent = std::mem::take(&mut self.apps.cloud.lock().sent);
-        self.mail.extend(sent.iter().map(|(queue, body)| message(queue, body)));
+        // items that are due are not handled here: they belong to the histories of `due`
+        let sent = sent.iter().filter(|(queue, _)| queue != "due-items");
+        self.mail.extend(sent.map(|(queue, body)| message(queue, body)));
         for (number, done) in done {
             match done {
                 Done::Handled(Outcome::Failed(_)) => {
@@ -406,7 +431,7 @@ impl History {
     /// reader may have created.
     fn check_no_trace(&self, user: UserId) -> Result<(), String> {
         let cloud = self.apps.cloud.lock();
-        for table in [USERS, POSTS, GRAPH] {
+        for table in [USERS, POSTS, GRAPH, DUE] {
             let traces =
                 cloud.items(table).filter(|item| contains(user, &Value::Object((*item).clone())));
             for item in traces {
