@@ -6,8 +6,7 @@ use fanfold_runtime::StartError;
 use fanfold_runtime::sqs::{Moment, consume};
 
 pub(crate) async fn run() -> Result<(), StartError> {
-    let handle = async |app: &Due, message, at: Moment| {
-        handle(app, &message, at.now).await.map(drop)
-    };
+    let handle =
+        async |app: &Due, message, at: Moment| handle(app, &message, at.now).await.map(drop);
     consume(&[DUE_ITEMS], Due::new, handle).await
 }

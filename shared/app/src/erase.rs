@@ -322,8 +322,7 @@ impl Work<'_> {
     /// Removes the scheduled posts and timers.
     async fn due(&mut self) -> Result<Progress, StoreError> {
         loop {
-            let scheduled =
-                self.app.due.forget_scheduled(self.user, &self.app.feeds.posts).await?;
+            let scheduled = self.app.due.forget_scheduled(self.user, &self.app.feeds.posts).await?;
             let timers = self.app.due.forget_timers(self.user).await?;
             self.dropped.keys += scheduled.keys;
             self.dropped.scheduled += scheduled.items;

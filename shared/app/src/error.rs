@@ -48,7 +48,9 @@ pub enum Error {
     AlreadyPublished { post: PostId },
     #[error("the scheduled post that this key made, {0}, was cancelled; use a new key")]
     ScheduledCancelled(ScheduledId),
-    #[error("a user can have at most {max} scheduled posts; cancel another one, or wait until it is published")]
+    #[error(
+        "a user can have at most {max} scheduled posts; cancel another one, or wait until it is published"
+    )]
     ScheduledLimit { max: u64 },
     #[error("the caller has no timer {0}")]
     NoSuchTimer(TimerName),

@@ -10,11 +10,11 @@ use fanfold_runtime::log::Chain;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError, clock};
 use fanfold_store::cards::{PostCards, UserCard, changed};
-use fanfold_store::dynamo::{DueStore, ReceiptStore};
 use fanfold_store::dynamo::posts::{
     Created, Deleted, KeyUse, Post, PostState, PostStore, RequestKey,
 };
 use fanfold_store::dynamo::users::UserStore;
+use fanfold_store::dynamo::{DueStore, ReceiptStore};
 use fanfold_store::feeds::ReadContext;
 use fanfold_store::valkey::{CardId, Valkey, WriteKind, WriteLimit};
 use futures::future::join_all;

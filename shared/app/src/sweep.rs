@@ -53,16 +53,17 @@ pub async fn sweep(app: &Sweep, now: Time) -> Result<Swept, StoreError> {
     let until = now - app.inactive_after;
     let expire = async |bucket, batch| app.valkey.expire(bucket, until, batch).await;
     let (buckets, bounds) = (app.valkey.keys().all_buckets(), (SWEEP_BATCH, app.feeds_max));
-    let (dropped, expired) = rounds(buckets.clone(), bounds, || false, expire).await;
+    let (dropped, not_expired) = rounds(buckets.clone(), bounds, || false, expire).await;
     let unchanged_since = now - REL_KEPT;
     let forget = async |bucket, batch| app.valkey.forget(bucket, unchanged_since, batch).await;
-    let (forgotten, forgot) = rounds(buckets.clone(), bounds, || false, forget).await;
-    let due: Vec<_> =
-        buckets.map(|bucket| app.valkey.due(bucket, until)).collect();
+    let (forgotten, not_forgotten) = rounds(buckets.clone(), bounds, || false, forget).await;
+    let due: Vec<_> = buckets.map(|bucket| app.valkey.due(bucket, until)).collect();
     let due: Result<Vec<u64>, _> =
         stream::iter(due).buffer_unordered(CONCURRENCY).try_collect().await;
     tracing::info!(dropped, forgotten, "swept");
-    expired.and(forgot)?;
+    if let Some((_, error)) = not_expired.into_iter().chain(not_forgotten).next() {
+        return Err(error);
+    }
     let swept = Swept { dropped, remaining: due?.iter().sum(), forgotten };
     Ok(swept)
 }

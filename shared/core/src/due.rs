@@ -46,10 +46,14 @@ impl FromStr for ScheduledId {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DueError {
     /// Not the name of a timer.
-    #[error("a timer's name has 1 to {TIMER_NAME_CHARS_MAX} characters of A-Z, a-z, 0-9, -, _ and .")]
+    #[error(
+        "a timer's name has 1 to {TIMER_NAME_CHARS_MAX} characters of A-Z, a-z, 0-9, -, _ and ., and is not . or .."
+    )]
     Name,
     /// Not a duration, or one without a fixed length.
-    #[error("every must be an ISO 8601 duration of weeks, days, hours, minutes and seconds, such as PT15M or P1DT12H; years and months have no fixed length")]
+    #[error(
+        "every must be an ISO 8601 duration of weeks, days, hours, minutes and seconds, such as PT15M or P1DT12H; years and months have no fixed length"
+    )]
     Every,
     /// A duration that is too short or too long.
     #[error("every must be at least a minute (PT1M) and at most 366 days (P366D)")]
@@ -82,7 +86,10 @@ impl TryFrom<String> for TimerName {
 
     fn try_from(text: String) -> Result<Self, DueError> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
-        if (1..=TIMER_NAME_CHARS_MAX).contains(&text.len()) && text.bytes().all(fits) {
+        // clients and proxies remove . and .. from a path
+        let is_path = matches!(text.as_str(), "." | "..");
+        let fits = text.bytes().all(fits) && !is_path;
+        if fits && (1..=TIMER_NAME_CHARS_MAX).contains(&text.len()) {
             Ok(Self(text))
         } else {
             Err(DueError::Name)
@@ -343,11 +350,11 @@ mod tests {
     #[test]
     fn names_of_timers_are_short_and_plain() {
         let longest = "n".repeat(TIMER_NAME_CHARS_MAX);
-        for name in ["a", "renew-2026.03", "A_b", longest.as_str()] {
+        for name in ["a", "renew-2026.03", "A_b", "...", ".a", longest.as_str()] {
             assert!(name.parse::<TimerName>().is_ok(), "{name}");
         }
         let too_long = format!("{longest}n");
-        for name in ["", "a b", "a#b", "ä", "a/b", "{1}", too_long.as_str()] {
+        for name in ["", ".", "..", "a b", "a#b", "ä", "a/b", "{1}", too_long.as_str()] {
             assert_eq!(name.parse::<TimerName>(), Err(DueError::Name), "{name}");
         }
     }
@@ -358,7 +365,7 @@ mod tests {
             at in 0u64..1 << 48,
             other in 0u64..1 << 48,
             owner: u64,
-            name in "[A-Za-z0-9._-]{1,128}",
+            name in "[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}",
         ) {
             let timer = DueItem::Timer(UserId(owner), name.parse().unwrap());
             let post = DueItem::Post(ScheduledId::new(Time::from_ms(at), 7, UserId(owner)));

@@ -294,7 +294,16 @@ impl TimerFired {
         let hash = Sha256::digest(text);
         let id = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
         let due_at = due_at.rfc3339();
-        Self { kind: TimerFiredKind::TimerFired, v: Version, id, owner, name, due_at, missed, payload }
+        Self {
+            kind: TimerFiredKind::TimerFired,
+            v: Version,
+            id,
+            owner,
+            name,
+            due_at,
+            missed,
+            payload,
+        }
     }
 }
 
@@ -302,15 +311,7 @@ impl PostPublished {
     /// The fan-out of a post to all followers.
     pub fn new(post: PostId) -> Self {
         let kind = PostPublishedKind::PostPublished;
-        Self {
-            kind,
-            v: Version,
-            post,
-            part: None,
-            bulk: false,
-            pointer: false,
-            published_at: None,
-        }
+        Self { kind, v: Version, post, part: None, bulk: false, pointer: false, published_at: None }
     }
 
     /// The fan-out of a scheduled post to all followers, published at this time.

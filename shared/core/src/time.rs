@@ -56,11 +56,11 @@ impl Time {
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
     }
 
-    /// The point in time that this text names: RFC 3339 with a zone. Digits below a millisecond are dropped. `None` for
-    /// other texts, and for times before 1970.
+    /// The point in time that this text names: RFC 3339 with a zone. Digits below a millisecond are dropped. Times before
+    /// 1970 become the start of 1970. `None` for other texts.
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
         let at = OffsetDateTime::parse(text, &Rfc3339).ok()?;
-        let ms = at.unix_timestamp_nanos().div_euclid(1_000_000);
+        let ms = at.unix_timestamp_nanos().div_euclid(1_000_000).max(0);
         u64::try_from(ms).ok().map(Self)
     }
 
@@ -193,14 +193,10 @@ mod tests {
         ] {
             assert_eq!(Time::parse_rfc3339(text), Some(at), "{text}");
         }
-        for text in [
-            "",
-            "2025-11-21T11:10:23.042",
-            "2025-11-21",
-            "2025-02-30T11:10:23Z",
-            "1969-12-31T23:59:59Z",
-            "1763723423",
-        ] {
+        assert_eq!(Time::parse_rfc3339("1969-12-31T23:59:59Z"), Some(Time::EPOCH));
+        for text in
+            ["", "2025-11-21T11:10:23.042", "2025-11-21", "2025-02-30T11:10:23Z", "1763723423"]
+        {
             assert_eq!(Time::parse_rfc3339(text), None, "{text}");
         }
     }

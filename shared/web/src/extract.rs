@@ -297,7 +297,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ScheduledPath {
 #[into_params(parameter_in = Path)]
 pub struct TimerPath {
     /// The name of a timer.
-    #[param(value_type = String, pattern = "^[A-Za-z0-9._-]{1,128}$", min_length = 1, max_length = 128)]
+    #[param(value_type = String, pattern = "^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,128}$", min_length = 1, max_length = 128)]
     pub name: TimerName,
 }
 

@@ -25,9 +25,7 @@ pub mod shared_answers;
 pub mod view;
 
 pub use caller::{Caller, Viewing};
-pub use extract::{
-    IdempotencyKey, JsonBody, PostPath, Query, ScheduledPath, TimerPath, UserPath,
-};
+pub use extract::{IdempotencyKey, JsonBody, PostPath, Query, ScheduledPath, TimerPath, UserPath};
 pub use problem::{Kind, Problem};
 
 /// The OpenAPI description of the whole API, as JSON, generated from the handlers by `cargo local openapi`.

@@ -24,13 +24,8 @@ const GATEWAY: [(&str, &str); 3] = [
 pub fn add(api: &mut OpenApi) {
     components(api.components.get_or_insert_default());
     for item in api.paths.paths.values_mut() {
-        let methods = [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.delete,
-            &mut item.patch,
-        ];
+        let methods =
+            [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
         methods.into_iter().flatten().for_each(operation);
     }
 }

@@ -174,7 +174,7 @@ pub struct ScheduledList {
 /// A timer.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TimerView {
-    #[schema(pattern = "^[A-Za-z0-9._-]{1,128}$")]
+    #[schema(pattern = "^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,128}$")]
     pub name: String,
     /// The time from which the timer is due, in UTC, with milliseconds.
     #[schema(format = DateTime)]

@@ -114,7 +114,9 @@ async fn timers_are_put_listed_replaced_and_deleted() {
     loop {
         let page = owner.get(&path).await;
         let items = page.body["items"].as_array().expect("items").clone();
-        names.extend(items.iter().map(|timer| timer["name"].as_str().unwrap_or_default().to_owned()));
+        names.extend(
+            items.iter().map(|timer| timer["name"].as_str().unwrap_or_default().to_owned()),
+        );
         let Some(cursor) = page.body["next_cursor"].as_str() else { break };
         path = format!("/v1/timers?limit=3&cursor={cursor}");
         assert_eq!(other.get(&path).await.problem(), (404, "/problems/invalid-cursor"));
@@ -174,7 +176,10 @@ async fn a_post_for_the_next_minute_is_published_in_time() {
     };
     assert!(clock::now() >= due, "published before its time");
     let shown = author.get(&format!("/v1/posts/{post}")).await;
-    assert_eq!((shown.text("/text"), shown.text("/created_at")), ("in time".to_owned(), due.rfc3339()));
+    assert_eq!(
+        (shown.text("/text"), shown.text("/created_at")),
+        ("in time".to_owned(), due.rfc3339())
+    );
     let late = author.delete(&path).await;
     assert_eq!(late.problem(), (409, "/problems/already-published"));
     let start = Instant::now();

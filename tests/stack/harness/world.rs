@@ -119,9 +119,12 @@ impl World {
         let dynamo = aws_sdk_dynamodb::Client::new(&sdk);
         let sqs = aws_sdk_sqs::Client::new(&sdk);
         let mut pairs = vec![("REDIS_URL".to_owned(), format!("{}/1", setting("REDIS_URL")))];
-        for (table, sorted) in
-            [("USERS_TABLE", false), ("POSTS_TABLE", true), ("GRAPH_TABLE", true), ("DUE_TABLE", true)]
-        {
+        for (table, sorted) in [
+            ("USERS_TABLE", false),
+            ("POSTS_TABLE", true),
+            ("GRAPH_TABLE", true),
+            ("DUE_TABLE", true),
+        ] {
             let unique = format!("{table}-{name:x}");
             create_table(&dynamo, &unique, sorted).await;
             pairs.push((table.to_owned(), unique));
@@ -143,14 +146,12 @@ impl World {
         let doctor = doctor.expect("a queue").queue_url.expect("its url");
         pairs.push(("DOCTOR_QUEUE_URL".to_owned(), doctor));
         // the clock of a world stands still, so a minute never ends: turn the limits off
-        for limit in
-            [
-                "POSTS_PER_MINUTE",
-                "RELATION_CHANGES_PER_MINUTE",
-                "PROFILE_CHANGES_PER_MINUTE",
-                "TIMER_CHANGES_PER_MINUTE",
-            ]
-        {
+        for limit in [
+            "POSTS_PER_MINUTE",
+            "RELATION_CHANGES_PER_MINUTE",
+            "PROFILE_CHANGES_PER_MINUTE",
+            "TIMER_CHANGES_PER_MINUTE",
+        ] {
             pairs.push((limit.to_owned(), "0".to_owned()));
         }
         pairs.extend(settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));

@@ -18,9 +18,7 @@ use fanfold_core::{DueEntry, DuePart, FeedId, PostId, Time, TimerName};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
-use fanfold_store::dynamo::due::{
-    HandOn, ScheduleResult, Scheduled, ScheduledState, Timer,
-};
+use fanfold_store::dynamo::due::{HandOn, ScheduleResult, Scheduled, ScheduledState, Timer};
 use fanfold_store::dynamo::posts::Post;
 use fanfold_store::valkey::Loaded;
 use serde_json::json;
@@ -181,6 +179,46 @@ async fn an_item_that_valkey_never_learned_of_is_found_when_it_is_overdue() {
     assert_eq!(look(&world).await.overdue, 0);
 }
 
+/// Valkey does not answer, or refuses writes because it is full.
+#[tokio::test]
+async fn without_valkey_items_are_handed_on_from_dynamodb() {
+    let (world, node) = world().await;
+    let first = schedule(&world, 10 * MINUTE).await;
+    let second = schedule(&world, 30 * MINUTE).await;
+    let (owner, name) = (world.id("ash"), &name("renew"));
+    put(&world, "renew", 200 * MINUTE, None).await.unwrap();
+    let config = world.config_with(&[NO_VALKEY]);
+    let away = LookAhead::new(&world.sdk, &config).unwrap();
+    // the second one is due, but not overdue
+    for (advance, due) in [(11 * MINUTE, vec![&first]), (19 * MINUTE, vec![&first, &second])] {
+        world.advance(advance);
+        let looked = look_ahead(&away, world.now(), Deadline::NONE).await;
+        assert!(matches!(looked, Err(StoreError::Valkey { .. })), "{looked:?}");
+        let due: Vec<DueEntry> = due.into_iter().map(Scheduled::entry).collect();
+        assert_eq!(handed_on(&world).await, due);
+    }
+    assert_eq!(arrives(&world, first.entry()).await, Handled::Done);
+    node.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    let looked = look_ahead(&world.lookahead, world.now(), Deadline::NONE).await;
+    assert!(matches!(looked, Err(StoreError::Valkey { .. })), "{looked:?}");
+    assert_eq!(handed_on(&world).await, [second.entry()]);
+    assert_eq!(arrives(&world, second.entry()).await, Handled::Done);
+    assert!(world.due.due.timer(owner, name).await.unwrap().is_some(), "not due yet");
+}
+
+/// The entries whose messages can be received, by their time.
+async fn handed_on(world: &World) -> Vec<DueEntry> {
+    let messages = world.take().await.into_iter();
+    let mut entries: Vec<DueEntry> = messages
+        .filter_map(|message| match message {
+            Message::Due(message) => Some(message.entry),
+            _ => None,
+        })
+        .collect();
+    entries.sort_unstable();
+    entries
+}
+
 /// The hour of an item is long over when the functions run again.
 #[tokio::test]
 async fn items_are_found_after_an_outage_of_days() {
@@ -248,7 +286,8 @@ async fn a_changed_time_is_the_time_of_publication() {
     world.advance(MINUTE);
     assert_eq!(arrives(&world, later.entry()).await, Handled::Done);
     let posts = world.posts.posts.published(&posts_of_ash(&world).await).await.unwrap();
-    let texts: Vec<(PostId, String)> = posts.into_values().map(|post| (post.id, post.text)).collect();
+    let texts: Vec<(PostId, String)> =
+        posts.into_values().map(|post| (post.id, post.text)).collect();
     assert_eq!(texts, [(later.post, "sooner".to_owned())]);
 }
 
@@ -265,7 +304,8 @@ async fn a_key_makes_one_scheduled_post() {
     for other in [send("other", 5 * MINUTE).await, send("later", 6 * MINUTE).await] {
         assert!(matches!(other, Err(Error::KeyReused)), "{other:?}");
     }
-    let now_published = fanfold_app::posts::publish(&world.posts, &ash, "later", Some("a key"), now);
+    let now_published =
+        fanfold_app::posts::publish(&world.posts, &ash, "later", Some("a key"), now);
     assert!(matches!(now_published.await, Err(Error::KeyReused)));
     scheduled::cancel(&world.posts, &ash, item.id, now).await.unwrap();
     let again = send("later", 5 * MINUTE).await;
@@ -432,9 +472,8 @@ async fn two_look_aheads_hand_on_each_item_once() {
     }
     let page = scheduled::list(&world.posts, world.id("ash"), None, 100).await.unwrap();
     items.reverse();
-    let times = |items: &[Scheduled]| -> Vec<Time> {
-        items.iter().map(|item| item.publish_at).collect()
-    };
+    let times =
+        |items: &[Scheduled]| -> Vec<Time> { items.iter().map(|item| item.publish_at).collect() };
     assert_eq!(times(&page.items), times(&items));
     world.advance(2 * MINUTE);
     let small = LookAhead { batch: 4, ..world.lookahead.clone() };

@@ -22,7 +22,9 @@ use fanfold_runtime::sqs::Outcome;
 use futures::future::LocalBoxFuture;
 use serde_json::Value;
 
-use super::apps::{Apps, DUE, GRAPH, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity};
+use super::apps::{
+    Apps, DUE, GRAPH, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity,
+};
 use super::cloud::{Cloud, Faults};
 use super::oracle::{Truth, check_agreement};
 use super::plan::Name;

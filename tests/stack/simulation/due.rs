@@ -12,11 +12,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
+use fanfold_app::Error;
 use fanfold_app::due::handle::{Handled, handle};
 use fanfold_app::due::lookahead::{LookedAhead, look_ahead};
 use fanfold_app::due::scheduled::{self, Change, NewScheduled};
 use fanfold_app::due::timers::{self, NewTimer};
-use fanfold_app::Error;
 use fanfold_core::limits::{CLOCKS_DIFFER, DUE_HANDED_ON_LEASE};
 use fanfold_core::message::{ItemDue, PostEvent, TimerFired};
 use fanfold_core::{DueEntry, DuePart, PostId, ScheduledId, Time, TimerName, UserId};
@@ -26,7 +26,9 @@ use fanfold_store::dynamo::due::{Scheduled, Timer};
 use futures::future::LocalBoxFuture;
 use serde_json::{Value, json};
 
-use super::apps::{Apps, DUE, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity, name};
+use super::apps::{
+    Apps, DUE, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity, name,
+};
 use super::cloud::{Cloud, Faults};
 use super::server::Server;
 use super::tasks::{Task, runtime, settle};
@@ -517,7 +519,10 @@ impl History {
             }
             let announced = self.announced.get(&found.post).cloned().unwrap_or_default();
             if announced.is_empty() || announced.iter().any(|at| *at < found.publish_at) {
-                return Err(format!("{item} for {} was published at {announced:?}", found.publish_at));
+                return Err(format!(
+                    "{item} for {} was published at {announced:?}",
+                    found.publish_at
+                ));
             }
             published.insert(found.post);
             self.counts.published += 1;
@@ -532,8 +537,9 @@ impl History {
     fn check_all_posts(&self, posts: &BTreeMap<PostId, String>) -> Result<(), String> {
         let cloud = self.apps.cloud.lock();
         let items = cloud.items(DUE).filter(|item| state(item) == "published");
-        let of_items: BTreeSet<PostId> =
-            items.map(|item| item["post"]["S"].as_str().unwrap_or_default().parse().expect("one")).collect();
+        let of_items: BTreeSet<PostId> = items
+            .map(|item| item["post"]["S"].as_str().unwrap_or_default().parse().expect("one"))
+            .collect();
         let all: BTreeSet<PostId> = posts.keys().copied().collect();
         if of_items != all {
             return Err(format!("posts {all:?}, published items {of_items:?}"));
@@ -549,11 +555,13 @@ impl History {
             if *due_at + 2 * MINUTE > self.now {
                 continue;
             }
-            let fired = self.fired.iter().filter(|fired| fired.owner == *owner && fired.name == *timer);
+            let fired =
+                self.fired.iter().filter(|fired| fired.owner == *owner && fired.name == *timer);
             let is_of = |fired: &TimerFired| {
                 let at = Time::parse_rfc3339(&fired.due_at).expect("a time");
                 let key = (*owner, timer.clone());
-                TimerFired::new(key, revision, at, fired.missed, fired.payload.clone()).id == fired.id
+                TimerFired::new(key, revision, at, fired.missed, fired.payload.clone()).id
+                    == fired.id
             };
             if !fired.clone().any(is_of) {
                 return Err(format!("timer {timer} of {} did not fire", name(*owner)));
@@ -623,7 +631,8 @@ impl History {
         let keys = DuePart::all().map(|part| format!("due:{{{part}}}"));
         let keys: BTreeSet<String> = keys.collect();
         for (key, members) in self.apps.valkey.keys() {
-            let members = members.into_iter().map(|member| String::from_utf8(member).unwrap_or_default());
+            let members =
+                members.into_iter().map(|member| String::from_utf8(member).unwrap_or_default());
             let done: Vec<String> = members.filter(|member| !rows.contains(member)).collect();
             if keys.contains(&key) && !done.is_empty() {
                 return Err(format!("{key} has {done:?}, which are done"));

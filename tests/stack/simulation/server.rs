@@ -269,8 +269,23 @@ fn texts() -> Vec<(&'static str, String)> {
     let due = include_str!("../../../shared/store/src/valkey/lua/_due.lua");
     let mut texts = Vec::new();
     for (name, text) in scripts!(
-        "push", "begin", "commit", "relate", "read", "renew", "expire", "drop", "ask", "limit",
-        "cards", "fill", "stale", "due_add", "due_begin", "due_load", "due_take"
+        "push",
+        "begin",
+        "commit",
+        "relate",
+        "read",
+        "renew",
+        "expire",
+        "drop",
+        "ask",
+        "limit",
+        "cards",
+        "fill",
+        "stale",
+        "due_add",
+        "due_begin",
+        "due_load",
+        "due_take"
     ) {
         for shared in [feed, cards, due] {
             texts.push((name, format!("{memory}\n{shared}\n{text}")));

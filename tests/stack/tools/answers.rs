@@ -40,7 +40,9 @@ pub fn check(function: &FunctionSpec, handle: &str, answer: &Value) {
         "users" => assert_eq!(body(answer)["handle"], handle, "{what}"),
         "posts" => assert_eq!(body(answer)["text"], "Hello from an event", "{what}"),
         "timers" => assert_eq!(body(answer)["payload"]["plan"], "pro", "{what}"),
-        "lookahead" => assert!(answer["handed_on"].is_u64() && answer["overdue"].is_u64(), "{what}"),
+        "lookahead" => {
+            assert!(answer["handed_on"].is_u64() && answer["overdue"].is_u64(), "{what}")
+        }
         "audit" => assert!(answer["checked"].is_u64() && answer["differed"] == 0, "{what}"),
         "sweep" => assert!(answer["dropped"].is_u64() && answer["remaining"].is_u64(), "{what}"),
         "admin" => {

@@ -26,7 +26,8 @@ pub async fn handle(app: &Due, message: &ItemDue, now: Time) -> Result<Handled, 
     };
     // without this, a look-ahead hands the entry on again, which leads to nothing
     if let Err(error) = app.valkey.due_done(std::slice::from_ref(entry)).await {
-        tracing::warn!(%entry, error = %Chain(&error), "still in the index of due items");
+        let (owner, at) = (entry.item.owner(), entry.at);
+        tracing::warn!(%owner, %at, error = %Chain(&error), "still in the index of due items");
     }
     Ok(handled)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fanfold_core::limits::{
     CONCURRENCY, DUE_BATCH, DUE_CHECK_BACK, DUE_FIRST_CHECK, DUE_HORIZON, DUE_HOUR_SETTLES,
-    DUE_OVERDUE_AFTER, DUE_TIME_LEFT_MIN,
+    DUE_LOOK_AHEAD, DUE_OVERDUE_AFTER, DUE_TIME_LEFT_MIN, DUE_WITHOUT_VALKEY,
 };
 use fanfold_core::message::ItemDue;
 use fanfold_core::registry::DUE_ITEMS;
@@ -51,6 +51,15 @@ pub struct LookedAhead {
 struct Overdue {
     entries: u64,
     oldest: Option<Time>,
+}
+
+/// What was done for a part before its items are handed on.
+struct Prepared {
+    part: DuePart,
+    /// Whether entries were loaded from DynamoDB.
+    loaded: Result<bool, StoreError>,
+    found: Overdue,
+    checked: Result<(), StoreError>,
 }
 
 impl LookAhead {
@@ -101,14 +110,28 @@ impl LookAhead {
 
     /// Looks in DynamoDB for entries of a part that are past their time: Valkey lost them, or their writer died before it
     /// added them, or the functions are behind. Makes Valkey know them. Hours that are over and empty are not asked again.
+    ///
+    /// Also returns what was found before an error. Without Valkey, all are counted.
     async fn check(
         &self,
         part: DuePart,
         checked: Option<Hour>,
         now: Time,
-    ) -> Result<Overdue, StoreError> {
+    ) -> (Overdue, Result<(), StoreError>) {
+        let mut found = Overdue::default();
+        let result = self.check_hours(part, checked, now, &mut found).await;
+        (found, result)
+    }
+
+    async fn check_hours(
+        &self,
+        part: DuePart,
+        checked: Option<Hour>,
+        now: Time,
+        found: &mut Overdue,
+    ) -> Result<(), StoreError> {
         let first = first_hour(checked, now);
-        let (mut found, mut empty_before, mut is_empty_so_far) = (Overdue::default(), first, true);
+        let (mut empty_before, mut is_empty_so_far, mut added) = (first, true, Ok(()));
         for hour in first.to(now.hour()) {
             let (until, mut after, mut is_empty) = (now - DUE_OVERDUE_AFTER, None, true);
             loop {
@@ -118,8 +141,10 @@ impl LookAhead {
                     found.oldest = Some(found.oldest.map_or(entry.at, |old| old.min(entry.at)));
                 }
                 found.entries += page.entries.len() as u64;
-                // mutation: due-overdue
-                self.valkey.add_overdue(part, &page.entries).await?;
+                if added.is_ok() {
+                    // mutation: due-overdue
+                    added = self.valkey.add_overdue(part, &page.entries).await;
+                }
                 if !page.more {
                     break;
                 }
@@ -135,7 +160,7 @@ impl LookAhead {
         if checked.is_none_or(|old| old < empty_before) {
             self.due.set_checked(part, empty_before).await?;
         }
-        Ok(found)
+        added
     }
 
     /// Takes a batch of a part and hands it on. Returns the size of the batch.
@@ -144,13 +169,42 @@ impl LookAhead {
         if taken.is_empty() {
             return Ok(0);
         }
-        let messages: Vec<ItemDue> =
-            taken.iter().cloned().map(ItemDue::new).collect();
+        let messages: Vec<ItemDue> = taken.iter().cloned().map(ItemDue::new).collect();
         let delayed = messages.iter().map(|one| (one, delay_until(one.entry.at, now)));
         self.queue.send_all_after(delayed).await?;
         // mutation: due-handed-on
         self.valkey.due_handed_on(part, &taken, now).await?;
         Ok(taken.len() as u64)
+    }
+
+    /// Hands on what DynamoDB has of a part, soonest first, without Valkey. The next look-ahead hands on the same items
+    /// again until they are done, which leads to nothing.
+    async fn hand_on_without_valkey(
+        &self,
+        part: DuePart,
+        first: Hour,
+        (now, watch): (Time, Stopwatch),
+        is_over: impl Fn() -> bool,
+    ) -> Result<u64, StoreError> {
+        let (until, mut handed_on) = (now + DUE_LOOK_AHEAD, 0);
+        for hour in first.to(until.hour()) {
+            let mut after: Option<DueEntry> = None;
+            while handed_on < DUE_WITHOUT_VALKEY && !is_over() {
+                let page = self.due.entries(part, hour, after.as_ref(), until).await?;
+                let messages: Vec<ItemDue> =
+                    page.entries.iter().cloned().map(ItemDue::new).collect();
+                let now = now + watch.elapsed();
+                let delayed = messages.iter().map(|one| (one, delay_until(one.entry.at, now)));
+                // mutation: due-without-valkey
+                self.queue.send_all_after(delayed).await?;
+                handed_on += messages.len() as u64;
+                if !page.more {
+                    break;
+                }
+                after = page.entries.into_iter().next_back();
+            }
+        }
+        Ok(handed_on)
     }
 }
 
@@ -163,8 +217,8 @@ fn first_hour(checked: Option<Hour>, now: Time) -> Hour {
     }
 }
 
-/// Hands on what is due within [`DUE_LOOK_AHEAD`](fanfold_core::limits::DUE_LOOK_AHEAD). The first error ends the run, after
-/// the other parts were handed on; the next run goes on.
+/// Hands on what is due within [`DUE_LOOK_AHEAD`]. A part that Valkey does not answer for is handed on from DynamoDB. An
+/// error is returned after all parts were tried; the next run goes on.
 pub async fn look_ahead(
     app: &LookAhead,
     now: Time,
@@ -177,37 +231,64 @@ pub async fn look_ahead(
             let checked = checked.get(&part).copied();
             async move {
                 let loaded = app.load(part, first_hour(checked, now), now).await;
-                let found = app.check(part, checked, now).await;
-                (loaded, found)
+                let (found, checked) = app.check(part, checked, now).await;
+                Prepared { part, loaded, found, checked }
             }
         })
         .collect();
-    let prepared: Vec<(Result<bool, StoreError>, Result<Overdue, StoreError>)> =
+    let prepared: Vec<Prepared> =
         stream::iter(prepared).buffer_unordered(CONCURRENCY).collect().await;
     let (mut overdue, mut loaded_parts, mut failed) = (Overdue::default(), 0, Ok(()));
-    for (loaded, found) in prepared {
+    let (mut indexed, mut without_valkey) = (Vec::new(), Vec::new());
+    for Prepared { part, loaded, found, checked } in prepared {
         match loaded {
-            Ok(loaded) => loaded_parts += u64::from(loaded),
-            Err(error) => failed = failed.and(Err(error)),
-        }
-        match found {
-            Ok(found) => {
-                overdue.entries += found.entries;
-                overdue.oldest = overdue.oldest.into_iter().chain(found.oldest).min();
+            Ok(loaded) => {
+                loaded_parts += u64::from(loaded);
+                indexed.push(part);
             }
-            Err(error) => failed = failed.and(Err(error)),
+            Err(error) => {
+                failed = failed.and(Err(error));
+                without_valkey.push(part);
+            }
         }
+        overdue.entries += found.entries;
+        overdue.oldest = overdue.oldest.into_iter().chain(found.oldest).min();
+        failed = failed.and(checked);
     }
     let is_over = || deadline.is_within(DUE_TIME_LEFT_MIN);
     let take = async |part, size| app.hand_on(part, size, now + watch.elapsed()).await;
-    let (handed_on, taken) = rounds(DuePart::all(), (app.batch, u64::MAX), is_over, take).await;
+    let (mut handed_on, not_taken) = rounds(indexed, (app.batch, u64::MAX), is_over, take).await;
+    for (part, error) in not_taken {
+        failed = failed.and(Err(error));
+        without_valkey.push(part);
+    }
+    let direct: Vec<_> = without_valkey
+        .into_iter()
+        .map(|part| {
+            let first = first_hour(checked.get(&part).copied(), now);
+            app.hand_on_without_valkey(part, first, (now, watch), is_over)
+        })
+        .collect();
+    let mut direct = stream::iter(direct).buffer_unordered(CONCURRENCY);
+    while let Some(count) = direct.next().await {
+        match count {
+            Ok(count) => handed_on += count,
+            Err(error) => failed = failed.and(Err(error)),
+        }
+    }
     metrics::looked_ahead(handed_on, overdue.entries);
     let oldest_ms = overdue.oldest.map_or(0, |oldest| millis(now.since(oldest)));
-    let looked = LookedAhead { handed_on, overdue: overdue.entries, oldest_ms, loaded: loaded_parts };
-    tracing::info!(handed_on, overdue = overdue.entries, oldest_ms, loaded = loaded_parts, "looked ahead");
-    let failed = failed.and(taken);
+    let looked =
+        LookedAhead { handed_on, overdue: overdue.entries, oldest_ms, loaded: loaded_parts };
+    tracing::info!(
+        handed_on,
+        overdue = overdue.entries,
+        oldest_ms,
+        loaded = loaded_parts,
+        "looked ahead"
+    );
     if let Err(error) = &failed {
-        tracing::warn!(error = %Chain(error), "a part of the due items waits for the next look-ahead");
+        tracing::warn!(error = %Chain(error), "the look-ahead is not complete");
     }
     failed.map(|()| looked)
 }

@@ -6,16 +6,16 @@ use fanfold_runtime::StoreError;
 use futures::stream::{self, StreamExt as _};
 
 /// Takes a batch from each key in turn, until none has more, `most` items are taken, or `is_over` says so. `take` gets a
-/// key and the size of its batch, and returns how many items it took. Returns how many were taken in all, and the first
-/// error; a key that failed is not asked again.
+/// key and the size of its batch, and returns how many items it took. Returns how many were taken in all, and
+/// the keys that failed; they are not asked again.
 pub async fn rounds<K: Copy>(
     keys: impl IntoIterator<Item = K>,
     (batch, most): (usize, u64),
     is_over: impl Fn() -> bool,
     take: impl AsyncFn(K, usize) -> Result<u64, StoreError>,
-) -> (u64, Result<(), StoreError>) {
+) -> (u64, Vec<(K, StoreError)>) {
     let mut keys: Vec<K> = keys.into_iter().collect();
-    let (mut taken, mut failed) = (0, Ok(()));
+    let (mut taken, mut failed) = (0, Vec::new());
     while !keys.is_empty() && taken < most && !is_over() {
         let size = (most - taken).min(batch as u64) as usize;
         let take = &take;
@@ -31,7 +31,7 @@ pub async fn rounds<K: Copy>(
                     taken += count;
                     keys.push(key);
                 }
-                Err(error) => failed = failed.and(Err(error)),
+                Err(error) => failed.push((key, error)),
             }
         }
     }

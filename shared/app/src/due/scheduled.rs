@@ -2,8 +2,7 @@
 
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{
-    SCHEDULE_AHEAD_GRACE, SCHEDULE_AHEAD_MAX, SCHEDULE_AHEAD_MIN, SCHEDULED_MAX,
-    TRIES_MAX,
+    SCHEDULE_AHEAD_GRACE, SCHEDULE_AHEAD_MAX, SCHEDULE_AHEAD_MIN, SCHEDULED_MAX, TRIES_MAX,
 };
 use fanfold_core::message::{ItemDue, PostPublished};
 use fanfold_core::time::millis;
@@ -218,9 +217,8 @@ pub async fn cancel(
     if id.author() != caller.user() {
         return Err(Error::NoSuchScheduled(id));
     }
-    let reads = async {
-        futures::try_join!(app.due.scheduled(id), app.users.profile(caller.user()))
-    };
+    let reads =
+        async { futures::try_join!(app.due.scheduled(id), app.users.profile(caller.user())) };
     let reads = within_limit(&app.valkey, app.limit, caller.user(), now, reads);
     let (mut item, profile) = reads.await?;
     must_belong_to(&profile.ok_or(Error::NoSuchScheduled(id))?, caller)?;

@@ -1,9 +1,7 @@
 //! Timers: put, list, read and delete a timer, and fire it when it is due.
 
 use fanfold_core::id::Identity;
-use fanfold_core::limits::{
-    SCHEDULE_AHEAD_MAX, TIMER_PAYLOAD_BYTES_MAX, TIMERS_MAX, TRIES_MAX,
-};
+use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, TIMER_PAYLOAD_BYTES_MAX, TIMERS_MAX, TRIES_MAX};
 use fanfold_core::message::{ItemDue, TimerFired};
 use fanfold_core::registry::DUE_ITEMS;
 use fanfold_core::time::millis;
@@ -102,7 +100,7 @@ pub async fn put(
         let sent = hand_on(&app.items, (before.as_ref(), &entry), now).await?;
         match app.due.put_timer(sent, &app.users, caller, old.as_ref(), &timer).await? {
             TimerPut::Done => {
-                tracing::info!(timer = %timer.item(), due_at = %timer.due_at, "timer put");
+                tracing::info!(owner = %timer.owner, due_at = %timer.due_at, "timer put");
                 indexed(&app.valkey, before.as_ref(), Some(&entry), now).await;
                 return Ok((timer, old.is_none()));
             }
@@ -148,7 +146,7 @@ pub async fn delete(
     for tried in 0..TRIES_MAX {
         match app.due.end_timer(&app.users, &old).await? {
             TimerPut::Done => {
-                tracing::info!(timer = %old.item(), "timer deleted");
+                tracing::info!(owner = %old.owner, due_at = %old.due_at, "timer deleted");
                 indexed(&app.valkey, Some(&old.entry()), None, now).await;
                 return Ok(());
             }
@@ -203,6 +201,7 @@ pub(super) async fn fire(
     };
     let lateness = now.since(timer.due_at);
     metrics::due(lateness);
-    tracing::info!(timer = %timer.item(), late_ms = millis(lateness), missed, ended = ?put, "timer fired");
+    let late_ms = millis(lateness);
+    tracing::info!(owner = %timer.owner, due_at = %timer.due_at, late_ms, missed, ended = ?put, "timer fired");
     Ok(Handled::Done)
 }

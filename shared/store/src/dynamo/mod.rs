@@ -34,8 +34,8 @@ mod transact;
 pub mod users;
 
 use attribute::{Item, number, text};
-use form::{Stored, changed, check, read, read_key, write};
 pub use due::DueStore;
+use form::{Stored, changed, check, read, read_key, write};
 pub use graph::GraphStore;
 pub use keys::ItemKind;
 use keys::{Pk, key, pk_only};

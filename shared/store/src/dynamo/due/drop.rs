@@ -57,7 +57,8 @@ impl DueStore {
         let found: Result<Vec<ScheduledKeys>, StoreError> =
             found.into_iter().map(|item| read_key(doing, item)).collect();
         let found = found?;
-        let mut names: Vec<&str> = found.iter().filter_map(|item| item.made_by.as_deref()).collect();
+        let mut names: Vec<&str> =
+            found.iter().filter_map(|item| item.made_by.as_deref()).collect();
         names.sort_unstable();
         names.dedup();
         posts.forget_keys(doing, user, &names).await?;

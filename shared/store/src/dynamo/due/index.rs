@@ -91,7 +91,6 @@ impl DueStore {
         let doing = "noting the hour up to which due items were checked";
         changed(doing, CheckedItem::V, update).await.map(drop)
     }
-
 }
 
 fn hour_pk(hour: Hour, part: DuePart) -> Pk {

@@ -95,7 +95,11 @@ pub enum TimerPut {
 
 impl DueStore {
     /// Reads a timer. `None` if it does not exist.
-    pub async fn timer(&self, owner: UserId, name: &TimerName) -> Result<Option<Timer>, StoreError> {
+    pub async fn timer(
+        &self,
+        owner: UserId,
+        name: &TimerName,
+    ) -> Result<Option<Timer>, StoreError> {
         let doing = "reading a timer";
         let item = self.get(doing, key(&timers_pk(owner), name)).await?;
         Ok(item.map(|item| read::<TimerItem>(doing, item)).transpose()?.map(Timer::from))
