@@ -20,6 +20,7 @@
 //! | [`oracle`] | the expected content of feeds |
 //! | [`likeness`] | the simulated DynamoDB gives the same answers as the local cloud's |
 //! | [`due`] | items fall due while everything goes wrong |
+//! | [`due_crowd`] | thousands of items fall due in a short time |
 //! | [`dropping`] | a user is erased while everything else goes on |
 //! | [`stampede`] | all readers return at once |
 //! | [`shrink`] | shortens a history that failed |
@@ -30,6 +31,7 @@ mod cloud;
 mod crowd;
 mod dropping;
 mod due;
+mod due_crowd;
 mod expression;
 mod likeness;
 mod oracle;

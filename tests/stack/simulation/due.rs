@@ -47,7 +47,8 @@ enum Done {
     Changed(ScheduledId, String, Time, Result<Scheduled, Error>),
     Cancelled(ScheduledId, Result<(), Error>),
     Put(UserId, TimerName, Result<Timer, Error>),
-    Deleted(UserId, TimerName, Result<(), Error>),
+    /// A timer, deleted or not.
+    Deleted(UserId, TimerName),
     Looked(Result<LookedAhead, StoreError>),
     Handled(Result<Handled, StoreError>),
 }
@@ -213,8 +214,9 @@ impl History {
         let ((owner, timer), now) = (self.timer(), self.clock());
         let (apps, subject) = (self.apps.clone(), Subject::Timer(owner, timer.clone()));
         let future = Box::pin(async move {
-            let deleted = timers::delete(&apps.timers, &identity(name(owner)), &timer, now).await;
-            Done::Deleted(owner, timer, deleted)
+            let me = identity(name(owner));
+            let _either = timers::delete(&apps.timers, &me, &timer, now).await;
+            Done::Deleted(owner, timer)
         });
         self.begin(TIMEOUTS[0], None, subject, future);
     }
@@ -324,7 +326,7 @@ impl History {
                 // of two requests at the same time, either may be the last one
                 self.timers.insert((owner, timer), (!others).then_some(put));
             }
-            Done::Put(owner, timer, Err(_)) | Done::Deleted(owner, timer, _) => {
+            Done::Put(owner, timer, Err(_)) | Done::Deleted(owner, timer) => {
                 self.timers.insert((owner, timer), None);
             }
             Done::Looked(Ok(looked)) => {

@@ -1,0 +1,259 @@
+//! Thousands of scheduled posts are due in a short time, on tables with the limits of AWS. A transaction takes 30 ms, any
+//! other call 10 ms, and each invocation 20 ms more. SQS delivers a delayed message up to 100 ms after its delay. The clock is
+//! simulated.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use fanfold_app::due::handle::{Handled, handle};
+use fanfold_app::due::lookahead::{LookedAhead, look_ahead};
+use fanfold_app::due::scheduled::{self, NewScheduled};
+use fanfold_core::message::ItemDue;
+use fanfold_core::{PostId, Time};
+use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::sqs::Announced;
+use futures::future::{join, join_all};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::apps::{Apps, POSTS, START, identity};
+use super::capacity::Capacity;
+use super::server::Server;
+use super::tasks::runtime;
+use crate::harness::dice::Dice;
+
+const TRANSACTION: Duration = Duration::from_millis(30);
+const CALL: Duration = Duration::from_millis(10);
+const INVOCATION: Duration = Duration::from_millis(20);
+/// The most time that SQS adds to the delay of a message.
+const DELIVERY_MS: u64 = 100;
+/// The default of `DueAtOnce`, and the messages of one invocation.
+const INVOCATIONS: usize = 8;
+const BATCH: usize = 10;
+const MINUTE: Duration = Duration::from_secs(60);
+/// The timeout of the function `lookahead`.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(55);
+
+/// A message on its way: the time from which a function may take it, a number that orders those of one time, its text.
+type Sent = Reverse<(Instant, u64, String)>;
+
+struct Crowd {
+    apps: Apps,
+    began: Instant,
+    waiting: RefCell<BinaryHeap<Sent>>,
+    dice: RefCell<Dice>,
+    sent: Cell<u64>,
+    /// The time of each published item, and how late that was by the clock of its function.
+    late: RefCell<Vec<(Time, Duration)>>,
+    early: Cell<u64>,
+    retried: Cell<u64>,
+    /// How many items are to be published.
+    expected: u64,
+}
+
+fn author(n: u64) -> String {
+    format!("author{n}")
+}
+
+impl Crowd {
+    /// Schedules posts for these times, each by an author of its own.
+    async fn new(server: &Server, times: &[Time]) -> Self {
+        fastrand::seed(11);
+        let apps = Apps::on(server, &[], RetryConfig::standard().with_max_attempts(4), true);
+        apps.valkey.reset();
+        apps.steps.set_free(true);
+        // these requests were spread over the days before
+        apps.cloud.lock().capacity = None;
+        for (n, publish_at) in (0..).zip(times) {
+            let (name, me) = (author(n), identity(&author(n)));
+            let handle = name.parse().expect("a handle");
+            let put = apps.relations.users.put_profile(Announced::assumed(), &me, &handle, &name);
+            put.await.expect("a profile");
+            let new = NewScheduled { text: "on time", publish_at: *publish_at, key: None };
+            scheduled::schedule(&apps.posts, &me, new, START).await.expect("scheduled");
+        }
+        {
+            let mut cloud = apps.cloud.lock();
+            cloud.capacity = Some(Capacity::default());
+            cloud.latency = (TRANSACTION, CALL);
+            assert!(cloud.delayed.is_empty(), "all are due later than the first look-ahead");
+            cloud.sent.clear();
+        }
+        Self {
+            apps,
+            began: Instant::now(),
+            waiting: RefCell::default(),
+            dice: RefCell::new(Dice(11)),
+            sent: Cell::new(0),
+            late: RefCell::default(),
+            early: Cell::new(0),
+            retried: Cell::new(0),
+            expected: times.len() as u64,
+        }
+    }
+
+    fn now(&self) -> Time {
+        START + self.began.elapsed()
+    }
+
+    fn is_done(&self) -> bool {
+        self.late.borrow().len() as u64 == self.expected
+    }
+
+    /// A look-ahead each minute, until all is published.
+    async fn look_ahead(&self) -> Vec<LookedAhead> {
+        let mut all = Vec::new();
+        while !self.is_done() {
+            let start = Instant::now();
+            let looked = look_ahead(&self.apps.lookahead, self.now(), Deadline::NONE).await;
+            all.push(looked.expect("looked ahead"));
+            let took = start.elapsed();
+            assert!(took < LOOK_TIMEOUT, "a look-ahead took {took:?}");
+            sleep_until(start + MINUTE).await;
+        }
+        all
+    }
+
+    async fn functions(&self) {
+        join_all((0..INVOCATIONS).map(|_| self.function())).await;
+    }
+
+    async fn function(&self) {
+        while !self.is_done() {
+            self.collect();
+            let batch = self.take();
+            if batch.is_empty() {
+                sleep(Duration::from_millis(10)).await;
+                continue;
+            }
+            sleep(INVOCATION).await;
+            join_all(batch.into_iter().map(|message| self.handle(message))).await;
+        }
+    }
+
+    /// Moves sent messages into the queue.
+    fn collect(&self) {
+        let (sent, delayed) = {
+            let mut cloud = self.apps.cloud.lock();
+            (std::mem::take(&mut cloud.sent), std::mem::take(&mut cloud.delayed))
+        };
+        let sent = sent.into_iter().map(|(queue, body)| (queue, body, Duration::ZERO));
+        for (queue, body, delay) in sent.chain(delayed) {
+            if queue == "due-items" {
+                self.send(body, delay);
+            }
+        }
+    }
+
+    fn send(&self, body: String, delay: Duration) {
+        let more = Duration::from_millis(self.dice.borrow_mut().below(DELIVERY_MS));
+        self.sent.set(self.sent.get() + 1);
+        self.waiting.borrow_mut().push(Reverse((
+            Instant::now() + delay + more,
+            self.sent.get(),
+            body,
+        )));
+    }
+
+    fn take(&self) -> Vec<ItemDue> {
+        let (mut waiting, now) = (self.waiting.borrow_mut(), Instant::now());
+        let mut batch = Vec::new();
+        while batch.len() < BATCH
+            && waiting.peek().is_some_and(|Reverse((arrives, ..))| *arrives <= now)
+        {
+            let Some(Reverse((_, _, body))) = waiting.pop() else { break };
+            batch.push(serde_json::from_str(&body).expect("a message"));
+        }
+        batch
+    }
+
+    async fn handle(&self, message: ItemDue) {
+        match handle(&self.apps.due, &message, self.now()).await {
+            Ok(Handled::Done) => {
+                assert!(self.now() >= message.entry.at, "early: {message:?}");
+                let at = message.entry.at;
+                self.late.borrow_mut().push((at, self.now().since(at)));
+            }
+            Ok(Handled::NothingToDo) => {}
+            Ok(Handled::Early) => self.early.set(self.early.get() + 1),
+            Err(error) => {
+                println!("retry: {error:?}");
+                self.retried.set(self.retried.get() + 1);
+                let body = serde_json::to_string(&message).expect("a message");
+                self.send(body, Duration::from_secs(1));
+            }
+        }
+    }
+
+    /// Runs until all is published. Returns how late each item was, sorted.
+    async fn run(&self) -> Vec<Duration> {
+        let (looked, ()) = join(self.look_ahead(), self.functions()).await;
+        let mut late: Vec<Duration> = self.late.borrow().iter().map(|(_, late)| *late).collect();
+        late.sort_unstable();
+        let (median, p99) = (late[late.len() / 2], late[late.len() * 99 / 100]);
+        println!(
+            "{} items: median {median:?}, p99 {p99:?}, last {:?} late; {} messages, {} early, {} retried; calls above \
+             a limit: {:?}; {looked:?}",
+            late.len(),
+            late[late.len() - 1],
+            self.sent.get(),
+            self.early.get(),
+            self.retried.get(),
+            self.refused(),
+        );
+        let posts: BTreeSet<PostId> = {
+            let cloud = self.apps.cloud.lock();
+            let id = |item: &super::expression::Item| {
+                item["sk"]["S"].as_str().unwrap_or_default().parse().expect("an id")
+            };
+            cloud.items(POSTS).map(id).collect()
+        };
+        assert_eq!(posts.len() as u64, self.expected, "each is published once");
+        late
+    }
+
+    /// The number of calls above a limit, by table and key.
+    fn refused(&self) -> Vec<(String, u64)> {
+        let cloud = self.apps.cloud.lock();
+        let refused = cloud.capacity.iter().flat_map(|capacity| &capacity.refused);
+        refused.map(|(key, count)| (key.clone(), *count)).collect()
+    }
+}
+
+/// 500 posts are due in each of ten seconds, in the middle of two look-aheads.
+#[test]
+fn five_hundred_a_second_are_published_within_two_seconds() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let first = START + 5 * MINUTE + Duration::from_secs(27);
+        let times: Vec<Time> = (0..5_000).map(|n| first + Duration::from_millis(2 * n)).collect();
+        let crowd = Crowd::new(&server, &times).await;
+        let late = crowd.run().await;
+        assert!(late[late.len() * 99 / 100] <= Duration::from_secs(2), "{:?}", late.last());
+        assert!(crowd.refused().is_empty(), "{:?}", crowd.refused());
+    });
+}
+
+/// 8,000 posts have the same time, and some are due soon after them. Each of these is late by no more than the backlog lasts.
+#[test]
+fn a_crowd_at_one_time_is_published_in_batches() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let at = START + 5 * MINUTE + Duration::from_secs(1);
+        let soon = (1..=10).map(|s| at + Duration::from_secs(2 * s));
+        let times: Vec<Time> = std::iter::repeat_n(at, 8_000).chain(soon).collect();
+        let crowd = Crowd::new(&server, &times).await;
+        crowd.run().await;
+        let late = crowd.late.borrow();
+        let backlog = late.iter().filter(|(due, _)| *due == at).map(|(_, late)| *late).max();
+        // 80 items take about 0.1 s
+        let backlog = backlog.expect("items");
+        assert!(backlog <= Duration::from_secs(12), "{backlog:?}");
+        for (due, late) in late.iter().filter(|(due, _)| *due != at) {
+            let left = (at + backlog).since(*due) + Duration::from_secs(2);
+            assert!(*late <= left, "due at {due}: {late:?} late; the backlog lasted {backlog:?}");
+        }
+    });
+}
