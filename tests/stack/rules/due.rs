@@ -81,6 +81,7 @@ async fn a_scheduled_post_is_published_once_and_not_before_its_time() {
     assert_eq!(arrives(&world, item.entry()).await, Handled::Early);
     assert_eq!(read(&world, &item).await.unwrap(), item);
     world.advance(MINUTE);
+    assert_eq!(look(&world).await.handed_on, 0, "its message is under way");
     assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
     assert_eq!(arrives(&world, item.entry()).await, Handled::NothingToDo);
     world.drain().await;
@@ -227,6 +228,10 @@ async fn items_are_found_after_an_outage_of_days() {
     node.cli(&["FLUSHALL"]);
     world.advance(Duration::from_secs(3 * 24 * 3_600));
     assert_eq!(look(&world).await.handed_on, 1);
+    // nobody handles its message for hours: its own hour is still asked
+    world.advance(5 * 60 * MINUTE);
+    let looked = look(&world).await;
+    assert_eq!((looked.overdue, looked.handed_on), (1, 1));
     assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
     // the hours in between are empty, and not asked again
     look(&world).await;

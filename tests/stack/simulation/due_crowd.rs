@@ -233,6 +233,7 @@ fn five_hundred_a_second_are_published_within_two_seconds() {
         let late = crowd.run().await;
         assert!(late[late.len() * 99 / 100] <= Duration::from_secs(2), "{:?}", late.last());
         assert!(crowd.refused().is_empty(), "{:?}", crowd.refused());
+        assert_eq!((crowd.early.get(), crowd.sent.get()), (0, 5_000), "one message each");
     });
 }
 

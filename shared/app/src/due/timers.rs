@@ -199,6 +199,7 @@ pub(super) async fn fire(
             put
         }
     };
+    // mutation: timer-moved
     let lateness = now.since(timer.due_at);
     metrics::due(lateness);
     let late_ms = millis(lateness);
