@@ -118,8 +118,7 @@ async fn like_a_cluster(stores: &Stores, emulator: &Emulator, server: &Server) -
     let client = redis::Client::open(server.url()).expect("a client");
     let connection = client.get_multiplexed_async_connection().await.expect("a connection");
     let settings = FeedSettings::read(&server.config()).expect("settings");
-    let valkey =
-        Valkey::over(Link::given_cluster(Arc::new(LikeCluster(connection))), &settings);
+    let valkey = Valkey::over(Link::given_cluster(Arc::new(LikeCluster(connection))), &settings);
     let users = UserStore::new(&emulator.sdk(), &server.config()).expect("users");
     let users = UserCards { valkey: valkey.clone(), users };
     let cards = PostCards { users, posts: stores.feeds.posts.clone() };
