@@ -25,6 +25,7 @@ pub use wire::config;
 pub const USERS: &str = "users";
 pub const POSTS: &str = "posts";
 pub const GRAPH: &str = "graph";
+pub const DUE: &str = "due";
 /// The URL of `chunks` and of `bulk-chunks`.
 pub const CHUNKS: &str = "chunks";
 /// The URL of `post-events` and of `bulk-events`.

@@ -9,6 +9,7 @@
 //! | [`read`] | a page from the cache against a pull at read time, and against reading items; the memory of cards |
 //! | [`write`] | the calls of a publication and of a follow |
 //! | [`rebuild`] | a returning reader's feed against one query after another |
+//! | [`due`] | due items found by a scan, an index by hour, a sorted set, and keyspace notifications |
 //! | [`start`] | the release binaries: start, first HTTPS request, size, loads of a page over HTTP |
 //! | [`cost`], [`prices`] | the cost of a million deliveries |
 //! | [`targets`], [`report`], [`plot`] | targets, tables and plot of the figures |
@@ -26,6 +27,7 @@
 
 mod cost;
 mod deliver;
+mod due;
 mod emulator;
 mod fanout;
 mod handlers;
@@ -65,13 +67,14 @@ pub struct Pace {
 
 type Part = (&'static str, fn(&Pace, &mut Report));
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("deliver", deliver::run),
     ("fanout", fanout::run),
     ("sizes", sizes::run),
     ("read", read::run),
     ("write", write::run),
     ("rebuild", rebuild::run),
+    ("due", due::run),
     ("start", start::run),
     ("cost", cost::run),
 ];
@@ -109,9 +112,7 @@ fn finish(report: &Report, all: bool, start: Instant) -> ExitCode {
     targets::print(report);
     let folder = PathBuf::from(harness::setting("FANFOLD_BENCH_FOLDER"));
     let mut files = report.write(&folder).expect("figures written");
-    if let Some(drawn) = plot::draw(report, &folder.join("bench.svg")) {
-        files.push(drawn);
-    }
+    files.extend(plot::draw(report, &folder));
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     println!("\n{:.0} s; written: {}", start.elapsed().as_secs_f64(), files.join(", "));
     let missing = targets::missing(report);

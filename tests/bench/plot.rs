@@ -1,6 +1,8 @@
-//! The figure in README: the time of a fan-out by audience, and the server CPU for each follower.
+//! The figures: in README, the time of a fan-out by audience and the server CPU for each follower; in the document of the
+//! benches, the time to find due items.
 
 mod bars;
+mod due;
 mod growth;
 
 use std::path::{Path, PathBuf};
@@ -22,8 +24,22 @@ const FONT: &str = "sans-serif";
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// Draws the figure and returns its path. None: a part of it was not measured.
-pub fn draw(report: &Report, file: &Path) -> Option<PathBuf> {
+/// Draws the figures into a folder, and returns their paths. One of which a part was not measured is left out.
+pub fn draw(report: &Report, folder: &Path) -> Vec<PathBuf> {
+    let fan_out = draw_fan_out(report, &folder.join("bench.svg"));
+    fan_out.into_iter().chain(draw_due(report, &folder.join("due.svg"))).collect()
+}
+
+fn draw_due(report: &Report, file: &Path) -> Option<PathBuf> {
+    let lines = due::lines(report)?;
+    let root = SVGBackend::new(file, (SIZE.0 * 3 / 4, SIZE.1)).into_drawing_area();
+    root.fill(&BACKGROUND).expect("a figure");
+    due::draw(&root, &lines).expect("a figure");
+    root.present().expect("a figure written");
+    Some(file.to_owned())
+}
+
+fn draw_fan_out(report: &Report, file: &Path) -> Option<PathBuf> {
     let growth = growth::points(report)?;
     let bars = bars::groups(report)?;
     let root = SVGBackend::new(file, SIZE).into_drawing_area();

@@ -10,7 +10,7 @@ enum Bound {
 }
 use Bound::{AtLeast, AtMost, Between};
 
-const TARGETS: [(&str, Bound); 28] = [
+const TARGETS: [(&str, Bound); 29] = [
     ("deliver_vs_pipeline_live100", AtLeast(1.15)),
     ("deliver_vs_pipeline_live20", AtLeast(1.7)),
     ("deliver_vs_pipeline_live5", AtLeast(2.2)),
@@ -36,6 +36,7 @@ const TARGETS: [(&str, Bound); 28] = [
     ("rebuild_vs_serial_1000_warm", AtLeast(20.0)),
     ("rebuild_vs_serial_1000_cold", AtLeast(20.0)),
     ("messages_vs_one_per_follower_1m", AtMost(0.002)),
+    ("due_sorted_set_1m_vs_10k", AtMost(1.5)),
     ("start_ms", AtMost(10.0)),
     ("first_https_ms", AtMost(10.0)),
     ("binary_mb", AtMost(12.0)),

@@ -7,6 +7,7 @@
 //! above the limits of an item or a partition key are refused, too; see [`super::capacity`].
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -177,6 +178,7 @@ impl Cloud {
             "GetItem" => self.get(request),
             "BatchGetItem" => self.batch_get(request),
             "Query" => self.query(request),
+            "Scan" => self.scan(request),
             "TransactWriteItems" => match self.begin(request) {
                 Ok(transaction) => self.end(transaction),
                 Err(answer) => answer,
@@ -312,6 +314,32 @@ impl Cloud {
         if let (true, Some((pk, sk))) = (stopped, keys.last()) {
             answer["LastEvaluatedKey"] = json!({"pk": {"S": pk}, "sk": {"S": sk}});
         }
+        (200, answer)
+    }
+
+    /// A page of all items of a table. No function scans a table; a bench does.
+    fn scan(&mut self, request: &Value) -> Answer {
+        let (table, start) = (request["TableName"].as_str(), &request["ExclusiveStartKey"]);
+        let from = match start.is_object() {
+            true => Bound::Excluded(key_of(start)),
+            false => Bound::Unbounded,
+        };
+        let all = table.and_then(|table| self.tables.get(table));
+        let mut all =
+            all.into_iter().flat_map(|table| table.range((from.clone(), Bound::Unbounded)));
+        let (mut items, mut page_bytes, mut last) = (Vec::new(), 0, None);
+        while page_bytes < PAGE_BYTES_MAX
+            && let Some((key, item)) = all.next()
+        {
+            page_bytes += bytes(item);
+            items.push(Value::Object(item.clone()));
+            last = Some(key);
+        }
+        let mut answer = json!({"Items": items});
+        if let (true, Some((pk, sk))) = (page_bytes >= PAGE_BYTES_MAX, last) {
+            answer["LastEvaluatedKey"] = json!({"pk": {"S": pk}, "sk": {"S": sk}});
+        }
+        self.units.read(page_bytes, &request["ConsistentRead"]);
         (200, answer)
     }
 
