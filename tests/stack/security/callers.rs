@@ -1,5 +1,6 @@
 //! Attempts to act as another user: on their posts and relations, and by their name in headers, bodies and paths.
 
+use fanfold_runtime::clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -118,4 +119,70 @@ async fn a_user_changes_only_their_own_relations() {
     ] {
         assert_eq!(attacker.delete(&path).await.problem(), (404, "/problems/no-such-route"));
     }
+}
+
+/// An hour ahead.
+fn later() -> String {
+    (clock::now() + std::time::Duration::from_secs(3_600)).rfc3339()
+}
+
+#[tokio::test]
+async fn a_user_schedules_posts_and_puts_timers_only_for_themselves() {
+    let (victim, attacker) = (Client::new().await, Client::new().await);
+    for field in ["author", "author_id", "owner", "user", "sub"] {
+        let body = json!({"text": "by whom?", "publish_at": later(), field: victim.id});
+        let refused = attacker.send(Method::POST, "/v1/posts", &[], Some(body)).await;
+        assert_eq!(refused.problem(), (400, "/problems/invalid-body"), "{field}");
+        let body = json!({"due_at": later(), "payload": 1, field: victim.id});
+        let refused = attacker.send(Method::PUT, "/v1/timers/renew", &[], Some(body)).await;
+        assert_eq!(refused.problem(), (400, "/problems/invalid-body"), "{field}");
+    }
+    let headers: Vec<(&str, &str)> =
+        STRANGER_HEADERS.iter().map(|name| (*name, victim.id.as_str())).collect();
+    let body = Some(json!({"due_at": later(), "payload": 1}));
+    let put = attacker.send(Method::PUT, "/v1/timers/renew", &headers, body).await;
+    assert_eq!(put.status, 201, "{put:?}");
+    let body = Some(json!({"text": "later", "publish_at": later()}));
+    let scheduled = attacker.send(Method::POST, "/v1/posts", &headers, body).await;
+    assert_eq!(scheduled.status, 202, "{scheduled:?}");
+    for path in ["/v1/timers", "/v1/scheduled"] {
+        assert_eq!(victim.get(path).await.body["items"], json!([]), "{path}");
+        let own = attacker.get(path).await.body["items"].as_array().map(Vec::len);
+        assert_eq!(own, Some(1), "{path}");
+    }
+    for path in
+        [format!("/v1/users/{}/timers", victim.id), format!("/v1/timers/{}/renew", victim.id)]
+    {
+        assert_eq!(attacker.get(&path).await.problem(), (404, "/problems/no-such-route"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn scheduled_posts_and_timers_of_another_user_do_not_exist() {
+    let (owner, other) = (Client::new().await, Client::new().await);
+    let never = Client::signed_in().await;
+    let body = Some(json!({"text": "later", "publish_at": later()}));
+    let made = owner.send(Method::POST, "/v1/posts", &[], body).await;
+    let scheduled = format!("/v1/scheduled/{}", made.text("/id"));
+    let body = Some(json!({"due_at": later(), "payload": {"secret": 7}}));
+    let put = owner.send(Method::PUT, "/v1/timers/renew", &[], body).await;
+    assert_eq!(put.status, 201, "{put:?}");
+    let paths = [scheduled.as_str(), "/v1/timers/renew"];
+    let before = [owner.get(paths[0]).await.body, owner.get(paths[1]).await.body];
+    for stranger in [&other, &never] {
+        for path in paths {
+            for method in [Method::GET, Method::DELETE] {
+                let refused = stranger.send(method.clone(), path, &[], None).await;
+                assert_eq!(refused.status, 404, "{method} {path}: {refused:?}");
+            }
+        }
+        let change = Some(json!({"text": "mine now"}));
+        let refused = stranger.send(Method::PATCH, &scheduled, &[], change).await;
+        assert_eq!(refused.problem(), (404, "/problems/no-such-scheduled-post"));
+    }
+    // a timer of the same name is another timer
+    let body = Some(json!({"due_at": later(), "payload": "other"}));
+    assert_eq!(other.send(Method::PUT, "/v1/timers/renew", &[], body).await.status, 201);
+    assert_eq!(other.delete("/v1/timers/renew").await.status, 204);
+    assert_eq!([owner.get(paths[0]).await.body, owner.get(paths[1]).await.body], before);
 }

@@ -1,8 +1,9 @@
 //! Attempts to guess ids, and other spellings of ids.
 
-use fanfold_core::{PostId, UserId};
+use fanfold_core::{PostId, ScheduledId, UserId};
 use fanfold_runtime::clock;
-use serde_json::Value;
+use reqwest::Method;
+use serde_json::{Value, json};
 
 use super::wire;
 use crate::harness::client::Client;
@@ -37,6 +38,35 @@ async fn deleted_and_unknown_posts_have_the_same_answer() {
         assert_eq!(other.delete(&format!("/v1/posts/{post}")).await.status, 403);
         assert_eq!(other.get(&format!("/v1/posts/{post}/delivery")).await.status, 403);
     }
+}
+
+#[tokio::test]
+async fn unknown_and_foreign_scheduled_posts_have_the_same_answer() {
+    let (author, other) = (Client::new().await, Client::new().await);
+    let later = (clock::now() + std::time::Duration::from_secs(3_600)).rfc3339();
+    let mut made = Vec::new();
+    for _ in 0..2 {
+        let body = Some(json!({"text": "later", "publish_at": later}));
+        made.push(author.send(Method::POST, "/v1/posts", &[], body).await.text("/id"));
+    }
+    let [waiting, cancelled] = &made[..] else { panic!("{made:?}") };
+    assert_eq!(author.delete(&format!("/v1/scheduled/{cancelled}")).await.status, 204);
+    let user: UserId = author.id.parse().expect("an id");
+    let unknown = ScheduledId::new(clock::now(), 7, user).to_string();
+    let nobody = ScheduledId::new(clock::now(), 7, UserId(7)).to_string();
+    for method in [Method::GET, Method::PATCH, Method::DELETE] {
+        let body = (method == Method::PATCH).then(|| json!({"text": "mine now"}));
+        let mut shapes = Vec::new();
+        for id in [waiting, cancelled, &unknown, &nobody] {
+            let path = format!("/v1/scheduled/{id}");
+            let answer = other.send(method.clone(), &path, &[], body.clone()).await;
+            assert_eq!(answer.problem(), (404, "/problems/no-such-scheduled-post"), "{path}");
+            shapes.push((answer.headers.len(), shape(answer.body, id)));
+        }
+        shapes.dedup();
+        assert_eq!(shapes.len(), 1, "{method}: {shapes:?}");
+    }
+    assert_eq!(author.get(&format!("/v1/scheduled/{waiting}")).await.status, 200);
 }
 
 #[tokio::test]
