@@ -240,6 +240,27 @@ async fn items_are_found_after_an_outage_of_days() {
     assert!(oldest + 3 * 60 * MINUTE > world.now(), "{oldest}");
 }
 
+/// The clock of one look-ahead is two days ahead.
+#[tokio::test]
+async fn a_clock_that_jumps_loses_nothing_and_publishes_nothing_early() {
+    let (world, node) = world().await;
+    let now = world.now();
+    let first = schedule(&world, 100 * MINUTE).await;
+    let jumped = look_ahead(&world.lookahead, now + 48 * 60 * MINUTE, Deadline::NONE).await;
+    assert_eq!(jumped.expect("looked ahead").handed_on, 1);
+    assert_eq!(arrives(&world, first.entry()).await, Handled::Early);
+    // the hours ahead are noted as empty, and then get an item; nobody runs, and Valkey loses it
+    let second = schedule(&world, 200 * MINUTE).await;
+    world.advance(99 * MINUTE);
+    assert_eq!(look(&world).await.handed_on, 1);
+    world.advance(MINUTE);
+    assert_eq!(arrives(&world, first.entry()).await, Handled::Done);
+    node.cli(&["FLUSHALL"]);
+    world.advance(12 * 60 * MINUTE);
+    assert_eq!(look(&world).await.handed_on, 1);
+    assert_eq!(arrives(&world, second.entry()).await, Handled::Done);
+}
+
 #[tokio::test]
 async fn cancelling_and_publishing_say_which_was_first() {
     let (world, _node) = world().await;

@@ -225,7 +225,9 @@ pub async fn look_ahead(
     deadline: Deadline,
 ) -> Result<LookedAhead, StoreError> {
     let watch = Stopwatch::start();
-    let checked = app.due.checked().await?;
+    let mut checked = app.due.checked().await?;
+    // noted by a look-ahead whose clock was far ahead
+    checked.retain(|_, hour| *hour <= now.hour());
     let prepared: Vec<_> = DuePart::all()
         .map(|part| {
             let checked = checked.get(&part).copied();
