@@ -34,8 +34,10 @@ pub struct Cloud {
     pub latency: (Duration, Duration),
     /// Messages that the simulation has not taken yet: the queue's URL and the body.
     pub sent: Vec<(String, String)>,
-    /// The same, for messages with a delay.
+    /// The same, for messages with a delay, if `keeps_delays`.
     pub delayed: Vec<(String, String, Duration)>,
+    /// Whether delays of messages are kept. Otherwise the simulation chooses when each arrives.
+    pub keeps_delays: bool,
     pub faults: Faults,
     pub queries: u64,
     /// The units that DynamoDB would have charged.
@@ -561,6 +563,7 @@ impl Cloud {
     fn queue(&mut self, queue: String, body: String, delay: &Value) {
         match delay.as_u64() {
             None | Some(0) => self.sent.push((queue, body)),
+            Some(s) if s <= 900 && !self.keeps_delays => self.sent.push((queue, body)),
             Some(s) if s <= 900 => self.delayed.push((queue, body, Duration::from_secs(s))),
             Some(s) => panic!("SQS would refuse a delay of {s} s"),
         }

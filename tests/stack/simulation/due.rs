@@ -666,6 +666,7 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String
     apps.lookahead.batch = 1 + dice.below(4) as usize;
     *apps.cloud.lock() = start.clone();
     apps.cloud.lock().sent.clear();
+    apps.cloud.lock().keeps_delays = true;
     apps.valkey.reset();
     let one_in = *dice.pick(&[0, 0, 30]);
     apps.cloud.lock().faults = Faults { one_in, dice: Dice(seed ^ 1) };

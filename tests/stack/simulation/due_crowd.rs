@@ -66,6 +66,7 @@ impl Crowd {
         apps.steps.set_free(true);
         // these requests were spread over the days before
         apps.cloud.lock().capacity = None;
+        apps.cloud.lock().keeps_delays = true;
         for (n, publish_at) in (0..).zip(times) {
             let (name, me) = (author(n), identity(&author(n)));
             let handle = name.parse().expect("a handle");
