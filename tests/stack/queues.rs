@@ -1,6 +1,8 @@
 //! Each deployed function that takes messages: the same batch twice, reordered, late, and with one bad record
 //! among good ones.
 
+use std::time::Duration;
+
 use fanfold_core::message::DeliverChunk;
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_runtime::clock;
@@ -160,6 +162,44 @@ async fn rebuild_handles_reordered_and_repeated_batches_and_returns_bad_records(
     people.at_rest(&people.posts).await;
 }
 
+/// A time in this many seconds.
+fn ahead(s: u64) -> String {
+    (clock::now() + Duration::from_secs(s)).rfc3339()
+}
+
+#[tokio::test]
+async fn due_handles_reordered_and_repeated_batches_and_returns_bad_records() {
+    let owner = Client::new().await;
+    let body = json!({"due_at": ahead(3_600), "payload": 7});
+    let put = owner.send(Method::PUT, "/v1/timers/far", &[], Some(body)).await;
+    assert_eq!(put.status, 201, "{put:?}");
+    let at = Time::parse_rfc3339(&put.text("/due_at")).expect("a time");
+    // one for the wrong time, one of a timer that is gone, and one that is early, which is sent again
+    let far = format!("timer#{}#far", owner.id);
+    let entries = [
+        format!("{:015}#{far}", 1),
+        format!("{:015}#timer#{}#gone", 2, owner.id),
+        format!("{:015}#{far}", at.ms()),
+    ];
+    let messages =
+        entries.map(|entry| json!({"type": "ItemDue", "v": 1, "entry": entry}).to_string());
+    check_batches("DueFunction", &messages).await;
+    assert_eq!(owner.get("/v1/timers/far").await.body, put.body, "it has not fired");
+}
+
+#[tokio::test]
+async fn webhook_handles_reordered_and_repeated_batches_and_returns_bad_records() {
+    // without an address, they are dropped
+    check_batches("WebhookFunction", &[fired("one"), fired("two")]).await;
+}
+
+#[tokio::test]
+async fn the_look_ahead_returns_its_counts() {
+    let looked = call("LookAheadFunction", &json!({"any": "event"})).await;
+    let numbers = ["handed_on", "overdue", "oldest_ms", "loaded"].map(|name| looked[name].is_u64());
+    assert!(numbers == [true; 4], "{looked}");
+}
+
 #[tokio::test]
 async fn the_audit_returns_its_counts() {
     let people = people().await;
@@ -192,6 +232,8 @@ async fn only_poison_ends_in_the_dead_letter_queue() {
         ("BulkChunksQueueUrl", "BulkChunksDeadQueueUrl"),
         ("GraphEventsQueueUrl", "GraphEventsDeadQueueUrl"),
         ("RebuildsQueueUrl", "RebuildsDeadQueueUrl"),
+        ("DueItemsQueueUrl", "DueItemsDeadQueueUrl"),
+        ("WebhooksQueueUrl", "WebhooksDeadQueueUrl"),
     ];
     for (queue, _) in queues {
         send(queue, &good_message_of(queue, &people, &good)).await;
@@ -228,12 +270,26 @@ fn good_message_of(queue: &str, people: &People, event: &str) -> String {
         })
         .to_string(),
         "RebuildsQueueUrl" => rebuild_of(people),
+        "DueItemsQueueUrl" => {
+            let entry = format!("{:015}#timer#{}#gone", 2, people.reader.id);
+            json!({"type": "ItemDue", "v": 1, "entry": entry}).to_string()
+        }
+        "WebhooksQueueUrl" => fired("good"),
         _ => json!({
             "type": "RelationChanged", "v": 1, "changed_at_ms": 1,
             "follower": people.reader.id, "author": people.author.id,
         })
         .to_string(),
     }
+}
+
+/// The message of a timer.
+fn fired(name: &str) -> String {
+    json!({
+        "type": "TimerFired", "v": 1, "id": name, "owner": "a7ead61c7209542e", "name": name,
+        "due_at": "2026-01-01T00:00:00.000Z", "payload": null,
+    })
+    .to_string()
 }
 
 fn rebuild_of(people: &People) -> String {

@@ -65,7 +65,7 @@ pub enum Error {
 /// The name of the counted writes, in the plural.
 fn written(kind: &WriteKind) -> &'static str {
     match kind {
-        WriteKind::Post => "posts published or deleted",
+        WriteKind::Post => "posts published, scheduled, changed or deleted",
         WriteKind::Relation => "follows and unfollows",
         WriteKind::Profile => "changes of the profile",
         WriteKind::Timer => "changes of timers",

@@ -315,7 +315,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             POST_EVENTS.spec.url,
             TIMER_EVENTS.spec.url,
             WEBHOOKS.spec.url,
-            "WEBHOOK_URL",
+            "WEBHOOKS_ON",
         ],
     },
     FunctionSpec {

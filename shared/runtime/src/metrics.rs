@@ -27,8 +27,8 @@
 //! | `DueOverdue` | | due items that look-aheads found past their time |
 //! | `WebhookFailures` | | webhooks that their receiver did not take, each try counted |
 //!
-//! Metrics that alarms use are written with each invocation, also if they are zero. A metric without data
-//! therefore means that the function does not run.
+//! Counts that alarms use are written with each invocation, also if they are zero; only `WebhookFailures` is not. Such a
+//! metric without data therefore means that the function does not run.
 
 use std::sync::OnceLock;
 use std::time::Duration;

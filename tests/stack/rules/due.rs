@@ -240,6 +240,23 @@ async fn items_are_found_after_an_outage_of_days() {
     assert!(oldest + 3 * 60 * MINUTE > world.now(), "{oldest}");
 }
 
+/// Lambda would kill a look-ahead that takes too long, and its items would wait for their leases.
+#[tokio::test]
+async fn a_look_ahead_ends_in_time() {
+    let (world, _node) = world().await;
+    for _ in 0..3 {
+        schedule(&world, 3 * MINUTE).await;
+    }
+    world.advance(2 * MINUTE);
+    let soon = Deadline::at(fanfold_runtime::clock::now() + Duration::from_secs(4));
+    let away = LookAhead::new(&world.sdk, &world.config_with(&[NO_VALKEY])).unwrap();
+    look_ahead(&away, world.now() + MINUTE, soon).await.unwrap_err();
+    assert_eq!(handed_on(&world).await, []);
+    let looked = look_ahead(&world.lookahead, world.now(), soon).await.unwrap();
+    assert_eq!(looked.handed_on, 0, "the time is over");
+    assert_eq!(look(&world).await.handed_on, 3, "the next one goes on");
+}
+
 /// The clock of one look-ahead is two days ahead.
 #[tokio::test]
 async fn a_clock_that_jumps_loses_nothing_and_publishes_nothing_early() {
@@ -488,7 +505,7 @@ async fn a_replaced_timer_fires_as_it_is_now() {
     assert_eq!(fired[0].due_at, new.due_at.rfc3339());
 }
 
-/// Many items, in reverse order, some at the same time: every one is handed on, soonest first, by two look-aheads at once.
+/// Many items, scheduled in reverse order, some for the same time.
 #[tokio::test]
 async fn two_look_aheads_hand_on_each_item_once() {
     let (world, _node) = world().await;
@@ -496,16 +513,18 @@ async fn two_look_aheads_hand_on_each_item_once() {
     for n in (0..30u32).rev() {
         items.push(schedule(&world, 3 * MINUTE + Duration::from_secs(u64::from(n / 3))).await);
     }
-    let page = scheduled::list(&world.posts, world.id("ash"), None, 100).await.unwrap();
-    items.reverse();
+    items.sort_by_key(Scheduled::entry);
     let times =
         |items: &[Scheduled]| -> Vec<Time> { items.iter().map(|item| item.publish_at).collect() };
+    let page = scheduled::list(&world.posts, world.id("ash"), None, 100).await.unwrap();
     assert_eq!(times(&page.items), times(&items));
-    world.advance(2 * MINUTE);
+    world.advance(4 * MINUTE);
     let small = LookAhead { batch: 4, ..world.lookahead.clone() };
     let (now, none) = (world.now(), Deadline::NONE);
     let (one, two) = futures::join!(look_ahead(&small, now, none), look_ahead(&small, now, none));
     assert_eq!(one.unwrap().handed_on + two.unwrap().handed_on, 30);
+    let entries: Vec<DueEntry> = items.iter().map(Scheduled::entry).collect();
+    assert_eq!(handed_on(&world).await, entries, "each once");
     // pages of the list
     let (mut after, mut walked) = (None, Vec::new());
     loop {
@@ -517,6 +536,34 @@ async fn two_look_aheads_hand_on_each_item_once() {
         }
     }
     assert_eq!(times(&walked), times(&items));
+}
+
+#[tokio::test]
+async fn what_is_due_first_is_handed_on_first() {
+    let (world, _node) = world().await;
+    let mut items = Vec::new();
+    for n in (0..9).rev() {
+        items.push(schedule(&world, 3 * MINUTE + Duration::from_secs(n)).await);
+    }
+    world.advance(4 * MINUTE);
+    let small = LookAhead { batch: 2, ..world.lookahead.clone() };
+    look_ahead(&small, world.now(), Deadline::NONE).await.unwrap();
+    items.reverse();
+    let entries: Vec<DueEntry> = items.iter().map(Scheduled::entry).collect();
+    let received: Vec<DueEntry> = world
+        .take()
+        .await
+        .into_iter()
+        .filter_map(|message| match message {
+            Message::Due(message) => Some(message.entry),
+            _ => None,
+        })
+        .collect();
+    for (place, entry) in received.iter().enumerate() {
+        // a batch of two is sent in any order
+        assert!(entries[place / 2 * 2..].iter().take(2).any(|one| one == entry), "{received:?}");
+    }
+    assert_eq!(received.len(), 9);
 }
 
 /// A look-ahead dies after it took an item.

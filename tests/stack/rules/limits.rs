@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::IntoResponse as _;
+use fanfold_app::due::scheduled::{self, Change, NewScheduled};
+use fanfold_app::due::timers::{self, NewTimer};
 use fanfold_app::limit::within_limit;
 use fanfold_app::posts::Posts;
 use fanfold_app::profiles::Profiles;
@@ -75,6 +77,40 @@ async fn relations_and_profiles_have_separate_limits() {
         assert_eq!(retry_after(refused), 30);
     }
     world.publish("ash", "posts have another limit").await;
+}
+
+#[tokio::test]
+async fn scheduled_posts_count_as_posts_and_timers_have_a_limit() {
+    let world = World::with(&[("POSTS_PER_MINUTE", "3"), ("TIMER_CHANGES_PER_MINUTE", "2")]).await;
+    world.people(&["ash"]).await;
+    let (ash, now) = (world.identity("ash"), world.now());
+    let schedule = || {
+        let publish_at = now + Duration::from_secs(3_600);
+        let new = NewScheduled { text: "later", publish_at, key: None };
+        scheduled::schedule(&world.posts, &ash, new, now)
+    };
+    let item = schedule().await.unwrap();
+    let change = Change { text: Some("other"), publish_at: None };
+    scheduled::change(&world.posts, &ash, item.id, change, now).await.unwrap();
+    world.publish("ash", "posts have the same limit").await;
+    let refused = [
+        schedule().await.unwrap_err(),
+        scheduled::change(&world.posts, &ash, item.id, change, now).await.unwrap_err(),
+        scheduled::cancel(&world.posts, &ash, item.id, now).await.unwrap_err(),
+    ];
+    assert_eq!(refused.map(retry_after), [20; 3]);
+    let (name, due_at) = ("renew".parse().unwrap(), now + Duration::from_secs(3_600));
+    let put = || {
+        let new = NewTimer { due_at, every: None, payload: serde_json::Value::Null };
+        timers::put(&world.timers, &ash, &name, new, now)
+    };
+    for _ in 0..2 {
+        put().await.unwrap();
+    }
+    let deleted = timers::delete(&world.timers, &ash, &name, now).await;
+    assert_eq!([put().await.unwrap_err(), deleted.unwrap_err()].map(retry_after), [30; 2]);
+    world.advance(Duration::from_secs(30));
+    timers::delete(&world.timers, &ash, &name, world.now()).await.unwrap();
 }
 
 #[tokio::test]

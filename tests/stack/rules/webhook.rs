@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
+use fanfold_app::due::timers::{self, NewTimer};
 use fanfold_app::webhook::{Webhook, deliver};
 use fanfold_core::limits::WEBHOOK_TRIED_FOR;
 use fanfold_core::message::TimerFired;
@@ -21,7 +22,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::harness::aws;
 use crate::harness::tls::{Authority, Front};
-use crate::harness::world::World;
+use crate::harness::valkeys::Node;
+use crate::harness::world::{Message, World};
 
 const SECRET: &str = "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg==";
 /// Parts of the secret and of the addresses below.
@@ -159,6 +161,41 @@ async fn a_webhook_is_signed_and_keeps_its_id() {
     }
 }
 
+/// From the timer to the receiver, through both functions.
+#[tokio::test]
+async fn a_timer_that_fires_is_posted() {
+    let receiver = Receiver::start(Some(NO_CONTENT.to_owned())).await;
+    let node = Node::start(&[]);
+    let settings = [
+        ("REDIS_URL", &*node.url()),
+        ("WEBHOOKS_ON", "1"),
+        ("WEBHOOK_URL", &receiver.address()),
+        ("WEBHOOK_SECRET", SECRET),
+    ];
+    let world = World::with(&settings).await;
+    world.people(&["ash"]).await;
+    let new = NewTimer { due_at: Time::EPOCH, every: None, payload: json!({"renew": 7}) };
+    let (ash, name, now) = (world.identity("ash"), "renew".parse().expect("a name"), world.now());
+    timers::put(&world.timers, &ash, &name, new, now).await.expect("put");
+    let webhook = Webhook::new(&world.sdk, &world.config).expect("the function");
+    let mut posted = 0;
+    for message in world.take().await {
+        world.handle(&message).await.expect("handled");
+        for message in world.take().await {
+            let Message::Fired(fired) = message else { continue };
+            deliver(&webhook, &fired, now).await.expect("taken");
+            posted += 1;
+        }
+    }
+    let (requests, fired) = (receiver.requests(), world.timer_events().await);
+    let ([request], [fired]) = (&requests[..], &fired[..]) else {
+        panic!("{requests:?} {fired:?}")
+    };
+    assert_eq!((posted, request.header("webhook-id")), (1, &*fired.id));
+    assert_eq!(request.body, serde_json::to_string(fired).expect("JSON"));
+    assert_eq!(fired.payload, json!({"renew": 7}));
+}
+
 #[tokio::test]
 async fn only_2xx_and_410_are_done() {
     for status in ["200 OK", "201 Created", "202 Accepted", "204 No Content", "299 Odd", "410 Gone"]
@@ -210,9 +247,9 @@ async fn a_receiver_that_cannot_be_reached_or_does_not_answer_fails() {
     let silent = Receiver::start(None).await;
     let mut app_of_silent = app(&silent.address());
     assert_eq!(app_of_silent.answer_within, Duration::from_secs(15));
-    app_of_silent.answer_within = Duration::from_millis(300);
+    app_of_silent.answer_within = Duration::from_secs(2);
     let error = fails(&app_of_silent).await;
-    assert_eq!(error, "posting a webhook: no answer within 300ms");
+    assert_eq!(error, "posting a webhook: no answer within 2s");
     assert_eq!(silent.requests().len(), 1);
     // no HTTP, a closed connection, and a head without an end
     let long = format!("HTTP/1.1 200 OK\r\nX: {}", "hunter2".repeat(100_000));

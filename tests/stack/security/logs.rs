@@ -73,6 +73,15 @@ async fn the_contents_of_requests_do_not_reach_the_logs() {
         let body = json!({"text": format!("{mark} text")}).to_string();
         let posted = wire::send_as(&token, "POST", "/v1/posts", &head, body.as_bytes());
         assert_eq!(posted.status, 201, "{posted:?}");
+        let later = (clock::now() + Duration::from_secs(3_600)).rfc3339();
+        let body = json!({"text": format!("{mark} later"), "publish_at": later});
+        let scheduled = user.send(Method::POST, "/v1/posts", &[], Some(body)).await;
+        assert_eq!(scheduled.status, 202, "{scheduled:?}");
+        let body = json!({"due_at": "2026-01-01T00:00:00Z", "payload": {"odd": odd}});
+        let timer = format!("/v1/timers/renew-{mark}");
+        let put = user.send(Method::PUT, &timer, &[], Some(body)).await;
+        assert!([200, 201].contains(&put.status), "{put:?}");
+        assert_eq!(user.get(&format!("/v1/timers/{encoded}")).await.status, 400);
     }
     assert_eq!(user.get("/v1/timeline").await.status, 200);
     let marker = user.publish("last").await;

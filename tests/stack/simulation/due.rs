@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_app::Error;
@@ -552,24 +552,44 @@ impl History {
         Ok(())
     }
 
-    /// Each timer that was accepted last, and did not change since, has fired at its time.
+    /// Each timer that was accepted last, and did not change since, has fired at each of its times.
     fn check_timers(&self) -> Result<(), String> {
+        let cloud = self.apps.cloud.lock();
         for ((owner, timer), put) in &self.timers {
-            let Some(Timer { revision, due_at, .. }) = put else { continue };
-            // a repeated one may have its first occurrence later
-            if *due_at + 2 * MINUTE > self.now {
-                continue;
-            }
+            let Some(Timer { revision, due_at, every, .. }) = put else { continue };
             let fired =
                 self.fired.iter().filter(|fired| fired.owner == *owner && fired.name == *timer);
-            let is_of = |fired: &TimerFired| {
-                let at = Time::parse_rfc3339(&fired.due_at).expect("a time");
-                let key = (*owner, timer.clone());
-                TimerFired::new(key, revision, at, fired.missed, fired.payload.clone()).id
-                    == fired.id
+            let time = |fired: &TimerFired| Time::parse_rfc3339(&fired.due_at).expect("a time");
+            let is_of = |fired: &&TimerFired| {
+                let (key, payload) = ((*owner, timer.clone()), fired.payload.clone());
+                TimerFired::new(key, revision, time(fired), fired.missed, payload).id == fired.id
             };
-            if !fired.clone().any(is_of) {
-                return Err(format!("timer {timer} of {} did not fire", name(*owner)));
+            // a repetition of a message may have missed more
+            let mut missed: BTreeMap<Time, BTreeSet<u64>> = BTreeMap::new();
+            for fired in fired.filter(is_of) {
+                missed.entry(time(fired)).or_default().insert(fired.missed);
+            }
+            let of = format!("timer {timer} of {}", name(*owner));
+            let (mut next, mut all) = (BTreeSet::from([*due_at]), missed.iter().peekable());
+            if all.peek().is_none() && (every.is_none() || *due_at <= self.now) {
+                return Err(format!("{of} did not fire"));
+            }
+            for (at, missed) in all {
+                if !next.contains(at) {
+                    return Err(format!("{of} fired for {at}, not for one of {next:?}"));
+                }
+                let after =
+                    |missed: &u64| Some(*at + every.as_ref()?.length() * (missed + 1) as u32);
+                next = missed.iter().filter_map(after).collect();
+            }
+            let mut items = cloud.items(DUE).filter(|item| {
+                item["pk"]["S"] == format!("timer#{owner}").as_str()
+                    && item["sk"]["S"] == timer.as_str()
+            });
+            match items.next().and_then(time_of) {
+                Some(at) if next.contains(&at) && at + 2 * MINUTE > self.now => {}
+                None if every.is_none() => {}
+                other => return Err(format!("{of} is due at {other:?}, not one of {next:?}")),
             }
         }
         Ok(())
@@ -714,10 +734,16 @@ fn every_item_is_published_or_fired_at_its_time() {
     let count = super::env_number("FANFOLD_DUE", 80);
     let fresh = super::env_number("FANFOLD_FRESH_SEED", crate::harness::dice::fresh() >> 16);
     let fresh_count = super::env_number("FANFOLD_FRESH_DUE", 30);
-    println!("{fresh_count} histories have fresh seeds, from {fresh} on");
+    let soak = super::env_number("FANFOLD_SOAK_S", 0);
+    let soak = (soak > 0).then(|| Duration::from_secs(soak / 4));
+    println!("the other histories have fresh seeds, from {fresh} on");
     let run_all = |seeds: std::ops::Range<u64>| {
-        let (histories, mut total) = (seeds.end - seeds.start, Counts::default());
+        let (mut histories, mut total, begun) = (0, Counts::default(), Instant::now());
         for seed in seeds {
+            if soak.is_some_and(|soak| begun.elapsed() > soak) {
+                break;
+            }
+            histories += 1;
             match runtime.block_on(run(&server, &start, seed)) {
                 Ok(counts) => total += counts,
                 Err(report) => panic!("{report}"),
@@ -727,7 +753,7 @@ fn every_item_is_published_or_fired_at_its_time() {
         total
     };
     let total = run_all(first..first + count);
-    run_all(fresh..fresh + fresh_count);
+    run_all(fresh..soak.map_or(fresh + fresh_count, |_| u64::MAX));
     // the fixed seeds alone: the others may give smaller counts by chance
     if first == 1 && count >= 80 {
         let Counts { published, cancelled, refused_late, fired, early, overdue, loaded } = total;

@@ -74,7 +74,7 @@ fn older_valkey(report: &mut Report) -> Done<()> {
 const GRAVITON: &str = "sam_build_makes_graviton";
 
 /// Tests that do not run together with the rest: each has a step of its own.
-const APART: [&str; 11] = [
+const APART: [&str; 12] = [
     "serial::",
     "tools::",
     "binaries::",
@@ -82,6 +82,7 @@ const APART: [&str; 11] = [
     "cluster::",
     "tls::",
     "simulation::dropping",
+    "simulation::due",
     "simulation::every",
     "simulation::stampede",
     "simulation::fresh",

@@ -257,6 +257,7 @@ pub async fn look_ahead(
         overdue.oldest = overdue.oldest.into_iter().chain(found.oldest).min();
         failed = failed.and(checked);
     }
+    // mutation: due-deadline
     let is_over = || deadline.is_within(DUE_TIME_LEFT_MIN);
     let take = async |part, size| app.hand_on(part, size, now + watch.elapsed()).await;
     let (mut handed_on, not_taken) = rounds(indexed, (app.batch, u64::MAX), is_over, take).await;

@@ -63,9 +63,9 @@ pub enum Handled {
 impl Due {
     /// Makes the clients from the settings. An error names the setting that is missing or malformed.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        let webhooks = match config.text("WEBHOOK_URL") {
-            Ok(_) => Some(Queue::new(sdk, config, WEBHOOKS)?),
-            Err(_) => None,
+        let webhooks = match config.number("WEBHOOKS_ON", 0, 0..=1)? {
+            1 => Some(Queue::new(sdk, config, WEBHOOKS)?),
+            _ => None,
         };
         Ok(Self {
             due: DueStore::new(sdk, config)?,
@@ -107,6 +107,7 @@ async fn indexed(valkey: &Valkey, old: Option<&DueEntry>, new: Option<&DueEntry>
         match new {
             // what is due later than every load so far is found by a later one
             Some(new) if new.at < now + DUE_HORIZON * 3 => {
+                // mutation: due-added
                 valkey.add_due(new, new.at <= now + DUE_LOOK_AHEAD, now).await
             }
             _ => Ok(()),

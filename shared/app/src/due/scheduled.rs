@@ -153,13 +153,8 @@ pub async fn read(app: &Posts, caller: &Identity, id: ScheduledId) -> Result<Sch
     if id.author() != caller.user() {
         return Err(Error::NoSuchScheduled(id));
     }
-    let (item, profile) =
-        futures::try_join!(app.due.scheduled(id), app.users.profile(caller.user()))?;
-    match (item, profile) {
-        (Some(item), Some(profile)) if item.state != ScheduledState::Cancelled => {
-            must_belong_to(&profile, caller)?;
-            Ok(item)
-        }
+    match app.due.scheduled(id).await? {
+        Some(item) if item.state != ScheduledState::Cancelled => Ok(item),
         _ => Err(Error::NoSuchScheduled(id)),
     }
 }
@@ -177,8 +172,13 @@ pub async fn change(
     if let Some(publish_at) = change.publish_at {
         must_be_ahead(publish_at, now)?;
     }
-    let old = within_limit(&app.valkey, app.limit, caller.user(), now, read(app, caller, id));
-    let mut old = old.await?;
+    let reads = async {
+        let profile = async { Ok(app.users.profile(caller.user()).await?) };
+        futures::try_join!(read(app, caller, id), profile)
+    };
+    let (mut old, profile) =
+        within_limit(&app.valkey, app.limit, caller.user(), now, reads).await?;
+    must_belong_to(&profile.ok_or(Error::NoSuchScheduled(id))?, caller)?;
     for tried in 0..TRIES_MAX {
         must_wait(&old)?;
         let publish_at = change.publish_at.unwrap_or(old.publish_at);

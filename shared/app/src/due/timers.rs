@@ -141,8 +141,13 @@ pub async fn delete(
     name: &TimerName,
     now: Time,
 ) -> Result<(), Error> {
-    let old = read(app, caller, name);
-    let mut old = within_limit(&app.valkey, app.limit, caller.user(), now, old).await?;
+    let reads = async {
+        futures::try_join!(app.users.profile(caller.user()), app.due.timer(caller.user(), name))
+    };
+    let reads = within_limit(&app.valkey, app.limit, caller.user(), now, reads);
+    let (profile, old) = reads.await?;
+    let mut old = old.ok_or_else(|| Error::NoSuchTimer(name.clone()))?;
+    must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
     for tried in 0..TRIES_MAX {
         match app.due.end_timer(&app.users, &old).await? {
             TimerPut::Done => {
@@ -178,13 +183,16 @@ pub(super) async fn fire(
     };
     let payload = serde_json::from_str(&timer.payload)
         .map_err(|error| StoreError::Item { doing: "reading a timer", source: error.into() })?;
+    // mutation: timer-next
     let next = timer.every.map(|every| every.next(timer.due_at, now));
     let missed = next.map_or(0, |(_, missed)| missed);
     let owner = (timer.owner, timer.name.clone());
+    // mutation: timer-fired-id
     let fired = TimerFired::new(owner, &timer.revision, timer.due_at, missed, payload);
     // mutation: timer-fired-first
     app.timer_events.send(&fired).await?;
     if let Some(webhooks) = &app.webhooks {
+        // mutation: webhook-sent
         webhooks.send(&fired).await?;
     }
     let put = match next {

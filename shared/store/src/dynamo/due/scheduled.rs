@@ -345,6 +345,7 @@ impl DueStore {
         Update::builder()
             .table_name(&self.table)
             .set_key(Some(key(&scheduled_pk(old.id.author()), old.id)))
+            // mutation: scheduled-as-read
             .condition_expression("v <= :v AND #state = :waiting AND revision = :revision")
             .expression_attribute_names("#state", "state")
             .expression_attribute_values(":v", number(ScheduledItem::V))

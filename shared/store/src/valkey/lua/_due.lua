@@ -13,6 +13,7 @@
 -- Returns the token and the two times of a part, or false if nothing valid is known.
 local function horizon_of(key, gen)
   local value = redis.call('GET', key)
+  -- mutation: due-generation
   if not value or string.sub(value, 1, #gen + 1) ~= gen .. ':' then
     return false
   end
