@@ -123,6 +123,8 @@ async fn put(
     params(TimerPath),
     responses(
         (status = 204, description = "The timer is deleted. Its message may have been sent before."),
+        (status = 409, description = "Another user has the same id.",
+            body = ProblemBody, content_type = "application/problem+json"),
         BadRequest,
         NotFound,
         TooMany,

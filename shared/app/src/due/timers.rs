@@ -146,8 +146,9 @@ pub async fn delete(
     };
     let reads = within_limit(&app.valkey, app.limit, caller.user(), now, reads);
     let (profile, old) = reads.await?;
-    let mut old = old.ok_or_else(|| Error::NoSuchTimer(name.clone()))?;
-    must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
+    let none = || Error::NoSuchTimer(name.clone());
+    let mut old = old.ok_or_else(none)?;
+    must_belong_to(&profile.ok_or_else(none)?, caller)?;
     for tried in 0..TRIES_MAX {
         match app.due.end_timer(&app.users, &old).await? {
             TimerPut::Done => {
