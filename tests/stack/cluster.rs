@@ -5,9 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use fanfold_app::due::handle::handle;
+use fanfold_app::due::lookahead::look_ahead;
+use fanfold_app::due::scheduled::{self, NewScheduled};
 use fanfold_app::present::Span;
 use fanfold_app::timeline::Timeline;
-use fanfold_core::{FeedId, PostId};
+use fanfold_core::message::ItemDue;
+use fanfold_core::{DueEntry, DuePart, FeedId, PostId};
+use fanfold_runtime::clock::Deadline;
 use fanfold_store::feeds::Source;
 use tokio::task::JoinSet;
 
@@ -152,6 +157,63 @@ async fn a_cluster_works_while_slots_move_and_when_a_primary_dies() {
 }
 
 /// The promoted replica lacks the last writes, although the primary acknowledged them.
+/// The nodes that have the parts of the index of due items.
+fn nodes_of_parts(cluster: &Cluster) -> Vec<usize> {
+    DuePart::all().map(|part| cluster.of_key(&format!("due:{{{part}}}")).0).collect()
+}
+
+/// Schedules a post of ash, and returns its entry.
+async fn schedule(world: &World, minutes: u64) -> DueEntry {
+    let publish_at = world.now() + Duration::from_secs(60 * minutes);
+    let new = NewScheduled { text: "later", publish_at, key: None };
+    let item = scheduled::schedule(&world.posts, &world.identity("ash"), new, world.now()).await;
+    item.expect("scheduled").entry()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn due_items_survive_moved_slots_and_a_fail_over() {
+    let mut cluster = Cluster::start();
+    let world = world_on(&cluster).await;
+    world.people(&["ash"]).await;
+    let look = async || look_ahead(&world.lookahead, world.now(), Deadline::NONE).await;
+    assert_eq!(look().await.expect("looked ahead").loaded, 16);
+    assert_eq!(look().await.expect("looked ahead").loaded, 0);
+    let first = schedule(&world, 5).await;
+    let before = nodes_of_parts(&cluster);
+    tokio::task::block_in_place(|| cluster.move_slots(0, 1, 0..1_800));
+    let after = nodes_of_parts(&cluster);
+    let moved = before.iter().zip(&after).filter(|(before, after)| before != after).count();
+    assert!(moved > 0, "{before:?} {after:?}");
+    world.advance(Duration::from_secs(4 * 60));
+    let looked = look().await.expect("looked ahead");
+    // the server of a part that moved has another generation, so the part is loaded again
+    assert_eq!((looked.handed_on, looked.loaded), (1, moved as u64));
+
+    // the primary of the part dies, and its replica takes over
+    let second = schedule(&world, 30).await;
+    world.advance(Duration::from_secs(29 * 60));
+    let (primary, replica) = cluster.of_key(&format!("due:{{{}}}", second.part()));
+    cluster.wait_for_replica(primary, replica);
+    cluster.kill(primary);
+    let (start, mut failed) = (Instant::now(), 0);
+    while look().await.is_err() {
+        failed += 1;
+        assert!(start.elapsed().as_secs() < 60, "look-aheads fail for a minute");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    assert!(failed > 0, "the primary did not die");
+    let index = &world.lookahead.valkey;
+    let known = index.take_due(second.part(), 0, world.now()).await.expect("asked").complete;
+    assert!(known.is_some_and(|known| known > second.at), "{known:?}");
+    world.advance(Duration::from_secs(60));
+    for entry in [&first, &second, &first, &second] {
+        handle(&world.due, &ItemDue::new(entry.clone()), world.now()).await.expect("handled");
+    }
+    let ash = world.posts.users.profile(world.id("ash")).await.expect("read").expect("a profile");
+    assert_eq!((ash.posts, ash.scheduled), (2, 0), "each is published once");
+    assert_eq!(look().await.expect("looked ahead").overdue, 0);
+}
+
 #[tokio::test]
 async fn a_failover_that_loses_acknowledged_writes_loses_no_post() {
     let mut cluster = Cluster::start();
