@@ -88,7 +88,7 @@ async fn the_scripts_of_due_items_match_the_model() {
         let (mut dice, mut model, mut history) = (Dice(seed), Model::default(), Vec::new());
         let mut now = Time::from_ms(1_800_000_000_000);
         for _ in 0..120 {
-            now = now + Duration::from_secs(*dice.pick(&[0, 1, 20, 31, 100]));
+            now += Duration::from_secs(*dice.pick(&[0, 1, 20, 31, 100]));
             let entries: Vec<DueEntry> = (0..1 + dice.below(3)).map(|_| entry(&mut dice)).collect();
             let until = Time::from_ms(1_800_000_000_000) + Duration::from_secs(dice.below(1_500));
             let (token, one) = (*dice.pick(&TOKENS), &entries[0]);
