@@ -215,7 +215,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cursors_round_trip(owner: u64, before: u128, after: u128, partition: u16, user: u64, name in "[A-Za-z0-9._-]{1,128}") {
+        fn cursors_round_trip(owner: u64, before: u128, after: u128, partition: u16, user: u64, name in "[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}") {
             let owner = UserId(owner);
             let feed = Cursor::Feed { before: PostId(before), after: PostId(after) };
             prop_assert_eq!(
