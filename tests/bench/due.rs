@@ -114,11 +114,14 @@ fn sorted_set(
         items::load(&valkey, waiting).await;
         emulator.take_counts();
         let (mut ms, mut calls) = (Vec::new(), 0);
-        for _ in 0..rounds {
+        for round in 0..=rounds {
             let start = Instant::now();
             let takes = DuePart::all().map(|part| valkey.take_due(part, DUE_BATCH, NOW));
             let taken = try_join_all(takes).await.expect("taken");
-            ms.push(start.elapsed().as_secs_f64() * 1e3);
+            // the first round loads the scripts and opens connections
+            if round > 0 {
+                ms.push(start.elapsed().as_secs_f64() * 1e3);
+            }
             calls = taken.len();
             let entries: Vec<_> = taken.into_iter().flat_map(|taken| taken.entries).collect();
             assert_eq!(entries.len(), DUE, "all that is due, and nothing else");

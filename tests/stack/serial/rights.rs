@@ -5,6 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use fanfold_core::registry::{AnyMessage, FUNCTIONS, FunctionSpec, QUEUES, QueueSpec, Trigger};
+use fanfold_runtime::clock;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::client::Client;
@@ -64,6 +66,11 @@ async fn the_deployed_admin_function_executes_every_order() {
     assert_eq!(user.put(&format!("/v1/users/{}/follow", other.id)).await.status, 204);
     assert_eq!(other.put(&format!("/v1/users/{}/follow", user.id)).await.status, 204);
     let post = user.publish("to be dropped").await;
+    let in_an_hour = (clock::now() + Duration::from_secs(3_600)).rfc3339();
+    let scheduled = json!({"text": "never to be published", "publish_at": in_an_hour});
+    assert_eq!(user.send(Method::POST, "/v1/posts", &[], Some(scheduled)).await.status, 202);
+    let timer = json!({"due_at": in_an_hour, "payload": {}});
+    assert_eq!(user.send(Method::PUT, "/v1/timers/renew", &[], Some(timer)).await.status, 201);
     let rebuilt = order(json!({"do": "rebuild-feed", "user": format!("@{}", user.handle)})).await;
     assert_eq!(rebuilt["home"]["entries"], json!(1), "{rebuilt}");
     let drop = json!({"do": "drop-user", "user": user.id});
@@ -75,6 +82,9 @@ async fn the_deployed_admin_function_executes_every_order() {
         assert!(orders < 20, "{dropped}");
         let wait_ms = dropped["wait_ms"].as_u64().expect("a time");
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+    }
+    for path in ["/v1/scheduled", "/v1/timers"] {
+        assert!(user.walk(path, 10).await.is_empty(), "{path}");
     }
     assert_eq!(other.get(&format!("/v1/users/{}", user.id)).await.status, 404);
     assert_eq!(other.get(&format!("/v1/posts/{post}")).await.status, 404);

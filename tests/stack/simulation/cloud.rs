@@ -200,7 +200,6 @@ impl Cloud {
     }
 
     /// Puts an item into a table, without conditions and faults.
-    #[allow(dead_code, reason = "the benches fill their tables with it")]
     pub fn put(&mut self, table: &str, item: Item) {
         let key = key_of(&Value::Object(item.clone()));
         self.tables.entry(table.to_owned()).or_default().insert(key, item);

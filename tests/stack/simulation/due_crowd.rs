@@ -12,14 +12,16 @@ use fanfold_app::due::handle::{Handled, handle};
 use fanfold_app::due::lookahead::{LookedAhead, look_ahead};
 use fanfold_app::due::scheduled::{self, NewScheduled};
 use fanfold_core::message::ItemDue;
-use fanfold_core::{PostId, Time};
+use fanfold_core::{DueEntry, DueItem, PostId, Time};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use futures::future::{join, join_all};
+use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::apps::{Apps, POSTS, START, identity};
+use super::apps::{Apps, DUE, POSTS, START, id, identity};
 use super::capacity::Capacity;
+use super::expression::Item;
 use super::server::Server;
 use super::tasks::runtime;
 use crate::harness::dice::Dice;
@@ -206,9 +208,8 @@ impl Crowd {
         );
         let posts: BTreeSet<PostId> = {
             let cloud = self.apps.cloud.lock();
-            let id = |item: &super::expression::Item| {
-                item["sk"]["S"].as_str().unwrap_or_default().parse().expect("an id")
-            };
+            let id =
+                |item: &Item| item["sk"]["S"].as_str().unwrap_or_default().parse().expect("an id");
             cloud.items(POSTS).map(id).collect()
         };
         assert_eq!(posts.len() as u64, self.expected, "each is published once");
@@ -258,4 +259,91 @@ fn a_crowd_at_one_time_is_published_in_batches() {
             assert!(*late <= left, "due at {due}: {late:?} late; the backlog lasted {backlog:?}");
         }
     });
+}
+
+/// 100,000 items have the same second. Valkey loses everything twice: before they are handed on, and when they are under way;
+/// then their messages are lost as well. Each time one look-ahead finds and hands on all of them, within
+/// its time, and DynamoDB refuses nothing.
+#[test]
+fn a_hundred_thousand_at_one_time_come_back_when_valkey_is_emptied() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let at = START + 5 * MINUTE + Duration::from_secs(1);
+        let apps = Apps::on(&server, &[], RetryConfig::standard().with_max_attempts(4), true);
+        apps.valkey.reset();
+        apps.steps.set_free(true);
+        let mut expected = BTreeSet::new();
+        {
+            let mut cloud = apps.cloud.lock();
+            cloud.keeps_delays = true;
+            cloud.latency = (TRANSACTION, CALL);
+            for n in 0..100_000 {
+                let name = format!("renew-{n}").parse().expect("a name");
+                let owner = id(&author(n % 1_000));
+                let item = DueItem::Timer(owner, name);
+                let entry = DueEntry { at: at + Duration::from_millis(n % 1_000), item };
+                cloud.put(DUE, row(&entry));
+                expected.insert(entry);
+            }
+        }
+        let began = Instant::now();
+        let look = async || {
+            let (start, now) = (Instant::now(), START + began.elapsed());
+            let looked = look_ahead(&apps.lookahead, now, Deadline::NONE).await.expect("looked");
+            assert!(start.elapsed() < LOOK_TIMEOUT, "{looked:?} took {:?}", start.elapsed());
+            println!("{looked:?} in {:?}", start.elapsed());
+            (looked, start.elapsed())
+        };
+        // the entries that a look-ahead handed on, in the order of their messages
+        let handed_on = || {
+            let mut cloud = apps.cloud.lock();
+            let sent = std::mem::take(&mut cloud.sent).into_iter();
+            let sent = sent.map(|(queue, body)| (queue, body, Duration::ZERO));
+            let all: Vec<(DueEntry, Duration)> = sent
+                .chain(std::mem::take(&mut cloud.delayed))
+                .map(|(queue, body, delay)| {
+                    assert_eq!(queue, "due-items");
+                    let message: ItemDue = serde_json::from_str(&body).expect("a message");
+                    (message.entry, delay)
+                })
+                .collect();
+            all
+        };
+        let (far, _) = look().await;
+        assert_eq!((far.handed_on, far.loaded), (0, 16), "all are due later");
+        assert!(handed_on().is_empty());
+
+        apps.valkey.flush();
+        sleep_until(began + Duration::from_secs(4 * 60)).await;
+        let (near, took) = look().await;
+        assert_eq!((near.handed_on, near.loaded, near.overdue), (100_000, 16, 0));
+        let now = START + Duration::from_secs(4 * 60);
+        let mut found = BTreeSet::new();
+        for (entry, delay) in handed_on() {
+            assert!(now + took + delay >= entry.at, "early: {entry}");
+            assert!(now + delay <= entry.at + Duration::from_secs(1), "late: {entry}");
+            assert!(found.insert(entry), "handed on twice");
+        }
+        assert_eq!(found, expected);
+        let (again, _) = look().await;
+        assert_eq!((again.handed_on, again.loaded), (0, 0), "their messages are under way");
+
+        // a look-ahead a minute after the time finds all of them overdue
+        apps.valkey.flush();
+        sleep_until(began + Duration::from_secs(6 * 60)).await;
+        let (late, _) = look().await;
+        assert_eq!((late.handed_on, late.overdue), (100_000, 100_000));
+        let found: BTreeSet<DueEntry> = handed_on().into_iter().map(|(entry, _)| entry).collect();
+        assert_eq!(found, expected);
+        let cloud = apps.cloud.lock();
+        let refused: Vec<_> = cloud.capacity.iter().flat_map(|limits| &limits.refused).collect();
+        assert!(refused.is_empty(), "{refused:?}");
+    });
+}
+
+/// The row of an entry in the index, as the store writes it.
+fn row(entry: &DueEntry) -> Item {
+    let pk = format!("due#{}#{}", entry.hour(), entry.part());
+    let item = json!({"pk": {"S": pk}, "sk": {"S": entry.to_string()}, "v": {"N": "1"}});
+    serde_json::from_value(item).expect("an item")
 }
