@@ -72,7 +72,7 @@ class Stack:
 
         machine = {"x86_64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine()]
         # each running function is a process on this machine, which has few cores
-        fixed = {"Architecture": machine, "FanOutAtOnce": "2", "BulkAtOnce": "2", "RebuildsAtOnce": "2", "DueAtOnce": "2"}
+        fixed = {"Architecture": machine, "FanOutAtOnce": "2", "BulkAtOnce": "2", "RebuildsAtOnce": "2", "DueAtOnce": "2", "WebhooksAtOnce": "2"}
         pairs = [f"{name}={value}" for name, value in (fixed | parameters).items()]
         try:
             self.outputs = deploy.deploy(self.name, TEMPLATE, GIVEN.bootstrap, pairs)

@@ -13,8 +13,8 @@ use crate::launch::build::Build;
 use crate::launch::valkey;
 
 /// The benches.
-const PARTS: [&str; 8] =
-    ["deliver", "fanout", "sizes", "read", "write", "rebuild", "start", "cost"];
+const PARTS: [&str; 9] =
+    ["deliver", "fanout", "sizes", "read", "write", "rebuild", "start", "cost", "due"];
 
 #[derive(clap::Args)]
 pub struct Bench {

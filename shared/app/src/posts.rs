@@ -3,7 +3,7 @@
 use fanfold_core::id::Identity;
 use fanfold_core::limits::TRIES_MAX;
 use fanfold_core::message::{ItemDue, PostDeleted, PostEvent, PostPublished};
-use fanfold_core::registry::{DUE_ITEMS, POST_EVENTS};
+use fanfold_core::registry::POST_EVENTS;
 use fanfold_core::{FeedId, PostId, Time, text};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::log::Chain;
@@ -21,6 +21,7 @@ use futures::future::join_all;
 
 use crate::Error;
 use crate::announce::announced;
+use crate::due::queue;
 use crate::limit::within_limit;
 use crate::present::{self, ShownPost, Viewer};
 use crate::profiles::must_belong_to;
@@ -49,7 +50,7 @@ impl Posts {
             receipts: ReceiptStore::new(sdk, config)?,
             events: Queue::new(sdk, config, POST_EVENTS)?,
             due: DueStore::new(sdk, config)?,
-            items: Queue::new(sdk, config, DUE_ITEMS)?,
+            items: queue::items(sdk, config)?,
             limit: WriteLimit::read(config, WriteKind::Post)?,
         })
     }

@@ -358,6 +358,8 @@ pub const DUE_BATCH: usize = 200;
 /// Entries of a part that a look-ahead hands on from DynamoDB while Valkey does not answer, or one query more. At 500 due
 /// items a second, two minutes of a part have 3,750.
 pub const DUE_WITHOUT_VALKEY: u64 = 4_000;
+/// How long the function `due` leaves Valkey alone after Valkey has not answered in time.
+pub const DUE_VALKEY_PAUSE: Duration = Duration::from_secs(5);
 /// Rows of the index of due items that one query reads.
 pub const DUE_QUERY_ROWS: i32 = 1_000;
 /// The time after which an item that is not done counts as overdue. A look-ahead finds it in DynamoDB and hands it on,
@@ -379,6 +381,9 @@ pub const SCHEDULED_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 pub const WEBHOOK_ANSWER_WITHIN: Duration = Duration::from_secs(15);
 /// How long a webhook that fails is tried again.
 pub const WEBHOOK_TRIED_FOR: Duration = Duration::from_secs(24 * 3600);
+/// The longest wait of a failed webhook as the same message. SQS delivers nothing more while 120,000 messages of a queue
+/// wait in this way, so one that waits longer is sent again as a new message, with a delay.
+pub const WEBHOOK_IN_FLIGHT_MAX: Duration = Duration::from_secs(60);
 /// Feeds that one run of the sweep removes.
 pub const SWEEP_FEEDS_MAX: usize = 50_000;
 /// Keys or members that one call of the sweep, or of a removal from a feed, takes.

@@ -18,9 +18,10 @@ use fanfold_core::{DueEntry, DuePart, FeedId, PostId, Time, TimerName};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
+use fanfold_store::dynamo::DueStore;
 use fanfold_store::dynamo::due::{HandOn, ScheduleResult, Scheduled, ScheduledState, Timer};
 use fanfold_store::dynamo::posts::Post;
-use fanfold_store::valkey::Loaded;
+use fanfold_store::valkey::{Loaded, Valkey};
 use serde_json::json;
 
 use crate::harness::aws;
@@ -198,8 +199,19 @@ async fn without_valkey_items_are_handed_on_from_dynamodb() {
         let due: Vec<DueEntry> = due.into_iter().map(Scheduled::entry).collect();
         assert_eq!(handed_on(&world).await, due);
     }
+    // nobody notes what is under way: an overdue item is sent again after 1, 2, 4, 8 … minutes
+    let mut sent_after = Vec::new();
+    for minute in 1..10 {
+        world.advance(MINUTE);
+        look_ahead(&away, world.now(), Deadline::NONE).await.unwrap_err();
+        if handed_on(&world).await.contains(&second.entry()) {
+            sent_after.push(minute);
+        }
+    }
+    assert_eq!(sent_after, [1, 2, 4, 8]);
     assert_eq!(arrives(&world, first.entry()).await, Handled::Done);
     node.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    world.advance(7 * MINUTE);
     let looked = look_ahead(&world.lookahead, world.now(), Deadline::NONE).await;
     assert!(matches!(looked, Err(StoreError::Valkey { .. })), "{looked:?}");
     assert_eq!(handed_on(&world).await, [second.entry()]);
@@ -233,11 +245,107 @@ async fn items_are_found_after_an_outage_of_days() {
     let looked = look(&world).await;
     assert_eq!((looked.overdue, looked.handed_on), (1, 1));
     assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
-    // the hours in between are empty, and not asked again
-    look(&world).await;
-    let checked = world.lookahead.due.checked().await.unwrap();
-    let oldest = checked.values().min().unwrap().start();
-    assert!(oldest + 3 * 60 * MINUTE > world.now(), "{oldest}");
+    // the hours in between are empty: each look-ahead leaves one of them behind
+    let oldest = async || *world.lookahead.due.checked().await.unwrap().values().min().unwrap();
+    let before = oldest().await;
+    for ahead in 1..4 {
+        look(&world).await;
+        assert_eq!(oldest().await.start(), before.start() + ahead * 60 * MINUTE);
+    }
+}
+
+/// The clock of one look-ahead is hours ahead. Then nobody runs for hours, and Valkey loses its data.
+#[tokio::test]
+async fn an_hour_that_was_noted_too_early_is_still_asked() {
+    let (world, node) = world().await;
+    let ahead = world.now() + 3 * 60 * MINUTE;
+    look_ahead(&world.lookahead, ahead, Deadline::NONE).await.expect("looked ahead");
+    let item = schedule(&world, 30 * MINUTE).await;
+    node.cli(&["FLUSHALL"]);
+    world.advance(4 * 60 * MINUTE);
+    let looked = look(&world).await;
+    assert_eq!((looked.overdue, looked.handed_on), (1, 1));
+    assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
+}
+
+/// What Valkey knows is handed on although DynamoDB does not answer.
+#[tokio::test]
+async fn without_dynamodb_known_items_are_handed_on() {
+    let (world, _node) = world().await;
+    let item = schedule(&world, 3 * MINUTE).await;
+    world.advance(2 * MINUTE);
+    let silent = silent_server();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let sdk = world.sdk.to_builder().endpoint_url(url).build();
+    let due = DueStore::new(&sdk, &world.config_with(&[])).unwrap();
+    let slow = LookAhead { due, ..world.lookahead.clone() };
+    let look = look_ahead(&slow, world.now(), Deadline::NONE);
+    let looked = tokio::time::timeout(Duration::from_secs(2), look).await;
+    assert!(looked.is_err(), "DynamoDB does not answer: {looked:?}");
+    world.advance(MINUTE);
+    assert_eq!(handed_on(&world).await, [item.entry()]);
+}
+
+/// A server that takes connections and never answers.
+fn silent_server() -> std::net::TcpListener {
+    std::net::TcpListener::bind("127.0.0.1:0").expect("a port")
+}
+
+/// Valkey does not answer: the first item waits for it, and the others do not.
+#[tokio::test]
+async fn a_silent_valkey_makes_few_items_wait() {
+    let (world, _node) = world().await;
+    let silent = silent_server();
+    let url = format!("redis://{}", silent.local_addr().unwrap());
+    let mut due = world.due.clone();
+    due.valkey = Valkey::new(&world.sdk, &world.config_with(&[("REDIS_URL", &url)])).unwrap();
+    let mut items = Vec::new();
+    for _ in 0..12 {
+        items.push(schedule(&world, MINUTE).await);
+    }
+    world.advance(MINUTE);
+    let begun = std::time::Instant::now();
+    for item in &items {
+        let message = ItemDue::new(item.entry());
+        assert_eq!(handle(&due, &message, world.now()).await.unwrap(), Handled::Done);
+    }
+    // each would wait for a second
+    assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
+}
+
+/// A client had no answer and repeats its request. The first one did not reach Valkey, and sent no message because the item
+/// was due later than the next look-aheads.
+#[tokio::test]
+async fn a_repeated_request_hands_its_item_on() {
+    let (world, _node) = world().await;
+    let away = world.config_with(&[NO_VALKEY]);
+    let mut first = world.timers.clone();
+    first.valkey = Valkey::new(&world.sdk, &away).unwrap();
+    let (ash, due_at) = (world.identity("ash"), world.now() + Duration::from_secs(125));
+    let new = NewTimer { due_at, every: None, payload: json!(1) };
+    let put = timers::put(&first, &ash, &name("renew"), new.clone(), world.now()).await;
+    put.expect("put without Valkey");
+    assert_eq!(handed_on(&world).await, []);
+    world.advance(Duration::from_secs(10));
+    let (timer, is_new) =
+        timers::put(&world.timers, &ash, &name("renew"), new, world.now()).await.expect("put");
+    assert!(!is_new);
+    world.advance(Duration::from_secs(115));
+    assert_eq!(handed_on(&world).await, [timer.entry()]);
+    assert_eq!(arrives(&world, timer.entry()).await, Handled::Done);
+}
+
+/// The times of a timer that repeats stay those that were asked for, also if the request is repeated later.
+#[tokio::test]
+async fn a_timer_that_repeats_keeps_its_times() {
+    let (world, _node) = world().await;
+    let (ash, every) = (world.identity("ash"), Some("P1D".parse().unwrap()));
+    let due_at = world.now() - 10 * 24 * 60 * MINUTE - MINUTE;
+    let new = NewTimer { due_at, every, payload: json!(1) };
+    let (timer, _) =
+        timers::put(&world.timers, &ash, &name("daily"), new, world.now()).await.expect("put");
+    assert_eq!(timer.due_at, world.now() + 24 * 60 * MINUTE - MINUTE);
+    assert_eq!(handed_on(&world).await, []);
 }
 
 /// Lambda would kill a look-ahead that takes too long, and its items would wait for their leases.
@@ -276,6 +384,44 @@ async fn a_clock_that_jumps_loses_nothing_and_publishes_nothing_early() {
     world.advance(12 * 60 * MINUTE);
     assert_eq!(look(&world).await.handed_on, 1);
     assert_eq!(arrives(&world, second.entry()).await, Handled::Done);
+}
+
+/// The clock of one look-ahead is two days ahead. Its messages arrive before it notes that they are under way, or it dies.
+#[tokio::test]
+async fn a_lease_by_a_clock_that_is_ahead_makes_nothing_late() {
+    let (world, _node) = world().await;
+    let (valkey, now) = (&world.lookahead.valkey, world.now());
+    let ahead = now + 48 * 60 * MINUTE;
+    let first = schedule(&world, 50 * MINUTE).await;
+    let part = first.entry().part();
+    let taken = valkey.take_due(part, 10, ahead).await.unwrap();
+    assert_eq!(taken.entries, [first.entry()]);
+    assert_eq!(arrives(&world, first.entry()).await, Handled::Early);
+    valkey.due_handed_on(part, (taken.lease, &taken.entries), ahead).await.unwrap();
+    world.advance(49 * MINUTE);
+    let looked = look(&world).await;
+    assert_eq!((looked.handed_on, looked.overdue), (1, 0));
+    let second = schedule(&world, 10 * MINUTE).await;
+    let taken = valkey.take_due(part, 10, ahead).await.unwrap();
+    assert!(taken.entries.contains(&second.entry()));
+    valkey.due_handed_on(part, (taken.lease, &taken.entries), ahead).await.unwrap();
+    world.advance(MINUTE);
+    assert_eq!(arrives(&world, first.entry()).await, Handled::Done);
+    world.advance(9 * MINUTE + DUE_OVERDUE_AFTER);
+    let looked = look(&world).await;
+    assert_eq!((looked.handed_on, looked.overdue), (1, 1));
+}
+
+/// A look-ahead whose clock was two days ahead loaded the index so far. Items that are made later belong to it.
+#[tokio::test]
+async fn an_index_that_was_loaded_too_far_gets_every_new_item() {
+    let (world, _node) = world().await;
+    let ahead = world.now() + 48 * 60 * MINUTE;
+    look_ahead(&world.lookahead, ahead, Deadline::NONE).await.expect("looked ahead");
+    schedule(&world, 6 * 60 * MINUTE).await;
+    world.advance(6 * 60 * MINUTE - MINUTE);
+    let looked = look(&world).await;
+    assert_eq!((looked.handed_on, looked.overdue), (1, 0));
 }
 
 #[tokio::test]
@@ -458,14 +604,16 @@ async fn a_timer_fires_at_each_of_its_times() {
 #[tokio::test]
 async fn a_timer_in_the_past_fires_at_once_and_ends() {
     let (world, _node) = world().await;
-    let new = NewTimer { due_at: Time::EPOCH, every: None, payload: json!(null) };
+    let payload = json!([12.088995980580641, 0.17151709517771863, u64::MAX, i64::MIN]);
+    let new = NewTimer { due_at: Time::EPOCH, every: None, payload: payload.clone() };
     let (ash, now) = (world.identity("ash"), world.now());
     let (timer, _) = timers::put(&world.timers, &ash, &name("past"), new, now).await.unwrap();
     assert_eq!(timer.due_at, now);
     let messages = world.take().await;
     let [Message::Due(message)] = &messages[..] else { panic!("{messages:?}") };
     assert_eq!(handle(&world.due, message, now).await.unwrap(), Handled::Done);
-    assert_eq!(world.timer_events().await.len(), 1);
+    let [fired] = &world.timer_events().await[..] else { panic!("one message") };
+    assert_eq!(fired.payload.to_string(), payload.to_string());
     let gone = timers::read(&world.timers, &ash, &timer.name).await;
     assert!(matches!(gone, Err(Error::NoSuchTimer(_))), "{gone:?}");
 }

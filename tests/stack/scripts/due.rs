@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fanfold_core::limits::{DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_LOOK_AHEAD};
+use fanfold_core::limits::{CLOCKS_DIFFER, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_LOOK_AHEAD};
 use fanfold_core::{DueEntry, DueItem, DuePart, Time, UserId};
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
@@ -50,6 +50,24 @@ impl Model {
         }
     }
 
+    fn add_overdue(&mut self, entries: &[DueEntry], now: Time) {
+        let latest = now + DUE_HANDED_ON_LEASE + DUE_LOOK_AHEAD + CLOCKS_DIFFER;
+        self.scores.retain(|entry, score| *score <= latest || !entries.contains(entry));
+        self.add_missing(entries);
+    }
+
+    /// Entries that were taken at `then`.
+    fn note(&mut self, then: Time, entries: &[DueEntry], now: Time) {
+        for entry in entries {
+            match self.scores.get_mut(entry) {
+                Some(score) if *score == then + DUE_LEASE + DUE_LOOK_AHEAD => {
+                    *score = now + DUE_HANDED_ON_LEASE + DUE_LOOK_AHEAD;
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn add(&mut self, entry: &DueEntry, score: Time) {
         let Some((_, complete, pending)) = &self.horizon else { return };
         if entry.at < *complete.max(pending) {
@@ -86,6 +104,7 @@ async fn the_scripts_of_due_items_match_the_model() {
     for seed in 0..60 {
         node.cli(&["FLUSHALL"]);
         let (mut dice, mut model, mut history) = (Dice(seed), Model::default(), Vec::new());
+        let mut last = Vec::new();
         let mut now = Time::from_ms(1_800_000_000_000);
         for _ in 0..120 {
             now += Duration::from_secs(*dice.pick(&[0, 1, 20, 31, 100]));
@@ -122,14 +141,19 @@ async fn the_scripts_of_due_items_match_the_model() {
                     let count = dice.below(4) as usize;
                     let found = valkey.take_due(PART, count, now).await.expect("taken");
                     let expected = model.take(count, now);
-                    assert_eq!((found.complete, found.entries), expected, "{history:#?}");
+                    assert_eq!((found.complete, found.entries.clone()), expected, "{history:#?}");
                     taken += expected.1.len();
+                    if !expected.1.is_empty() {
+                        last.push((found.lease, now, expected.1));
+                    }
                 }
                 28..30 => {
-                    valkey.due_handed_on(PART, &entries, now).await.expect("noted");
-                    for entry in &entries {
-                        let lease = now + DUE_HANDED_ON_LEASE + DUE_LOOK_AHEAD;
-                        model.set_if_there(entry, lease);
+                    // mostly by the last one that took entries, soon after
+                    let place = last.len().saturating_sub(1 + dice.below(2) as usize);
+                    if let Some((lease, then, entries)) = last.get(place) {
+                        let noted = valkey.due_handed_on(PART, (*lease, entries), now).await;
+                        noted.expect("noted");
+                        model.note(*then, entries, now);
                     }
                 }
                 30..32 => {
@@ -137,8 +161,10 @@ async fn the_scripts_of_due_items_match_the_model() {
                     model.set_if_there(one, one.at);
                 }
                 32..34 => {
-                    valkey.add_overdue(PART, &entries).await.expect("added");
-                    model.add_missing(&entries);
+                    // sometimes by another clock than that of the leases
+                    let now = if step == 32 { now } else { now - Duration::from_secs(3_000) };
+                    valkey.add_overdue(PART, &entries, now).await.expect("added");
+                    model.add_overdue(&entries, now);
                 }
                 34..38 => {
                     valkey.due_done(&entries).await.expect("removed");

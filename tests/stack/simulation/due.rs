@@ -761,3 +761,46 @@ fn every_item_is_published_or_fired_at_its_time() {
         assert!(all.iter().all(|count| *count > 20), "{total:?}");
     }
 }
+
+/// The owner replaces the payload of a timer after its message was sent, and before the timer is removed.
+#[test]
+fn a_timer_that_is_replaced_while_it_fires_fires_again() {
+    let (server, runtime) = (Server::start(), runtime());
+    let cloud = cloud_with_profiles(&server, &runtime, 1);
+    runtime.block_on(async {
+        let apps = Apps::new(&server);
+        apps.valkey.reset();
+        *apps.cloud.lock() = cloud;
+        apps.steps.set_free(true);
+        let owner = PEOPLE[0];
+        let put = async |payload: Value| {
+            let due_at = START + 3 * MINUTE;
+            let new = NewTimer { due_at, every: None, payload };
+            let name = "renew".parse().expect("a name");
+            let owner = identity(owner);
+            let put = timers::put(&apps.timers, &owner, &name, new, START).await;
+            put.expect("a timer").0
+        };
+        let sent = |cloud: &Cloud| -> Vec<TimerFired> {
+            let sent = cloud.sent.iter().filter(|(queue, _)| queue == "timer-events");
+            sent.map(|(_, body)| serde_json::from_str(body).expect("a message")).collect()
+        };
+        let old = put(json!("old")).await;
+        apps.steps.set_free(false);
+        let message = ItemDue::new(old.entry());
+        let mut firing = Box::pin(handle(&apps.due, &message, old.due_at));
+        while sent(&apps.cloud.lock()).is_empty() {
+            assert!(futures::poll!(&mut firing).is_pending(), "its message goes first");
+            apps.steps.grant(0);
+        }
+        apps.steps.set_free(true);
+        let new = put(json!("new")).await;
+        assert_eq!(new.entry(), old.entry());
+        assert_eq!(firing.await.expect("handled"), Handled::Done);
+        let payloads: Vec<Value> =
+            sent(&apps.cloud.lock()).into_iter().map(|fired| fired.payload).collect();
+        assert_eq!(payloads, [json!("old"), json!("new")]);
+        let left = timers::read(&apps.timers, &identity(owner), &new.name).await;
+        assert!(matches!(left, Err(Error::NoSuchTimer(_))), "{left:?}");
+    });
+}

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use fanfold_core::limits::DUE_LOOK_AHEAD;
+use fanfold_core::limits::{CARD_MARK_WITHIN, DUE_LOOK_AHEAD};
 use fanfold_core::message::ItemDue;
-use fanfold_core::{DueItem, Time};
-use fanfold_runtime::StoreError;
+use fanfold_core::{DueEntry, DueItem, PostId, Time};
 use fanfold_runtime::log::Chain;
+use fanfold_runtime::{StoreError, clock};
 
 pub use super::{Due, Handled};
 use super::{delay_until, scheduled, timers};
+use crate::posts::show_published;
 
 /// Handles the message of a due item. Reads the item: only the entry that it has now is due.
 ///
@@ -20,16 +21,39 @@ pub async fn handle(app: &Due, message: &ItemDue, now: Time) -> Result<Handled, 
     if now < entry.at {
         return wait(app, message, now).await;
     }
-    let handled = match &entry.item {
+    let (handled, shown) = match &entry.item {
         DueItem::Post(id) => scheduled::publish_due(app, *id, message, now).await?,
-        DueItem::Timer(owner, name) => timers::fire(app, (*owner, name), message, now).await?,
+        DueItem::Timer(owner, name) => {
+            (timers::fire(app, (*owner, name), message, now).await?, None)
+        }
     };
-    // without this, a look-ahead hands the entry on again, which leads to nothing
-    if let Err(error) = app.valkey.due_done(std::slice::from_ref(entry)).await {
-        let (owner, at) = (entry.item.owner(), entry.at);
-        tracing::warn!(%owner, %at, error = %Chain(&error), "still in the index of due items");
+    // mutation: due-pause
+    if !app.pause.is_on(now) {
+        tell_valkey(app, entry, shown, now).await;
     }
     Ok(handled)
+}
+
+/// Shows a post in its author's own feeds, and removes the entry from the index. Without this, dispatch does the first, and a
+/// look-ahead hands the entry on again, which leads to nothing.
+async fn tell_valkey(app: &Due, entry: &DueEntry, shown: Option<PostId>, now: Time) {
+    let show = async {
+        if let Some(post) = shown {
+            show_published(&app.valkey, post).await;
+        }
+    };
+    let both = async { futures::join!(app.valkey.due_done(std::slice::from_ref(entry)), show).0 };
+    let (owner, at) = (entry.item.owner(), entry.at);
+    match clock::within(CARD_MARK_WITHIN, both).await {
+        Some(Ok(())) => {}
+        Some(Err(error)) => {
+            tracing::warn!(%owner, %at, error = %Chain(&error), "still in the index of due items");
+        }
+        None => {
+            app.pause.begin(now);
+            tracing::warn!(%owner, %at, "Valkey did not answer in time, and is left alone for a while");
+        }
+    }
 }
 
 /// A message came before its time: clocks differ. By the clock of this function, the item is not due yet.

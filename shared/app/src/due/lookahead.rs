@@ -1,5 +1,6 @@
 //! The look-ahead finds what is due within two minutes, and hands it on to SQS.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fanfold_core::limits::{
@@ -7,7 +8,6 @@ use fanfold_core::limits::{
     DUE_LOOK_AHEAD, DUE_OVERDUE_AFTER, DUE_TIME_LEFT_MIN, DUE_WITHOUT_VALKEY,
 };
 use fanfold_core::message::ItemDue;
-use fanfold_core::registry::DUE_ITEMS;
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, DuePart, Hour, Time};
 use fanfold_runtime::aws::SdkConfig;
@@ -16,12 +16,12 @@ use fanfold_runtime::log::Chain;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError, metrics};
 use fanfold_store::dynamo::DueStore;
-use fanfold_store::valkey::{Loaded, Valkey};
+use fanfold_store::valkey::{Loaded, Taken, Valkey};
 use futures::stream::{self, StreamExt as _};
 use serde::Serialize;
 
-use super::delay_until;
 use super::rounds::rounds;
+use super::{delay_until, queue};
 
 /// The stores and the queue of look-aheads.
 #[derive(Clone)]
@@ -53,7 +53,7 @@ struct Overdue {
     oldest: Option<Time>,
 }
 
-/// What was done for a part before its items are handed on.
+/// What was done for a part after its known items were handed on.
 struct Prepared {
     part: DuePart,
     /// Whether entries were loaded from DynamoDB.
@@ -68,15 +68,31 @@ impl LookAhead {
         Ok(Self {
             due: DueStore::new(sdk, config)?,
             valkey: Valkey::new(sdk, config)?,
-            queue: Queue::new(sdk, config, DUE_ITEMS)?,
+            queue: queue::items(sdk, config)?,
             batch: DUE_BATCH,
         })
     }
 
+    /// The time up to which Valkey knows all entries of each part.
+    async fn known(&self, now: Time) -> Vec<(DuePart, Result<Option<Time>, StoreError>)> {
+        let asked: Vec<_> = DuePart::all()
+            .map(async |part| {
+                let taken = self.valkey.take_due(part, 0, now).await;
+                (part, taken.map(|taken| taken.complete))
+            })
+            .collect();
+        stream::iter(asked).buffer_unordered(CONCURRENCY).collect().await
+    }
+
     /// Loads the entries of a part, if Valkey does not know all that is due within [`DUE_HORIZON`]. Returns whether it
     /// loaded any hour.
-    async fn load(&self, part: DuePart, first: Hour, now: Time) -> Result<bool, StoreError> {
-        let known = self.valkey.take_due(part, 0, now).await?.complete;
+    async fn load(
+        &self,
+        part: DuePart,
+        known: Option<Time>,
+        first: Hour,
+        now: Time,
+    ) -> Result<bool, StoreError> {
         // mutation: due-load
         if known.is_some_and(|known| known >= now + DUE_HORIZON) {
             return Ok(false);
@@ -143,7 +159,7 @@ impl LookAhead {
                 found.entries += page.entries.len() as u64;
                 if added.is_ok() {
                     // mutation: due-overdue
-                    added = self.valkey.add_overdue(part, &page.entries).await;
+                    added = self.valkey.add_overdue(part, &page.entries, now).await;
                 }
                 if !page.more {
                     break;
@@ -156,6 +172,9 @@ impl LookAhead {
                 empty_before = hour.next();
             }
         }
+        // an hour at a time: the clock of this look-ahead may be ahead
+        // mutation: due-hour-by-hour
+        let empty_before = checked.map_or(empty_before, |old| empty_before.min(old.next()));
         // mutation: due-checked
         if checked.is_none_or(|old| old < empty_before) {
             self.due.set_checked(part, empty_before).await?;
@@ -165,20 +184,22 @@ impl LookAhead {
 
     /// Takes a batch of a part and hands it on. Returns the size of the batch.
     async fn hand_on(&self, part: DuePart, batch: usize, now: Time) -> Result<u64, StoreError> {
-        let taken = self.valkey.take_due(part, batch, now).await?.entries;
+        let Taken { entries: taken, lease, .. } = self.valkey.take_due(part, batch, now).await?;
         if taken.is_empty() {
             return Ok(0);
         }
         let messages: Vec<ItemDue> = taken.iter().cloned().map(ItemDue::new).collect();
-        let delayed = messages.iter().map(|one| (one, delay_until(one.entry.at, now)));
-        self.queue.send_all_after(delayed).await?;
+        let watch = Stopwatch::start();
+        let delay = |one: &ItemDue| delay_until(one.entry.at, now + watch.elapsed());
+        self.queue.send_all_after(messages.iter().map(|one| (one, delay(one)))).await?;
         // mutation: due-handed-on
-        self.valkey.due_handed_on(part, &taken, now).await?;
+        self.valkey.due_handed_on(part, (lease, &taken), now).await?;
         Ok(taken.len() as u64)
     }
 
-    /// Hands on what DynamoDB has of a part, soonest first, without Valkey. The next look-ahead hands on the same items
-    /// again until they are done, which leads to nothing.
+    /// Hands on what DynamoDB has of a part, soonest first, without Valkey. Nobody notes this, so the next look-aheads hand
+    /// on the same items again, which leads to nothing: those that are not due yet each time, and overdue ones
+    /// after growing pauses.
     async fn hand_on_without_valkey(
         &self,
         part: DuePart,
@@ -191,10 +212,11 @@ impl LookAhead {
             let mut after: Option<DueEntry> = None;
             while handed_on < DUE_WITHOUT_VALKEY && !is_over() {
                 let page = self.due.entries(part, hour, after.as_ref(), until).await?;
-                let messages: Vec<ItemDue> =
-                    page.entries.iter().cloned().map(ItemDue::new).collect();
-                let now = now + watch.elapsed();
-                let delayed = messages.iter().map(|one| (one, delay_until(one.entry.at, now)));
+                let now = || now + watch.elapsed();
+                // mutation: due-sent-again
+                let sent = page.entries.iter().filter(|entry| is_sent_again(entry.at, now()));
+                let messages: Vec<ItemDue> = sent.cloned().map(ItemDue::new).collect();
+                let delayed = messages.iter().map(|one| (one, delay_until(one.entry.at, now())));
                 // mutation: due-without-valkey
                 self.queue.send_all_after(delayed).await?;
                 handed_on += messages.len() as u64;
@@ -208,6 +230,13 @@ impl LookAhead {
     }
 }
 
+/// Whether an item that nobody has noted is handed on again by a look-ahead at this time: before its time and in the
+/// first minute after it, and then 1, 2, 4, 8 … minutes after it. So an outage does not fill the queue.
+fn is_sent_again(at: Time, now: Time) -> bool {
+    let minutes = now.since(at).as_secs() / 60;
+    minutes == 0 || minutes.is_power_of_two()
+}
+
 /// The hour with which a check of a part begins.
 fn first_hour(checked: Option<Hour>, now: Time) -> Hour {
     match checked {
@@ -217,68 +246,126 @@ fn first_hour(checked: Option<Hour>, now: Time) -> Hour {
     }
 }
 
-/// Hands on what is due within [`DUE_LOOK_AHEAD`]. A part that Valkey does not answer for is handed on from DynamoDB. An
-/// error is returned after all parts were tried; the next run goes on.
+/// Whether Valkey knows all that a look-ahead hands on.
+fn is_enough(known: Option<Time>, now: Time) -> bool {
+    known.is_some_and(|known| known >= now + DUE_LOOK_AHEAD)
+}
+
+/// What a look-ahead has done so far.
+struct Run {
+    handed_on: u64,
+    /// Parts that Valkey did not answer for, or refused to change.
+    without_valkey: BTreeSet<DuePart>,
+    /// The first error.
+    failed: Result<(), StoreError>,
+}
+
+impl Run {
+    fn note(&mut self, errors: impl IntoIterator<Item = (DuePart, StoreError)>) {
+        for (part, error) in errors {
+            // after an error of SQS, the leases end, and the next look-ahead goes on
+            if error.is_valkey() {
+                self.without_valkey.insert(part);
+            }
+            self.fail(error);
+        }
+    }
+
+    fn fail(&mut self, error: StoreError) {
+        if self.failed.is_ok() {
+            self.failed = Err(error);
+        }
+    }
+}
+
+/// Hands on what is due within [`DUE_LOOK_AHEAD`]. What Valkey knows goes first, without DynamoDB. A part that Valkey does not
+/// answer for is handed on from DynamoDB. An error is returned after all parts were tried; the next run goes on.
 pub async fn look_ahead(
     app: &LookAhead,
     now: Time,
     deadline: Deadline,
 ) -> Result<LookedAhead, StoreError> {
     let watch = Stopwatch::start();
-    let mut checked = app.due.checked().await?;
-    // noted by a look-ahead whose clock was far ahead
-    checked.retain(|_, hour| *hour <= now.hour());
-    let prepared: Vec<_> = DuePart::all()
+    // mutation: due-deadline
+    let is_over = || deadline.is_within(DUE_TIME_LEFT_MIN);
+    let take = async |part, size| app.hand_on(part, size, now + watch.elapsed()).await;
+    let mut run = Run { handed_on: 0, without_valkey: BTreeSet::new(), failed: Ok(()) };
+    let (mut known, mut silent) = (BTreeMap::new(), Vec::new());
+    for (part, answer) in app.known(now).await {
+        match answer {
+            Ok(complete) => drop(known.insert(part, complete)),
+            Err(error) => silent.push((part, error)),
+        }
+    }
+    run.note(silent);
+    let enough = known.iter().filter(|(_, complete)| is_enough(**complete, now));
+    // mutation: due-known-first
+    let enough: Vec<DuePart> = enough.map(|(part, _)| *part).collect();
+    let (count, errors) = rounds(enough, (app.batch, u64::MAX), is_over, take).await;
+    run.handed_on += count;
+    run.note(errors);
+
+    let checked = match app.due.checked().await {
+        Ok(checked) => Some(checked),
+        Err(error) => {
+            run.fail(error);
+            None
+        }
+    };
+    // an hour that is ahead was noted by a look-ahead whose clock was far ahead
+    let checked_of = |part: DuePart| {
+        let hour = checked.as_ref().and_then(|checked| checked.get(&part)).copied();
+        hour.filter(|hour| *hour <= now.hour())
+    };
+    let (mut overdue, mut loaded_parts) = (Overdue::default(), 0);
+    let parts = DuePart::all().filter(|_| checked.is_some());
+    let prepared: Vec<_> = parts
         .map(|part| {
-            let checked = checked.get(&part).copied();
+            let (known, checked) = (known.get(&part).copied(), checked_of(part));
             async move {
-                let loaded = app.load(part, first_hour(checked, now), now).await;
+                let loaded = match known {
+                    Some(known) => app.load(part, known, first_hour(checked, now), now).await,
+                    None => Ok(false),
+                };
                 let (found, checked) = app.check(part, checked, now).await;
                 Prepared { part, loaded, found, checked }
             }
         })
         .collect();
-    let prepared: Vec<Prepared> =
-        stream::iter(prepared).buffer_unordered(CONCURRENCY).collect().await;
-    let (mut overdue, mut loaded_parts, mut failed) = (Overdue::default(), 0, Ok(()));
-    let (mut indexed, mut without_valkey) = (Vec::new(), Vec::new());
-    for Prepared { part, loaded, found, checked } in prepared {
+    let mut prepared = stream::iter(prepared).buffer_unordered(CONCURRENCY);
+    while let Some(Prepared { part, loaded, found, checked }) = prepared.next().await {
         match loaded {
-            Ok(loaded) => {
-                loaded_parts += u64::from(loaded);
-                indexed.push(part);
-            }
-            Err(error) => {
-                failed = failed.and(Err(error));
-                without_valkey.push(part);
-            }
+            Ok(loaded) => loaded_parts += u64::from(loaded),
+            Err(error) => run.note([(part, error)]),
         }
         overdue.entries += found.entries;
         overdue.oldest = overdue.oldest.into_iter().chain(found.oldest).min();
-        failed = failed.and(checked);
+        if let Err(error) = checked {
+            run.fail(error);
+        }
     }
-    // mutation: due-deadline
-    let is_over = || deadline.is_within(DUE_TIME_LEFT_MIN);
-    let take = async |part, size| app.hand_on(part, size, now + watch.elapsed()).await;
-    let (mut handed_on, not_taken) = rounds(indexed, (app.batch, u64::MAX), is_over, take).await;
-    for (part, error) in not_taken {
-        failed = failed.and(Err(error));
-        without_valkey.push(part);
-    }
-    let direct: Vec<_> = without_valkey
-        .into_iter()
+
+    let answered = known.keys().filter(|part| !run.without_valkey.contains(part));
+    let answered: Vec<DuePart> = answered.copied().collect();
+    let (count, errors) = rounds(answered, (app.batch, u64::MAX), is_over, take).await;
+    run.handed_on += count;
+    run.note(errors);
+    let direct: Vec<_> = run
+        .without_valkey
+        .iter()
         .map(|part| {
-            let first = first_hour(checked.get(&part).copied(), now);
-            app.hand_on_without_valkey(part, first, (now, watch), is_over)
+            let first = first_hour(checked_of(*part), now);
+            app.hand_on_without_valkey(*part, first, (now, watch), is_over)
         })
         .collect();
     let mut direct = stream::iter(direct).buffer_unordered(CONCURRENCY);
     while let Some(count) = direct.next().await {
         match count {
-            Ok(count) => handed_on += count,
-            Err(error) => failed = failed.and(Err(error)),
+            Ok(count) => run.handed_on += count,
+            Err(error) => run.fail(error),
         }
     }
+    let Run { handed_on, failed, .. } = run;
     metrics::looked_ahead(handed_on, overdue.entries);
     let oldest_ms = overdue.oldest.map_or(0, |oldest| millis(now.since(oldest)));
     let looked =

@@ -11,19 +11,23 @@
 //! | [`timers`] | put, list, read and delete a timer; fire it when it is due |
 //! | [`lookahead`] | find and hand on what is due |
 //! | [`handle`] | handle the message of a due item |
+//! | `queue` | the queue of due items |
 //! | [`rounds`] | take batches from several keys in turn |
 
 pub mod handle;
 pub mod lookahead;
+pub(crate) mod queue;
 pub mod rounds;
 pub mod scheduled;
 pub mod timers;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fanfold_core::limits::{CARD_MARK_WITHIN, DUE_HORIZON, DUE_LOOK_AHEAD, SEND_DELAY_MAX};
+use fanfold_core::limits::{CARD_MARK_WITHIN, DUE_LOOK_AHEAD, DUE_VALKEY_PAUSE, SEND_DELAY_MAX};
 use fanfold_core::message::{ItemDue, PostEvent, TimerFired};
-use fanfold_core::registry::{DUE_ITEMS, POST_EVENTS, TIMER_EVENTS, WEBHOOKS};
+use fanfold_core::registry::{POST_EVENTS, TIMER_EVENTS, WEBHOOKS};
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, Time};
 use fanfold_runtime::aws::SdkConfig;
@@ -47,6 +51,7 @@ pub struct Due {
     pub timer_events: Queue<TimerFired>,
     /// `None`: the operator gave no address for webhooks.
     pub webhooks: Option<Queue<TimerFired>>,
+    pub pause: Pause,
 }
 
 /// The result of handling the message of a due item.
@@ -64,7 +69,10 @@ impl Due {
     /// Makes the clients from the settings. An error names the setting that is missing or malformed.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
         let webhooks = match config.number("WEBHOOKS_ON", 0, 0..=1)? {
-            1 => Some(Queue::new(sdk, config, WEBHOOKS)?),
+            1 => Some(
+                Queue::new(sdk, config, WEBHOOKS)?
+                    .in_groups(|fired: &TimerFired| Some(fired.owner.to_string())),
+            ),
             _ => None,
         };
         Ok(Self {
@@ -73,9 +81,10 @@ impl Due {
             users: UserStore::new(sdk, config)?,
             valkey: Valkey::new(sdk, config)?,
             events: Queue::new(sdk, config, POST_EVENTS)?,
-            items: Queue::new(sdk, config, DUE_ITEMS)?,
+            items: queue::items(sdk, config)?,
             timer_events: Queue::new(sdk, config, TIMER_EVENTS)?,
             webhooks,
+            pause: Pause::default(),
         })
     }
 }
@@ -86,31 +95,36 @@ pub(crate) fn delay_until(at: Time, now: Time) -> Duration {
     Duration::from_secs(millis(at.since(now)).div_ceil(1_000)).min(SEND_DELAY_MAX)
 }
 
-/// Sends the message of an entry that is due soon, before the commit of its item. A look-ahead finds a later one. `old` is
-/// the entry that the item has.
+/// Sends the message of an entry that is due soon, before the commit of its item. A look-ahead finds a later one.
+///
+/// An item that keeps its time gets a message as well: its owner may repeat a request whose entry did not reach Valkey.
 async fn hand_on(
     queue: &Queue<ItemDue>,
-    (old, new): (Option<&DueEntry>, &DueEntry),
+    entry: &DueEntry,
     now: Time,
 ) -> Result<HandOn, StoreError> {
-    if let Some(later) = HandOn::without_message(new, old, now) {
+    if let Some(later) = HandOn::without_message(entry, now) {
         return Ok(later);
     }
-    let message = ItemDue::announced(new.clone(), now);
-    queue.announce_after(&message, delay_until(new.at, now)).await.map(HandOn::Sent)
+    let message = ItemDue::announced(entry.clone(), now);
+    queue.announce_after(&message, delay_until(entry.at, now)).await.map(HandOn::Sent)
 }
 
 /// Makes the index follow a commit: `old` is gone, and `new` is there. Without Valkey, look-aheads find the new entry in
-/// DynamoDB when it is overdue, and the old one leads to nothing.
-async fn indexed(valkey: &Valkey, old: Option<&DueEntry>, new: Option<&DueEntry>, now: Time) {
+/// DynamoDB when it is overdue, and the old one leads to nothing. Returns whether Valkey answered in time.
+async fn indexed(
+    valkey: &Valkey,
+    old: Option<&DueEntry>,
+    new: Option<&DueEntry>,
+    now: Time,
+) -> bool {
     let add = async {
         match new {
-            // what is due later than every load so far is found by a later one
-            Some(new) if new.at < now + DUE_HORIZON * 3 => {
+            Some(new) => {
                 // mutation: due-added
                 valkey.add_due(new, new.at <= now + DUE_LOOK_AHEAD, now).await
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     };
     let remove = async {
@@ -124,10 +138,28 @@ async fn indexed(valkey: &Valkey, old: Option<&DueEntry>, new: Option<&DueEntry>
         Some(done) => done,
         None => {
             tracing::warn!("the index of due items was not changed: Valkey did not answer in time");
-            return;
+            return false;
         }
     };
     if let Err(error) = added.and(removed) {
         tracing::warn!(error = %Chain(&error), "the index of due items was not changed");
+    }
+    true
+}
+
+/// Whether the function `due` asks Valkey. After Valkey has not answered in time, it does not for a while: its items are
+/// published and fired without Valkey, and each wait would make the others late.
+#[derive(Debug, Clone, Default)]
+pub struct Pause(Arc<AtomicU64>);
+
+impl Pause {
+    /// Whether Valkey is left alone.
+    fn is_on(&self, now: Time) -> bool {
+        now.ms() < self.0.load(Ordering::Relaxed)
+    }
+
+    /// Begins a pause.
+    fn begin(&self, now: Time) {
+        self.0.store((now + DUE_VALKEY_PAUSE).ms(), Ordering::Relaxed);
     }
 }

@@ -18,7 +18,7 @@ use super::{Due, Handled, hand_on, indexed};
 use crate::Error;
 use crate::announce::announced;
 use crate::limit::within_limit;
-use crate::posts::{Posts, key_use, show_published};
+use crate::posts::{Posts, key_use};
 use crate::profiles::must_belong_to;
 
 /// A post to schedule.
@@ -58,8 +58,8 @@ pub async fn schedule(
     new: NewScheduled<'_>,
     now: Time,
 ) -> Result<Scheduled, Error> {
-    // the request is compared as it was sent, with every field
-    let request = format!("{} {}", new.publish_at, new.text);
+    // the request is compared as it was sent, with every field; no text of a post begins with this character
+    let request = format!("\0{} {}", new.publish_at, new.text);
     let key = new.key.map(|name| RequestKey::new(author.user(), name, &request));
     let text = text::post_text(new.text)?.into_owned();
     let reads = async {
@@ -82,7 +82,7 @@ pub async fn schedule(
             state: ScheduledState::Waiting,
         };
         let entry = item.entry();
-        let sent = hand_on(&app.items, (None, &entry), now).await?;
+        let sent = hand_on(&app.items, &entry, now).await?;
         let stores = (&app.users, &app.posts);
         match app.due.schedule(sent, stores, author, &item, key.as_ref(), now).await? {
             ScheduleResult::Done => {
@@ -190,7 +190,7 @@ pub async fn change(
         let revision = old.revision + 1;
         let new = Scheduled { text, publish_at, post, revision, ..old.clone() };
         let (before, after) = (old.entry(), new.entry());
-        let sent = hand_on(&app.items, (Some(&before), &after), now).await?;
+        let sent = hand_on(&app.items, &after, now).await?;
         match app.due.reschedule(sent, &old, &new).await? {
             Rescheduled::Done => {
                 tracing::info!(scheduled = %id, %publish_at, "changed a scheduled post");
@@ -250,27 +250,30 @@ fn must_wait(item: &Scheduled) -> Result<(), Error> {
     }
 }
 
-/// Publishes a scheduled post that is due. The message may come before the commit of its item, twice, or late.
+/// Publishes a scheduled post that is due. The message may come before the commit of its item, twice, or late. Also returns
+/// the post, if its author's next request must show it.
 pub(super) async fn publish_due(
     app: &Due,
     id: ScheduledId,
     message: &ItemDue,
     now: Time,
-) -> Result<Handled, StoreError> {
+) -> Result<(Handled, Option<PostId>), StoreError> {
     let mut looked = 0;
     for tried in 0..TRIES_MAX {
         let item = loop {
             match app.due.scheduled(id).await? {
                 Some(item) if item.state != ScheduledState::Waiting => {
-                    show_again(app, &item, message).await?;
-                    return Ok(Handled::NothingToDo);
+                    // an earlier function may have published it, and died before it showed it
+                    let is_published = item.state == ScheduledState::Published
+                        && item.publish_at == message.entry.at;
+                    return Ok((Handled::NothingToDo, is_published.then_some(item.post)));
                 }
                 Some(item) if item.publish_at == message.entry.at => break item,
                 // the message can be ahead of the commit that makes or moves the item
                 _ if message.may_be_ahead(now) => {
                     look_again("the scheduled post", &mut looked).await?;
                 }
-                _ => return Ok(Handled::NothingToDo),
+                _ => return Ok((Handled::NothingToDo, None)),
             }
         };
         let event = PostPublished::scheduled(item.post, now).into();
@@ -282,30 +285,20 @@ pub(super) async fn publish_due(
                 metrics::due(lateness);
                 let late_ms = millis(lateness);
                 tracing::info!(scheduled = %id, post = %item.post, late_ms, "published a scheduled post");
-                show_published(&app.valkey, item.post).await;
-                return Ok(Handled::Done);
+                return Ok((Handled::Done, Some(item.post)));
             }
             PublishResult::NoProfile => {
                 tracing::info!(scheduled = %id, "the author of a scheduled post is gone");
-                return Ok(Handled::NothingToDo);
+                return Ok((Handled::NothingToDo, None));
             }
             PublishResult::IdTaken => {
                 let post = PostId::new(item.publish_at, clock::random() as u16, id.author());
                 let other = Scheduled { post, revision: item.revision + 1, ..item.clone() };
-                let (before, after) = (item.entry(), other.entry());
-                let sent = hand_on(&app.items, (Some(&before), &after), now).await?;
+                let sent = hand_on(&app.items, &other.entry(), now).await?;
                 app.due.reschedule(sent, &item, &other).await?;
             }
             PublishResult::Raced => pause(tried).await,
         }
     }
     Err(StoreError::Unsettled { what: "the scheduled post" })
-}
-
-/// An earlier function may have published the post and died before it did the rest: shows it in its author's feeds.
-async fn show_again(app: &Due, item: &Scheduled, message: &ItemDue) -> Result<(), StoreError> {
-    if item.state == ScheduledState::Published && item.publish_at == message.entry.at {
-        show_published(&app.valkey, item.post).await;
-    }
-    Ok(())
 }

@@ -3,7 +3,6 @@
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, TIMER_PAYLOAD_BYTES_MAX, TIMERS_MAX, TRIES_MAX};
 use fanfold_core::message::{ItemDue, TimerFired};
-use fanfold_core::registry::DUE_ITEMS;
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, Every, Time, TimerName, UserId};
 use fanfold_runtime::aws::SdkConfig;
@@ -15,7 +14,7 @@ use fanfold_store::dynamo::{DueStore, UserStore};
 use fanfold_store::valkey::{Valkey, WriteKind, WriteLimit};
 use serde_json::Value;
 
-use super::{Due, Handled, hand_on, indexed};
+use super::{Due, Handled, hand_on, indexed, queue};
 use crate::Error;
 use crate::limit::within_limit;
 use crate::profiles::must_belong_to;
@@ -37,7 +36,7 @@ impl Timers {
             due: DueStore::new(sdk, config)?,
             users: UserStore::new(sdk, config)?,
             valkey: Valkey::new(sdk, config)?,
-            items: Queue::new(sdk, config, DUE_ITEMS)?,
+            items: queue::items(sdk, config)?,
             limit: WriteLimit::read(config, WriteKind::Timer)?,
         })
     }
@@ -46,7 +45,7 @@ impl Timers {
 /// A timer to put.
 #[derive(Debug, Clone)]
 pub struct NewTimer {
-    /// The time from which it is due. A time in the past means now.
+    /// The time from which it is due. A time in the past means now; with `every`, the next of the times that follow it.
     pub due_at: Time,
     /// The time between two occurrences. `None`: there is one.
     pub every: Option<Every>,
@@ -80,10 +79,16 @@ pub async fn put(
     if new.due_at > now + SCHEDULE_AHEAD_MAX {
         return Err(Error::TimeRange { field: "due_at", allowed: "at most 366 days ahead" });
     }
+    // mutation: timer-phase
+    let due_at = match new.every {
+        // the times stay those that were asked for
+        Some(every) if new.due_at < now => every.next(new.due_at, now).0,
+        _ => new.due_at.max(now),
+    };
     let timer = Timer {
         owner: caller.user(),
         name: name.clone(),
-        due_at: new.due_at.max(now),
+        due_at,
         every: new.every,
         payload,
         revision: format!("{:016x}", clock::random()),
@@ -97,7 +102,7 @@ pub async fn put(
     let entry = timer.entry();
     for tried in 0..TRIES_MAX {
         let before = old.as_ref().map(Timer::entry);
-        let sent = hand_on(&app.items, (before.as_ref(), &entry), now).await?;
+        let sent = hand_on(&app.items, &entry, now).await?;
         match app.due.put_timer(sent, &app.users, caller, old.as_ref(), &timer).await? {
             TimerPut::Done => {
                 tracing::info!(owner = %timer.owner, due_at = %timer.due_at, "timer put");
@@ -164,24 +169,39 @@ pub async fn delete(
 }
 
 /// Fires a timer that is due: sends its message, and then moves it to its next occurrence, or removes it. The message may
-/// come before the commit of its timer, twice, or late.
+/// come before the commit of its timer, twice, or late. A timer that is replaced meanwhile, and has the same time as
+/// before, fires as well.
 pub(super) async fn fire(
     app: &Due,
     (owner, name): (UserId, &TimerName),
     message: &ItemDue,
     now: Time,
 ) -> Result<Handled, StoreError> {
-    let mut looked = 0;
-    let timer = loop {
-        match app.due.timer(owner, name).await? {
-            Some(timer) if timer.due_at == message.entry.at => break timer,
-            // the message can be ahead of the commit that makes or moves the timer
-            _ if message.may_be_ahead(now) => {
-                look_again("the timer", &mut looked).await?;
+    let (mut looked, mut handled) = (0, Handled::NothingToDo);
+    for tried in 0..TRIES_MAX {
+        let timer = loop {
+            match app.due.timer(owner, name).await? {
+                Some(timer) if timer.due_at == message.entry.at => break timer,
+                // the message can be ahead of the commit that makes or moves the timer
+                _ if handled == Handled::NothingToDo && message.may_be_ahead(now) => {
+                    look_again("the timer", &mut looked).await?;
+                }
+                _ => return Ok(handled),
             }
-            _ => return Ok(Handled::NothingToDo),
+        };
+        let ended = fire_once(app, &timer, now).await?;
+        handled = Handled::Done;
+        // mutation: timer-replaced
+        if ended != TimerPut::Raced {
+            return Ok(handled);
         }
-    };
+        pause(tried).await;
+    }
+    Err(StoreError::Unsettled { what: "the timer" })
+}
+
+/// Fires a timer as it was read. The result is that of the change that moves or removes it.
+async fn fire_once(app: &Due, timer: &Timer, now: Time) -> Result<TimerPut, StoreError> {
     let payload = serde_json::from_str(&timer.payload)
         .map_err(|error| StoreError::Item { doing: "reading a timer", source: error.into() })?;
     // mutation: timer-next
@@ -197,13 +217,16 @@ pub(super) async fn fire(
         webhooks.send(&fired).await?;
     }
     let put = match next {
-        None => app.due.end_timer(&app.users, &timer).await?,
+        None => app.due.end_timer(&app.users, timer).await?,
         Some((next, _)) => {
             let entry = DueEntry { at: next, item: timer.item() };
-            let sent = hand_on(&app.items, (None, &entry), now).await?;
-            let put = app.due.repeat_timer(sent, &timer, next).await?;
-            if put == TimerPut::Done {
-                indexed(&app.valkey, Some(&timer.entry()), Some(&entry), now).await;
+            let sent = hand_on(&app.items, &entry, now).await?;
+            let put = app.due.repeat_timer(sent, timer, next).await?;
+            if put == TimerPut::Done && !app.pause.is_on(now) {
+                let old = timer.entry();
+                if !indexed(&app.valkey, Some(&old), Some(&entry), now).await {
+                    app.pause.begin(now);
+                }
             }
             put
         }
@@ -213,5 +236,5 @@ pub(super) async fn fire(
     metrics::due(lateness);
     let late_ms = millis(lateness);
     tracing::info!(owner = %timer.owner, due_at = %timer.due_at, late_ms, missed, ended = ?put, "timer fired");
-    Ok(Handled::Done)
+    Ok(put)
 }

@@ -21,7 +21,15 @@ use crate::trace::Trace;
 pub struct Queue<M> {
     client: Client,
     url: String,
-    messages: PhantomData<fn(M)>,
+    /// The message group of a message.
+    group: fn(&M) -> Option<String>,
+}
+
+/// A message of a batch.
+struct ToSend {
+    body: String,
+    delay_s: i32,
+    group: Option<String>,
 }
 
 /// The proof that the event of a commit was sent. A commit that has an event takes it, so that the commit cannot run
@@ -39,7 +47,7 @@ impl<M> Announced<M> {
 
 impl<M> Clone for Queue<M> {
     fn clone(&self) -> Self {
-        Self { client: self.client.clone(), url: self.url.clone(), messages: PhantomData }
+        Self { client: self.client.clone(), url: self.url.clone(), group: self.group }
     }
 }
 
@@ -47,7 +55,15 @@ impl<M: Serialize> Queue<M> {
     /// Reads the URL of the queue. Fails if the setting is missing.
     pub fn new(sdk: &SdkConfig, config: &Config, queue: QueueOf<M>) -> Result<Self, ConfigError> {
         let url = config.text(queue.spec.url)?;
-        Ok(Self { client: Client::new(sdk), url, messages: PhantomData })
+        Ok(Self { client: Client::new(sdk), url, group: |_| None })
+    }
+
+    /// Sends messages with a message group. While the messages of one group hold up the others, SQS delivers the others
+    /// first. (It calls this a fair queue. The queue stays a standard one, without an order.)
+    #[must_use]
+    pub fn in_groups(mut self, group: fn(&M) -> Option<String>) -> Self {
+        self.group = group;
+        self
     }
 
     /// Sends a message.
@@ -78,6 +94,7 @@ impl<M: Serialize> Queue<M> {
         let body = body(doing, message)?;
         tracing::debug!(queue = self.url, bytes = body.len(), "sending a message");
         let call = self.client.send_message().queue_url(&self.url).message_body(body);
+        let call = call.set_message_group_id((self.group)(message));
         let call = call.set_delay_seconds(Some(delay.as_secs() as i32).filter(|delay| *delay > 0));
         let request = attributes(Trace::current().request.as_ref())?;
         let sent = call.set_message_attributes(request).send().await;
@@ -109,7 +126,8 @@ impl<M: Serialize> Queue<M> {
                 bytes = 0;
             }
             bytes += body.len();
-            batch.push((body, delay.as_secs() as i32));
+            let (delay_s, group) = (delay.as_secs() as i32, (self.group)(message));
+            batch.push(ToSend { body, delay_s, group });
         }
         self.send_batch(doing, batch).await
     }
@@ -117,11 +135,11 @@ impl<M: Serialize> Queue<M> {
     async fn send_batch(
         &self,
         doing: &'static str,
-        bodies: Vec<(String, i32)>,
+        messages: Vec<ToSend>,
     ) -> Result<(), StoreError> {
-        let (all, request) = (bodies.len(), attributes(Trace::current().request.as_ref())?);
-        let mut left: Vec<(String, (String, i32))> =
-            bodies.into_iter().enumerate().map(|(i, body)| (i.to_string(), body)).collect();
+        let (all, request) = (messages.len(), attributes(Trace::current().request.as_ref())?);
+        let mut left: Vec<(String, ToSend)> =
+            messages.into_iter().enumerate().map(|(i, message)| (i.to_string(), message)).collect();
         let mut reason = String::new();
         for tried in 0..TRIES_MAX {
             if left.is_empty() {
@@ -133,9 +151,10 @@ impl<M: Serialize> Queue<M> {
             };
             let entries: Result<Vec<_>, _> = left
                 .iter()
-                .map(|(id, (body, delay))| {
+                .map(|(id, ToSend { body, delay_s, group })| {
                     let entry = SendMessageBatchRequestEntry::builder().id(id).message_body(body);
-                    let entry = entry.set_delay_seconds(Some(*delay).filter(|delay| *delay > 0));
+                    let entry = entry.set_delay_seconds(Some(*delay_s).filter(|delay| *delay > 0));
+                    let entry = entry.set_message_group_id(group.clone());
                     entry.set_message_attributes(request.clone()).build()
                 })
                 .collect();

@@ -34,6 +34,11 @@ pub(super) fn receives(record: &SqsMessage) -> u64 {
     count.and_then(|count| count.parse().ok()).unwrap_or(1)
 }
 
+/// The message group of a message.
+pub(super) fn group_of(record: &SqsMessage) -> Option<String> {
+    record.attributes.get("MessageGroupId").cloned()
+}
+
 /// The value of an attribute of a message.
 pub(super) fn attribute_of<'a>(record: &'a SqsMessage, name: &str) -> Option<&'a str> {
     record.message_attributes.get(name)?.string_value.as_deref()

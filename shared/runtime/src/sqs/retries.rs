@@ -10,14 +10,14 @@ use fanfold_core::Time;
 use fanfold_core::limits::{
     CONCURRENCY, QUEUE_TRIES_DEFAULT, QUEUE_TRIES_MAX, QUEUE_TRIES_MIN, REQUEUES_MAX, RETRY_MAX,
     RETRY_MIN, RETRY_PART_OF_OUTAGE, SEND_BATCH_MAX, SEND_DELAY_MAX, SHORT_OUTAGE, SHORT_RETRY_MAX,
-    UNCOMMITTED_RETRIES_WITHIN, UNCOMMITTED_RETRY, WEBHOOK_TRIED_FOR,
+    UNCOMMITTED_RETRIES_WITHIN, UNCOMMITTED_RETRY, WEBHOOK_IN_FLIGHT_MAX, WEBHOOK_TRIED_FOR,
 };
 use fanfold_core::registry::QueueSpec;
 use futures::stream::{self, StreamExt as _};
 
 use super::record::{
-    REASON, REQUEUED, SINCE, attribute, attribute_of, attributes, id, reason_of, receives,
-    request_of,
+    REASON, REQUEUED, SINCE, attribute, attribute_of, attributes, group_of, id, reason_of,
+    receives, request_of,
 };
 use crate::clock;
 use crate::config::{Config, ConfigError};
@@ -34,10 +34,6 @@ pub enum Fate {
     /// Sends the message to the dead-letter queue, because it would fail again.
     Dead,
 }
-
-/// The longest wait of a webhook that failed. A requeued one waits for [`SEND_DELAY_MAX`] at most, which is about one
-/// wait of six.
-const WEBHOOK_RETRY_MAX: Duration = Duration::from_secs(3_600);
 
 /// How the waits of a failed message grow, and when its tries end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +63,7 @@ impl Pace {
             Self::Uncommitted => return UNCOMMITTED_RETRY,
             Self::Store if failing_for < SHORT_OUTAGE => SHORT_RETRY_MAX,
             Self::Store => RETRY_MAX,
-            Self::Webhook => WEBHOOK_RETRY_MAX,
+            Self::Webhook => SEND_DELAY_MAX,
         };
         whole_seconds(failing_for / RETRY_PART_OF_OUTAGE).clamp(RETRY_MIN, max)
     }
@@ -172,13 +168,14 @@ impl Retries {
     }
 
     async fn try_to_pass_on(&self, failed: &Failed, now: Time) -> Result<bool, StoreError> {
-        let Failed { record, fate, reason, rest, .. } = failed;
+        let Failed { record, fate, reason, pace, rest, .. } = failed;
         let Some(targets) = &self.0 else { return Ok(false) };
         let Some((queue, dead)) = targets.queues_of(record) else { return Ok(false) };
         let body = rest.clone().or_else(|| record.body.clone()).unwrap_or_default();
         // the other half of the tries is for functions that die, which this code cannot notice
         let is_over = is_over(failed, now);
-        let is_early = receives(record) * 2 <= targets.tries && !is_over;
+        let is_long = *pace == Pace::Webhook && delay(failed, now) > WEBHOOK_IN_FLIGHT_MAX;
+        let is_early = receives(record) * 2 <= targets.tries && !is_over && !is_long;
         let is_rest = rest.is_some() && *fate == Fate::Requeue;
         if is_early && !is_rest || body.is_empty() {
             return Ok(false);
@@ -187,6 +184,7 @@ impl Retries {
         let requeues: u64 = requeues.unwrap_or_default();
         let is_requeue = *fate == Fate::Requeue && requeues < REQUEUES_MAX && !is_over;
         let message = targets.client.send_message().message_body(body);
+        let message = message.set_message_group_id(group_of(record));
         let message = message.set_message_attributes(attributes(request_of(record).as_ref())?);
         let message = if is_requeue {
             let delay = delay(failed, now).min(SEND_DELAY_MAX);
@@ -340,10 +338,7 @@ mod tests {
     fn a_webhook_waits_a_quarter_of_the_time_and_is_tried_for_a_day() {
         let webhook = |since_s| failed(1, Some(since_s), Pace::Webhook);
         let delay_s = |since_s| delay(&webhook(since_s), NOW).as_secs();
-        assert_eq!(
-            [0, 40, 400, 4_000, 14_400, 80_000].map(delay_s),
-            [1, 10, 100, 1_000, 3_600, 3_600]
-        );
+        assert_eq!([0, 40, 400, 4_000, 14_400, 80_000].map(delay_s), [1, 10, 100, 900, 900, 900]);
         let day_s = WEBHOOK_TRIED_FOR.as_secs();
         assert!(!is_over(&webhook(day_s - 1), NOW) && is_over(&webhook(day_s), NOW));
         assert!(!is_over(&failed(1, None, Pace::Webhook), NOW));
@@ -356,6 +351,6 @@ mod tests {
             failing_for += Pace::Webhook.wait(failing_for);
             tries += 1;
         }
-        assert!((40..80).contains(&tries), "{tries}");
+        assert!((100..150).contains(&tries) && tries < REQUEUES_MAX, "{tries}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fanfold_core::limits::{DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_LOOK_AHEAD};
+use fanfold_core::limits::{CLOCKS_DIFFER, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_LOOK_AHEAD};
 use fanfold_core::{DueEntry, DuePart, Time};
 use futures::future::try_join_all;
 use redis::Value;
@@ -18,7 +18,13 @@ pub struct Taken {
     pub complete: Option<Time>,
     /// The taken entries, soonest first.
     pub entries: Vec<DueEntry>,
+    /// The caller's lease of them.
+    pub lease: Lease,
 }
+
+/// The lease of a look-ahead: the score of the entries that it has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease(Time);
 
 /// A load of entries from DynamoDB that has begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,18 +104,24 @@ impl Valkey {
         script.run_for_word(&self.link, "loading due items").await
     }
 
-    /// Adds overdue entries that were found in DynamoDB, unless they are there.
-    pub async fn add_overdue(&self, part: DuePart, entries: &[DueEntry]) -> Result<(), StoreError> {
+    /// Adds overdue entries that were found in DynamoDB, unless they are there. An entry with a lease that is longer than any
+    /// that ends after `now` is due at once: the look-ahead that has it has a clock that is ahead.
+    pub async fn add_overdue(
+        &self,
+        part: DuePart,
+        entries: &[DueEntry],
+        now: Time,
+    ) -> Result<(), StoreError> {
         if entries.is_empty() {
             return Ok(());
         }
-        let mut add = self.keys.due(part).command("ZADD");
-        add.arg("NX");
+        let mut script = scripts::DUE_OVERDUE.call();
+        script.key(self.keys.due(part)).arg((handed_on(now) + CLOCKS_DIFFER).ms());
         for entry in entries {
-            add.arg(entry.at.ms()).arg(entry.to_string());
+            script.arg(entry.to_string()).arg(entry.at.ms());
         }
-        let added: Result<u64, _> = add.query_async(&mut self.link.clone()).await;
-        added.map(drop).map_err(failed("adding overdue items"))
+        let _changed: u64 = script.run(&self.link, "adding overdue items").await?;
+        Ok(())
     }
 
     /// Takes at most `count` entries of a part that are due within [`DUE_LOOK_AHEAD`], or whose lease has ended. The caller
@@ -125,7 +137,8 @@ impl Valkey {
         script.key(self.keys.due(part)).key(self.keys.horizon(part));
         // a look-ahead takes scores of the near future, so the end of a lease is as far ahead
         script.arg((now + DUE_LOOK_AHEAD).ms()).arg(count);
-        script.arg((now + DUE_LEASE + DUE_LOOK_AHEAD).ms());
+        let lease = Lease(now + DUE_LEASE + DUE_LOOK_AHEAD);
+        script.arg(lease.0.ms());
         let answer: Vec<Value> = script.run(&self.link, doing).await?;
         let mut answer = answer.into_iter();
         let complete = match answer.next() {
@@ -139,23 +152,24 @@ impl Valkey {
                 .map_err(|error| failed(doing)(unknown(&error.to_string())))?;
             entries.push(text.parse().map_err(|_| failed(doing)(unknown(&text)))?);
         }
-        Ok(Taken { complete, entries })
+        Ok(Taken { complete, entries, lease })
     }
 
-    /// Notes that the messages of entries are under way. They are taken again after [`DUE_HANDED_ON_LEASE`].
+    /// Notes that the messages of entries that were taken with this lease are under way. They are taken again after
+    /// [`DUE_HANDED_ON_LEASE`].
     pub async fn due_handed_on(
         &self,
         part: DuePart,
-        entries: &[DueEntry],
+        (lease, entries): (Lease, &[DueEntry]),
         now: Time,
     ) -> Result<(), StoreError> {
-        let mut set = self.keys.due(part).command("ZADD");
-        set.arg("XX");
+        let mut script = scripts::DUE_HANDED_ON.call();
+        script.key(self.keys.due(part)).arg(lease.0.ms()).arg(handed_on(now).ms());
         for entry in entries {
-            set.arg(handed_on(now).ms()).arg(entry.to_string());
+            script.arg(entry.to_string());
         }
-        let set: Result<u64, _> = set.query_async(&mut self.link.clone()).await;
-        set.map(drop).map_err(failed("noting that due items were handed on"))
+        let _noted: u64 = script.run(&self.link, "noting that due items were handed on").await?;
+        Ok(())
     }
 
     /// Makes an entry due at its own time again, if it is there.

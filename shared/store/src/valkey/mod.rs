@@ -31,7 +31,7 @@ pub use address::Address;
 pub use card_id::CardId;
 pub use cards::{CardRead, Fill};
 pub use count::CountRequest;
-pub use due::{DueLoad, Loaded, Taken};
+pub use due::{DueLoad, Lease, Loaded, Taken};
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 use iam::Tokens;

@@ -74,6 +74,8 @@ script!(due DUE_ADD, "due_add.lua");
 script!(due DUE_BEGIN, "due_begin.lua");
 script!(due DUE_LOAD, "due_load.lua");
 script!(due DUE_TAKE, "due_take.lua");
+script!(plain DUE_HANDED_ON, "due_handed_on.lua");
+script!(plain DUE_OVERDUE, "due_overdue.lua");
 script!(plain LIMIT, "limit.lua");
 script!(plain DROP, "drop.lua");
 script!(plain EXPIRE, "expire.lua");

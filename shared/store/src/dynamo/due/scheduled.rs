@@ -1,5 +1,7 @@
 //! Scheduled posts.
 
+use std::collections::BTreeSet;
+
 use aws_sdk_dynamodb::types::{Delete, Put, Update};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::SCHEDULED_KEPT;
@@ -205,7 +207,9 @@ impl DueStore {
         let more = places.len() > limit;
         places.truncate(limit);
         let next = places.last().copied().filter(|_| more);
-        let keys = places.iter().map(|(_, id)| key(&scheduled_pk(user), id)).collect();
+        // an item that is moved between two pages of the query is in both
+        let ids: BTreeSet<ScheduledId> = places.iter().map(|(_, id)| *id).collect();
+        let keys = ids.iter().map(|id| key(&scheduled_pk(user), id)).collect();
         let items = batch::get_all(&self.client, &self.table, doing, keys).await?;
         let items: Result<Vec<ScheduledItem>, StoreError> =
             items.into_iter().map(|item| read(doing, item)).collect();
