@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use aws_sdk_dynamodb::config::BehaviorVersion;
 use fanfold_app::Error;
 use fanfold_app::due::handle::{Handled, handle};
 use fanfold_app::due::lookahead::{LookAhead, LookedAhead, look_ahead};
@@ -16,6 +17,7 @@ use fanfold_core::limits::{
 use fanfold_core::message::{ItemDue, PostPublished};
 use fanfold_core::{DueEntry, DuePart, FeedId, PostId, Time, TimerName};
 use fanfold_runtime::StoreError;
+use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::DueStore;
@@ -186,13 +188,13 @@ async fn an_item_that_valkey_never_learned_of_is_found_when_it_is_overdue() {
 async fn without_valkey_items_are_handed_on_from_dynamodb() {
     let (world, node) = world().await;
     let first = schedule(&world, 10 * MINUTE).await;
-    let second = schedule(&world, 30 * MINUTE).await;
+    let second = schedule(&world, 26 * MINUTE).await;
     let (owner, name) = (world.id("ash"), &name("renew"));
     put(&world, "renew", 200 * MINUTE, None).await.unwrap();
     let config = world.config_with(&[NO_VALKEY]);
     let away = LookAhead::new(&world.sdk, &config).unwrap();
     // the second one is due, but not overdue
-    for (advance, due) in [(11 * MINUTE, vec![&first]), (19 * MINUTE, vec![&first, &second])] {
+    for (advance, due) in [(11 * MINUTE, vec![&first]), (15 * MINUTE, vec![&first, &second])] {
         world.advance(advance);
         let looked = look_ahead(&away, world.now(), Deadline::NONE).await;
         assert!(matches!(looked, Err(StoreError::Valkey { .. })), "{looked:?}");
@@ -273,16 +275,19 @@ async fn an_hour_that_was_noted_too_early_is_still_asked() {
 async fn without_dynamodb_known_items_are_handed_on() {
     let (world, _node) = world().await;
     let item = schedule(&world, 3 * MINUTE).await;
-    world.advance(2 * MINUTE);
+    world.advance(3 * MINUTE);
     let silent = silent_server();
     let url = format!("http://{}", silent.local_addr().unwrap());
-    let sdk = world.sdk.to_builder().endpoint_url(url).build();
+    let mut sdk =
+        SdkConfig::builder().behavior_version(BehaviorVersion::latest()).endpoint_url(url);
+    sdk.set_credentials_provider(world.sdk.credentials_provider())
+        .set_region(world.sdk.region().cloned());
+    let sdk = sdk.build();
     let due = DueStore::new(&sdk, &world.config_with(&[])).unwrap();
     let slow = LookAhead { due, ..world.lookahead.clone() };
     let look = look_ahead(&slow, world.now(), Deadline::NONE);
     let looked = tokio::time::timeout(Duration::from_secs(2), look).await;
     assert!(looked.is_err(), "DynamoDB does not answer: {looked:?}");
-    world.advance(MINUTE);
     assert_eq!(handed_on(&world).await, [item.entry()]);
 }
 
@@ -326,11 +331,10 @@ async fn a_repeated_request_hands_its_item_on() {
     let put = timers::put(&first, &ash, &name("renew"), new.clone(), world.now()).await;
     put.expect("put without Valkey");
     assert_eq!(handed_on(&world).await, []);
-    world.advance(Duration::from_secs(10));
+    world.advance(Duration::from_secs(125));
     let (timer, is_new) =
         timers::put(&world.timers, &ash, &name("renew"), new, world.now()).await.expect("put");
     assert!(!is_new);
-    world.advance(Duration::from_secs(115));
     assert_eq!(handed_on(&world).await, [timer.entry()]);
     assert_eq!(arrives(&world, timer.entry()).await, Handled::Done);
 }
@@ -493,6 +497,10 @@ async fn a_key_makes_one_scheduled_post() {
     for other in [send("other", 5 * MINUTE).await, send("later", 6 * MINUTE).await] {
         assert!(matches!(other, Err(Error::KeyReused)), "{other:?}");
     }
+    // a text that looks like the fields of the first request
+    let text = format!("{} later", item.publish_at);
+    let alike = fanfold_app::posts::publish(&world.posts, &ash, &text, Some("a key"), now).await;
+    assert!(matches!(alike, Err(Error::KeyReused)), "{alike:?}");
     let now_published =
         fanfold_app::posts::publish(&world.posts, &ash, "later", Some("a key"), now);
     assert!(matches!(now_published.await, Err(Error::KeyReused)));

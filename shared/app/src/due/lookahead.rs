@@ -240,8 +240,8 @@ fn is_sent_again(at: Time, now: Time) -> bool {
 /// The hour with which a check of a part begins.
 fn first_hour(checked: Option<Hour>, now: Time) -> Hour {
     match checked {
-        // the clock of an earlier look-ahead may have been ahead
-        Some(hour) => hour.min((now - DUE_CHECK_BACK).hour()),
+        // the clock of an earlier look-ahead may have been ahead; then it noted one hour too many
+        Some(hour) => (hour.start() - DUE_CHECK_BACK).hour().min((now - DUE_CHECK_BACK).hour()),
         None => (now - DUE_FIRST_CHECK).hour(),
     }
 }
