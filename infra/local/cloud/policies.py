@@ -35,6 +35,8 @@ RARE = {
     # a post is scheduled at least a minute ahead (rules::due)
     ("due", "dynamodb:PutItem", "PostsTable"),
     ("due", "sqs:SendMessage", "post-events"),
+    # only an entry whose item was removed by hand (rules::due)
+    ("due", "dynamodb:ConditionCheckItem", "DueTable"),
     # only with WebhookUrl, which takes https alone (rules::webhook)
     ("due", "sqs:SendMessage", "webhooks"),
 }

@@ -368,6 +368,11 @@ pub const DUE_OVERDUE_AFTER: Duration = Duration::from_secs(20);
 /// Past hours that each look-ahead checks for overdue items, also if an earlier one found none. The clock of that one
 /// may have been wrong.
 pub const DUE_CHECK_BACK: Duration = Duration::from_secs(3_600);
+/// How far ahead the clock of a look-ahead may be, so that no entry is forgotten. It notes that hours are empty which are
+/// not over; so hours later than this are noted one at a time.
+pub const DUE_CLOCK_AHEAD_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Overdue entries of a part that a look-ahead reads, or one query more. The others come when these are done.
+pub const DUE_OVERDUE_READ: u64 = 10_000;
 /// How long an hour of the index must be over before it is checked for the last time. Every request that could add an
 /// item to it has ended.
 pub const DUE_HOUR_SETTLES: Duration = Duration::from_secs(600);

@@ -40,7 +40,8 @@ pub fn scan(emulator: &Emulator, rounds: usize) -> Way {
 pub fn hours(emulator: &Emulator, server: &Server, rounds: usize) -> Way {
     let store = store(emulator, server);
     measure(emulator, rounds, async |_: &Client| {
-        let parts = DuePart::all().map(|part| store.entries(part, NOW.hour(), None, NOW));
+        let parts =
+            DuePart::all().map(|part| store.entries(part, NOW.hour(), (Time::EPOCH, NOW), None));
         let pages = join_all(parts).await.into_iter();
         pages.map(|page| page.expect("a page").entries.len()).sum()
     })
@@ -73,10 +74,11 @@ pub fn hour_queue(emulator: &Emulator, server: &Server, rounds: usize) -> Way {
 async fn whole_hour(store: &DueStore, part: DuePart, hour: fanfold_core::Hour) -> Vec<DueEntry> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let page = store.entries(part, hour, after.as_ref(), Time::MAX).await.expect("a page");
-        after = page.entries.last().cloned();
+        let page =
+            store.entries(part, hour, (Time::EPOCH, Time::MAX), after).await.expect("a page");
         all.extend(page.entries);
-        if !page.more {
+        after = page.next;
+        if after.is_none() {
             return all;
         }
     }

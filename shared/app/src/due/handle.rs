@@ -27,6 +27,13 @@ pub async fn handle(app: &Due, message: &ItemDue, now: Time) -> Result<Handled, 
             (timers::fire(app, (*owner, name), message, now).await?, None)
         }
     };
+    if handled == Handled::NothingToDo && shown.is_none() {
+        // DynamoDB has it if somebody changed the table by hand, or restored only a part of it
+        // mutation: due-stray
+        if app.due.remove_stray(entry).await? {
+            tracing::warn!(owner = %entry.item.owner(), at = %entry.at, "removed an entry without its item");
+        }
+    }
     // mutation: due-pause
     if !app.pause.is_on(now) {
         tell_valkey(app, entry, shown, now).await;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fanfold_core::limits::{
-    CONCURRENCY, DUE_BATCH, DUE_CHECK_BACK, DUE_FIRST_CHECK, DUE_HORIZON, DUE_HOUR_SETTLES,
-    DUE_LOOK_AHEAD, DUE_OVERDUE_AFTER, DUE_TIME_LEFT_MIN, DUE_WITHOUT_VALKEY,
+    CONCURRENCY, DUE_BATCH, DUE_CHECK_BACK, DUE_CLOCK_AHEAD_MAX, DUE_FIRST_CHECK, DUE_HORIZON,
+    DUE_HOUR_SETTLES, DUE_LOOK_AHEAD, DUE_OVERDUE_AFTER, DUE_OVERDUE_READ, DUE_PARTS,
+    DUE_TIME_LEFT_MIN, DUE_WITHOUT_VALKEY,
 };
 use fanfold_core::message::ItemDue;
 use fanfold_core::time::millis;
@@ -90,7 +91,6 @@ impl LookAhead {
         &self,
         part: DuePart,
         known: Option<Time>,
-        first: Hour,
         now: Time,
     ) -> Result<bool, StoreError> {
         // mutation: due-load
@@ -101,24 +101,22 @@ impl LookAhead {
         let until = (now + DUE_HORIZON).hour().next().start();
         let token = format!("{:016x}", clock::random());
         let load = self.valkey.begin_due(part, &token, until).await?;
-        let from = load.complete.max(first.start());
+        // earlier entries are overdue, so they are found by the check
+        let from = load.complete.max(now.hour().start());
         for hour in from.hour().to((until - Duration::from_millis(1)).hour()) {
-            let mut after: Option<DueEntry> = None;
+            let mut after = None;
             loop {
-                let page = self.due.entries(part, hour, after.as_ref(), Time::MAX).await?;
-                let complete = match page.entries.last() {
-                    // later entries of the same millisecond may follow
-                    Some(last) if page.more => last.at,
-                    _ => hour.next().start(),
-                };
+                let page = self.due.entries(part, hour, (from, Time::MAX), after).await?;
+                // later entries of the same millisecond may follow
+                let complete = page.next.as_ref().map_or(hour.next().start(), |next| next.at);
                 let loaded = self.valkey.load_due(part, &load.token, &page.entries, complete);
                 if loaded.await? == Loaded::Lost {
                     return Ok(true);
                 }
-                if !page.more {
+                after = page.next;
+                if after.is_none() {
                     break;
                 }
-                after = page.entries.into_iter().next_back();
             }
         }
         Ok(true)
@@ -133,9 +131,10 @@ impl LookAhead {
         part: DuePart,
         checked: Option<Hour>,
         now: Time,
+        is_over: impl Fn() -> bool,
     ) -> (Overdue, Result<(), StoreError>) {
         let mut found = Overdue::default();
-        let result = self.check_hours(part, checked, now, &mut found).await;
+        let result = self.check_hours(part, checked, now, is_over, &mut found).await;
         (found, result)
     }
 
@@ -144,6 +143,7 @@ impl LookAhead {
         part: DuePart,
         checked: Option<Hour>,
         now: Time,
+        is_over: impl Fn() -> bool,
         found: &mut Overdue,
     ) -> Result<(), StoreError> {
         let first = first_hour(checked, now);
@@ -151,32 +151,37 @@ impl LookAhead {
         for hour in first.to(now.hour()) {
             let (until, mut after, mut is_empty) = (now - DUE_OVERDUE_AFTER, None, true);
             loop {
-                let page = self.due.entries(part, hour, after.as_ref(), until).await?;
+                if found.entries >= DUE_OVERDUE_READ || is_over() {
+                    return added;
+                }
+                let page = self.due.entries(part, hour, (Time::EPOCH, until), after).await?;
+                is_empty &= page.entries.is_empty() && page.unknown == 0;
                 if let Some(entry) = page.entries.first() {
-                    is_empty = false;
                     found.oldest = Some(found.oldest.map_or(entry.at, |old| old.min(entry.at)));
                 }
-                found.entries += page.entries.len() as u64;
+                found.entries += page.entries.len() as u64 + page.unknown;
                 if added.is_ok() {
                     // mutation: due-overdue
                     added = self.valkey.add_overdue(part, &page.entries, now).await;
                 }
-                if !page.more {
+                after = page.next;
+                if after.is_none() {
                     break;
                 }
-                after = page.entries.into_iter().next_back();
             }
-            let is_over = hour.next().start() + DUE_HOUR_SETTLES < now;
-            is_empty_so_far &= is_empty && is_over;
+            let is_settled = hour.next().start() + DUE_HOUR_SETTLES < now;
+            is_empty_so_far &= is_empty && is_settled;
             if is_empty_so_far {
                 empty_before = hour.next();
             }
         }
         // an hour at a time: the clock of this look-ahead may be ahead
         // mutation: due-hour-by-hour
-        let empty_before = checked.map_or(empty_before, |old| empty_before.min(old.next()));
+        let most = |old: Hour| old.next().max((now - DUE_CLOCK_AHEAD_MAX).hour());
+        let empty_before = checked.map_or(empty_before, |old| empty_before.min(most(old)));
+        // one that was noted too early goes back
         // mutation: due-checked
-        if checked.is_none_or(|old| old < empty_before) {
+        if checked != Some(empty_before) {
             self.due.set_checked(part, empty_before).await?;
         }
         added
@@ -209,32 +214,33 @@ impl LookAhead {
     ) -> Result<u64, StoreError> {
         let (until, mut handed_on) = (now + DUE_LOOK_AHEAD, 0);
         for hour in first.to(until.hour()) {
-            let mut after: Option<DueEntry> = None;
+            let mut after = None;
             while handed_on < DUE_WITHOUT_VALKEY && !is_over() {
-                let page = self.due.entries(part, hour, after.as_ref(), until).await?;
+                let page = self.due.entries(part, hour, (Time::EPOCH, until), after).await?;
                 let now = || now + watch.elapsed();
                 // mutation: due-sent-again
-                let sent = page.entries.iter().filter(|entry| is_sent_again(entry.at, now()));
+                let sent = page.entries.iter().filter(|entry| is_sent_again(entry, now()));
                 let messages: Vec<ItemDue> = sent.cloned().map(ItemDue::new).collect();
                 let delayed = messages.iter().map(|one| (one, delay_until(one.entry.at, now())));
                 // mutation: due-without-valkey
                 self.queue.send_all_after(delayed).await?;
                 handed_on += messages.len() as u64;
-                if !page.more {
+                after = page.next;
+                if after.is_none() {
                     break;
                 }
-                after = page.entries.into_iter().next_back();
             }
         }
         Ok(handed_on)
     }
 }
 
-/// Whether an item that nobody has noted is handed on again by a look-ahead at this time: before its time and in the
-/// first minute after it, and then 1, 2, 4, 8 … minutes after it. So an outage does not fill the queue.
-fn is_sent_again(at: Time, now: Time) -> bool {
-    let minutes = now.since(at).as_secs() / 60;
-    minutes == 0 || minutes.is_power_of_two()
+/// Whether an item that nobody has noted is handed on again by a look-ahead at this time: before its time, in the first
+/// minute after it, and then in one minute of four. So an outage does not fill the queue.
+fn is_sent_again(entry: &DueEntry, now: Time) -> bool {
+    let minutes = now.since(entry.at).as_secs() / 60;
+    // items of different users in different minutes
+    minutes == 0 || (minutes + entry.item.owner().0 / u64::from(DUE_PARTS)).is_multiple_of(4)
 }
 
 /// The hour with which a check of a part begins.
@@ -324,10 +330,10 @@ pub async fn look_ahead(
             let (known, checked) = (known.get(&part).copied(), checked_of(part));
             async move {
                 let loaded = match known {
-                    Some(known) => app.load(part, known, first_hour(checked, now), now).await,
+                    Some(known) => app.load(part, known, now).await,
                     None => Ok(false),
                 };
-                let (found, checked) = app.check(part, checked, now).await;
+                let (found, checked) = app.check(part, checked, now, is_over).await;
                 Prepared { part, loaded, found, checked }
             }
         })

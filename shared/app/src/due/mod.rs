@@ -110,41 +110,25 @@ async fn hand_on(
     queue.announce_after(&message, delay_until(entry.at, now)).await.map(HandOn::Sent)
 }
 
-/// Makes the index follow a commit: `old` is gone, and `new` is there. Without Valkey, look-aheads find the new entry in
-/// DynamoDB when it is overdue, and the old one leads to nothing. Returns whether Valkey answered in time.
-async fn indexed(
-    valkey: &Valkey,
-    old: Option<&DueEntry>,
-    new: Option<&DueEntry>,
-    now: Time,
-) -> bool {
-    let add = async {
-        match new {
-            Some(new) => {
-                // mutation: due-added
-                valkey.add_due(new, new.at <= now + DUE_LOOK_AHEAD, now).await
-            }
-            None => Ok(()),
+/// Adds an entry to the index after its commit. Without Valkey, look-aheads find it in DynamoDB when it is overdue. Returns
+/// whether Valkey answered in time.
+///
+/// The entry that the item had before stays until its time, and then leads to nothing. If it were removed, another request
+/// could move the item back meanwhile, and its entry would be lost.
+async fn indexed(valkey: &Valkey, entry: &DueEntry, now: Time) -> bool {
+    // mutation: due-added
+    let add = valkey.add_due(entry, entry.at <= now + DUE_LOOK_AHEAD, now);
+    match clock::within(CARD_MARK_WITHIN, add).await {
+        Some(Ok(())) => true,
+        Some(Err(error)) => {
+            tracing::warn!(error = %Chain(&error), "the index of due items was not changed");
+            true
         }
-    };
-    let remove = async {
-        match old {
-            Some(old) if new != Some(old) => valkey.due_done(std::slice::from_ref(old)).await,
-            _ => Ok(()),
-        }
-    };
-    let both = async { futures::join!(add, remove) };
-    let (added, removed) = match clock::within(CARD_MARK_WITHIN, both).await {
-        Some(done) => done,
         None => {
             tracing::warn!("the index of due items was not changed: Valkey did not answer in time");
-            return false;
+            false
         }
-    };
-    if let Err(error) = added.and(removed) {
-        tracing::warn!(error = %Chain(&error), "the index of due items was not changed");
     }
-    true
 }
 
 /// Whether the function `due` asks Valkey. After Valkey has not answered in time, it does not for a while: its items are

@@ -7,6 +7,7 @@ use fanfold_core::limits::{
 use fanfold_core::message::{ItemDue, PostPublished};
 use fanfold_core::time::millis;
 use fanfold_core::{PostId, ScheduledId, Time, UserId, text};
+use fanfold_runtime::clock::Stopwatch;
 use fanfold_runtime::retry::{look_again, pause};
 use fanfold_runtime::{StoreError, clock, metrics};
 use fanfold_store::dynamo::due::{
@@ -58,6 +59,7 @@ pub async fn schedule(
     new: NewScheduled<'_>,
     now: Time,
 ) -> Result<Scheduled, Error> {
+    let watch = Stopwatch::start();
     // the request is compared as it was sent, with every field; no text of a post begins with this character
     let request = format!("\0{} {}", new.publish_at, new.text);
     let key = new.key.map(|name| RequestKey::new(author.user(), name, &request));
@@ -82,12 +84,12 @@ pub async fn schedule(
             state: ScheduledState::Waiting,
         };
         let entry = item.entry();
-        let sent = hand_on(&app.items, &entry, now).await?;
+        let sent = hand_on(&app.items, &entry, now + watch.elapsed()).await?;
         let stores = (&app.users, &app.posts);
         match app.due.schedule(sent, stores, author, &item, key.as_ref(), now).await? {
             ScheduleResult::Done => {
                 tracing::info!(scheduled = %item.id, publish_at = %item.publish_at, "scheduled");
-                indexed(&app.valkey, None, Some(&entry), now).await;
+                indexed(&app.valkey, &entry, now).await;
                 return Ok(item);
             }
             ScheduleResult::IdTaken => {}
@@ -168,6 +170,7 @@ pub async fn change(
     change: Change<'_>,
     now: Time,
 ) -> Result<Scheduled, Error> {
+    let watch = Stopwatch::start();
     let text = change.text.map(text::post_text).transpose()?;
     if let Some(publish_at) = change.publish_at {
         must_be_ahead(publish_at, now)?;
@@ -190,12 +193,12 @@ pub async fn change(
         let revision = old.revision + 1;
         let new = Scheduled { text, publish_at, post, revision, ..old.clone() };
         let (before, after) = (old.entry(), new.entry());
-        let sent = hand_on(&app.items, &after, now).await?;
+        let sent = hand_on(&app.items, &after, now + watch.elapsed()).await?;
         match app.due.reschedule(sent, &old, &new).await? {
             Rescheduled::Done => {
                 tracing::info!(scheduled = %id, %publish_at, "changed a scheduled post");
                 if before != after {
-                    indexed(&app.valkey, Some(&before), Some(&after), now).await;
+                    indexed(&app.valkey, &after, now).await;
                 }
                 return Ok(new);
             }
@@ -231,7 +234,6 @@ pub async fn cancel(
         match app.due.cancel(&app.users, &old, now).await? {
             Cancelled::Done => {
                 tracing::info!(scheduled = %id, "cancelled a scheduled post");
-                indexed(&app.valkey, Some(&old.entry()), None, now).await;
                 return Ok(());
             }
             Cancelled::Raced => pause(tried).await,

@@ -6,6 +6,7 @@ use fanfold_core::message::{ItemDue, TimerFired};
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, Every, Time, TimerName, UserId};
 use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::clock::Stopwatch;
 use fanfold_runtime::retry::{look_again, pause};
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError, clock, metrics};
@@ -72,6 +73,7 @@ pub async fn put(
     new: NewTimer,
     now: Time,
 ) -> Result<(Timer, bool), Error> {
+    let watch = Stopwatch::start();
     let payload = new.payload.to_string();
     if payload.len() > TIMER_PAYLOAD_BYTES_MAX {
         return Err(Error::PayloadTooBig { found: payload.len(), max: TIMER_PAYLOAD_BYTES_MAX });
@@ -101,12 +103,11 @@ pub async fn put(
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
     let entry = timer.entry();
     for tried in 0..TRIES_MAX {
-        let before = old.as_ref().map(Timer::entry);
-        let sent = hand_on(&app.items, &entry, now).await?;
+        let sent = hand_on(&app.items, &entry, now + watch.elapsed()).await?;
         match app.due.put_timer(sent, &app.users, caller, old.as_ref(), &timer).await? {
             TimerPut::Done => {
                 tracing::info!(owner = %timer.owner, due_at = %timer.due_at, "timer put");
-                indexed(&app.valkey, before.as_ref(), Some(&entry), now).await;
+                indexed(&app.valkey, &entry, now).await;
                 return Ok((timer, old.is_none()));
             }
             TimerPut::Raced => pause(tried).await,
@@ -158,7 +159,6 @@ pub async fn delete(
         match app.due.end_timer(&app.users, &old).await? {
             TimerPut::Done => {
                 tracing::info!(owner = %old.owner, due_at = %old.due_at, "timer deleted");
-                indexed(&app.valkey, Some(&old.entry()), None, now).await;
                 return Ok(());
             }
             TimerPut::Raced | TimerPut::Refused => pause(tried).await,
@@ -222,11 +222,11 @@ async fn fire_once(app: &Due, timer: &Timer, now: Time) -> Result<TimerPut, Stor
             let entry = DueEntry { at: next, item: timer.item() };
             let sent = hand_on(&app.items, &entry, now).await?;
             let put = app.due.repeat_timer(sent, timer, next).await?;
-            if put == TimerPut::Done && !app.pause.is_on(now) {
-                let old = timer.entry();
-                if !indexed(&app.valkey, Some(&old), Some(&entry), now).await {
-                    app.pause.begin(now);
-                }
+            let is_indexed = put != TimerPut::Done
+                || app.pause.is_on(now)
+                || indexed(&app.valkey, &entry, now).await;
+            if !is_indexed {
+                app.pause.begin(now);
             }
             put
         }

@@ -4,10 +4,12 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::TransactWriteItem;
-use aws_sdk_dynamodb::types::builders::{DeleteBuilder, PutBuilder, UpdateBuilder};
+use aws_sdk_dynamodb::types::builders::{
+    ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder,
+};
 use fanfold_core::limits::TRIES_MAX;
-use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::pause;
+use fanfold_runtime::{StoreError, clock};
 
 /// A transaction of writes. Each write has a name of type `P`.
 #[derive(Debug, Clone)]
@@ -60,6 +62,13 @@ impl<P: Copy> Transaction<P> {
         Ok(())
     }
 
+    /// Adds a condition on an item that the transaction does not write. Fails if it is incomplete.
+    pub fn check(&mut self, name: P, check: ConditionCheckBuilder) -> Result<(), StoreError> {
+        let check = check.build().map_err(StoreError::dynamo(self.doing))?;
+        self.add(name, TransactWriteItem::builder().condition_check(check).build());
+        Ok(())
+    }
+
     fn add(&mut self, name: P, item: TransactWriteItem) {
         self.names.push(name);
         self.items.push(item);
@@ -69,9 +78,12 @@ impl<P: Copy> Transaction<P> {
     /// times.
     pub async fn commit(&self, client: &Client) -> Result<CommitResult<P>, StoreError> {
         let doing = self.doing;
+        // one for all tries: an earlier one that is still in progress must not be followed by a second one
+        let token = format!("{:016x}{:016x}", clock::random(), clock::random());
         for tried in 0..TRIES_MAX {
             let items = self.items.clone();
             let call = client.transact_write_items().set_transact_items(Some(items));
+            let call = call.client_request_token(&token);
             let Err(error) = call.send().await else { return Ok(CommitResult::Done) };
             let Some(codes) = codes(&error) else { return Err(StoreError::dynamo(doing)(error)) };
             // mutation: refused-names

@@ -150,7 +150,11 @@ impl Valkey {
         for value in answer {
             let text: String = redis::from_redis_value(value)
                 .map_err(|error| failed(doing)(unknown(&error.to_string())))?;
-            entries.push(text.parse().map_err(|_| failed(doing)(unknown(&text)))?);
+            match text.parse() {
+                Ok(entry) => entries.push(entry),
+                // of a newer kind, perhaps; its lease ends
+                Err(_) => tracing::warn!(entry = text, "an unknown entry in the index"),
+            }
         }
         Ok(Taken { complete, entries, lease })
     }

@@ -3,13 +3,17 @@
 
 use std::collections::HashMap;
 
+use aws_sdk_dynamodb::types::ConditionCheck;
 use fanfold_core::limits::DUE_QUERY_ROWS;
-use fanfold_core::{DueEntry, DuePart, Hour, Time};
+use fanfold_core::{DueEntry, DueItem, DuePart, Hour, Time};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
 
+use super::super::transact::{CommitResult, Transaction};
 use super::super::{ItemKind, Pk, Stored, batch, changed, key, number, read, read_key, text};
-use super::{DueStore, EntryRow};
+use super::scheduled::scheduled_pk;
+use super::timers::timers_pk;
+use super::{DueStore, entry_pk};
 
 /// The hour before which a part of the index has no entries.
 #[derive(Serialize, Deserialize)]
@@ -26,20 +30,35 @@ impl Stored for CheckedItem {
 /// A page of entries, soonest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entries {
-    /// The entries.
+    /// The entries that this version knows.
     pub entries: Vec<DueEntry>,
-    /// Whether there can be later ones within the bounds.
-    pub more: bool,
+    /// Rows that this version does not know, for example entries of a newer kind. They stay where they are.
+    pub unknown: u64,
+    /// The place after which the next page begins. `None`: there are no later entries within the bounds.
+    pub next: Option<Place>,
+}
+
+/// A place in an hour of the index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    sk: String,
+    /// The time of the last row before it. Later rows may have the same time.
+    pub at: Time,
+}
+
+#[derive(Deserialize)]
+struct RowKey {
+    sk: String,
 }
 
 impl DueStore {
-    /// A page of the entries of an hour, soonest first: those after the entry `after`, with a time up to `until`.
+    /// A page of the entries of an hour, soonest first: those after `after`, with a time of `from` to `until`.
     pub async fn entries(
         &self,
         part: DuePart,
         hour: Hour,
-        after: Option<&DueEntry>,
-        until: Time,
+        (from, until): (Time, Time),
+        after: Option<Place>,
     ) -> Result<Entries, StoreError> {
         let doing = "reading due items";
         let pk = hour_pk(hour, part);
@@ -50,18 +69,60 @@ impl DueStore {
             // the character after # in ASCII, so that every entry of the last millisecond is included
             .key_condition_expression("pk = :part AND sk BETWEEN :first AND :last")
             .expression_attribute_values(":part", pk.value())
-            .expression_attribute_values(":first", text("0"))
+            .expression_attribute_values(":first", text(format_args!("{:015}", from.ms())))
             .expression_attribute_values(":last", text(format_args!("{:015}$", until.ms())))
-            .set_exclusive_start_key(after.map(|after| key(&pk, after)))
+            .set_exclusive_start_key(after.map(|after| key(&pk, after.sk)))
             .consistent_read(true)
             .limit(DUE_QUERY_ROWS)
             .send()
             .await
             .map_err(StoreError::dynamo(doing))?;
-        let items = page.items.unwrap_or_default().into_iter();
-        let entries: Result<Vec<DueEntry>, StoreError> =
-            items.map(|item| Ok(read_key::<EntryRow>(doing, item)?.sk)).collect();
-        Ok(Entries { entries: entries?, more: page.last_evaluated_key.is_some() })
+        let mut found = Entries { entries: Vec::new(), unknown: 0, next: None };
+        for item in page.items.unwrap_or_default() {
+            let sk = read_key::<RowKey>(doing, item)?.sk;
+            match sk.parse() {
+                Ok(entry) => found.entries.push(entry),
+                Err(_) => found.unknown += 1,
+            }
+        }
+        if found.unknown > 0 {
+            tracing::warn!(%part, %hour, unknown = found.unknown, "the index has unknown entries");
+        }
+        if let Some(last) = page.last_evaluated_key {
+            let sk = read_key::<RowKey>(doing, last)?.sk;
+            let at = sk.split('#').next().and_then(|at| at.parse().ok()).unwrap_or_default();
+            found.next = Some(Place { sk, at: Time::from_ms(at) });
+        }
+        Ok(found)
+    }
+
+    /// Removes an entry whose item is gone, or has another time, or was done. Its item is compared in the same transaction,
+    /// because it may move back. Returns whether there was such an entry.
+    pub async fn remove_stray(&self, entry: &DueEntry) -> Result<bool, StoreError> {
+        let doing = "removing an entry without its item";
+        let row = self.get(doing, key(&entry_pk(entry), entry)).await?;
+        if row.is_none() {
+            return Ok(false);
+        }
+        let check = ConditionCheck::builder().table_name(&self.table);
+        let check = match &entry.item {
+            DueItem::Post(id) => check
+                .set_key(Some(key(&scheduled_pk(id.author()), id)))
+                .condition_expression(
+                    "attribute_not_exists(pk) OR #state <> :waiting OR publish_at_ms <> :at",
+                )
+                .expression_attribute_names("#state", "state")
+                .expression_attribute_values(":waiting", text("waiting")),
+            DueItem::Timer(owner, name) => check
+                .set_key(Some(key(&timers_pk(*owner), name)))
+                .condition_expression("attribute_not_exists(pk) OR due_at_ms <> :at"),
+        };
+        let check = check.expression_attribute_values(":at", number(entry.at));
+        let mut transaction = Transaction::new(doing);
+        // mutation: stray-checked
+        transaction.check((), check)?;
+        transaction.delete((), self.delete_entry(entry))?;
+        Ok(transaction.commit(&self.client).await? == CommitResult::Done)
     }
 
     /// For each part, the hour before which the index has no entries. Parts that were never checked are left out.

@@ -228,6 +228,9 @@ impl DueStore {
 fn result(outcome: &CommitResult<TimerWrite>) -> TimerPut {
     match outcome {
         CommitResult::Done => TimerPut::Done,
+        // another request may have put this timer, and reached the limit with it
+        // mutation: timer-raced
+        outcome if outcome.refused(TimerWrite::Timer) => TimerPut::Raced,
         outcome if outcome.refused(TimerWrite::Owner) => TimerPut::Refused,
         CommitResult::Refused(_) => TimerPut::Raced,
     }
