@@ -117,6 +117,8 @@ struct History {
     accepted: BTreeMap<ScheduledId, Accepted>,
     /// For each name, the timer that was accepted last. `None`: it may have changed without an answer.
     timers: BTreeMap<(UserId, TimerName), Option<Timer>>,
+    /// For each worker that has answered, the number of the next worker at that time.
+    ended: BTreeMap<usize, usize>,
     /// The times of all timers by revision, once each.
     fired: Vec<TimerFired>,
     /// When the function that published each post sent its event, by its own clock.
@@ -285,6 +287,7 @@ impl History {
     }
 
     fn note(&mut self, number: usize, done: Done) {
+        self.ended.insert(number, self.workers.len());
         match done {
             Done::Scheduled(Ok(item)) => {
                 // a repeated request with its key may find an item that was changed since
@@ -293,10 +296,10 @@ impl History {
                 self.accepted.entry(item.id).or_insert(new);
             }
             Done::Changed(item, text, at, Ok(_)) => {
-                let others = self.tasks.iter().any(|task| {
-                    matches!(&self.workers[task.number].subject,
-                        Subject::Change(other, ..) if *other == item)
-                });
+                let others = self.overlaps(
+                    number,
+                    |subject| matches!(subject, Subject::Change(other, ..) if *other == item),
+                );
                 if let Some(accepted) = self.accepted.get_mut(&item) {
                     if !others {
                         accepted.forms.clear();
@@ -319,10 +322,10 @@ impl History {
                 self.unanswered(&Subject::Cancel(item));
             }
             Done::Put(owner, timer, Ok(put)) => {
-                let others = self.tasks.iter().any(|task| {
-                    matches!(&self.workers[task.number].subject,
-                        Subject::Timer(other, name) if *other == owner && *name == timer)
-                });
+                let others = self.overlaps(
+                    number,
+                    |subject| matches!(subject, Subject::Timer(other, name) if *other == owner && *name == timer),
+                );
                 // of two requests at the same time, either may be the last one
                 self.timers.insert((owner, timer), (!others).then_some(put));
             }
@@ -339,6 +342,17 @@ impl History {
             }
             Done::Handled(Err(_)) => self.return_message(number),
         }
+    }
+
+    /// Whether another request about the same subject ran at the same time as this one: either may have committed last.
+    fn overlaps(&self, number: usize, is_same: impl Fn(&Subject) -> bool) -> bool {
+        (0..self.workers.len()).any(|other| {
+            let is_running = self.tasks.iter().any(|task| task.number == other);
+            let ended = self.ended.get(&other).copied().unwrap_or_default();
+            other != number
+                && is_same(&self.workers[other].subject)
+                && (is_running || ended > number)
+        })
     }
 
     /// A refusal says that the post was published: it must be.
@@ -715,6 +729,7 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String
         mail: Vec::new(),
         accepted: BTreeMap::new(),
         timers: BTreeMap::new(),
+        ended: BTreeMap::new(),
         fired: Vec::new(),
         announced: BTreeMap::new(),
         counts: Counts::default(),
