@@ -32,7 +32,8 @@ pub fn routes() -> OpenApiRouter<Timers> {
 #[serde(deny_unknown_fields)]
 #[schema(as = NewTimer)]
 struct TimerBody {
-    /// The time from which the timer is due: RFC 3339 with a zone, at most 366 days ahead. A time in the past means now.
+    /// The time from which the timer is due: RFC 3339 with a zone, at most 366 days ahead. A time in the past means
+    /// now; with `every`, the next of the times that follow it.
     #[schema(value_type = String, format = DateTime)]
     due_at: Moment,
     /// The time between two occurrences: an ISO 8601 duration of weeks, days, hours, minutes and seconds, from a minute to
