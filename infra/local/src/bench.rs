@@ -24,13 +24,13 @@ pub struct Bench {
     /// Repeat less often: everything within a minute, once it is built
     #[arg(long)]
     quick: bool,
-    /// Replace the plot that README shows
+    /// Replace the plots that the documents show
     #[arg(long, conflicts_with = "names")]
     publish: bool,
 }
 
-/// The plot that README shows.
-const PUBLISHED: &str = "tests/bench/bench.svg";
+/// The folder of the plots that the documents show, and the plots.
+const PUBLISHED: (&str, [&str; 2]) = ("tests/bench", ["bench.svg", "due.svg"]);
 
 pub fn run(bench: &Bench) -> Done<ExitCode> {
     std::fs::create_dir_all(place::local()).doing(place::local().display())?;
@@ -38,9 +38,12 @@ pub fn run(bench: &Bench) -> Done<ExitCode> {
         return Err(failure("the benches failed; the reason is above"));
     }
     if bench.publish {
-        let (drawn, shown) = (folder().join("bench.svg"), place::root().join(PUBLISHED));
-        std::fs::copy(&drawn, &shown).doing(drawn.display())?;
-        println!("{PUBLISHED} is the new plot");
+        let (shown, plots) = PUBLISHED;
+        for plot in plots {
+            let drawn = folder().join(plot);
+            std::fs::copy(&drawn, place::root().join(shown).join(plot)).doing(drawn.display())?;
+            println!("{shown}/{plot} is the new plot");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -41,8 +41,10 @@ pub fn draw(area: &Area, lines: &[Line]) -> Drawn {
         let color = OTHERS.get(place).copied().unwrap_or(OURS);
         chart.draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(2)))?;
         chart.draw_series(points.iter().map(|point| Circle::new(*point, 4, color.filled())))?;
+        // below the points of the second line, which are near those of the first
+        let below = if place == 1 { 8 } else { -20 };
         let values = points.iter().map(|point| {
-            EmptyElement::at(*point) + Text::new(short(point.1), (-12, -20), text(12))
+            EmptyElement::at(*point) + Text::new(short(point.1), (-12, below), text(12))
         });
         chart.draw_series(values)?;
         if let Some(last) = points.last() {

@@ -272,6 +272,29 @@ async fn an_hour_that_was_noted_too_early_is_still_asked() {
     assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
 }
 
+/// SQS delivers the messages of other groups first while one group has very many.
+#[tokio::test]
+async fn messages_are_in_the_group_of_their_owner() {
+    let (world, _node) = world().await;
+    schedule(&world, 3 * MINUTE).await;
+    world.advance(3 * MINUTE);
+    // one is sent by itself, the other one in a batch
+    put(&world, "renew", Duration::ZERO, None).await.unwrap();
+    assert_eq!(look(&world).await.handed_on, 1);
+    let receive = json!({
+        "QueueUrl": world.config.text("DUE_ITEMS_QUEUE_URL").unwrap(),
+        "MaxNumberOfMessages": 10, "AttributeNames": ["MessageGroupId"],
+    });
+    let mut groups = Vec::new();
+    while groups.len() < 2 {
+        let received = aws("AmazonSQS.ReceiveMessage", "1.0", &receive).await;
+        let messages = received["Messages"].as_array().expect("messages").iter();
+        groups.extend(messages.map(|message| message["Attributes"]["MessageGroupId"].clone()));
+    }
+    let owner = world.id("ash").to_string();
+    assert_eq!(groups, [json!(owner), json!(owner)]);
+}
+
 /// An hour that was noted too early is noted again.
 #[tokio::test]
 async fn a_noted_hour_goes_back() {

@@ -11,5 +11,6 @@ use fanfold_runtime::sqs::Queue;
 /// not hold up the items of others.
 pub(crate) fn items(sdk: &SdkConfig, config: &Config) -> Result<Queue<ItemDue>, ConfigError> {
     let queue = Queue::new(sdk, config, DUE_ITEMS)?;
+    // mutation: due-group
     Ok(queue.in_groups(|message: &ItemDue| Some(message.entry.item.owner().to_string())))
 }
