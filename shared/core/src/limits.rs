@@ -205,8 +205,11 @@ pub const BATCH_WRITE_MAX: usize = 25;
 pub const QUERY_ITEMS_MIN: usize = 25;
 /// Pages of one query for an author's posts. After them, the caller continues where the query stopped.
 pub const QUERY_PAGES_MAX: usize = 20;
-/// Tries of a call that DynamoDB or SQS carried out in part, and of a transaction that met a conflict.
+/// Tries of a call that DynamoDB or SQS carried out in part, and of a change that met another one.
 pub const TRIES_MAX: u32 = 8;
+/// Tries of a transaction that met another one. When 2,000 users follow one author within two seconds, one request in 30,000
+/// would need more than eight.
+pub const TRANSACTION_TRIES_MAX: u32 = 10;
 /// Calls of one invocation that are under way at the same time, where no other bound applies.
 pub const CONCURRENCY: usize = 32;
 /// Authors of a merge that are read at the same time. A rebuild may wait for a thousand answers.
@@ -358,7 +361,7 @@ pub const DUE_BATCH: usize = 200;
 /// Entries of a part that a look-ahead hands on from DynamoDB while Valkey does not answer, or one query more. At 500 due
 /// items a second, two minutes of a part have 3,750.
 pub const DUE_WITHOUT_VALKEY: u64 = 4_000;
-/// How long the function `due` leaves Valkey alone after Valkey has not answered in time.
+/// How long the function `due` leaves Valkey alone after a call that failed.
 pub const DUE_VALKEY_PAUSE: Duration = Duration::from_secs(5);
 /// Rows of the index of due items that one query reads.
 pub const DUE_QUERY_ROWS: i32 = 1_000;

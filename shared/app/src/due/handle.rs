@@ -54,6 +54,7 @@ async fn tell_valkey(app: &Due, entry: &DueEntry, shown: Option<PostId>, now: Ti
     match clock::within(CARD_MARK_WITHIN, both).await {
         Some(Ok(())) => {}
         Some(Err(error)) => {
+            app.pause.begin(now);
             tracing::warn!(%owner, %at, error = %Chain(&error), "still in the index of due items");
         }
         None => {

@@ -111,7 +111,7 @@ async fn hand_on(
 }
 
 /// Adds an entry to the index after its commit. Without Valkey, look-aheads find it in DynamoDB when it is overdue. Returns
-/// whether Valkey answered in time.
+/// whether Valkey did it in time.
 ///
 /// The entry that the item had before stays until its time, and then leads to nothing. If it were removed, another request
 /// could move the item back meanwhile, and its entry would be lost.
@@ -122,7 +122,7 @@ async fn indexed(valkey: &Valkey, entry: &DueEntry, now: Time) -> bool {
         Some(Ok(())) => true,
         Some(Err(error)) => {
             tracing::warn!(error = %Chain(&error), "the index of due items was not changed");
-            true
+            false
         }
         None => {
             tracing::warn!("the index of due items was not changed: Valkey did not answer in time");
@@ -131,7 +131,7 @@ async fn indexed(valkey: &Valkey, entry: &DueEntry, now: Time) -> bool {
     }
 }
 
-/// Whether the function `due` asks Valkey. After Valkey has not answered in time, it does not for a while: its items are
+/// Whether the function `due` asks Valkey. After a call that failed, it does not for a while: its items are
 /// published and fired without Valkey, and each wait would make the others late.
 #[derive(Debug, Clone, Default)]
 pub struct Pause(Arc<AtomicU64>);

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::TransactWriteItem;
 use aws_sdk_dynamodb::types::builders::{
     ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder,
 };
-use fanfold_core::limits::TRIES_MAX;
+use fanfold_core::limits::TRANSACTION_TRIES_MAX;
 use fanfold_runtime::retry::pause;
 use fanfold_runtime::{StoreError, clock};
 
@@ -74,13 +74,13 @@ impl<P: Copy> Transaction<P> {
         self.items.push(item);
     }
 
-    /// Writes everything or nothing. After a conflict with another transaction, tries again, at most [`TRIES_MAX`]
+    /// Writes everything or nothing. After a conflict with another transaction, tries again, at most [`TRANSACTION_TRIES_MAX`]
     /// times.
     pub async fn commit(&self, client: &Client) -> Result<CommitResult<P>, StoreError> {
         let doing = self.doing;
         // one for all tries: an earlier one that is still in progress must not be followed by a second one
         let token = format!("{:016x}{:016x}", clock::random(), clock::random());
-        for tried in 0..TRIES_MAX {
+        for tried in 0..TRANSACTION_TRIES_MAX {
             let items = self.items.clone();
             let call = client.transact_write_items().set_transact_items(Some(items));
             let call = call.client_request_token(&token);
@@ -96,7 +96,7 @@ impl<P: Copy> Transaction<P> {
             // mutation: transaction-conflict
             pause(tried).await;
         }
-        Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
+        Err(StoreError::GaveUp { doing, tries: TRANSACTION_TRIES_MAX })
     }
 }
 
