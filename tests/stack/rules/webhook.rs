@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
 use fanfold_app::due::timers::{self, NewTimer};
 use fanfold_app::webhook::{Webhook, deliver};
-use fanfold_core::limits::WEBHOOK_TRIED_FOR;
+use fanfold_core::limits::{WEBHOOK_IN_FLIGHT_MAX, WEBHOOK_TRIED_FOR};
 use fanfold_core::message::TimerFired;
 use fanfold_core::registry::WEBHOOKS;
 use fanfold_core::{Time, UserId};
@@ -315,11 +315,14 @@ async fn a_webhook_is_tried_for_a_day_and_then_becomes_a_dead_letter() {
     };
     let nearly = WEBHOOK_TRIED_FOR - Duration::from_secs(60);
     assert_eq!(run(1, None).await, (1, 0, 0), "the first failure");
-    assert_eq!(run(5, Some(nearly)).await, (1, 0, 0), "SQS delivers it again");
-    assert_eq!(run(6, Some(nearly)).await, (0, 1, 0), "it is requeued after half of its tries");
+    let soon = Some(WEBHOOK_IN_FLIGHT_MAX * 4);
+    assert_eq!(run(5, soon).await, (1, 0, 0), "SQS delivers it again");
+    assert_eq!(run(6, soon).await, (0, 1, 0), "it is requeued after half of its tries");
+    // its wait is longer than a minute, so it must not be in flight meanwhile
+    assert_eq!(run(1, Some(nearly)).await, (0, 2, 0), "it is requeued at once");
     // with the first failure after a day, whatever the number of its tries
-    assert_eq!(run(1, Some(WEBHOOK_TRIED_FOR)).await, (0, 1, 1), "a dead letter");
-    assert_eq!(receiver.requests().len(), 4, "each run is one try");
+    assert_eq!(run(1, Some(WEBHOOK_TRIED_FOR)).await, (0, 2, 1), "a dead letter");
+    assert_eq!(receiver.requests().len(), 5, "each run is one try");
     let url = world.config.text(dead).unwrap();
     let all = json!({"QueueUrl": url, "MessageAttributeNames": ["All"]});
     let letter = aws("AmazonSQS.ReceiveMessage", "1.0", &all).await["Messages"][0].clone();
