@@ -157,6 +157,19 @@ async fn the_message_of_a_timer_arrives_in_the_queue_of_the_stack() {
     assert_eq!(owner.get("/v1/timers/once").await.problem(), (404, "/problems/no-such-timer"));
 }
 
+#[tokio::test]
+async fn a_timer_that_repeats_moves_to_its_next_time() {
+    let (owner, due) = (Client::new().await, clock::now() + Duration::from_secs(2));
+    let body = json!({"due_at": due.rfc3339(), "every": "PT1M", "payload": 1});
+    assert_eq!(put_timer(&owner, "again", body).await.status, 201);
+    let (start, next) = (Instant::now(), due + Duration::from_secs(60));
+    while owner.get("/v1/timers/again").await.text("/due_at") != next.rfc3339() {
+        assert!(start.elapsed().as_secs() < 50, "it does not fire");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    assert_eq!(owner.delete("/v1/timers/again").await.status, 204);
+}
+
 /// A minute ahead: the request hands the post on to SQS, which delays the message.
 #[tokio::test]
 async fn a_post_for_the_next_minute_is_published_in_time() {

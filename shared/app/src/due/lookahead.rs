@@ -203,8 +203,7 @@ impl LookAhead {
     }
 
     /// Hands on what DynamoDB has of a part, soonest first, without Valkey. Nobody notes this, so the next look-aheads hand
-    /// on the same items again, which leads to nothing: those that are not due yet each time, and overdue ones
-    /// after growing pauses.
+    /// on the same items again, which leads to nothing.
     async fn hand_on_without_valkey(
         &self,
         part: DuePart,
