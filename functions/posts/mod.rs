@@ -1,14 +1,20 @@
-//! The function `posts` publishes, schedules, reads and deletes single posts.
+//! The function `posts` publishes, schedules, reads, likes and deletes single posts.
+
+mod likes;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use fanfold_app::due::scheduled::{self, Change, NewScheduled};
+use fanfold_app::likes::Likes;
 use fanfold_app::posts::{self, Posts};
 use fanfold_core::limits::TEXT_CHARS_MAX;
 use fanfold_core::text::pattern;
-use fanfold_runtime::{StartError, clock};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::{Config, StartError, clock};
+use fanfold_store::dynamo::GraphStore;
+use fanfold_store::valkey::{WriteKind, WriteLimit};
 use fanfold_web::extract::{Moment, ScheduledQuery, present};
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
 use fanfold_web::view::{DeliveryView, PostView, ScheduledList, ScheduledView};
@@ -25,17 +31,43 @@ use utoipa_axum::routes;
 use crate::http::{Prepare, serve};
 
 pub(crate) async fn run(prepare: Prepare) -> Result<(), StartError> {
-    serve(routes(), Posts::new, prepare).await
+    serve(routes(), App::new, prepare).await
+}
+
+/// The state of the function's routes: the use cases of posts and likes.
+#[derive(Clone)]
+pub struct App {
+    pub posts: Posts,
+    pub likes: Likes,
+}
+
+impl App {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        let posts = Posts::new(sdk, config)?;
+        // one client of each store serves both
+        let likes = Likes {
+            likes: posts.likes.clone(),
+            posts: posts.posts.clone(),
+            users: posts.users.clone(),
+            graph: GraphStore::new(sdk, config)?,
+            valkey: posts.valkey.clone(),
+            events: posts.like_events.clone(),
+            limit: WriteLimit::read(config, WriteKind::Like)?,
+        };
+        Ok(Self { posts, likes })
+    }
 }
 
 /// The routes of the function, with their descriptions.
-pub fn routes() -> OpenApiRouter<Posts> {
+pub fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(publish))
         .routes(routes!(read, delete))
         .routes(routes!(delivery))
         .routes(routes!(list_scheduled))
         .routes(routes!(read_scheduled, change_scheduled, cancel_scheduled))
+        .merge(likes::routes())
 }
 
 /// A post to publish.
@@ -96,7 +128,7 @@ fn text_schema() -> RefOr<Schema> {
     ),
 )]
 async fn publish(
-    State(app): State<Posts>,
+    State(App { posts: app, .. }): State<App>,
     caller: Caller,
     IdempotencyKey(key): IdempotencyKey,
     JsonBody(post): JsonBody<NewPost>,
@@ -127,7 +159,7 @@ async fn publish(
     ),
 )]
 async fn read(
-    State(app): State<Posts>,
+    State(App { posts: app, .. }): State<App>,
     Viewing(viewer): Viewing,
     PostPath { id }: PostPath,
 ) -> Result<Json<PostView>, Problem> {
@@ -148,7 +180,7 @@ async fn read(
     ),
 )]
 async fn delivery(
-    State(app): State<Posts>,
+    State(App { posts: app, .. }): State<App>,
     caller: Caller,
     PostPath { id }: PostPath,
 ) -> Result<Json<DeliveryView>, Problem> {
@@ -171,7 +203,7 @@ async fn delivery(
     ),
 )]
 async fn delete(
-    State(app): State<Posts>,
+    State(App { posts: app, .. }): State<App>,
     caller: Caller,
     PostPath { id }: PostPath,
 ) -> Result<StatusCode, Problem> {
@@ -190,7 +222,7 @@ async fn delete(
     ),
 )]
 async fn list_scheduled(
-    State(app): State<Posts>,
+    State(App { posts: app, .. }): State<App>,
     caller: Caller,
     Query(query): Query<ScheduledQuery>,
 ) -> Result<Json<ScheduledList>, Problem> {
@@ -214,7 +246,7 @@ async fn list_scheduled(
     ),
 )]
 async fn read_scheduled(
-    State(app): State<Posts>,
+    State(App { posts: app, .. }): State<App>,
     caller: Caller,
     ScheduledPath { id }: ScheduledPath,
 ) -> Result<Json<ScheduledView>, Problem> {
@@ -239,7 +271,7 @@ async fn read_scheduled(
     ),
 )]
 async fn change_scheduled(
-    State(app): State<Posts>,
+    State(App { posts: app, .. }): State<App>,
     caller: Caller,
     ScheduledPath { id }: ScheduledPath,
     JsonBody(body): JsonBody<ScheduledChange>,
@@ -268,7 +300,7 @@ async fn change_scheduled(
     ),
 )]
 async fn cancel_scheduled(
-    State(app): State<Posts>,
+    State(App { posts: app, .. }): State<App>,
     caller: Caller,
     ScheduledPath { id }: ScheduledPath,
 ) -> Result<StatusCode, Problem> {

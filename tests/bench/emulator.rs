@@ -26,6 +26,7 @@ pub const USERS: &str = "users";
 pub const POSTS: &str = "posts";
 pub const GRAPH: &str = "graph";
 pub const DUE: &str = "due";
+pub const LIKES: &str = "likes";
 /// The URL of `chunks` and of `bulk-chunks`.
 pub const CHUNKS: &str = "chunks";
 /// The URL of `post-events` and of `bulk-events`.

@@ -14,8 +14,8 @@ use fanfold_app::present::{Page, Span, Viewer, feed_page};
 use fanfold_core::{FeedId, PostId, UserId};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::now;
-use fanfold_store::cards::{PostCards, UserCards};
-use fanfold_store::dynamo::UserStore;
+use fanfold_store::cards::PostCards;
+use fanfold_store::dynamo::{LikeStore, UserStore};
 use fanfold_store::feeds::{Feeds, ReadContext, Source};
 use futures::future::try_join_all;
 
@@ -42,8 +42,8 @@ impl Stores {
         let (sdk, config) = (emulator.sdk(), server.config());
         let feeds = Feeds::new(&sdk, &config).expect("feeds");
         let users = UserStore::new(&sdk, &config).expect("users");
-        let users = UserCards { valkey: feeds.valkey.clone(), users };
-        Self { cards: PostCards { users, posts: feeds.posts.clone() }, feeds }
+        let likes = LikeStore::new(&sdk, &config).expect("likes");
+        Self { cards: PostCards::over(&feeds.valkey, &users, &feeds.posts, &likes), feeds }
     }
 
     /// The first page of a home feed, for its owner.

@@ -13,8 +13,9 @@ use std::fmt::Debug;
 
 use fanfold_core::fanout::{FanoutPart, Share};
 use fanfold_core::message::{
-    CountFollowers, DeliverChunk, GraphEvent, ItemDue, PostDeleted, PostEvent, PostPublished,
-    ProfileChanged, RebuildFeed, RelationChanged, TimerFired,
+    CountFollowers, CountLikes, DeliverChunk, GraphEvent, ItemDue, LikeChanged, LikeEvent,
+    PostDeleted, PostEvent, PostPublished, ProfileChanged, RebuildFeed, RelationChanged,
+    TimerFired,
 };
 use fanfold_core::{
     Cursor, DueEntry, DueItem, FeedId, ListId, PostId, ScheduledId, Time, TimerName, UserId,
@@ -76,8 +77,10 @@ fn deliver_chunk_messages_keep_their_form() {
 #[test]
 fn post_deleted_and_profile_changed_messages_keep_their_form() {
     let (at, user) = (Time::from_ms(1_767_225_600_123), UserId(0xa7ea_d61c_7209_542e));
-    let deleted = PostEvent::Deleted(PostDeleted::new(post(), at));
-    check_lines(include_str!("../fixtures/v1/post-deleted.jsonl"), &[deleted]);
+    let deleted = PostDeleted::new(post(), at);
+    let (of_posts, of_likes) = (PostEvent::from(deleted.clone()), LikeEvent::from(deleted));
+    check_lines(include_str!("../fixtures/v1/post-deleted.jsonl"), &[of_posts]);
+    check_lines(include_str!("../fixtures/v1/post-deleted.jsonl"), &[of_likes]);
     let changed = |revision| GraphEvent::Profile(ProfileChanged::new(user, at, revision));
     let changed = [changed(Some(2)), changed(None)];
     check_lines(include_str!("../fixtures/v1/profile-changed.jsonl"), &changed);
@@ -105,6 +108,16 @@ fn relation_count_and_rebuild_messages_keep_their_form() {
 }
 
 #[test]
+fn messages_about_likes_keep_their_form() {
+    let (at, user) = (Time::from_ms(1_767_225_600_123), UserId(0xa7ea_d61c_7209_542e));
+    let changed = |liked| LikeEvent::from(LikeChanged::new(user, post(), liked, at));
+    let lines = include_str!("../fixtures/v1/like-changed.jsonl");
+    check_lines(lines, &[changed(true), changed(false)]);
+    let count = LikeEvent::from(CountLikes::new(post()));
+    check_lines(include_str!("../fixtures/v1/count-likes.jsonl"), &[count]);
+}
+
+#[test]
 fn messages_about_due_items_keep_their_form() {
     let at = Time::from_ms(1_767_225_600_123);
     let owner = UserId(0xa7ea_d61c_7209_542e);
@@ -127,16 +140,19 @@ fn cursors_keep_their_form() {
     let mut lists = Vec::new();
     for given in cursors.as_array().expect("a list") {
         let text = |name: &str| given[name].as_str().unwrap_or_default();
-        let owner = text("owner").parse().expect("an owner");
+        let owner = || text("owner").parse().expect("an owner");
         let list = match text("list") {
-            "home" => ListId::Feed(FeedId::home(owner)),
-            "author" => ListId::Feed(FeedId::author(owner)),
-            "followers" => ListId::Followers(owner),
-            "following" => ListId::Following(owner),
-            "scheduled" => ListId::Scheduled(owner),
-            "timers" => ListId::Timers(owner),
+            "home" => ListId::Feed(FeedId::home(owner())),
+            "author" => ListId::Feed(FeedId::author(owner())),
+            "followers" => ListId::Followers(owner()),
+            "following" => ListId::Following(owner()),
+            "scheduled" => ListId::Scheduled(owner()),
+            "timers" => ListId::Timers(owner()),
+            "likes" => ListId::Likes(owner()),
+            "likers" => ListId::Likers(text("owner").parse().expect("a post")),
             other => panic!("{other}"),
         };
+        let at = || Time::from_ms(given["at_ms"].as_u64().expect("a time"));
         let post = |name| text(name).parse().expect("a post");
         let place = match list {
             ListId::Feed(_) => Cursor::Feed { before: post("before"), after: post("after") },
@@ -144,10 +160,13 @@ fn cursors_keep_their_form() {
                 partition: Partition(given["partition"].as_u64().expect("a partition") as u16),
                 user: text("user").parse().expect("a user"),
             },
-            ListId::Scheduled(_) => Cursor::Scheduled {
-                at: Time::from_ms(given["at_ms"].as_u64().expect("a time")),
-                id: text("id").parse().expect("an id"),
-            },
+            ListId::Scheduled(_) => {
+                Cursor::Scheduled { at: at(), id: text("id").parse().expect("an id") }
+            }
+            ListId::Likes(_) => Cursor::Liked { at: at(), post: post("post") },
+            ListId::Likers(_) => {
+                Cursor::Liker { at: at(), user: text("user").parse().expect("a user") }
+            }
             ListId::Timers(_) => Cursor::Timer { name: text("name").parse().expect("a name") },
         };
         assert_eq!(Cursor::decode(text("cursor"), list), Ok(place.clone()), "{given}");
@@ -156,5 +175,5 @@ fn cursors_keep_their_form() {
     }
     lists.sort_unstable();
     lists.dedup();
-    assert_eq!(lists.len(), 6, "every list has a cursor");
+    assert_eq!(lists.len(), 8, "every list has a cursor");
 }

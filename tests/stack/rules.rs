@@ -39,7 +39,7 @@ async fn store_without_delivery(world: &World, author: &str) -> PostId {
 
 async fn store_without_delivery_at(world: &World, author: &str, time: Time) -> PostId {
     let id = PostId::new(time, clock::random() as u16, world.id(author));
-    let post = Post { id, text: "late".to_owned() };
+    let post = Post { id, text: "late".to_owned(), likes: 0 };
     let (app, identity, sent) = (&world.posts, world.identity(author), Announced::assumed());
     let created = app.posts.create(sent, &app.users, &identity, &post, None, world.now()).await;
     assert_eq!(created.unwrap(), Created::Created);

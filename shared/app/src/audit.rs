@@ -12,8 +12,8 @@ use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::{self, Deadline, Stopwatch};
 use fanfold_runtime::{Config, StartError, StoreError, metrics};
 use fanfold_store::cards::{Compared, PostCards, names};
-use fanfold_store::dynamo::UserStore;
 use fanfold_store::dynamo::graph::Counting;
+use fanfold_store::dynamo::{LikeStore, UserStore};
 use fanfold_store::feeds::{Feeds, ReadContext};
 use fanfold_store::valkey::{CachedSlice, CardId, Read};
 use serde::Serialize;
@@ -23,6 +23,7 @@ use serde::Serialize;
 pub struct Audit {
     pub feeds: Feeds,
     pub users: UserStore,
+    pub likes: LikeStore,
     /// The number of feeds that one run compares.
     pub sample: usize,
 }
@@ -49,12 +50,17 @@ impl Audit {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
         let (default, most) = (AUDIT_FEEDS_DEFAULT as u64, AUDIT_FEEDS_MAX as u64);
         let sample = config.number("AUDIT_FEEDS", default, 1..=most)? as usize;
-        Ok(Self { feeds: Feeds::new(sdk, config)?, users: UserStore::new(sdk, config)?, sample })
+        Ok(Self {
+            feeds: Feeds::new(sdk, config)?,
+            users: UserStore::new(sdk, config)?,
+            likes: LikeStore::new(sdk, config)?,
+            sample,
+        })
     }
 
     /// The cards, from the same stores.
     pub fn cards(&self) -> PostCards {
-        PostCards::over(&self.feeds.valkey, &self.users, &self.feeds.posts)
+        PostCards::over(&self.feeds.valkey, &self.users, &self.feeds.posts, &self.likes)
     }
 }
 

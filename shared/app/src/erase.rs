@@ -5,7 +5,8 @@
 //! 1. A note without handle and identity replaces the profile. From now on, every transaction that counts in the
 //!    profile fails: the user cannot post or follow, and cannot create a profile. Others no longer find a profile to
 //!    follow.
-//! 2. The texts of posts are removed and tombstones stay. Scheduled posts and timers are removed. Relations end as by an unfollow, with events and tombstones;
+//! 2. The texts of posts are removed and tombstones stay; messages remove the likes of these posts. The likes that the
+//!    user gave are removed, and scheduled posts and timers. Relations end as by an unfollow, with events and tombstones;
 //!    the same transactions change the counters of the other users.
 //! 3. The note records the time. Nothing happens until all functions that read earlier state have ended.
 //! 4. A function that had read the profile may have added a follower after step 2. Such relations end, and step 3 is
@@ -16,8 +17,8 @@
 use fanfold_core::limits::{
     ADMIN_TIME_LEFT_MIN, CONCURRENCY, DROP_ENDS_AT_ONCE, DROP_LEASE, DROP_PAGE, DROP_SETTLES,
 };
-use fanfold_core::message::{GraphEvent, ProfileChanged};
-use fanfold_core::registry::GRAPH_EVENTS;
+use fanfold_core::message::{GraphEvent, LikeChanged, LikeEvent, PostDeleted, ProfileChanged};
+use fanfold_core::registry::{GRAPH_EVENTS, LIKE_EVENTS};
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, FeedKind, Partition, PostId, Time, UserId};
 use fanfold_runtime::aws::SdkConfig;
@@ -26,9 +27,9 @@ use fanfold_runtime::log::Chain;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError};
 use fanfold_store::dynamo::graph::Ends;
-use fanfold_store::dynamo::posts::Buried;
+use fanfold_store::dynamo::likes::Like;
 use fanfold_store::dynamo::users::{DropBegun, Dropping};
-use fanfold_store::dynamo::{DueStore, ItemKind, ReceiptStore, UserStore};
+use fanfold_store::dynamo::{DueStore, ItemKind, LikeStore, ReceiptStore, UserStore};
 use fanfold_store::feeds::Feeds;
 use fanfold_store::valkey::{CardId, KeyKind};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -45,8 +46,10 @@ pub struct Erase {
     pub users: UserStore,
     pub receipts: ReceiptStore,
     pub due: DueStore,
+    pub likes: LikeStore,
     pub feeds: Feeds,
     pub events: Queue<GraphEvent>,
+    pub like_events: Queue<LikeEvent>,
     /// How long step 3 waits; see [`DROP_SETTLES`].
     pub settles: Duration,
 }
@@ -58,8 +61,10 @@ impl Erase {
             users: UserStore::new(sdk, config)?,
             receipts: ReceiptStore::new(sdk, config)?,
             due: DueStore::new(sdk, config)?,
+            likes: LikeStore::new(sdk, config)?,
             feeds: Feeds::new(sdk, config)?,
             events: Queue::new(sdk, config, GRAPH_EVENTS)?,
+            like_events: Queue::new(sdk, config, LIKE_EVENTS)?,
             settles: DROP_SETTLES,
         })
     }
@@ -70,8 +75,10 @@ impl Erase {
 pub enum Step {
     /// The profile and the handle, which are removed first, and the note in their place, which is removed last.
     Profile,
-    /// The texts of posts. Tombstones stay.
+    /// The texts of posts. Tombstones stay. Messages remove the likes of the posts.
     Posts,
+    /// The likes that the user gave.
+    Likes,
     /// The scheduled posts and timers.
     Due,
     /// The relations to followers.
@@ -90,7 +97,8 @@ pub enum Step {
 
 /// The steps while other functions may still use earlier state. The feeds come last: a rebuild after that finds no
 /// posts and no relations.
-const EMPTY: [Step; 5] = [Step::Posts, Step::Due, Step::Followers, Step::Following, Step::Caches];
+const EMPTY: [Step; 6] =
+    [Step::Posts, Step::Likes, Step::Due, Step::Followers, Step::Following, Step::Caches];
 /// The steps after every function that could restore data has ended.
 const ERASE: [Step; 4] = [Step::Caches, Step::Counts, Step::EndedRelations, Step::Remains];
 
@@ -113,6 +121,9 @@ pub const fn removal_of_items(kind: ItemKind) -> Removal {
         ItemKind::Following => Removal::Steps(&[Step::Following, Step::EndedRelations]),
         ItemKind::Follower => Removal::Steps(&[Step::Followers]),
         ItemKind::Count => Removal::Steps(&[Step::Counts]),
+        ItemKind::Like | ItemKind::Liked => Removal::Steps(&[Step::Likes]),
+        // those of the user's posts: the messages that Posts sends remove them
+        ItemKind::Liker | ItemKind::LikeCount => Removal::Steps(&[Step::Likes, Step::Posts]),
         ItemKind::Scheduled | ItemKind::Soonest | ItemKind::Timer | ItemKind::Due => {
             Removal::Steps(&[Step::Due])
         }
@@ -126,7 +137,7 @@ pub const fn removal_of_keys(kind: KeyKind) -> Removal {
     match kind {
         KeyKind::Feed(FeedKind::Home | FeedKind::Author) => Removal::Steps(&[Step::Caches]),
         KeyKind::Live | KeyKind::FeedLock | KeyKind::Limit => Removal::Steps(&[Step::Caches]),
-        KeyKind::CountLock => Removal::Stays("it expires"),
+        KeyKind::CountLock | KeyKind::LikeCountLock => Removal::Stays("it expires"),
         KeyKind::Memory => Removal::Stays("it belongs to a bucket"),
         KeyKind::Rel => Removal::Stays(
             "pushes that are under way rely on it; the sweep removes it an hour after its last change",
@@ -134,6 +145,7 @@ pub const fn removal_of_keys(kind: KeyKind) -> Removal {
         KeyKind::Rels => Removal::Stays("it lists the rel keys of a bucket"),
         KeyKind::UserCard => Removal::Steps(&[Step::Profile, Step::Caches]),
         KeyKind::PostCard => Removal::Steps(&[Step::Posts, Step::Remains]),
+        KeyKind::LikesCard => Removal::Steps(&[Step::Likes, Step::Caches]),
         KeyKind::HandleCard => Removal::Stays("it names a user without a profile, and expires"),
         KeyKind::RelationCard => Removal::Stays(
             "Followers and Following drop those of relations that end; the others say who looked at whose profile, and expire \
@@ -155,6 +167,8 @@ pub struct Dropped {
     pub wait_ms: u64,
     /// Posts whose text was removed.
     pub posts: u64,
+    /// Likes that were removed: those that the user gave.
+    pub likes: u64,
     /// Scheduled posts that were removed.
     pub scheduled: u64,
     /// Timers that were removed.
@@ -204,6 +218,7 @@ pub async fn drop_user(
         done: false,
         wait_ms: 0,
         posts: 0,
+        likes: 0,
         scheduled: 0,
         timers: 0,
         followers: 0,
@@ -281,6 +296,7 @@ impl Work<'_> {
         for step in steps {
             let progress = match step {
                 Step::Posts => self.bury().await?,
+                Step::Likes => self.likes().await?,
                 Step::Due => self.due().await?,
                 Step::Followers => self.followers(note.follower_partitions).await?,
                 Step::Following => self.following().await?,
@@ -302,11 +318,17 @@ impl Work<'_> {
     async fn bury(&mut self) -> Result<Progress, StoreError> {
         let mut after: Option<PostId> = None;
         loop {
-            let Buried { posts, count, next } =
-                self.app.feeds.posts.bury(self.user, after, self.now).await?;
+            let posts = &self.app.feeds.posts;
+            let page = posts.to_bury(self.user, after).await?;
+            let (all, next) = (page.all().map(CardId::Post).collect(), page.next);
+            let events: Vec<LikeEvent> =
+                page.live().map(|post| PostDeleted::new(post, self.time()).into()).collect();
+            // mutation: buried-likes
+            let sent = self.app.like_events.announce_all(&events).await?;
+            let count = posts.bury(sent, self.user, page, self.now).await?;
             // all posts of the page, because an earlier order may have died before it did this
             // mutation: buried-cards
-            self.forget_cards(posts.into_iter().map(CardId::Post).collect()).await?;
+            self.forget_cards(all).await?;
             self.dropped.posts += count;
             after = next;
             if after.is_none() {
@@ -317,6 +339,32 @@ impl Work<'_> {
                 return Ok(Progress::NoTime);
             }
         }
+    }
+
+    /// Removes the likes that the user gave.
+    async fn likes(&mut self) -> Result<Progress, StoreError> {
+        loop {
+            let likes = self.app.likes.of_user(self.user, DROP_PAGE as usize).await?;
+            let some = !likes.is_empty();
+            let ends = likes.into_iter().map(|like| self.remove_like(like));
+            self.dropped.likes += ended(ends.collect(), CONCURRENCY).await?;
+            // mutation: dropped-likes-card
+            self.forget_cards(vec![CardId::Likes(self.user)]).await?;
+            if !some {
+                return Ok(Progress::Done);
+            }
+            if self.time_is_up() {
+                return Ok(Progress::NoTime);
+            }
+        }
+    }
+
+    /// Removes one like. Returns whether this call removed it.
+    async fn remove_like(&self, like: Like) -> Result<bool, StoreError> {
+        let event = LikeChanged::new(like.user, like.post, false, self.time()).into();
+        // mutation: dropped-like-event
+        let commit = |sent| self.app.likes.remove_of_dropped(sent, like);
+        announced(&self.app.like_events, &event, commit).await
     }
 
     /// Removes the scheduled posts and timers.
@@ -465,7 +513,7 @@ impl Work<'_> {
         }
         self.dropped.feeds += self.app.feeds.valkey.drop_feeds(self.user).await?;
         self.app.feeds.valkey.forget_limits(self.user).await?;
-        self.forget_cards(vec![CardId::User(self.user)]).await?;
+        self.forget_cards(vec![CardId::User(self.user), CardId::Likes(self.user)]).await?;
         Ok(Progress::Done)
     }
 

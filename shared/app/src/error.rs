@@ -69,5 +69,6 @@ fn written(kind: &WriteKind) -> &'static str {
         WriteKind::Relation => "follows and unfollows",
         WriteKind::Profile => "changes of the profile",
         WriteKind::Timer => "changes of timers",
+        WriteKind::Like => "likes given and taken back",
     }
 }

@@ -6,6 +6,7 @@
 //! | [`posts`] | publish, read and delete a post; read its delivery status |
 //! | [`profiles`] | create, change and find a profile |
 //! | [`relations`] | follow, unfollow, list followers and followed users; apply a changed relation to a feed |
+//! | [`likes`] | like a post, list who likes a post and what a user likes; count likes |
 //! | [`timeline`] | read a page of a home or author feed |
 //! | [`present`] | turn ids into what a viewer sees, and fill pages |
 //! | [`fanout`] | deliver a post to its author's followers |
@@ -23,11 +24,13 @@
 
 pub mod announce;
 pub mod audit;
+mod count;
 pub mod doctor;
 pub mod due;
 pub mod erase;
 pub mod error;
 pub mod fanout;
+pub mod likes;
 pub mod limit;
 pub mod memory;
 pub mod posts;

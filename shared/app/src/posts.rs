@@ -2,8 +2,8 @@
 
 use fanfold_core::id::Identity;
 use fanfold_core::limits::TRIES_MAX;
-use fanfold_core::message::{ItemDue, PostDeleted, PostEvent, PostPublished};
-use fanfold_core::registry::POST_EVENTS;
+use fanfold_core::message::{ItemDue, LikeEvent, PostDeleted, PostEvent, PostPublished};
+use fanfold_core::registry::{LIKE_EVENTS, POST_EVENTS};
 use fanfold_core::{FeedId, PostId, Time, text};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::log::Chain;
@@ -14,7 +14,7 @@ use fanfold_store::dynamo::posts::{
     Created, Deleted, KeyUse, Post, PostState, PostStore, RequestKey,
 };
 use fanfold_store::dynamo::users::UserStore;
-use fanfold_store::dynamo::{DueStore, ReceiptStore};
+use fanfold_store::dynamo::{DueStore, LikeStore, ReceiptStore};
 use fanfold_store::feeds::ReadContext;
 use fanfold_store::valkey::{CardId, Valkey, WriteKind, WriteLimit};
 use futures::future::join_all;
@@ -35,6 +35,8 @@ pub struct Posts {
     pub valkey: Valkey,
     pub receipts: ReceiptStore,
     pub events: Queue<PostEvent>,
+    pub likes: LikeStore,
+    pub like_events: Queue<LikeEvent>,
     pub due: DueStore,
     pub items: Queue<ItemDue>,
     pub limit: WriteLimit,
@@ -49,6 +51,8 @@ impl Posts {
             valkey: Valkey::new(sdk, config)?,
             receipts: ReceiptStore::new(sdk, config)?,
             events: Queue::new(sdk, config, POST_EVENTS)?,
+            likes: LikeStore::new(sdk, config)?,
+            like_events: Queue::new(sdk, config, LIKE_EVENTS)?,
             due: DueStore::new(sdk, config)?,
             items: queue::items(sdk, config)?,
             limit: WriteLimit::read(config, WriteKind::Post)?,
@@ -57,7 +61,7 @@ impl Posts {
 
     /// The cards of posts, from the same stores.
     fn cards(&self) -> PostCards {
-        PostCards::over(&self.valkey, &self.users, &self.posts)
+        PostCards::over(&self.valkey, &self.users, &self.posts, &self.likes)
     }
 }
 
@@ -85,24 +89,23 @@ pub async fn publish(
     must_belong_to(&profile, author)?;
     let profile = UserCard::from(profile);
     if let Some(earlier) = earlier {
-        return Ok(ShownPost { post: made_earlier(app, earlier).await?, author: profile });
+        return made_earlier(app, author, profile, earlier).await;
     }
     for _ in 0..TRIES_MAX {
         let id = PostId::new(now, clock::random() as u16, author.user());
-        let post = Post { id, text: written.clone().into_owned() };
+        let post = Post { id, text: written.clone().into_owned(), likes: 0 };
         let commit = |sent| app.posts.create(sent, &app.users, author, &post, key.as_ref(), now);
         match announced(&app.events, &PostPublished::new(id).into(), commit).await? {
             Created::Created => {
                 tracing::info!(post = %id, "published");
                 show_published(&app.valkey, id).await;
-                return Ok(ShownPost { post, author: profile });
+                return Ok(ShownPost { post, author: profile, liked: false });
             }
             Created::IdTaken => {}
             Created::NoProfile => return Err(Error::ProfileMissing),
             Created::KeyUsed => {
                 if let Some(earlier) = key_use(app, key.as_ref(), now).await? {
-                    let post = made_earlier(app, earlier).await?;
-                    return Ok(ShownPost { post, author: profile });
+                    return made_earlier(app, author, profile, earlier).await;
                 }
             }
         }
@@ -124,19 +127,25 @@ pub(crate) async fn key_use(
 
 /// The post that a key made earlier. Sends its event again, because the first answer may have been lost together with
 /// the event.
-async fn made_earlier(app: &Posts, earlier: KeyUse) -> Result<Post, Error> {
+async fn made_earlier(
+    app: &Posts,
+    caller: &Identity,
+    author: UserCard,
+    earlier: KeyUse,
+) -> Result<ShownPost, Error> {
     if !earlier.same_request {
         return Err(Error::KeyReused);
     }
-    match app.posts.state(earlier.post).await? {
-        PostState::Published(post) => {
+    let like = app.likes.like(caller.user(), earlier.post);
+    match futures::try_join!(app.posts.state(earlier.post), like)? {
+        (PostState::Published(post), like) => {
             app.events.send(&PostPublished::new(post.id).into()).await?;
             // the first request may have died before it did this
             show_published(&app.valkey, post.id).await;
             tracing::info!(post = %post.id, again = true, "published");
-            Ok(post)
+            Ok(ShownPost { post, author, liked: like.is_some() })
         }
-        PostState::Deleted | PostState::Missing => Err(Error::PostDeleted(earlier.post)),
+        (PostState::Deleted | PostState::Missing, _) => Err(Error::PostDeleted(earlier.post)),
     }
 }
 
@@ -197,8 +206,11 @@ pub async fn delete(app: &Posts, caller: &Identity, id: PostId, now: Time) -> Re
     // the profile is read only to detect a newer version: its counter could then not be changed here
     let profile = app.users.profile(caller.user());
     within_limit(&app.valkey, app.limit, caller.user(), now, profile).await?;
-    let commit = |sent| app.posts.delete(sent, &app.users, caller, id, now);
-    match announced(&app.events, &PostDeleted::new(id, now).into(), commit).await? {
+    let event = PostDeleted::new(id, now);
+    // mutation: deletion-of-likes
+    let liked = app.like_events.announce(&event.clone().into()).await?;
+    let commit = |sent| app.posts.delete((sent, liked), &app.users, caller, id, now);
+    match announced(&app.events, &event.into(), commit).await? {
         Deleted::Missing => return Err(Error::NoSuchPost(id)),
         Deleted::Deleted | Deleted::Already => {}
     }

@@ -4,7 +4,7 @@
 //! Only a deletion removes an entry from a feed. What is hidden from one viewer stays for the others.
 
 use fanfold_core::Partition;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use fanfold_core::limits::{LIST_QUERY_MIN, PAGE_ROUNDS_MAX};
 use fanfold_core::{FeedId, PostId, UserId, UserRef};
@@ -56,6 +56,8 @@ impl Span {
 pub struct ShownPost {
     pub post: Post,
     pub author: UserCard,
+    /// Whether the viewer likes the post.
+    pub liked: bool,
 }
 
 /// A page of posts, newest first: as many as were requested, or all that are left.
@@ -108,16 +110,30 @@ pub async fn post(
     id: PostId,
     reading: &ReadContext,
 ) -> Result<Option<ShownPost>, StoreError> {
-    let mut found = cards.posts(&[id], reading).await?;
-    let found = found.remove(&id).filter(|_| viewer.sees(id.author()));
-    Ok(found.and_then(shown_post))
+    Ok(posts(cards, viewer, &[id], reading).await?.remove(&id))
+}
+
+/// Reads posts with their authors. Leaves out those that do not exist, whose author has no profile, or whose author is
+/// hidden from the viewer.
+pub async fn posts(
+    cards: &PostCards,
+    viewer: &Viewer,
+    ids: &[PostId],
+    reading: &ReadContext,
+) -> Result<HashMap<PostId, ShownPost>, StoreError> {
+    let visible: Vec<PostId> = ids.iter().copied().filter(|id| viewer.sees(id.author())).collect();
+    if visible.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let found = cards.posts(viewer.user, &visible, reading).await?;
+    Ok(found.into_iter().filter_map(|(id, found)| Some((id, shown_post(found)?))).collect())
 }
 
 /// The post, if it is published and its author has a profile.
 fn shown_post(found: PostWithAuthor) -> Option<ShownPost> {
     match found {
-        PostWithAuthor { state: PostState::Published(post), author: Some(author) } => {
-            Some(ShownPost { post, author })
+        PostWithAuthor { state: PostState::Published(post), author: Some(author), liked } => {
+            Some(ShownPost { post, author, liked })
         }
         _ => None,
     }
@@ -179,7 +195,7 @@ async fn shown(
     if visible.is_empty() {
         return Ok(Vec::new());
     }
-    let mut found = cards.posts(&visible, context).await?;
+    let mut found = cards.posts(viewer.user, &visible, context).await?;
     let is_published = |found: &PostWithAuthor| matches!(found.state, PostState::Published(_));
     let deleted = visible.iter().copied().filter(|id| !found.get(id).is_some_and(is_published));
     let deleted: Vec<PostId> = deleted.collect();
@@ -192,25 +208,25 @@ async fn shown(
 /// A place in a list of users: after this user, in this partition of followers.
 pub type UserPlace = (Partition, UserId);
 
-/// A page of users.
+/// A page of users. `P` is a place in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UserPage {
+pub struct UserPage<P> {
     pub users: Vec<SeenUser>,
     /// The next page begins after this place. None: no users are left.
-    pub next_after: Option<UserPlace>,
+    pub next_after: Option<P>,
 }
 
 /// A page of users that is being filled. Users without a profile and users hidden from the viewer are passed over.
-pub(crate) struct UserPageBuilder<'a> {
+pub(crate) struct UserPageBuilder<'a, P> {
     cards: &'a RelationCards,
     viewer: &'a Viewer,
     limit: usize,
     reading: &'a ReadContext,
-    /// Each with the partition that the user was found in.
-    found: Vec<(Partition, SeenUser)>,
+    /// Each with the place at which the user was found.
+    found: Vec<(P, SeenUser)>,
 }
 
-impl<'a> UserPageBuilder<'a> {
+impl<'a, P: Copy> UserPageBuilder<'a, P> {
     pub fn new(
         cards: &'a RelationCards,
         viewer: &'a Viewer,
@@ -231,22 +247,23 @@ impl<'a> UserPageBuilder<'a> {
         (self.limit + 1).saturating_sub(self.found.len()).max(LIST_QUERY_MIN) as i32
     }
 
-    pub async fn add(&mut self, partition: Partition, users: &[UserId]) -> Result<(), StoreError> {
-        let visible: Vec<UserId> =
-            users.iter().copied().filter(|user| self.viewer.sees(*user)).collect();
-        let mut cards = self.cards.users(self.viewer.user, &visible, self.reading).await?;
-        let known = visible.iter().filter_map(|user| Some((partition, cards.remove(user)?)));
+    /// Adds users, each with the place at which the user was found.
+    pub async fn add(&mut self, users: &[(P, UserId)]) -> Result<(), StoreError> {
+        let visible: Vec<(P, UserId)> =
+            users.iter().copied().filter(|(_, user)| self.viewer.sees(*user)).collect();
+        let ids: Vec<UserId> = visible.iter().map(|(_, user)| *user).collect();
+        let mut cards = self.cards.users(self.viewer.user, &ids, self.reading).await?;
+        let known = visible.iter().filter_map(|(place, user)| Some((*place, cards.remove(user)?)));
         self.found.extend(known);
         Ok(())
     }
 
     /// Ends the page. `place` is where the search stopped, if it neither reached the end of the list nor filled the
     /// page.
-    pub fn end(mut self, place: Option<UserPlace>) -> UserPage {
+    pub fn end(mut self, place: Option<P>) -> UserPage<P> {
         let more = self.is_full();
         self.found.truncate(self.limit);
-        let last = self.found.last().filter(|_| more);
-        let last = last.map(|(partition, seen)| (*partition, seen.card.id));
+        let last = self.found.last().map(|(place, _)| *place).filter(|_| more);
         let next_after = last.or(place.filter(|_| !more));
         UserPage { users: self.found.into_iter().map(|(_, seen)| seen).collect(), next_after }
     }

@@ -6,7 +6,7 @@ use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError};
 use fanfold_store::cards::PostCards;
-use fanfold_store::dynamo::UserStore;
+use fanfold_store::dynamo::{LikeStore, UserStore};
 use fanfold_store::feeds::{Feeds, ReadContext};
 
 use crate::Error;
@@ -25,7 +25,8 @@ impl Timeline {
         let mut feeds = Feeds::new(sdk, config)?;
         feeds.rebuilds = Some(Queue::new(sdk, config, REBUILDS)?);
         // one client of each store serves both
-        let cards = PostCards::over(&feeds.valkey, &UserStore::new(sdk, config)?, &feeds.posts);
+        let (users, likes) = (UserStore::new(sdk, config)?, LikeStore::new(sdk, config)?);
+        let cards = PostCards::over(&feeds.valkey, &users, &feeds.posts, &likes);
         Ok(Self { cards, feeds })
     }
 }

@@ -40,6 +40,10 @@ pub enum ListId {
     Scheduled(UserId),
     /// The timers of this user.
     Timers(UserId),
+    /// The posts that this user likes.
+    Likes(UserId),
+    /// The users who like this post.
+    Likers(PostId),
 }
 
 impl ListId {
@@ -51,6 +55,8 @@ impl ListId {
             Self::Following(_) => b'g',
             Self::Scheduled(_) => b's',
             Self::Timers(_) => b't',
+            Self::Likes(_) => b'l',
+            Self::Likers(_) => b'k',
         }
     }
 
@@ -60,7 +66,10 @@ impl ListId {
             Self::Followers(user)
             | Self::Following(user)
             | Self::Scheduled(user)
-            | Self::Timers(user) => user.0,
+            | Self::Timers(user)
+            | Self::Likes(user) => user.0,
+            // both halves of the id, so that posts of one author differ
+            Self::Likers(post) => (post.0 >> 64) as u64 ^ post.0 as u64,
         }
     }
 
@@ -69,7 +78,8 @@ impl ListId {
         let place = match self {
             Self::Feed(_) => 32,
             Self::Followers(_) | Self::Following(_) => 10,
-            Self::Scheduled(_) => 24,
+            Self::Scheduled(_) | Self::Likes(_) => 24,
+            Self::Likers(_) => 16,
             Self::Timers(_) => TIMER_NAME_CHARS_MAX,
         };
         ((2 + 8 + place + 4) * 4usize).div_ceil(3)
@@ -87,6 +97,22 @@ pub enum Cursor {
     Scheduled { at: Time, id: ScheduledId },
     /// In a list of timers: the page begins after this name.
     Timer { name: TimerName },
+    /// In a list of liked posts: the page begins after the like of this time and post.
+    Liked { at: Time, post: PostId },
+    /// In a list of users who like a post: the page begins after the like of this time and user.
+    Liker { at: Time, user: UserId },
+}
+
+impl From<(Partition, UserId)> for Cursor {
+    fn from((partition, user): (Partition, UserId)) -> Self {
+        Self::User { partition, user }
+    }
+}
+
+impl From<(Time, UserId)> for Cursor {
+    fn from((at, user): (Time, UserId)) -> Self {
+        Self::Liker { at, user }
+    }
 }
 
 impl Cursor {
@@ -106,6 +132,14 @@ impl Cursor {
             Cursor::Scheduled { at, id } => {
                 bytes.extend(at.ms().to_be_bytes());
                 bytes.extend(id.0.0.to_be_bytes());
+            }
+            Cursor::Liked { at, post } => {
+                bytes.extend(at.ms().to_be_bytes());
+                bytes.extend(post.0.to_be_bytes());
+            }
+            Cursor::Liker { at, user } => {
+                bytes.extend(at.ms().to_be_bytes());
+                bytes.extend(user.0.to_be_bytes());
             }
             Cursor::Timer { name } => {
                 // filled up, so that all cursors of the list have the same length
@@ -151,9 +185,19 @@ impl Cursor {
             }
             ListId::Scheduled(_) => {
                 let place = <[u8; 24]>::try_from(place).map_err(|_| CursorError::Malformed)?;
-                let (at, id) = place.split_first_chunk().ok_or(CursorError::Malformed)?;
-                let (at, id) = (Time::from_ms(u64::from_be_bytes(*at)), ScheduledId(post(id)?));
-                Ok(Cursor::Scheduled { at, id })
+                let (at, id) = time(&place)?;
+                Ok(Cursor::Scheduled { at, id: ScheduledId(post(id)?) })
+            }
+            ListId::Likes(_) => {
+                let place = <[u8; 24]>::try_from(place).map_err(|_| CursorError::Malformed)?;
+                let (at, id) = time(&place)?;
+                Ok(Cursor::Liked { at, post: post(id)? })
+            }
+            ListId::Likers(_) => {
+                let place = <[u8; 16]>::try_from(place).map_err(|_| CursorError::Malformed)?;
+                let (at, user) = time(&place)?;
+                let user = user.try_into().map_err(|_| CursorError::Malformed)?;
+                Ok(Cursor::Liker { at, user: UserId(u64::from_be_bytes(user)) })
             }
             ListId::Timers(_) => {
                 let name = place.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -162,6 +206,12 @@ impl Cursor {
             }
         }
     }
+}
+
+/// The time at the beginning of a place, and the rest of the place.
+fn time(place: &[u8]) -> Result<(Time, &[u8]), CursorError> {
+    let (at, rest) = place.split_first_chunk().ok_or(CursorError::Malformed)?;
+    Ok((Time::from_ms(u64::from_be_bytes(*at)), rest))
 }
 
 fn post(bytes: &[u8]) -> Result<PostId, CursorError> {
@@ -196,7 +246,9 @@ mod tests {
             ListId::Followers(_) => Some(ListId::Following(owner)),
             ListId::Following(_) => Some(ListId::Scheduled(owner)),
             ListId::Scheduled(_) => Some(ListId::Timers(owner)),
-            ListId::Timers(_) => None,
+            ListId::Timers(_) => Some(ListId::Likes(owner)),
+            ListId::Likes(_) => Some(ListId::Likers(PostId(7))),
+            ListId::Likers(_) => None,
         };
         while let Some(list) = lists.last().and_then(next) {
             lists.push(list);
@@ -227,6 +279,11 @@ mod tests {
             let id = ScheduledId(PostId(before));
             let place = Cursor::Scheduled { at: Time::from_ms(user), id };
             let list = ListId::Scheduled(owner);
+            prop_assert_eq!(Cursor::decode(&place.encode(list), list), Ok(place));
+            let (place, list) = (Cursor::Liked { at: Time::from_ms(user), post: PostId(before) }, ListId::Likes(owner));
+            prop_assert_eq!(Cursor::decode(&place.encode(list), list), Ok(place));
+            let place = Cursor::Liker { at: Time::from_ms(user), user: owner };
+            let list = ListId::Likers(PostId(after));
             prop_assert_eq!(Cursor::decode(&place.encode(list), list), Ok(place));
             let name = name.parse().unwrap();
             let (place, list) = (Cursor::Timer { name }, ListId::Timers(owner));

@@ -73,6 +73,8 @@ pub const RELATION_CHANGES_PER_MINUTE_DEFAULT: u64 = 600;
 pub const PROFILE_CHANGES_PER_MINUTE_DEFAULT: u64 = 60;
 /// Timers that one user may put and delete per minute (setting `TIMER_CHANGES_PER_MINUTE`; 0: no limit).
 pub const TIMER_CHANGES_PER_MINUTE_DEFAULT: u64 = 300;
+/// Likes that one user may give and take back per minute (setting `LIKE_CHANGES_PER_MINUTE`; 0: no limit).
+pub const LIKE_CHANGES_PER_MINUTE_DEFAULT: u64 = 300;
 /// The greatest value of the settings of write limits.
 pub const WRITES_PER_MINUTE_MAX: u64 = 60_000;
 /// The period that write limits count in.
@@ -129,6 +131,19 @@ pub const COUNT_DELAY: Duration = Duration::from_secs(1);
 pub const COUNT_LOOKS_MAX: u32 = 5;
 /// How long Valkey remembers that a count was requested. A count takes less.
 pub const COUNT_REQUEST_KEPT: Duration = Duration::from_secs(30);
+/// Parts of the likes of a post. DynamoDB takes 1,000 write units a second in each part, and the transaction of a like takes
+/// two for a row, so a post can get 4,000 likes a second.
+pub const LIKE_PARTS: u8 = 8;
+/// Rows that count the likes of one part. Transactions that write the same row at the same time are cancelled.
+pub const LIKE_COUNT_ROWS: u64 = 16;
+/// Likes that the card of a viewer has: those of the newest posts. Older posts are looked up in DynamoDB.
+pub const LIKES_CARD_MAX: usize = 200;
+/// Likes of a deleted post that are read and removed in one step.
+pub const LIKES_REMOVED_PAGE: usize = 200;
+/// Likes of a deleted post that are removed at the same time.
+pub const LIKES_REMOVED_AT_ONCE: usize = 16;
+/// The remaining time below which the removal of the likes of a post ends and leaves the rest to another message.
+pub const LIKES_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 /// Rows of followers or followed authors that one query reads.
 pub const FOLLOWERS_PER_QUERY: i32 = 5_000;
 

@@ -50,7 +50,8 @@ pub struct PostPublished {
     pub published_at: Option<Time>,
 }
 
-/// A post was deleted, on `post-events`. It is sent before the deletion is committed. Its handler reads the post.
+/// A post was deleted, on `post-events` and `like-events`. It is sent before the deletion is committed. Its handlers read
+/// the post.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PostDeleted {
@@ -147,6 +148,40 @@ pub struct CountFollowers {
     pub author: UserId,
 }
 
+/// A user liked a post, or took the like back, on `like-events`. It is sent before the change is committed. Its handler
+/// reads the present state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LikeChanged {
+    /// The kind of message, as `type` in JSON.
+    #[serde(rename = "type")]
+    pub kind: LikeChangedKind,
+    /// The version.
+    pub v: Version<{ LikeChangedKind::V }>,
+    /// The user.
+    pub user: UserId,
+    /// The post.
+    pub post: PostId,
+    /// Whether the user likes the post after the change.
+    pub liked: bool,
+    /// The time of the change.
+    #[serde(rename = "changed_at_ms")]
+    pub changed_at: Time,
+}
+
+/// The order to count the likes of a post, on `like-events`. Its handler counts the present likes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CountLikes {
+    /// The kind of message, as `type` in JSON.
+    #[serde(rename = "type")]
+    pub kind: CountLikesKind,
+    /// The version.
+    pub v: Version<{ CountLikesKind::V }>,
+    /// The post.
+    pub post: PostId,
+}
+
 /// A queue's messages of several kinds. The first kind is that of a body without a known `type`.
 macro_rules! one_of {
     ($(#[$doc:meta])* $name:ident: $($(#[$variant_doc:meta])* $variant:ident($message:ident)),+) => {
@@ -201,6 +236,17 @@ one_of!(
     Profile(ProfileChanged),
     /// The order to count followers.
     Count(CountFollowers)
+);
+
+one_of!(
+    /// A message on `like-events`.
+    LikeEvent:
+    /// A user liked a post, or took the like back.
+    Changed(LikeChanged),
+    /// The order to count likes.
+    Count(CountLikes),
+    /// A post was deleted, and its likes with it.
+    PostDeleted(PostDeleted)
 );
 
 /// The order to rebuild a user's home feed, on `rebuilds`.
@@ -381,6 +427,20 @@ impl CountFollowers {
     }
 }
 
+impl LikeChanged {
+    /// A change at this time.
+    pub fn new(user: UserId, post: PostId, liked: bool, changed_at: Time) -> Self {
+        Self { kind: LikeChangedKind::LikeChanged, v: Version, user, post, liked, changed_at }
+    }
+}
+
+impl CountLikes {
+    /// The order to count the likes of this post.
+    pub fn new(post: PostId) -> Self {
+        Self { kind: CountLikesKind::CountLikes, v: Version, post }
+    }
+}
+
 impl RebuildFeed {
     /// The order to rebuild this user's home feed with this lease.
     pub fn new(user: UserId, lease: String) -> Self {
@@ -417,6 +477,8 @@ kinds!(
     DeliverChunkKind DeliverChunk 1,
     RelationChangedKind RelationChanged 1,
     CountFollowersKind CountFollowers 1,
+    LikeChangedKind LikeChanged 1,
+    CountLikesKind CountLikes 1,
     RebuildFeedKind RebuildFeed 1,
     ItemDueKind ItemDue 1,
     TimerFiredKind TimerFired 1

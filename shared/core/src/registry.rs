@@ -3,7 +3,9 @@
 
 use std::marker::PhantomData;
 
-use crate::message::{DeliverChunk, GraphEvent, ItemDue, PostEvent, RebuildFeed, TimerFired};
+use crate::message::{
+    DeliverChunk, GraphEvent, ItemDue, LikeEvent, PostEvent, RebuildFeed, TimerFired,
+};
 
 /// A queue with its dead-letter queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +64,7 @@ macro_rules! queues {
             Post(PostEvent),
             Chunk(DeliverChunk),
             Graph(GraphEvent),
+            Like(LikeEvent),
             Rebuild(RebuildFeed),
             Due(ItemDue),
             Fired(TimerFired),
@@ -97,6 +100,9 @@ queues! {
     /// Changed relations and profiles, and counts of followers, for `graph`.
     GRAPH_EVENTS: GraphEvent = "graph-events", "GRAPH_EVENTS_QUEUE_URL", "GRAPH_EVENTS_DEAD_QUEUE_URL",
         "GraphEvents", ["RelationChanged", "ProfileChanged", "CountFollowers"];
+    /// Changed likes, counts of likes, and posts that are gone with their likes, for `likes`.
+    LIKE_EVENTS: LikeEvent = "like-events", "LIKE_EVENTS_QUEUE_URL", "LIKE_EVENTS_DEAD_QUEUE_URL",
+        "LikeEvents", ["LikeChanged", "CountLikes", "PostDeleted"];
     /// Rebuilds of home feeds of many authors, for `rebuild`.
     REBUILDS: RebuildFeed = "rebuilds", "REBUILDS_QUEUE_URL", "REBUILDS_DEAD_QUEUE_URL",
         "Rebuilds", ["RebuildFeed"];
@@ -126,6 +132,7 @@ impl AnyMessage {
             Self::Post(message) => serde_json::to_string(message),
             Self::Chunk(message) => serde_json::to_string(message),
             Self::Graph(message) => serde_json::to_string(message),
+            Self::Like(message) => serde_json::to_string(message),
             Self::Rebuild(message) => serde_json::to_string(message),
             Self::Due(message) => serde_json::to_string(message),
             Self::Fired(message) => serde_json::to_string(message),
@@ -148,6 +155,12 @@ impl From<DeliverChunk> for AnyMessage {
 impl From<GraphEvent> for AnyMessage {
     fn from(message: GraphEvent) -> Self {
         Self::Graph(message)
+    }
+}
+
+impl From<LikeEvent> for AnyMessage {
+    fn from(message: LikeEvent) -> Self {
+        Self::Like(message)
     }
 }
 
@@ -233,10 +246,14 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         settings: &[
             "USERS_TABLE",
             "POSTS_TABLE",
+            "GRAPH_TABLE",
             "DUE_TABLE",
+            "LIKES_TABLE",
             POST_EVENTS.spec.url,
             DUE_ITEMS.spec.url,
+            LIKE_EVENTS.spec.url,
             "POSTS_PER_MINUTE",
+            "LIKE_CHANGES_PER_MINUTE",
         ],
     },
     FunctionSpec {
@@ -262,7 +279,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         name: "timeline",
         resource: "Timeline",
         trigger: Trigger::Http,
-        settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", REBUILDS.spec.url],
+        settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "LIKES_TABLE", REBUILDS.spec.url],
     },
     FunctionSpec {
         name: "dispatch",
@@ -291,6 +308,12 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         resource: "Graph",
         trigger: Trigger::Queues(&[GRAPH_EVENTS.spec]),
         settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "FOLLOWERS_PER_PARTITION"],
+    },
+    FunctionSpec {
+        name: "likes",
+        resource: "Likes",
+        trigger: Trigger::Queues(&[LIKE_EVENTS.spec]),
+        settings: &["POSTS_TABLE", "LIKES_TABLE"],
     },
     FunctionSpec {
         name: "rebuild",
@@ -332,6 +355,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "USERS_TABLE",
             "POSTS_TABLE",
             "GRAPH_TABLE",
+            "LIKES_TABLE",
             "AUDIT_FEEDS",
             "FOLLOWERS_PER_PARTITION",
         ],
@@ -341,7 +365,14 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         name: "admin",
         resource: "Admin",
         trigger: Trigger::Operator,
-        settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "DUE_TABLE", "DOCTOR_QUEUE_URL"],
+        settings: &[
+            "USERS_TABLE",
+            "POSTS_TABLE",
+            "GRAPH_TABLE",
+            "DUE_TABLE",
+            "LIKES_TABLE",
+            "DOCTOR_QUEUE_URL",
+        ],
     },
 ];
 

@@ -1,22 +1,26 @@
-//! Cards: what pages show of posts, users and relations. They come from Valkey, and from DynamoDB where Valkey has none.
+//! Cards: what pages show of posts, users, relations and likes. They come from Valkey, and from DynamoDB where Valkey has none.
 //!
 //! A reader that misses a card takes its lease, reads the item and fills the card, while other readers wait for a
 //! moment. A writer marks the cards of changed items as stale after its commit. `valkey/lua/_cards.lua` describes why a
 //! card is never older than a commit whose writer has marked it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use aws_config::SdkConfig;
-use fanfold_core::limits::{CARD_KEPT, CARD_LOOKS_MAX, CARD_MARK_WITHIN, CARD_OF_NOBODY_KEPT};
+use fanfold_core::limits::{
+    CARD_KEPT, CARD_LOOKS_MAX, CARD_MARK_WITHIN, CARD_OF_NOBODY_KEPT, LIKES_CARD_MAX,
+};
 use fanfold_core::{Handle, HandleHash, PostId, Time, UserId, UserRef};
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::{clock, metrics};
+use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
 use crate::dynamo::graph::GraphStore;
+use crate::dynamo::likes::LikeStore;
 use crate::dynamo::posts::{Post, PostState, PostStore};
 use crate::dynamo::users::{Profile, UserStore};
 use crate::feeds::ReadContext;
@@ -69,7 +73,51 @@ pub enum Card {
     Handle(Option<UserId>),
     /// Whether the viewer follows the user.
     Relation(bool),
+    /// What the viewer likes, of the newest posts.
+    Likes(NewestLiked),
 }
+
+/// What a viewer likes, of the newest posts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewestLiked {
+    /// The liked posts with the greatest ids, greatest first.
+    posts: Vec<PostId>,
+    /// Whether the viewer likes no other posts.
+    is_all: bool,
+}
+
+impl NewestLiked {
+    /// The result of a read of [`LIKES_CARD_MAX`] liked posts.
+    fn read(posts: Vec<PostId>) -> Self {
+        let is_all = posts.len() < LIKES_CARD_MAX;
+        Self { posts, is_all }
+    }
+
+    /// Whether the viewer likes a post. `None`: the post is older than these.
+    fn has(&self, post: PostId) -> Option<bool> {
+        match self.posts.binary_search_by(|liked| post.cmp(liked)) {
+            Ok(_) => Some(true),
+            // mutation: likes-floor
+            Err(place) => (self.is_all || place < self.posts.len()).then_some(false),
+        }
+    }
+
+    /// The ids, 16 bytes each, after one byte that says whether they are all.
+    fn text(&self) -> Vec<u8> {
+        let ids = self.posts.iter().flat_map(|post| post.0.to_be_bytes());
+        std::iter::once(if self.is_all { ALL } else { NEWEST }).chain(ids).collect()
+    }
+
+    fn decode(text: &[u8]) -> Option<Self> {
+        let (head, ids) = text.split_first().filter(|(head, _)| [ALL, NEWEST].contains(*head))?;
+        let (ids, rest) = ids.as_chunks::<16>();
+        let posts = ids.iter().map(|id| PostId(u128::from_be_bytes(*id))).collect();
+        rest.is_empty().then_some(Self { posts, is_all: *head == ALL })
+    }
+}
+
+const ALL: u8 = b'a';
+const NEWEST: u8 = b'n';
 
 /// The texts of cards, in JSON. Names are short, because they are stored with each card.
 #[derive(Serialize, Deserialize)]
@@ -78,6 +126,13 @@ struct PostText {
     /// The text. `None`: the post was deleted.
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
+    /// The number of likes.
+    #[serde(rename = "l", default, skip_serializing_if = "is_zero")]
+    likes: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Serialize, Deserialize)]
@@ -97,10 +152,11 @@ impl Card {
             // it may be committed later
             Self::Post(PostState::Missing) | Self::Handle(None) => return None,
             Self::Post(PostState::Deleted) => {
-                (serde_json::to_vec(&PostText { text: None }), CARD_KEPT, true)
+                (serde_json::to_vec(&PostText { text: None, likes: 0 }), CARD_KEPT, true)
             }
-            Self::Post(PostState::Published(Post { text, .. })) => {
-                (serde_json::to_vec(&PostText { text: Some(text.clone()) }), CARD_KEPT, true)
+            Self::Post(PostState::Published(Post { id: _, text, likes })) => {
+                let text = PostText { text: Some(text.clone()), likes: *likes };
+                (serde_json::to_vec(&text), CARD_KEPT, true)
             }
             Self::User(None) => {
                 (serde_json::to_vec(&UserText { profile: None }), CARD_OF_NOBODY_KEPT, false)
@@ -112,6 +168,7 @@ impl Card {
             }
             Self::Handle(Some(user)) => (serde_json::to_vec(user), CARD_KEPT, true),
             Self::Relation(follows) => (serde_json::to_vec(follows), CARD_KEPT, true),
+            Self::Likes(liked) => (Ok(liked.text()), CARD_KEPT, true),
         };
         // these types always have a form in JSON
         Some((text.ok()?, kept, counts))
@@ -121,8 +178,8 @@ impl Card {
     fn decode(id: &CardId, text: &[u8]) -> Option<Self> {
         let card = match id {
             CardId::Post(post) => {
-                let PostText { text } = serde_json::from_slice(text).ok()?;
-                let published = |text| PostState::Published(Post { id: *post, text });
+                let PostText { text, likes } = serde_json::from_slice(text).ok()?;
+                let published = |text| PostState::Published(Post { id: *post, text, likes });
                 Self::Post(text.map_or(PostState::Deleted, published))
             }
             CardId::User(user) => {
@@ -134,6 +191,7 @@ impl Card {
             }
             CardId::Handle(_) => Self::Handle(Some(serde_json::from_slice(text).ok()?)),
             CardId::Relation(..) => Self::Relation(serde_json::from_slice(text).ok()?),
+            CardId::Likes(_) => Self::Likes(NewestLiked::decode(text)?),
         };
         Some(card)
     }
@@ -173,6 +231,8 @@ pub struct PostCards {
     pub users: UserCards,
     /// The posts in DynamoDB.
     pub posts: PostStore,
+    /// The likes in DynamoDB.
+    pub likes: LikeStore,
 }
 
 /// A post that a reader asked for.
@@ -182,6 +242,8 @@ pub struct PostWithAuthor {
     pub state: PostState,
     /// The author, if there is a profile.
     pub author: Option<UserCard>,
+    /// Whether the viewer likes the post.
+    pub liked: bool,
 }
 
 /// The result of comparing cards with DynamoDB.
@@ -238,7 +300,7 @@ impl UserCards {
     }
 
     fn tables(&self) -> Tables<'_> {
-        Tables { users: &self.users, posts: None, handle: None, graph: None }
+        Tables { users: &self.users, posts: None, handle: None, graph: None, likes: None }
     }
 }
 
@@ -334,24 +396,31 @@ impl UserLook<'_> {
 impl PostCards {
     /// Reads the settings of the stores. An error names the setting.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self { users: UserCards::new(sdk, config)?, posts: PostStore::new(sdk, config)? })
+        Ok(Self {
+            users: UserCards::new(sdk, config)?,
+            posts: PostStore::new(sdk, config)?,
+            likes: LikeStore::new(sdk, config)?,
+        })
     }
 
     /// The cards over these stores.
-    pub fn over(valkey: &Valkey, users: &UserStore, posts: &PostStore) -> Self {
+    pub fn over(valkey: &Valkey, users: &UserStore, posts: &PostStore, likes: &LikeStore) -> Self {
         let users = UserCards { valkey: valkey.clone(), users: users.clone() };
-        Self { users, posts: posts.clone() }
+        Self { users, posts: posts.clone(), likes: likes.clone() }
     }
 
-    /// These posts with their authors.
+    /// These posts with their authors, as the viewer sees them.
     pub async fn posts(
         &self,
+        viewer: UserId,
         posts: &[PostId],
         reading: &ReadContext,
     ) -> Result<HashMap<PostId, PostWithAuthor>, StoreError> {
         let mut ids: Vec<CardId> = posts.iter().map(|post| CardId::Post(*post)).collect();
         ids.extend(posts.iter().map(|post| CardId::User(post.author())));
+        ids.push(CardId::Likes(viewer));
         let mut cards = read_through(&self.users.valkey, ids, reading, self.tables()).await?;
+        let liked = self.liked(viewer, posts, cards.remove(&CardId::Likes(viewer))).await?;
         let mut found = HashMap::new();
         for post in posts {
             let state = match cards.remove(&CardId::Post(*post)) {
@@ -362,12 +431,35 @@ impl PostCards {
                 Some(Card::User(author)) => author.clone(),
                 _ => None,
             };
-            found.insert(*post, PostWithAuthor { state, author });
+            let liked = liked.contains(post);
+            found.insert(*post, PostWithAuthor { state, author, liked });
         }
         Ok(found)
     }
 
-    /// Compares cards of posts, users and relations with DynamoDB. Returns those that differ now; a commit whose card is
+    /// Those of these posts that the viewer likes. Posts that are older than those of the card are looked up.
+    async fn liked(
+        &self,
+        viewer: UserId,
+        posts: &[PostId],
+        card: Option<Card>,
+    ) -> Result<HashSet<PostId>, StoreError> {
+        let newest = match card {
+            Some(Card::Likes(newest)) => newest,
+            _ => NewestLiked { posts: Vec::new(), is_all: false },
+        };
+        let has = |post: &&PostId| newest.has(**post) == Some(true);
+        let mut liked: HashSet<PostId> = posts.iter().filter(has).copied().collect();
+        let older: BTreeSet<PostId> =
+            posts.iter().filter(|post| newest.has(**post).is_none()).copied().collect();
+        if !older.is_empty() {
+            let older: Vec<PostId> = older.into_iter().collect();
+            liked.extend(self.likes.liked_among(viewer, &older).await?);
+        }
+        Ok(liked)
+    }
+
+    /// Compares cards of posts, users, relations and likes with DynamoDB. Returns those that differ now; a commit whose card is
     /// not marked as stale yet may be among them. Cards that Valkey does not have are not compared, and cards of handles
     /// never: they may be old.
     pub async fn differing(
@@ -398,7 +490,7 @@ impl PostCards {
     }
 
     fn tables(&self) -> Tables<'_> {
-        Tables { posts: Some(&self.posts), ..self.users.tables() }
+        Tables { posts: Some(&self.posts), likes: Some(&self.likes), ..self.users.tables() }
     }
 }
 
@@ -412,27 +504,31 @@ struct Tables<'a> {
     handle: Option<&'a Handle>,
     /// `None` if no card of a relation is read.
     graph: Option<&'a GraphStore>,
+    /// `None` if no card of likes is read.
+    likes: Option<&'a LikeStore>,
 }
 
 impl Tables<'_> {
     /// Makes cards from DynamoDB, at the same time.
     async fn fetch(&self, ids: &[CardId]) -> Result<HashMap<CardId, Card>, StoreError> {
         let (mut posts, mut users, mut handles) = (Vec::new(), Vec::new(), Vec::new());
-        let mut pairs = BTreeSet::new();
+        let (mut pairs, mut viewers) = (BTreeSet::new(), Vec::new());
         for id in ids {
             match id {
                 CardId::Post(post) => posts.push(*post),
                 CardId::User(user) => users.push(*user),
                 CardId::Handle(hash) => handles.push(*hash),
                 CardId::Relation(viewer, user) => _ = pairs.insert((*viewer, *user)),
+                CardId::Likes(viewer) => viewers.push(*viewer),
             }
         }
         let handle = self.handle.filter(|handle| handles.contains(&HandleHash::of(handle)));
-        let (mut states, mut profiles, owner, following) = futures::try_join!(
+        let (mut states, mut profiles, owner, following, liked) = futures::try_join!(
             self.states(&posts),
             self.profiles(&users),
             self.owner(handle),
             self.following(&pairs),
+            self.liked(&viewers),
         )?;
         let mut state = |post| states.remove(post).unwrap_or(PostState::Missing);
         let posts = posts.iter().map(|post| (CardId::Post(*post), Card::Post(state(post))));
@@ -444,7 +540,17 @@ impl Tables<'_> {
             let follows = following.contains(&(*viewer, *user));
             (CardId::Relation(*viewer, *user), Card::Relation(follows))
         });
-        Ok(posts.chain(users).chain(handle).chain(relations).collect())
+        Ok(posts.chain(users).chain(handle).chain(relations).chain(liked).collect())
+    }
+
+    /// The cards of what these viewers like.
+    async fn liked(&self, viewers: &[UserId]) -> Result<Vec<(CardId, Card)>, StoreError> {
+        let Some(likes) = self.likes else { return Ok(Vec::new()) };
+        let read = viewers.iter().map(|viewer| async move {
+            let posts = likes.newest_liked(*viewer, LIKES_CARD_MAX).await?;
+            Ok((CardId::Likes(*viewer), Card::Likes(NewestLiked::read(posts))))
+        });
+        try_join_all(read).await
     }
 
     async fn owner(&self, handle: Option<&Handle>) -> Result<Option<UserId>, StoreError> {
@@ -626,7 +732,17 @@ mod tests {
         let text = "\u{0} a text: with \n everything".to_owned();
         for (id, card) in [
             (CardId::Post(post), Card::Post(PostState::Deleted)),
-            (CardId::Post(post), Card::Post(PostState::Published(Post { id: post, text }))),
+            (
+                CardId::Post(post),
+                Card::Post(PostState::Published(Post { id: post, text: text.clone(), likes: 0 })),
+            ),
+            (
+                CardId::Post(post),
+                Card::Post(PostState::Published(Post { id: post, text, likes: u64::MAX })),
+            ),
+            (CardId::Likes(user), Card::Likes(NewestLiked::read(Vec::new()))),
+            (CardId::Likes(user), Card::Likes(NewestLiked::read(vec![post, PostId::MIN]))),
+            (CardId::Likes(user), Card::Likes(NewestLiked::read(vec![post; LIKES_CARD_MAX]))),
             (CardId::User(user), Card::User(None)),
             (CardId::User(user), Card::User(Some(card))),
             (CardId::Handle(HandleHash::of(&handle)), Card::Handle(Some(user))),
@@ -638,5 +754,20 @@ mod tests {
             assert_eq!(Card::decode(&id, b"{\"x\":1}"), None);
         }
         assert_eq!(Card::Post(PostState::Missing).text(), None);
+    }
+
+    #[test]
+    fn what_is_older_than_the_newest_likes_is_not_known() {
+        let posts: Vec<PostId> =
+            (1..=LIKES_CARD_MAX as u128).rev().map(|n| PostId(n * 10)).collect();
+        let all = NewestLiked::read(posts[1..].to_vec());
+        let newest = NewestLiked::read(posts);
+        for (post, known) in
+            [(10, Some(true)), (15, Some(false)), (9, None), (u128::MAX, Some(false))]
+        {
+            assert_eq!(newest.has(PostId(post)), known, "{post}");
+            let known = known.or(Some(false));
+            assert_eq!(all.has(PostId(post)), known, "{post}");
+        }
     }
 }

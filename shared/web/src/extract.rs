@@ -7,6 +7,7 @@ use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use fanfold_app::likes::{LikedPlace, LikerPlace};
 use fanfold_app::present::{Span, UserPlace};
 use fanfold_core::limits::{
     BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARS_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX,
@@ -144,6 +145,70 @@ pub struct TimersQuery {
     /// with 404.
     #[param(pattern = "^[A-Za-z0-9_-]{190}$", min_length = 190, max_length = 190)]
     cursor: Option<String>,
+}
+
+/// The query parameters of the list of liked posts.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LikesQuery {
+    /// The maximum number of items on a page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    limit: Option<String>,
+    /// The `next_cursor` of the previous page. A cursor is opaque: one that was not issued for this list is answered
+    /// with 404.
+    #[param(pattern = "^[A-Za-z0-9_-]{51}$", min_length = 51, max_length = 51)]
+    cursor: Option<String>,
+}
+
+/// The query parameters of the list of users who like a post.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LikersQuery {
+    /// The maximum number of items on a page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    limit: Option<String>,
+    /// The `next_cursor` of the previous page. A cursor is opaque: one that was not issued for this list is answered
+    /// with 404.
+    #[param(pattern = "^[A-Za-z0-9_-]{40}$", min_length = 40, max_length = 40)]
+    cursor: Option<String>,
+}
+
+impl LikesQuery {
+    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
+    pub fn limit(&self) -> Result<usize, Problem> {
+        limit(self.limit.as_deref())
+    }
+
+    /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
+    /// another form (400).
+    pub fn after(&self, owner: UserId) -> Result<Option<LikedPlace>, Problem> {
+        let list = ListId::Likes(owner);
+        match self.cursor.as_deref().map(|text| Cursor::decode(text, list)).transpose()? {
+            None => Ok(None),
+            Some(Cursor::Liked { at, post }) => Ok(Some((at, post))),
+            Some(_) => Err(CursorError::Foreign.into()),
+        }
+    }
+}
+
+impl LikersQuery {
+    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
+    pub fn limit(&self) -> Result<usize, Problem> {
+        limit(self.limit.as_deref())
+    }
+
+    /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
+    /// another form (400).
+    pub fn after(&self, post: PostId) -> Result<Option<LikerPlace>, Problem> {
+        let list = ListId::Likers(post);
+        match self.cursor.as_deref().map(|text| Cursor::decode(text, list)).transpose()? {
+            None => Ok(None),
+            Some(Cursor::Liker { at, user }) => Ok(Some((at, user))),
+            Some(_) => Err(CursorError::Foreign.into()),
+        }
+    }
 }
 
 impl ScheduledQuery {

@@ -2,6 +2,7 @@
 
 use fanfold_app::due::scheduled::ScheduledPage;
 use fanfold_app::due::timers::TimerPage;
+use fanfold_app::likes::LikedPage;
 use fanfold_app::posts::Receipt;
 use fanfold_app::present::{Page, ShownPost, Span, UserPage};
 use fanfold_core::time::millis;
@@ -34,6 +35,20 @@ pub struct PostView {
     /// The time of publication in UTC, with milliseconds.
     #[schema(format = DateTime)]
     pub created_at: String,
+    /// The number of likes. It changes within a few seconds of a like.
+    pub like_count: u64,
+    /// Whether the caller likes the post.
+    pub liked: bool,
+}
+
+/// A page of liked posts.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LikedList {
+    /// The posts, newest like first.
+    pub items: Vec<PostView>,
+    /// The cursor of the next page. Null at the end of the list.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
 }
 
 /// The delivery status of a post.
@@ -302,13 +317,24 @@ impl From<SeenUser> for UserView {
 }
 
 impl From<ShownPost> for PostView {
-    fn from(ShownPost { post, author }: ShownPost) -> Self {
+    fn from(ShownPost { post, author, liked }: ShownPost) -> Self {
         Self {
             id: post.id.to_string(),
             author: AuthorView::from(&author),
             text: post.text,
             created_at: post.id.time().rfc3339(),
+            like_count: post.likes,
+            liked,
         }
+    }
+}
+
+impl LikedList {
+    /// A page of the posts that a user likes, with its cursor.
+    pub fn new(owner: UserId, page: LikedPage) -> Self {
+        let list = ListId::Likes(owner);
+        let next_cursor = page.next_after.map(|(at, post)| Cursor::Liked { at, post }.encode(list));
+        Self { items: page.posts.into_iter().map(PostView::from).collect(), next_cursor }
     }
 }
 
@@ -327,9 +353,8 @@ impl FeedView {
 
 impl UserList {
     /// A page of a list of users, with its cursor.
-    pub fn new(list: ListId, page: UserPage) -> Self {
-        let cursor = |(partition, user)| Cursor::User { partition, user }.encode(list);
-        let next_cursor = page.next_after.map(cursor);
+    pub fn new<P: Into<Cursor>>(list: ListId, page: UserPage<P>) -> Self {
+        let next_cursor = page.next_after.map(|place| place.into().encode(list));
         Self { items: page.users.into_iter().map(UserView::from).collect(), next_cursor }
     }
 }

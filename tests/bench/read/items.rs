@@ -121,7 +121,7 @@ async fn like_a_cluster(stores: &Stores, emulator: &Emulator, server: &Server) -
     let valkey = Valkey::over(Link::given_cluster(Arc::new(LikeCluster(connection))), &settings);
     let users = UserStore::new(&emulator.sdk(), &server.config()).expect("users");
     let users = UserCards { valkey: valkey.clone(), users };
-    let cards = PostCards { users, posts: stores.feeds.posts.clone() };
+    let cards = PostCards { users, ..stores.cards.clone() };
     Stores { feeds: Feeds { valkey, ..stores.feeds.clone() }, cards }
 }
 
@@ -163,14 +163,20 @@ async fn page_of_items(stores: &Stores, reader: UserId) -> Vec<ShownPost> {
     let authors: BTreeSet<UserId> = slice.posts.iter().map(|post| post.author()).collect();
     let authors: Vec<UserId> = authors.into_iter().collect();
     let (posts, users) = (&stores.feeds.posts, &stores.cards.users.users);
-    let read = futures::try_join!(posts.states(&slice.posts), users.profiles(&authors));
-    let (mut states, profiles) = read.expect("items");
+    let read = futures::try_join!(
+        posts.states(&slice.posts),
+        users.profiles(&authors),
+        stores.cards.likes.liked_among(reader, &slice.posts),
+    );
+    let (mut states, profiles, liked) = read.expect("items");
     let mut shown: Vec<ShownPost> = slice
         .posts
         .iter()
         .filter_map(|id| match states.remove(id)? {
             PostState::Published(post) => {
-                Some(ShownPost { post, author: UserCard::from(profiles.get(&id.author())?) })
+                let liked = liked.contains(id);
+                let author = UserCard::from(profiles.get(&id.author())?);
+                Some(ShownPost { post, author, liked })
             }
             _ => None,
         })

@@ -148,6 +148,7 @@ fn invoke(function: &str, event: &Value, aws_answers: bool) -> Done {
             ("POSTS_TABLE", "posts"),
             ("GRAPH_TABLE", "graph"),
             ("DUE_TABLE", "due"),
+            ("LIKES_TABLE", "likes"),
             ("DOCTOR_QUEUE_URL", "http://127.0.0.1:1/queue"),
         ])
         .envs(queue_urls(&format!("http://{endpoint}/0")))

@@ -15,6 +15,8 @@ use fanfold_app::due::timers::Timers;
 use fanfold_app::fanout::deliver::Deliver;
 use fanfold_app::fanout::dispatch::Dispatch;
 use fanfold_app::fanout::{deliver, dispatch};
+use fanfold_app::likes::apply::LikeEvents;
+use fanfold_app::likes::{self, Likes};
 use fanfold_app::posts::Posts;
 use fanfold_app::present::{Page, Span, Viewer};
 use fanfold_app::profiles::Profiles;
@@ -26,11 +28,11 @@ use fanfold_app::timeline::Timeline;
 use fanfold_app::{due, posts, profiles, rebuild, relations, timeline};
 use fanfold_core::id::Identity;
 use fanfold_core::message::{
-    CountFollowers, DeliverChunk, GraphEvent, ItemDue, PostDeleted, PostEvent, PostPublished,
+    CountFollowers, DeliverChunk, GraphEvent, ItemDue, LikeEvent, PostDeleted, PostEvent, PostPublished,
     ProfileChanged, RebuildFeed, RelationChanged, TimerFired,
 };
 use fanfold_core::registry::{
-    AnyMessage, CHUNKS, DUE_ITEMS, GRAPH_EVENTS, POST_EVENTS, QUEUES, REBUILDS, TIMER_EVENTS,
+    AnyMessage, CHUNKS, DUE_ITEMS, GRAPH_EVENTS, LIKE_EVENTS, POST_EVENTS, QUEUES, REBUILDS, TIMER_EVENTS,
     WEBHOOKS,
 };
 use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
@@ -52,6 +54,8 @@ pub struct World {
     pub dispatch: Dispatch,
     pub deliver: Deliver,
     pub graph: RelationEvents,
+    pub likes: Likes,
+    pub like_events: LikeEvents,
     pub rebuild: Rebuilds,
     pub timers: Timers,
     pub due: Due,
@@ -78,6 +82,7 @@ pub enum Message {
     Relation(RelationChanged),
     Profile(ProfileChanged),
     Count(CountFollowers),
+    Like(LikeEvent),
     Rebuild(RebuildFeed),
     Due(ItemDue),
     Fired(TimerFired),
@@ -90,6 +95,7 @@ impl From<AnyMessage> for Message {
             AnyMessage::Post(PostEvent::Deleted(event)) => Self::Deleted(event),
             AnyMessage::Chunk(chunk) => Self::Chunk(chunk),
             AnyMessage::Graph(event) => event.into(),
+            AnyMessage::Like(event) => Self::Like(event),
             AnyMessage::Rebuild(order) => Self::Rebuild(order),
             AnyMessage::Due(message) => Self::Due(message),
             AnyMessage::Fired(message) => Self::Fired(message),
@@ -124,6 +130,7 @@ impl World {
             ("POSTS_TABLE", true),
             ("GRAPH_TABLE", true),
             ("DUE_TABLE", true),
+            ("LIKES_TABLE", true),
         ] {
             let unique = format!("{table}-{name:x}");
             create_table(&dynamo, &unique, sorted).await;
@@ -151,6 +158,7 @@ impl World {
             "RELATION_CHANGES_PER_MINUTE",
             "PROFILE_CHANGES_PER_MINUTE",
             "TIMER_CHANGES_PER_MINUTE",
+            "LIKE_CHANGES_PER_MINUTE",
         ] {
             pairs.push((limit.to_owned(), "0".to_owned()));
         }
@@ -166,6 +174,11 @@ impl World {
             graph: RelationEvents {
                 count_delay: Duration::ZERO,
                 ..RelationEvents::new(&sdk, &config).expect("graph")
+            },
+            likes: Likes::new(&sdk, &config).expect("likes"),
+            like_events: LikeEvents {
+                count_delay: Duration::ZERO,
+                ..LikeEvents::new(&sdk, &config).expect("likes")
             },
             rebuild: Rebuilds::new(&sdk, &config).expect("rebuild"),
             timers: Timers::new(&sdk, &config).expect("timers"),
@@ -252,6 +265,16 @@ impl World {
         relations::relate(&self.relations, &follower, &author, relation, self.now())
             .await
             .expect("related");
+    }
+
+    pub async fn like(&self, user: &str, post: PostId) {
+        let identity = self.identity(user);
+        likes::like(&self.likes, &identity, post, self.now()).await.expect("liked");
+    }
+
+    pub async fn unlike(&self, user: &str, post: PostId) {
+        let identity = self.identity(user);
+        likes::unlike(&self.likes, &identity, post, self.now()).await.expect("taken back");
     }
 
     pub async fn follow(&self, follower: &str, author: &str) {
@@ -348,6 +371,7 @@ impl World {
             Message::Chunk(chunk) => (CHUNKS.spec, serde_json::to_string(chunk)),
             Message::Relation(event) => (GRAPH_EVENTS.spec, serde_json::to_string(event)),
             Message::Count(order) => (GRAPH_EVENTS.spec, serde_json::to_string(order)),
+            Message::Like(event) => (LIKE_EVENTS.spec, serde_json::to_string(event)),
             Message::Rebuild(order) => (REBUILDS.spec, serde_json::to_string(order)),
             Message::Due(message) => (DUE_ITEMS.spec, serde_json::to_string(message)),
             Message::Fired(message) => (WEBHOOKS.spec, serde_json::to_string(message)),
@@ -380,6 +404,9 @@ impl World {
             Message::Count(order) => {
                 let event = GraphEvent::Count(order.clone());
                 apply::handle(&self.graph, &event, now).await
+            }
+            Message::Like(event) => {
+                likes::apply::handle(&self.like_events, event, now, Deadline::NONE).await
             }
             Message::Rebuild(order) => rebuild::rebuild(&self.rebuild, order, now).await.map(drop),
             Message::Due(message) => due::handle::handle(&self.due, message, now).await.map(drop),

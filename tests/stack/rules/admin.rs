@@ -184,7 +184,7 @@ struct Trace {
 /// Everything with data about ash in both stores.
 async fn traces(world: &World) -> Vec<Trace> {
     let mut traces = Vec::new();
-    for store in ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "DUE_TABLE"] {
+    for store in ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "DUE_TABLE", "LIKES_TABLE"] {
         for item in items(world, store).await.iter().filter(|item| is_about_ash(world, item)) {
             let key = item["pk"]["S"].as_str().expect("a key").to_owned();
             let kind = ItemKind::of(&key).unwrap_or_else(|| panic!("{key} is of no known kind"));

@@ -14,7 +14,7 @@ use fanfold_core::{Change, FeedId, PostId, Relation, Slice, Time, UserId};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::{Config, StoreError};
 use fanfold_store::feeds::Source;
-use fanfold_store::valkey::{Answers, FeedSettings, Link, Valkey};
+use fanfold_store::valkey::{Answers, Counted, FeedSettings, Link, Valkey};
 use redis::{Cmd, RedisFuture, Value};
 
 use crate::harness::world::{World, page};
@@ -118,7 +118,7 @@ async fn an_unknown_answer_of_a_script_is_an_error() {
             valkey.renew(Bucket(0), "token", Time::from_ms(1)).await.err(),
             valkey.relate(user, user, change, None, "").await.err(),
             valkey.read(feed, PostId::MAX, 9, Time::from_ms(1)).await.err(),
-            valkey.request_count(user, "token").await.err(),
+            valkey.request_count(Counted::Followers(user), "token").await.err(),
             valkey.push_own(post).await.err(),
         ];
         for (place, error) in errors.iter().enumerate() {

@@ -46,7 +46,7 @@ async fn dispatch_waits_briefly_for_the_commit() {
     let commit = async {
         tokio::time::sleep(Duration::from_millis(30)).await;
         let (identity, sent) = (world.identity("ash"), Announced::assumed());
-        let post = Post { id, text: "text".to_owned() };
+        let post = Post { id, text: "text".to_owned(), likes: 0 };
         let (app, now) = (&world.posts, world.now());
         app.posts.create(sent, &app.users, &identity, &post, None, now).await.unwrap();
     };

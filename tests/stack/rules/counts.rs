@@ -8,7 +8,7 @@ use fanfold_core::{PostId, UserId, UserRef};
 use fanfold_functions::users;
 use fanfold_store::dynamo::graph::Counting;
 use fanfold_store::dynamo::users::{Profile, Total};
-use fanfold_store::valkey::CountRequest;
+use fanfold_store::valkey::{CountRequest, Counted};
 use fanfold_web::extract::ListQuery;
 
 use crate::harness::world::{Message, World};
@@ -62,18 +62,18 @@ async fn a_function_that_dies_before_it_sends_a_count_does_not_block_the_count()
     let world = World::new().await;
     world.people(&["ash", "birch"]).await;
     world.follow("birch", "ash").await;
-    let (valkey, ash) = (&world.graph.feeds.valkey, world.id("ash"));
-    assert_eq!(valkey.request_count(ash, "dead").await.unwrap(), CountRequest::Send);
-    assert_eq!(valkey.request_count(ash, "another").await.unwrap(), CountRequest::Sending);
+    let (valkey, of) = (&world.graph.feeds.valkey, Counted::Followers(world.id("ash")));
+    assert_eq!(valkey.request_count(of, "dead").await.unwrap(), CountRequest::Send);
+    assert_eq!(valkey.request_count(of, "another").await.unwrap(), CountRequest::Sending);
     world.drain().await;
     assert_eq!(profile(&world, "ash").await.followers, 1);
     // a count that begins before its sender records it is not relied on
-    assert_eq!(valkey.request_count(ash, "slow").await.unwrap(), CountRequest::Send);
-    valkey.begin_count(ash).await.unwrap();
-    assert_eq!(valkey.count_requested(ash, "slow").await.unwrap(), CountRequest::Send);
-    assert_eq!(valkey.request_count(ash, "next").await.unwrap(), CountRequest::Send);
-    assert_eq!(valkey.count_requested(ash, "next").await.unwrap(), CountRequest::Queued);
-    assert_eq!(valkey.request_count(ash, "third").await.unwrap(), CountRequest::Queued);
+    assert_eq!(valkey.request_count(of, "slow").await.unwrap(), CountRequest::Send);
+    valkey.begin_count(of).await.unwrap();
+    assert_eq!(valkey.count_requested(of, "slow").await.unwrap(), CountRequest::Send);
+    assert_eq!(valkey.request_count(of, "next").await.unwrap(), CountRequest::Send);
+    assert_eq!(valkey.count_requested(of, "next").await.unwrap(), CountRequest::Queued);
+    assert_eq!(valkey.request_count(of, "third").await.unwrap(), CountRequest::Queued);
 }
 
 #[tokio::test]

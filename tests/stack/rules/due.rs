@@ -662,7 +662,7 @@ async fn a_late_publication_is_not_taken_for_a_failed_commit() {
     let early = dispatch(&world.dispatch, &event, now, Deadline::NONE).await;
     assert!(matches!(early, Err(StoreError::NotCommittedYet { .. })), "{early:?}");
     let (app, ash) = (&world.posts, world.identity("ash"));
-    let one = Post { id: post, text: "late".to_owned() };
+    let one = Post { id: post, text: "late".to_owned(), likes: 0 };
     app.posts.create(Announced::assumed(), &app.users, &ash, &one, None, now).await.unwrap();
     let done = dispatch(&world.dispatch, &event, now, Deadline::NONE).await.unwrap();
     assert!(matches!(done, Dispatched::Pushed(_)), "{done:?}");

@@ -40,6 +40,7 @@ pub const USERS: &str = "users";
 pub const POSTS: &str = "posts";
 pub const GRAPH: &str = "graph";
 pub const DUE: &str = "due";
+pub const LIKES: &str = "likes";
 /// The number of buckets of the users.
 pub const BUCKETS: u16 = 2;
 const INACTIVE_AFTER: Duration = Duration::from_secs(100);
@@ -52,6 +53,8 @@ pub struct Apps {
     pub dispatch: fanfold_app::fanout::dispatch::Dispatch,
     pub deliver: fanfold_app::fanout::deliver::Deliver,
     pub graph: fanfold_app::relations::apply::RelationEvents,
+    pub likes: fanfold_app::likes::Likes,
+    pub like_events: fanfold_app::likes::apply::LikeEvents,
     pub rebuild: fanfold_app::rebuild::Rebuilds,
     pub timers: fanfold_app::due::timers::Timers,
     pub due: fanfold_app::due::handle::Due,
@@ -232,6 +235,7 @@ impl Apps {
             ("POSTS_TABLE", POSTS),
             ("GRAPH_TABLE", GRAPH),
             ("DUE_TABLE", DUE),
+            ("LIKES_TABLE", LIKES),
             ("TIMER_EVENTS_QUEUE_URL", "timer-events"),
             ("DOCTOR_QUEUE_URL", "none"),
             ("CHUNK_FOLLOWERS", "1"),
@@ -268,6 +272,8 @@ impl Apps {
             deliver: fanfold_app::fanout::deliver::Deliver::new(&sdk, &config).expect("deliver"),
             graph: fanfold_app::relations::apply::RelationEvents::new(&sdk, &config)
                 .expect("graph"),
+            likes: fanfold_app::likes::Likes::new(&sdk, &config).expect("likes"),
+            like_events: fanfold_app::likes::apply::LikeEvents::new(&sdk, &config).expect("likes"),
             rebuild: fanfold_app::rebuild::Rebuilds::new(&sdk, &config).expect("rebuild"),
             timers: fanfold_app::due::timers::Timers::new(&sdk, &config).expect("timers"),
             due: fanfold_app::due::handle::Due::new(&sdk, &config).expect("due"),
@@ -290,6 +296,8 @@ impl Apps {
         apps.dispatch.page_followers = 2;
         apps.deliver.valkey = over();
         apps.graph.feeds.valkey = over();
+        apps.likes.valkey = over();
+        apps.like_events.valkey = over();
         apps.rebuild.feeds.valkey = over();
         apps.timers.valkey = over();
         apps.due.valkey = over();

@@ -25,7 +25,7 @@ use fanfold_store::dynamo::receipts::Plan;
 use fanfold_store::feeds::ReadContext;
 use serde_json::Value;
 
-use super::apps::{Apps, DUE, GRAPH, PEOPLE, POSTS, START, USERS, id, identity};
+use super::apps::{Apps, DUE, GRAPH, LIKES, PEOPLE, POSTS, START, USERS, id, identity};
 use super::oracle::Truth;
 use super::server::Server;
 use crate::harness::dice::{Dice, fresh};
@@ -49,7 +49,7 @@ async fn the_simulated_tables_answer_as_those_of_the_local_cloud() {
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .build();
     let dynamo = aws_sdk_dynamodb::Client::new(&sdk);
-    for (table, sorted) in [(USERS, false), (POSTS, true), (GRAPH, true), (DUE, true)] {
+    for (table, sorted) in [(USERS, false), (POSTS, true), (GRAPH, true), (DUE, true), (LIKES, true)] {
         world::create_table(&dynamo, &format!("{table}{suffix}"), sorted).await;
     }
     let (mut kinds, http) = (std::collections::BTreeMap::new(), reqwest::Client::new());
@@ -80,7 +80,7 @@ fn rename_tables(value: &Value, suffix: &str) -> Value {
             fields
                 .iter()
                 .map(|(name, value)| {
-                    let table = [USERS, POSTS, GRAPH, DUE].into_iter().find(|table| {
+                    let table = [USERS, POSTS, GRAPH, DUE, LIKES].into_iter().find(|table| {
                         name.strip_prefix(table)
                             .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
                             && value.get("N").is_none()

@@ -2,18 +2,20 @@
 
 use std::time::Duration;
 
-use fanfold_core::limits::{COMMIT_GRACE, COUNT_DELAY, COUNT_LOOKS_MAX, LOOKS_MAX};
+use fanfold_core::limits::{COMMIT_GRACE, COUNT_DELAY, LOOKS_MAX};
 use fanfold_core::message::{CountFollowers, GraphEvent, ProfileChanged, RelationChanged};
 use fanfold_core::registry::GRAPH_EVENTS;
 use fanfold_core::{Change, PostId, Relation, Time, UserId};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::retry::look_again;
 use fanfold_runtime::sqs::Queue;
-use fanfold_runtime::{Config, StartError, StoreError, clock};
+use fanfold_runtime::{Config, StartError, StoreError};
 use fanfold_store::dynamo::UserStore;
 use fanfold_store::dynamo::graph::Counting;
 use fanfold_store::feeds::{Feeds, ReadContext};
-use fanfold_store::valkey::{Backfill, CardId, CountRequest, RelationApplied};
+use fanfold_store::valkey::{Backfill, CardId, Counted, RelationApplied};
+
+use crate::count;
 
 /// The stores, the queue and the settings of the handler of relation events.
 #[derive(Clone)]
@@ -79,29 +81,20 @@ async fn profile_changed(
     }
 }
 
-/// Makes sure that the author's followers are counted after now. A count that was requested and has not begun to read
-/// is enough, so many changes lead to one count per second.
+/// Makes sure that the author's followers are counted after now.
 async fn request_count(app: &RelationEvents, author: UserId) -> Result<(), StoreError> {
-    let (valkey, token) = (&app.feeds.valkey, format!("{:016x}", clock::random()));
-    for looked in 0..COUNT_LOOKS_MAX {
-        // mutation: count-asked
-        match valkey.request_count(author, &token).await? {
-            CountRequest::Queued => return Ok(()),
-            CountRequest::Send => break,
-            // the function that requests the count may die before it sends the message
-            CountRequest::Sending => clock::sleep(Duration::from_millis(5 << looked)).await,
-        }
-    }
-    let order = GraphEvent::Count(CountFollowers::new(author));
-    app.events.send_after(&order, app.count_delay).await?;
-    valkey.count_requested(author, &token).await.map(drop)
+    count::request(&app.feeds.valkey, Counted::Followers(author), async || {
+        let order = GraphEvent::Count(CountFollowers::new(author));
+        app.events.send_after(&order, app.count_delay).await
+    })
+    .await
 }
 
 /// Counts an author's followers and writes the number into the profile. A change from now on requests another count.
 pub async fn count(app: &RelationEvents, order: &CountFollowers) -> Result<Counting, StoreError> {
     let author = order.author;
     // mutation: count-begins
-    app.feeds.valkey.begin_count(author).await?;
+    app.feeds.valkey.begin_count(Counted::Followers(author)).await?;
     let counting = app.feeds.graph.count_followers(&app.users, author).await?;
     // also if nothing changed now: an earlier count may have died after it wrote the number
     // mutation: count-card

@@ -233,13 +233,13 @@ pub async fn following(
     after: Option<UserPlace>,
     limit: usize,
     reading: &ReadContext,
-) -> Result<UserPage, Error> {
+) -> Result<UserPage<UserPlace>, Error> {
     let mut after = after.map(|(_, user)| user);
     let cards = app.relation_cards();
     let mut list = UserPageBuilder::new(&cards, viewer, limit, reading);
     for _ in 0..PAGE_ROUNDS_MAX {
         let (page, next) = app.graph.following_page(owner, after, list.wanted()).await?;
-        list.add(Partition(0), &page).await?;
+        list.add(&in_partition(Partition(0), &page)).await?;
         after = next;
         if after.is_none() || list.is_full() {
             return Ok(list.end(None));
@@ -256,7 +256,7 @@ pub async fn followers(
     after: Option<UserPlace>,
     limit: usize,
     reading: &ReadContext,
-) -> Result<UserPage, Error> {
+) -> Result<UserPage<UserPlace>, Error> {
     // the partitions decide what is listed, so they do not come from a card
     let partitions = app.users.profile(owner).await?.map_or(0, |owner| owner.follower_partitions);
     let (mut partition, mut after) = match after {
@@ -268,7 +268,7 @@ pub async fn followers(
     let mut rounds = 0;
     while partition.0 < partitions && !list.is_full() {
         let page = app.graph.followers_page(owner, partition, after, list.wanted()).await?;
-        list.add(partition, &page.followers).await?;
+        list.add(&in_partition(partition, &page.followers)).await?;
         after = page.next;
         rounds += 1;
         match after {
@@ -279,4 +279,9 @@ pub async fn followers(
         }
     }
     Ok(list.end(None))
+}
+
+/// Users of a partition, each with its place.
+fn in_partition(partition: Partition, users: &[UserId]) -> Vec<(UserPlace, UserId)> {
+    users.iter().map(|user| ((partition, *user), *user)).collect()
 }

@@ -88,6 +88,12 @@ impl<M: Serialize> Queue<M> {
         Ok(Announced(PhantomData))
     }
 
+    /// Sends the events of one commit before it. Returns the proof that the commit takes.
+    pub async fn announce_all(&self, events: &[M]) -> Result<Announced<M>, StoreError> {
+        self.send_all(events).await?;
+        Ok(Announced(PhantomData))
+    }
+
     /// Sends a message that is delivered `delay` seconds later at the earliest.
     pub async fn send_after(&self, message: &M, delay: Duration) -> Result<(), StoreError> {
         let doing = "sending a message";

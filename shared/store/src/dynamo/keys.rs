@@ -48,6 +48,14 @@ kinds! {
     Follower "followers#";
     /// A part of the number of followers.
     Count "counts#";
+    /// A like.
+    Like "likes#";
+    /// A like, in the list of what a user likes.
+    Liked "liked#";
+    /// A like, in the list of who likes a post.
+    Liker "likers#";
+    /// A part of the number of likes.
+    LikeCount "like-counts#";
     /// A scheduled post, or what is left of it.
     Scheduled "scheduled#";
     /// The scheduled posts of a user that wait, by their time.
@@ -128,6 +136,6 @@ mod tests {
             let others = ItemKind::ALL.iter().filter(|other| *other != kind);
             assert!(others.into_iter().all(|other| other.owner(&item).is_none()), "{pk}");
         }
-        assert_eq!(ItemKind::of("likes#0123456789abcdef"), None);
+        assert_eq!(ItemKind::of("lists#0123456789abcdef"), None);
     }
 }

@@ -1,5 +1,6 @@
-//! DynamoDB, the source of truth. There are four tables. `posts`, `graph` and `due` have the string keys `pk` and `sk`,
-//! and the TTL attribute `expires_at` (seconds since 1970). `users` has the string key `pk` and no TTL attribute.
+//! DynamoDB, the source of truth. There are five tables. `posts`, `graph` and `due` have the string keys `pk` and `sk`,
+//! and the TTL attribute `expires_at` (seconds since 1970). `likes` has the keys `pk` and `sk`, and `users` has the key `pk`;
+//! both have no TTL attribute.
 //!
 //! | table | pk | sk | contains |
 //! | --- | --- | --- | --- |
@@ -13,6 +14,10 @@
 //! | graph | `following#<user>` | `<author>` | a relation, or its tombstone |
 //! | graph | `followers#<author>#<partition>` | `<bucket><user>` | a relation, from the author's side |
 //! | graph | `counts#<author>#<partition>` | `<row>` | a part of the number of followers in the partition |
+//! | likes | `likes#<user>` | `<post>` | a like |
+//! | likes | `liked#<user>` | `<time>#<post>` | a like, in the list of what the user likes |
+//! | likes | `likers#<post>#<part>` | `<time>#<user>` | a like, in the list of who likes the post |
+//! | likes | `like-counts#<post>#<part>` | `<row>` | a part of the number of likes in the part |
 //! | due | `scheduled#<user>` | `<id>` | a scheduled post; or for some days, that it was published or cancelled |
 //! | due | `soonest#<user>` | `<time>#<id>` | a scheduled post that waits, by its time |
 //! | due | `timer#<user>` | `<name>` | a timer |
@@ -25,6 +30,7 @@ pub mod due;
 mod form;
 pub mod graph;
 mod keys;
+pub mod likes;
 pub mod partitions;
 pub mod posts;
 mod probe;
@@ -39,6 +45,7 @@ use form::{Stored, changed, check, read, read_key, write};
 pub use graph::GraphStore;
 pub use keys::ItemKind;
 use keys::{Pk, key, pk_only};
+pub use likes::LikeStore;
 pub use posts::PostStore;
 pub use probe::TableProbe;
 pub use pulled::PulledStore;

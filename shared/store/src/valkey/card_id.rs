@@ -15,6 +15,8 @@ pub enum CardId {
     Handle(HandleHash),
     /// Whether the first user, who is the viewer, follows the second one.
     Relation(UserId, UserId),
+    /// What a viewer likes, of the newest posts.
+    Likes(UserId),
 }
 
 /// The beginnings of names in the queue of a bucket.
@@ -22,6 +24,7 @@ const POST: u8 = b'p';
 const USER: u8 = b'u';
 const HANDLE: u8 = b'h';
 const RELATION: u8 = b'r';
+const LIKES: u8 = b'l';
 
 impl CardId {
     /// Whether this is the card of a handle.
@@ -38,6 +41,7 @@ impl CardId {
             Self::Relation(viewer, user) => {
                 (RELATION, [viewer.0.to_be_bytes(), user.0.to_be_bytes()].concat())
             }
+            Self::Likes(viewer) => (LIKES, viewer.0.to_be_bytes().to_vec()),
         };
         [vec![kind], rest].concat()
     }
@@ -54,6 +58,7 @@ impl CardId {
                 let user = UserId(u64::from_be_bytes(user.try_into().ok()?));
                 Some(Self::Relation(UserId(u64::from_be_bytes(*viewer)), user))
             }
+            LIKES => Some(Self::Likes(UserId(u64::from_be_bytes(rest.try_into().ok()?)))),
             _ => None,
         }
     }
@@ -66,6 +71,7 @@ impl fmt::Display for CardId {
             Self::User(user) => write!(f, "user:{user}"),
             Self::Handle(hash) => write!(f, "handle:{hash}"),
             Self::Relation(viewer, user) => write!(f, "follows:{viewer}:{user}"),
+            Self::Likes(viewer) => write!(f, "likes:{viewer}"),
         }
     }
 }
@@ -78,7 +84,8 @@ mod tests {
     fn a_card_is_found_by_its_name_in_the_queue() {
         let handle = CardId::Handle(HandleHash(9));
         let relation = CardId::Relation(UserId(10), UserId(11));
-        for id in [CardId::Post(PostId(7)), CardId::User(UserId(8)), handle, relation] {
+        let likes = CardId::Likes(UserId(12));
+        for id in [CardId::Post(PostId(7)), CardId::User(UserId(8)), handle, relation, likes] {
             assert_eq!(CardId::named(&id.name()), Some(id));
         }
         for name in [&b""[..], b"x", b"p123", b"u", b"h1234567", b"h", b"r12345678", b"r"] {

@@ -1,14 +1,23 @@
-//! Requests for counts of followers (`lua/ask.lua`).
+//! Requests for counts of followers and of likes (`lua/ask.lua`).
 
-use fanfold_core::UserId;
 use fanfold_core::limits::COUNT_REQUEST_KEPT;
 use fanfold_core::time::millis;
+use fanfold_core::{PostId, UserId};
 
 use super::scripts::Word;
-use super::{Valkey, failed, scripts};
+use super::{Key, Valkey, failed, scripts};
 use fanfold_runtime::error::StoreError;
 
-/// The state of the request to count an author's followers.
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// The followers of an author.
+    Followers(UserId),
+    /// The likes of a post.
+    Likes(PostId),
+}
+
+/// The state of the request for a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountRequest {
     /// A message to count is on the queue, and its handler has read nothing yet.
@@ -31,44 +40,50 @@ impl Word for CountRequest {
 }
 
 impl Valkey {
-    /// Requests a count of an author's followers. `token` must be unique to this request.
+    /// Requests a count. `token` must be unique to this request.
     pub async fn request_count(
         &self,
-        author: UserId,
+        of: Counted,
         token: &str,
     ) -> Result<CountRequest, StoreError> {
-        self.call_ask(author, token, false).await
+        self.call_ask(of, token, false).await
     }
 
     /// Notes that the message to count was sent, so that other callers need not send it. `token` is that of the
     /// request.
     pub async fn count_requested(
         &self,
-        author: UserId,
+        of: Counted,
         token: &str,
     ) -> Result<CountRequest, StoreError> {
-        self.call_ask(author, token, true).await
+        self.call_ask(of, token, true).await
     }
 
     async fn call_ask(
         &self,
-        author: UserId,
+        of: Counted,
         token: &str,
         is_sent: bool,
     ) -> Result<CountRequest, StoreError> {
         let mut script = scripts::ASK.call();
-        script.key(self.keys.count(author));
+        script.key(self.count_key(of));
         script.arg(token).arg(millis(COUNT_REQUEST_KEPT)).arg(u8::from(is_sent));
-        script.run_for_word(&self.link, "requesting a count of followers").await
+        script.run_for_word(&self.link, "requesting a count").await
     }
 
     /// Deletes the request before the count reads anything, so that later changes request another count.
-    pub async fn begin_count(&self, author: UserId) -> Result<(), StoreError> {
-        self.keys
-            .count(author)
+    pub async fn begin_count(&self, of: Counted) -> Result<(), StoreError> {
+        self.count_key(of)
             .command("UNLINK")
             .query_async(&mut self.link.clone())
             .await
-            .map_err(failed("beginning to count followers"))
+            .map_err(failed("beginning to count"))
+    }
+
+    fn count_key(&self, of: Counted) -> Key {
+        match of {
+            Counted::Followers(author) => self.keys.count(author),
+            Counted::Likes(post) => self.keys.like_count(post),
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::fmt::{self, Display};
 use std::ops::Deref;
 
 use fanfold_core::Bucket;
-use fanfold_core::{DuePart, FeedId, FeedKind, UserId};
+use fanfold_core::{DuePart, FeedId, FeedKind, PostId, UserId};
 use redis::{Cmd, RedisWrite, ToRedisArgs, ToSingleRedisArg};
 
 use super::card_id::CardId;
@@ -26,11 +26,13 @@ pub enum WriteKind {
     Profile,
     /// Putting and deleting timers.
     Timer,
+    /// Liking posts and taking likes back.
+    Like,
 }
 
 impl WriteKind {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Post, Self::Relation, Self::Profile, Self::Timer];
+    pub const ALL: [Self; 5] = [Self::Post, Self::Relation, Self::Profile, Self::Timer, Self::Like];
 
     /// The name in keys and logs.
     pub fn name(self) -> &'static str {
@@ -39,6 +41,7 @@ impl WriteKind {
             Self::Relation => "relation",
             Self::Profile => "profile",
             Self::Timer => "timer",
+            Self::Like => "like",
         }
     }
 }
@@ -84,6 +87,8 @@ kinds! {
     FeedLock "lock";
     /// The state of the request to count an author's followers.
     CountLock "lock:count";
+    /// The state of the request to count the likes of a post.
+    LikeCountLock "lock:likes";
     /// The counter of a user's writes. The kind of writes follows the name.
     Limit "limit";
     /// The card of a post.
@@ -94,6 +99,8 @@ kinds! {
     HandleCard "handle";
     /// Whether a viewer follows a user.
     RelationCard "follows";
+    /// What a viewer likes, of the newest posts.
+    LikesCard "likes";
     /// The names of the cards of a bucket, oldest first.
     Cards "cards";
     /// The entries of a part of the index of due items.
@@ -244,19 +251,24 @@ impl Keys {
         Key::new(KeyKind::CountLock, None, self.bucket(author), Some(&author))
     }
 
+    /// The state of the request to count the likes of a post.
+    pub fn like_count(self, post: PostId) -> Key {
+        Key::new(KeyKind::LikeCountLock, None, self.bucket(post.author()), Some(&post))
+    }
+
     /// The counter of a user's writes of this kind.
     pub fn limit(self, kind: WriteKind, user: UserId) -> Key {
         Key::new(KeyKind::Limit, Some(kind.name()), self.bucket(user), Some(&user))
     }
 
-    /// The bucket of a card. The card of a post is in the bucket of its author, and a viewer's relations are in the
-    /// bucket of the viewer.
+    /// The bucket of a card. The card of a post is in the bucket of its author, and a viewer's relations and likes are in
+    /// the bucket of the viewer.
     pub fn bucket_of_card(self, card: &CardId) -> Bucket {
         match card {
             CardId::Post(post) => self.bucket(post.author()),
             CardId::User(user) => self.bucket(*user),
             CardId::Handle(hash) => UserId(hash.0).bucket(self.buckets),
-            CardId::Relation(viewer, _) => self.bucket(*viewer),
+            CardId::Relation(viewer, _) | CardId::Likes(viewer) => self.bucket(*viewer),
         }
     }
 
@@ -271,6 +283,7 @@ impl Keys {
                 let both = format_args!("{viewer}:{user}");
                 Key::new(KeyKind::RelationCard, None, bucket, Some(&both))
             }
+            CardId::Likes(viewer) => Key::new(KeyKind::LikesCard, None, bucket, Some(viewer)),
         }
     }
 
@@ -298,7 +311,7 @@ impl Keys {
 
 #[cfg(test)]
 mod tests {
-    use fanfold_core::{HandleHash, PostId};
+    use fanfold_core::HandleHash;
 
     use super::*;
 
@@ -312,6 +325,8 @@ mod tests {
             (KeyKind::Rel, keys.rel(bucket, user)),
             (KeyKind::Rels, keys.rels(bucket)),
             (KeyKind::CountLock, keys.count(user)),
+            (KeyKind::LikeCountLock, keys.like_count(PostId::MAX)),
+            (KeyKind::LikesCard, keys.card(&CardId::Likes(user))),
             (KeyKind::Cards, keys.cards(bucket)),
             (KeyKind::Due, keys.due(DuePart(5))),
             (KeyKind::Horizon, keys.horizon(DuePart(5))),
@@ -331,7 +346,7 @@ mod tests {
         for kind in KeyKind::all() {
             assert!(all.iter().any(|(other, _)| *other == kind), "{kind:?}");
         }
-        for other in ["", "home", "likes:{5}:0000000000000005", "lock:{5}", "limit:{5}"] {
+        for other in ["", "home", "lists:{5}:0000000000000005", "lock:{5}", "limit:{5}"] {
             assert_eq!(KeyKind::of(other), None, "{other}");
         }
     }

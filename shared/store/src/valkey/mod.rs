@@ -30,7 +30,7 @@ use redis::RedisError;
 pub use address::Address;
 pub use card_id::CardId;
 pub use cards::{CardRead, Fill};
-pub use count::CountRequest;
+pub use count::{CountRequest, Counted};
 pub use due::{DueLoad, Lease, Loaded, Taken};
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;

@@ -327,7 +327,7 @@ impl DueStore {
     ) -> Result<PublishResult, StoreError> {
         let doing = "publishing a scheduled post";
         let mut transaction = Transaction::new(doing);
-        let post = Post { id: item.post, text: item.text.clone() };
+        let post = Post { id: item.post, text: item.text.clone(), likes: 0 };
         transaction.put(ScheduledWrite::Post, posts.put(doing, &post, None)?)?;
         // mutation: published-once
         let update = self.end(item, ScheduledState::Published, now);

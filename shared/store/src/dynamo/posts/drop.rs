@@ -1,6 +1,7 @@
 //! The posts of a user who is being dropped. The user cannot add posts any more.
 
 use fanfold_core::limits::{DROP_PAGE, DROP_QUERIES_AT_ONCE, POST_TOMBSTONE_KEPT};
+use fanfold_core::message::LikeEvent;
 use fanfold_core::{PostId, Time, UserId};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
@@ -9,6 +10,7 @@ use super::super::{Item, batch, key, read, read_key, write};
 use super::keys::key_pk;
 use super::{PostItem, PostStore, posts_pk};
 use fanfold_runtime::error::StoreError;
+use fanfold_runtime::sqs::Announced;
 
 /// The numbers of removed items.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,37 +23,60 @@ pub struct Erased {
     pub keys: u64,
 }
 
-/// A page of posts that were replaced by tombstones.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Buried {
-    /// All posts and tombstones of the page.
-    pub posts: Vec<PostId>,
-    /// The number of new tombstones.
-    pub count: u64,
-    /// The post after which the next page begins. `None`: this was the last page.
+/// A page of posts and tombstones of a user who is being dropped.
+pub struct ToBury {
+    items: Vec<PostItem>,
+    /// The post after which the next page begins. `None`: this is the last page.
     pub next: Option<PostId>,
 }
 
+impl ToBury {
+    /// All posts and tombstones of the page.
+    pub fn all(&self) -> impl Iterator<Item = PostId> {
+        self.items.iter().map(|item| item.sk)
+    }
+
+    /// The posts that have no tombstone yet.
+    pub fn live(&self) -> impl Iterator<Item = PostId> {
+        self.items.iter().filter(|item| item.deleted_at.is_none()).map(|item| item.sk)
+    }
+}
+
 impl PostStore {
-    /// Replaces a page of an author's posts by tombstones. The page begins after `after`.
-    pub async fn bury(
+    /// Reads a page of an author's posts and tombstones. The page begins after `after`.
+    pub async fn to_bury(
         &self,
         author: UserId,
         after: Option<PostId>,
+    ) -> Result<ToBury, StoreError> {
+        let (items, next) = self.all_of("reading posts to bury", author, after).await?;
+        Ok(ToBury { items, next })
+    }
+
+    /// Replaces the posts of a page by tombstones. Returns the number of new tombstones.
+    pub async fn bury(
+        &self,
+        _sent: Announced<LikeEvent>,
+        author: UserId,
+        page: ToBury,
         now: Time,
-    ) -> Result<Buried, StoreError> {
+    ) -> Result<u64, StoreError> {
         let doing = "burying posts";
-        let (page, next) = self.all_of(doing, author, after).await?;
-        let posts = page.iter().map(|item| item.sk).collect();
         let mut tombstones = Vec::new();
-        for item in page.into_iter().filter(|item| item.deleted_at.is_none()) {
-            let expires_at = Some(now.expires_after(POST_TOMBSTONE_KEPT));
-            let gone = PostItem { text: None, deleted_at: Some(now), expires_at, ..item };
+        for item in page.items.into_iter().filter(|item| item.deleted_at.is_none()) {
+            let gone = PostItem {
+                text: None,
+                deleted_at: Some(now),
+                expires_at: Some(now.expires_after(POST_TOMBSTONE_KEPT)),
+                likes: 0,
+                like_changes: 0,
+                ..item
+            };
             tombstones.push(write(doing, &posts_pk(author), &gone)?);
         }
         let count = tombstones.len() as u64;
         batch::put_all(&self.client, &self.table, doing, tombstones).await?;
-        Ok(Buried { posts, count, next })
+        Ok(count)
     }
 
     /// Removes a page of an author's posts and tombstones, with their receipts and keys. Receipts and keys are

@@ -2,6 +2,7 @@
 
 mod drop;
 mod keys;
+mod likes;
 mod write;
 
 use std::collections::HashMap;
@@ -13,10 +14,11 @@ use fanfold_core::{PostId, Second, Slice, Time, UserId};
 use serde::{Deserialize, Serialize};
 
 use super::{Item, ItemKind, Pk, Stored, batch, key, read, read_key, text};
-pub use drop::{Buried, Erased};
+pub use drop::{Erased, ToBury};
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 pub use keys::{KeyUse, RequestKey};
+pub use likes::LikesPut;
 pub use write::{Created, Deleted};
 
 /// A published post.
@@ -26,6 +28,8 @@ pub struct Post {
     pub id: PostId,
     /// The text.
     pub text: String,
+    /// The number of likes at the last count.
+    pub likes: u64,
 }
 
 /// The state of a post.
@@ -50,8 +54,18 @@ struct PostItem {
     /// The hash of the `Idempotency-Key` that made the post. With it, the key is found when the user is dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made_by: Option<String>,
+    /// The number of likes at the last count.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    likes: u64,
+    /// The number of changes that `likes` includes. A count with more changes is newer.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    like_changes: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires_at: Option<Second>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Stored for PostItem {
@@ -62,7 +76,9 @@ impl From<PostItem> for PostState {
     fn from(item: PostItem) -> Self {
         match item {
             PostItem { deleted_at: Some(_), .. } => PostState::Deleted,
-            PostItem { sk: id, text: Some(text), .. } => PostState::Published(Post { id, text }),
+            PostItem { sk: id, text: Some(text), likes, .. } => {
+                PostState::Published(Post { id, text, likes })
+            }
             _ => PostState::Deleted,
         }
     }

@@ -6,7 +6,7 @@ use fanfold_core::PostId;
 use fanfold_core::Time;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::POST_TOMBSTONE_KEPT;
-use fanfold_core::message::PostEvent;
+use fanfold_core::message::{LikeEvent, PostEvent};
 
 use super::super::transact::{CommitResult, Transaction};
 use super::super::users::{Counter, Owner, UserStore};
@@ -64,6 +64,8 @@ impl PostStore {
             text: Some(post.text.clone()),
             deleted_at: None,
             made_by: request.map(RequestKey::name),
+            likes: 0,
+            like_changes: 0,
             expires_at: None,
         };
         Ok(Put::builder()
@@ -102,7 +104,7 @@ impl PostStore {
     /// Replaces a post by a tombstone, and subtracts 1 from the author's counter, all or nothing.
     pub async fn delete(
         &self,
-        _sent: Announced<PostEvent>,
+        _sent: (Announced<PostEvent>, Announced<LikeEvent>),
         users: &UserStore,
         author: &Identity,
         id: PostId,
@@ -112,7 +114,9 @@ impl PostStore {
         let bury = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key(&posts_pk(id.author()), id)))
-            .update_expression("SET deleted_at_ms = :now, expires_at = :gone REMOVE #text")
+            .update_expression(
+                "SET deleted_at_ms = :now, expires_at = :gone REMOVE #text, likes, like_changes",
+            )
             .condition_expression("v <= :v AND attribute_not_exists(deleted_at_ms)")
             .expression_attribute_values(":v", number(PostItem::V))
             .expression_attribute_names("#text", "text")

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::Update;
-use aws_sdk_dynamodb::types::builders::UpdateBuilder;
+use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, UpdateBuilder};
+use aws_sdk_dynamodb::types::{ConditionCheck, Update};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use fanfold_core::fanout::FirstPartitions;
@@ -236,6 +236,17 @@ impl UserStore {
             .expression_attribute_values(":partitions", number(total.partitions));
         let put = changed("writing the number of followers", ProfileItem::V, update).await?;
         Ok(put.is_some())
+    }
+
+    /// The condition that a profile belongs to this identity, for a transaction that does not write the profile.
+    pub(super) fn belongs_to(&self, identity: &Identity) -> ConditionCheckBuilder {
+        ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(pk_only(&profile_pk(identity.user()))))
+            .condition_expression("#identity = :identity AND v <= :v")
+            .expression_attribute_names("#identity", "identity")
+            .expression_attribute_values(":identity", text(identity_text(identity)))
+            .expression_attribute_values(":v", number(ProfileItem::V))
     }
 
     async fn get(&self, doing: &'static str, pk: Pk) -> Result<Option<Item>, StoreError> {

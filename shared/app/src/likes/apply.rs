@@ -1,0 +1,147 @@
+//! Handles the events of likes: marks cards, counts the likes of posts, and removes the likes of deleted posts.
+
+use std::time::Duration;
+
+use fanfold_core::limits::{COMMIT_GRACE, COUNT_DELAY, LIKES_TIME_LEFT_MIN};
+use fanfold_core::message::{CountLikes, LikeChanged, LikeEvent, PostDeleted};
+use fanfold_core::registry::LIKE_EVENTS;
+use fanfold_core::{PostId, Time};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::retry::look_again;
+use fanfold_runtime::sqs::Queue;
+use fanfold_runtime::{Config, StartError, StoreError};
+use fanfold_store::dynamo::posts::{LikesPut, PostState};
+use fanfold_store::dynamo::{LikeStore, PostStore};
+use fanfold_store::valkey::{CardId, Counted, Valkey};
+
+use crate::count;
+
+/// The stores, the queue and the settings of the handler of the events of likes.
+#[derive(Clone)]
+pub struct LikeEvents {
+    pub likes: LikeStore,
+    pub posts: PostStore,
+    pub valkey: Valkey,
+    /// The queue that these events come from. Requests for a count go to it as well.
+    pub events: Queue<LikeEvent>,
+    /// Seconds between the request for a count and the count.
+    pub count_delay: Duration,
+}
+
+impl LikeEvents {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        Ok(Self {
+            likes: LikeStore::new(sdk, config)?,
+            posts: PostStore::new(sdk, config)?,
+            valkey: Valkey::new(sdk, config)?,
+            events: Queue::new(sdk, config, LIKE_EVENTS)?,
+            count_delay: COUNT_DELAY,
+        })
+    }
+}
+
+/// Handles a message of the queue.
+pub async fn handle(
+    app: &LikeEvents,
+    event: &LikeEvent,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    match event {
+        LikeEvent::Changed(event) => like_changed(app, event, now).await,
+        LikeEvent::Count(order) => count(app, order, now, deadline).await,
+        LikeEvent::PostDeleted(event) => post_deleted(app, event, now, deadline).await,
+    }
+}
+
+/// Marks the card of a user whose likes have changed, and requests a count of the post's likes. The event goes out before
+/// the commit, so the like is read until it is as the event says. After [`COMMIT_GRACE`], the commit has failed, or the
+/// like has changed again.
+async fn like_changed(app: &LikeEvents, event: &LikeChanged, now: Time) -> Result<(), StoreError> {
+    let mut looked = 0;
+    loop {
+        let liked = app.likes.like(event.user, event.post).await?.is_some();
+        // mutation: like-committed
+        if liked == event.liked || now > event.changed_at + COMMIT_GRACE {
+            break;
+        }
+        look_again("the like", &mut looked).await?;
+    }
+    // mutation: like-card
+    app.valkey.cards_changed(&[CardId::Likes(event.user)]).await?;
+    count::request(&app.valkey, Counted::Likes(event.post), async || {
+        let order = CountLikes::new(event.post).into();
+        app.events.send_after(&order, app.count_delay).await
+    })
+    .await
+}
+
+/// Counts the likes of a post and writes the number into the post. A change from now on requests another count. If the
+/// post is gone, its likes are removed: some were given while it was deleted.
+async fn count(
+    app: &LikeEvents,
+    order: &CountLikes,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    let post = order.post;
+    // mutation: like-count-begins
+    app.valkey.begin_count(Counted::Likes(post)).await?;
+    let counted = app.likes.counted(post).await?;
+    let put = app.posts.put_likes(post, counted).await?;
+    tracing::info!(%post, likes = counted.likes, outcome = ?put, "counted likes");
+    // mutation: late-like
+    if put == LikesPut::Gone {
+        return remove(app, post, now, deadline).await;
+    }
+    // also if nothing changed now: an earlier count may have died after it wrote the number
+    // mutation: like-count-card
+    app.valkey.cards_changed(&[CardId::Post(post)]).await
+}
+
+/// Removes the likes of a deleted post. The event goes out before the deletion is committed, so the post is read until it
+/// is gone. After [`COMMIT_GRACE`], the deletion has failed.
+async fn post_deleted(
+    app: &LikeEvents,
+    event: &PostDeleted,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    let mut looked = 0;
+    while matches!(app.posts.state(event.post).await?, PostState::Published(_)) {
+        // mutation: like-deletion-committed
+        if now > event.deleted_at + COMMIT_GRACE {
+            return Ok(());
+        }
+        look_again("the deletion of the post", &mut looked).await?;
+    }
+    remove(app, event.post, now, deadline).await
+}
+
+/// Removes the likes of a post that is gone, as far as the deadline allows. Another message does the rest.
+async fn remove(
+    app: &LikeEvents,
+    post: PostId,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    let mut removed = 0;
+    loop {
+        let likes = app.likes.remove_some(post).await?;
+        if likes.is_empty() {
+            tracing::info!(%post, removed, "removed the likes of a deleted post");
+            return Ok(());
+        }
+        removed += likes.len();
+        let cards: Vec<CardId> = likes.iter().map(|like| CardId::Likes(like.user)).collect();
+        // mutation: removed-like-cards
+        app.valkey.cards_changed(&cards).await?;
+        if deadline.is_within(LIKES_TIME_LEFT_MIN) {
+            tracing::info!(%post, removed, "removed some likes of a deleted post");
+            // mutation: likes-left
+            return app.events.send(&PostDeleted::new(post, now).into()).await;
+        }
+    }
+}
