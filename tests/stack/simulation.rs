@@ -20,6 +20,7 @@
 //! | [`oracle`] | the expected content of feeds |
 //! | [`likeness`] | the simulated DynamoDB gives the same answers as the local cloud's |
 //! | [`due`] | items fall due while everything goes wrong |
+//! | [`likes`] | posts are liked while everything goes wrong |
 //! | [`due_crowd`] | thousands of items fall due in a short time |
 //! | [`dropping`] | a user is erased while everything else goes on |
 //! | [`stampede`] | all readers return at once |
@@ -34,6 +35,7 @@ mod due;
 mod due_crowd;
 mod expression;
 mod likeness;
+mod likes;
 mod oracle;
 mod plan;
 mod play;

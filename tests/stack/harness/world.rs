@@ -28,12 +28,12 @@ use fanfold_app::timeline::Timeline;
 use fanfold_app::{due, posts, profiles, rebuild, relations, timeline};
 use fanfold_core::id::Identity;
 use fanfold_core::message::{
-    CountFollowers, DeliverChunk, GraphEvent, ItemDue, LikeEvent, PostDeleted, PostEvent, PostPublished,
-    ProfileChanged, RebuildFeed, RelationChanged, TimerFired,
+    CountFollowers, DeliverChunk, GraphEvent, ItemDue, LikeEvent, PostDeleted, PostEvent,
+    PostPublished, ProfileChanged, RebuildFeed, RelationChanged, TimerFired,
 };
 use fanfold_core::registry::{
-    AnyMessage, CHUNKS, DUE_ITEMS, GRAPH_EVENTS, LIKE_EVENTS, POST_EVENTS, QUEUES, REBUILDS, TIMER_EVENTS,
-    WEBHOOKS,
+    AnyMessage, CHUNKS, DUE_ITEMS, GRAPH_EVENTS, LIKE_EVENTS, POST_EVENTS, QUEUES, REBUILDS,
+    TIMER_EVENTS, WEBHOOKS,
 };
 use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
 use fanfold_functions::admin;

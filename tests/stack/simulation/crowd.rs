@@ -11,7 +11,7 @@ use fanfold_app::present::Viewer;
 use fanfold_core::FeedId;
 use fanfold_core::UserRef;
 use fanfold_core::fanout::{FirstPartitions, partition_of};
-use fanfold_core::message::GraphEvent;
+use fanfold_core::message::{GraphEvent, LikeEvent};
 use fanfold_core::{PostId, Relation, Time, UserId};
 use fanfold_runtime::sqs::Announced;
 use fanfold_runtime::sqs::Outcome;
@@ -124,6 +124,18 @@ impl Deployment {
         start.elapsed()
     }
 
+    /// The fan of this number changes a like, at a time of its own within a second. Returns the duration of the request.
+    async fn like(&self, n: usize, post: PostId, liked: bool) -> Duration {
+        sleep(Duration::from_secs(1) * n as u32 / PEOPLE as u32).await;
+        let (start, likes, me) = (Instant::now(), &self.apps.likes, identity(&fan(n)));
+        let changed = match liked {
+            true => Box::pin(fanfold_app::likes::like(likes, &me, post, self.now())).await,
+            false => Box::pin(fanfold_app::likes::unlike(likes, &me, post, self.now())).await,
+        };
+        assert!(changed.is_ok(), "{n}, liked {liked}: {changed:?}");
+        start.elapsed()
+    }
+
     async fn publish(&self, author: &str) -> PostId {
         let publish = fanfold_app::posts::publish;
         let post = publish(&self.apps.posts, &identity(author), "text", None, self.now()).await;
@@ -182,7 +194,10 @@ impl Deployment {
         let sent = std::mem::take(&mut self.apps.cloud.lock().sent);
         for (queue, body) in sent {
             let message = message(&queue, &body);
-            let is_count = matches!(message, Message::Graph(GraphEvent::Count(_)));
+            let is_count = matches!(
+                message,
+                Message::Graph(GraphEvent::Count(_)) | Message::Like(LikeEvent::Count(_))
+            );
             let delay = if is_count { Duration::from_secs(1) } else { Duration::ZERO };
             self.waiting.borrow_mut().push_back((Instant::now() + delay, message));
         }
@@ -435,6 +450,63 @@ fn read_a_viral_post(server: &Server, is_cluster: bool) {
         drop(cloud);
         assert_eq!((deployment.refused(), deployment.retried.get()), (Vec::new(), 0));
     });
+}
+
+/// 2,000 users like one post within a second, and later take the likes back within another. No call is above a limit, every
+/// request succeeds, and a request takes at most three times as long as if each user liked a different post.
+#[test]
+fn a_crowd_likes_one_post() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let (apart, _) = like_all(&server, PEOPLE).await;
+        let (together, deployment) = like_all(&server, 1).await;
+        for (doing, [apart, together]) in
+            [("likes", [apart[0], together[0]]), ("likes taken back", [apart[1], together[1]])]
+        {
+            println!(
+                "2,000 {doing}: of one post in {:?} ({:?} each), of 2,000 posts in {:?} ({:?} each)",
+                together.0, together.1, apart.0, apart.1
+            );
+            assert!(together.0 <= apart.0 * 3, "one post: {together:?}, 2,000 posts: {apart:?}");
+            assert!(together.1 <= apart.1 * 3, "one post: {together:?}, 2,000 posts: {apart:?}");
+        }
+        println!("messages that were tried again: {}", deployment.retried.get());
+        assert_eq!(deployment.refused(), Vec::new());
+        // a few messages arrive before their change is committed
+        assert!(
+            deployment.retried.get() <= PEOPLE as u64 / 50,
+            "{} retried",
+            deployment.retried.get()
+        );
+    });
+}
+
+/// The time until the last request was answered, and the mean duration of a request.
+type Times = (Duration, Duration);
+
+/// Every fan likes one of some posts within a second, and when all numbers are right, takes the like back.
+async fn like_all(server: &Server, posts: usize) -> ([Times; 2], Deployment) {
+    let deployment = Deployment::new(server, &[("POSTS_PER_MINUTE", "0".to_owned())]);
+    deployment.put_profiles((0..PEOPLE).map(fan).chain([STAR.to_owned()])).await;
+    let mut all = Vec::new();
+    for _ in 0..posts {
+        all.push(deployment.publish(STAR).await);
+    }
+    deployment.start_latency();
+    let mut times = [Times::default(); 2];
+    for (liked, times) in [true, false].into_iter().zip(&mut times) {
+        let (more, start) = (Cell::new(true), Instant::now());
+        let crowd = async {
+            let changes = (0..PEOPLE).map(|n| deployment.like(n, all[n % posts], liked));
+            let total: Duration = join_all(changes).await.into_iter().sum();
+            more.set(false);
+            (start.elapsed(), total / PEOPLE as u32)
+        };
+        (*times, ()) = futures::join!(crowd, deployment.functions(&more));
+        let likes = super::oracle::likes(&deployment.apps.cloud.lock()).expect("all numbers agree");
+        assert_eq!(likes.len(), if liked { PEOPLE } else { 0 });
+    }
+    (times, deployment)
 }
 
 /// An author has 100,000 followers in 64 partitions, and 40 of them read. Ten posts reach all of them.

@@ -26,7 +26,7 @@ use super::apps::{
     Apps, DUE, GRAPH, LIKES, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity,
 };
 use super::cloud::{Cloud, Faults};
-use super::oracle::{Truth, check_agreement};
+use super::oracle::{Truth, check_agreement, likes};
 use super::plan::Name;
 use super::play::{
     Message, Shown, WalkError, check_cards, expected, handle, message, walk, walk_list,
@@ -150,6 +150,25 @@ impl History {
         self.begin(TIMEOUT, None, future);
     }
 
+    /// Likes a post of anybody, or takes the like back.
+    fn like(&mut self, user: Name) {
+        let posts: Vec<PostId> = Truth::of(&self.apps.cloud.lock()).posts.into_keys().collect();
+        if posts.is_empty() {
+            return;
+        }
+        let (apps, now, post) = (self.apps.clone(), self.now, *self.dice.pick(&posts));
+        let likes = !self.dice.one_in(4);
+        let future = Box::pin(async move {
+            let me = identity(user);
+            let _answer = match likes {
+                true => fanfold_app::likes::like(&apps.likes, &me, post, now).await,
+                false => fanfold_app::likes::unlike(&apps.likes, &me, post, now).await,
+            };
+            Done::Other
+        });
+        self.begin(TIMEOUT, None, future);
+    }
+
     fn put_profile(&mut self) {
         let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
@@ -208,7 +227,8 @@ impl History {
         let (user, other) = (*self.dice.pick(&PEOPLE), *self.dice.pick(&PEOPLE));
         // `ash` acts more often than other users
         let user = if self.dice.one_in(3) { ASH } else { user };
-        match self.dice.below(16) {
+        match self.dice.below(18) {
+            16 | 17 => self.like(user),
             0..3 => self.publish(user),
             3..6 => self.relate(user, other, Relation::Following),
             6 => self.relate(user, other, Relation::NotFollowing),
@@ -370,6 +390,7 @@ impl History {
         let truth = {
             let cloud = self.apps.cloud.lock();
             check_agreement(&cloud)?;
+            likes(&cloud)?;
             Truth::of(&cloud)
         };
         if let Some(lost) = self.acknowledged.iter().find(|post| !truth.posts.contains_key(post)) {
@@ -406,6 +427,7 @@ impl History {
         self.rest(false).await;
         self.apps.steps.set_free(true);
         check_agreement(&self.apps.cloud.lock())?;
+        likes(&self.apps.cloud.lock())?;
         check_cards(&self.apps, self.now).await?;
         self.check_no_trace(id(ASH))?;
         let feed = self.apps.valkey.keys().into_iter().find(|(key, members)| {

@@ -49,7 +49,9 @@ async fn the_simulated_tables_answer_as_those_of_the_local_cloud() {
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .build();
     let dynamo = aws_sdk_dynamodb::Client::new(&sdk);
-    for (table, sorted) in [(USERS, false), (POSTS, true), (GRAPH, true), (DUE, true), (LIKES, true)] {
+    for (table, sorted) in
+        [(USERS, false), (POSTS, true), (GRAPH, true), (DUE, true), (LIKES, true)]
+    {
         world::create_table(&dynamo, &format!("{table}{suffix}"), sorted).await;
     }
     let (mut kinds, http) = (std::collections::BTreeMap::new(), reqwest::Client::new());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fanfold_core::{PostId, UserId};
 use serde_json::Value;
 
-use super::apps::{GRAPH, PEOPLE, POSTS, USERS};
+use super::apps::{GRAPH, LIKES, PEOPLE, POSTS, USERS};
 use super::cloud::Cloud;
 
 /// The posts and relations in the tables, read without the code under test.
@@ -85,6 +85,64 @@ pub fn check_receipts(cloud: &Cloud, posts: &BTreeSet<PostId>) -> Result<(), Str
         Some(((post, _), count)) => Err(format!("the receipt of {post} counts {count} followers")),
         None => Ok(()),
     }
+}
+
+/// The likes in the tables: each with its user, its post and its time in ms. The lists in both directions must have the
+/// same likes, and the rows that count must count them. The items of the posts must have these numbers, and a post that is
+/// gone has no rows.
+pub fn likes(cloud: &Cloud) -> Result<BTreeSet<(UserId, PostId, u64)>, String> {
+    let id = |text: &str| text.parse::<UserId>().expect("an id");
+    let post = |text: &str| text.parse::<PostId>().expect("a post id");
+    let number = |value: Option<&Value>| {
+        let number = value.and_then(|value| value["N"].as_str());
+        number.map_or(0, |number| number.parse::<i64>().expect("a number"))
+    };
+    let [mut likes, mut liked, mut likers] = [const { BTreeSet::new() }; 3];
+    let mut counts = BTreeMap::<PostId, i64>::new();
+    for item in cloud.items(LIKES) {
+        let (kind, of) = text(&item["pk"]).split_once('#').expect("a kind");
+        let sk = text(&item["sk"]);
+        let timed = || sk.split_once('#').expect("a time");
+        match kind {
+            "likes" => {
+                let at = number(item.get("liked_at_ms")) as u64;
+                likes.insert((id(of), post(sk), at));
+            }
+            "liked" => {
+                liked.insert((id(of), post(timed().1), timed().0.parse().expect("a time")));
+            }
+            "likers" => {
+                let of = of.split_once('#').expect("a part").0;
+                likers.insert((id(timed().1), post(of), timed().0.parse().expect("a time")));
+            }
+            "like-counts" => {
+                let of = of.split_once('#').expect("a part").0;
+                *counts.entry(post(of)).or_default() += number(item.get("likes"));
+            }
+            other => panic!("{other} is not a kind of row"),
+        }
+    }
+    if likes != liked || likes != likers {
+        return Err(format!("likes {likes:?}, liked {liked:?}, likers {likers:?}"));
+    }
+    let truth = Truth::of(cloud);
+    for (_, of, _) in &likes {
+        counts.entry(*of).or_default();
+    }
+    for (of, count) in counts {
+        let all = likes.iter().filter(|(_, post, _)| *post == of).count() as i64;
+        if truth.posts.get(&of) != Some(&true) {
+            return Err(format!("{of} is gone, and has {all} likes and a count of {count}"));
+        }
+        let (author, sk) = (of.author().to_string(), of.to_string());
+        let mut items = cloud.items(POSTS);
+        let item = items.find(|item| text(&item["pk"]) == author && text(&item["sk"]) == sk);
+        let shown = number(item.expect("the post").get("likes"));
+        if (count, shown) != (all, all) {
+            return Err(format!("{of} has {all} likes, the rows count {count}, the post {shown}"));
+        }
+    }
+    Ok(likes)
 }
 
 /// Checks that both directions of the graph and all counters agree.
