@@ -10,7 +10,6 @@ pub mod dispatch;
 pub mod due;
 pub mod graph;
 pub mod http;
-pub mod likes;
 pub mod lookahead;
 pub mod posts;
 pub mod rebuild;
@@ -36,7 +35,6 @@ pub async fn run(name: &str, prepare: Prepare) -> Result<(), StartError> {
         "dispatch" => dispatch::run().await,
         "deliver" => deliver::run().await,
         "graph" => graph::run().await,
-        "likes" => likes::run().await,
         "rebuild" => rebuild::run().await,
         "webhook" => webhook::run().await,
         "timers" => timers::run(prepare).await,

@@ -1,4 +1,4 @@
-//! The function `graph` applies changed relations to home feeds, and counts followers.
+//! The function `graph` applies changed relations to home feeds, and counts followers and likes.
 
 use fanfold_app::relations::apply::{RelationEvents, handle};
 use fanfold_core::registry::GRAPH_EVENTS;
@@ -6,7 +6,8 @@ use fanfold_runtime::StartError;
 use fanfold_runtime::sqs::{Moment, consume};
 
 pub(crate) async fn run() -> Result<(), StartError> {
-    let handle =
-        async |app: &RelationEvents, message, at: Moment| handle(app, &message, at.now).await;
+    let handle = async |app: &RelationEvents, message, at: Moment| {
+        handle(app, &message, at.now, at.deadline).await
+    };
     consume(&[GRAPH_EVENTS], RelationEvents::new, handle).await
 }

@@ -52,7 +52,7 @@ impl App {
             users: posts.users.clone(),
             graph: GraphStore::new(sdk, config)?,
             valkey: posts.valkey.clone(),
-            events: posts.like_events.clone(),
+            events: posts.graph_events.clone(),
             limit: WriteLimit::read(config, WriteKind::Like)?,
         };
         Ok(Self { posts, likes })

@@ -13,9 +13,8 @@ use std::fmt::Debug;
 
 use fanfold_core::fanout::{FanoutPart, Share};
 use fanfold_core::message::{
-    CountFollowers, CountLikes, DeliverChunk, GraphEvent, ItemDue, LikeChanged, LikeEvent,
-    PostDeleted, PostEvent, PostPublished, ProfileChanged, RebuildFeed, RelationChanged,
-    TimerFired,
+    CountFollowers, CountLikes, DeliverChunk, GraphEvent, ItemDue, LikeChanged, PostDeleted,
+    PostEvent, PostPublished, ProfileChanged, RebuildFeed, RelationChanged, TimerFired,
 };
 use fanfold_core::{
     Cursor, DueEntry, DueItem, FeedId, ListId, PostId, ScheduledId, Time, TimerName, UserId,
@@ -78,7 +77,7 @@ fn deliver_chunk_messages_keep_their_form() {
 fn post_deleted_and_profile_changed_messages_keep_their_form() {
     let (at, user) = (Time::from_ms(1_767_225_600_123), UserId(0xa7ea_d61c_7209_542e));
     let deleted = PostDeleted::new(post(), at);
-    let (of_posts, of_likes) = (PostEvent::from(deleted.clone()), LikeEvent::from(deleted));
+    let (of_posts, of_likes) = (PostEvent::from(deleted.clone()), GraphEvent::from(deleted));
     check_lines(include_str!("../fixtures/v1/post-deleted.jsonl"), &[of_posts]);
     check_lines(include_str!("../fixtures/v1/post-deleted.jsonl"), &[of_likes]);
     let changed = |revision| GraphEvent::Profile(ProfileChanged::new(user, at, revision));
@@ -110,10 +109,10 @@ fn relation_count_and_rebuild_messages_keep_their_form() {
 #[test]
 fn messages_about_likes_keep_their_form() {
     let (at, user) = (Time::from_ms(1_767_225_600_123), UserId(0xa7ea_d61c_7209_542e));
-    let changed = |liked| LikeEvent::from(LikeChanged::new(user, post(), liked, at));
+    let changed = |liked| GraphEvent::from(LikeChanged::new(user, post(), liked, at));
     let lines = include_str!("../fixtures/v1/like-changed.jsonl");
     check_lines(lines, &[changed(true), changed(false)]);
-    let count = LikeEvent::from(CountLikes::new(post()));
+    let count = GraphEvent::from(CountLikes::new(post()));
     check_lines(include_str!("../fixtures/v1/count-likes.jsonl"), &[count]);
 }
 

@@ -409,7 +409,7 @@ class Order(unittest.TestCase):
         for parameters, before in (({}, {"Vpc", "Cache", "Names"}), (GIVEN, {"Cache", "Names"}), (OUTSIDE, {"Names"})):
             stack = deployed(**parameters)
             kept = [each for each, resource in stack.resources.items() if resource.get("DeletionPolicy") == "Retain"]
-            self.assertEqual(len(kept), 5)
+            self.assertEqual(len(kept), 6)
             for each in kept:
                 self.assertLessEqual(before, needs(stack, each), each)
 
@@ -610,6 +610,7 @@ class Parameters(unittest.TestCase):
         "RelationChangesPerMinute": ("RELATION_CHANGES_PER_MINUTE", {"Users"}),
         "ProfileChangesPerMinute": ("PROFILE_CHANGES_PER_MINUTE", {"Users"}),
         "TimerChangesPerMinute": ("TIMER_CHANGES_PER_MINUTE", {"Timers"}),
+        "LikeChangesPerMinute": ("LIKE_CHANGES_PER_MINUTE", {"Posts"}),
         "AuditFeeds": ("AUDIT_FEEDS", {"Audit"}),
         "PullFollowers": ("PULL_FOLLOWERS", {"Dispatch"}),
     }
@@ -655,7 +656,7 @@ class Kept(unittest.TestCase):
                         found.add(logical)
                         self.assertEqual(resource.get("DeletionPolicy"), "Retain", logical)
                         self.assertEqual(resource.get("UpdateReplacePolicy"), "Retain", logical)
-        self.assertEqual(found, {"UsersTable", "PostsTable", "GraphTable", "DueTable", "UserPool"})
+        self.assertEqual(found, {"UsersTable", "PostsTable", "GraphTable", "DueTable", "LikesTable", "UserPool"})
 
 
 # ---- how much at once --------------------------------------------------------------------------
@@ -990,7 +991,7 @@ class Watching(unittest.TestCase):
         stack = deployed()
         alarms = stack.stack("Alarms").of_type(ALARM).values()
         tables = {stack.ref(table) for table in stack.of_type("AWS::DynamoDB::Table")}
-        self.assertEqual(len(tables), 4)
+        self.assertEqual(len(tables), 5)
         for metric in ("ReadThrottleEvents", "WriteThrottleEvents", "TransactionConflict"):
             watching = [a for a in alarms if a.get("MetricName") == metric]
             self.assertEqual({a["Namespace"] for a in watching}, {"AWS/DynamoDB"}, metric)

@@ -17,8 +17,7 @@
 use fanfold_core::limits::{
     ADMIN_TIME_LEFT_MIN, CONCURRENCY, DROP_ENDS_AT_ONCE, DROP_LEASE, DROP_PAGE, DROP_SETTLES,
 };
-use fanfold_core::message::{GraphEvent, LikeChanged, LikeEvent, PostDeleted, ProfileChanged};
-use fanfold_core::registry::{GRAPH_EVENTS, LIKE_EVENTS};
+use fanfold_core::message::{GraphEvent, LikeChanged, PostDeleted, ProfileChanged};
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, FeedKind, Partition, PostId, Time, UserId};
 use fanfold_runtime::aws::SdkConfig;
@@ -38,7 +37,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::announce::announced;
-use crate::relations;
+use crate::{graph, relations};
 
 /// The stores, the queue and the settings of the removal of a user.
 #[derive(Clone)]
@@ -49,7 +48,6 @@ pub struct Erase {
     pub likes: LikeStore,
     pub feeds: Feeds,
     pub events: Queue<GraphEvent>,
-    pub like_events: Queue<LikeEvent>,
     /// How long step 3 waits; see [`DROP_SETTLES`].
     pub settles: Duration,
 }
@@ -63,8 +61,7 @@ impl Erase {
             due: DueStore::new(sdk, config)?,
             likes: LikeStore::new(sdk, config)?,
             feeds: Feeds::new(sdk, config)?,
-            events: Queue::new(sdk, config, GRAPH_EVENTS)?,
-            like_events: Queue::new(sdk, config, LIKE_EVENTS)?,
+            events: graph::events(sdk, config)?,
             settles: DROP_SETTLES,
         })
     }
@@ -321,10 +318,10 @@ impl Work<'_> {
             let posts = &self.app.feeds.posts;
             let page = posts.to_bury(self.user, after).await?;
             let (all, next) = (page.all().map(CardId::Post).collect(), page.next);
-            let events: Vec<LikeEvent> =
+            let events: Vec<GraphEvent> =
                 page.live().map(|post| PostDeleted::new(post, self.time()).into()).collect();
             // mutation: buried-likes
-            let sent = self.app.like_events.announce_all(&events).await?;
+            let sent = self.app.events.announce_all(&events).await?;
             let count = posts.bury(sent, self.user, page, self.now).await?;
             // all posts of the page, because an earlier order may have died before it did this
             // mutation: buried-cards
@@ -364,7 +361,7 @@ impl Work<'_> {
         let event = LikeChanged::new(like.user, like.post, false, self.time()).into();
         // mutation: dropped-like-event
         let commit = |sent| self.app.likes.remove_of_dropped(sent, like);
-        announced(&self.app.like_events, &event, commit).await
+        announced(&self.app.events, &event, commit).await
     }
 
     /// Removes the scheduled posts and timers.

@@ -30,6 +30,7 @@ pub mod due;
 pub mod erase;
 pub mod error;
 pub mod fanout;
+mod graph;
 pub mod likes;
 pub mod limit;
 pub mod memory;

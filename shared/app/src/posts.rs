@@ -2,8 +2,8 @@
 
 use fanfold_core::id::Identity;
 use fanfold_core::limits::TRIES_MAX;
-use fanfold_core::message::{ItemDue, LikeEvent, PostDeleted, PostEvent, PostPublished};
-use fanfold_core::registry::{LIKE_EVENTS, POST_EVENTS};
+use fanfold_core::message::{GraphEvent, ItemDue, PostDeleted, PostEvent, PostPublished};
+use fanfold_core::registry::POST_EVENTS;
 use fanfold_core::{FeedId, PostId, Time, text};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::log::Chain;
@@ -22,6 +22,7 @@ use futures::future::join_all;
 use crate::Error;
 use crate::announce::announced;
 use crate::due::queue;
+use crate::graph;
 use crate::limit::within_limit;
 use crate::present::{self, ShownPost, Viewer};
 use crate::profiles::must_belong_to;
@@ -36,7 +37,7 @@ pub struct Posts {
     pub receipts: ReceiptStore,
     pub events: Queue<PostEvent>,
     pub likes: LikeStore,
-    pub like_events: Queue<LikeEvent>,
+    pub graph_events: Queue<GraphEvent>,
     pub due: DueStore,
     pub items: Queue<ItemDue>,
     pub limit: WriteLimit,
@@ -52,7 +53,7 @@ impl Posts {
             receipts: ReceiptStore::new(sdk, config)?,
             events: Queue::new(sdk, config, POST_EVENTS)?,
             likes: LikeStore::new(sdk, config)?,
-            like_events: Queue::new(sdk, config, LIKE_EVENTS)?,
+            graph_events: graph::events(sdk, config)?,
             due: DueStore::new(sdk, config)?,
             items: queue::items(sdk, config)?,
             limit: WriteLimit::read(config, WriteKind::Post)?,
@@ -208,7 +209,7 @@ pub async fn delete(app: &Posts, caller: &Identity, id: PostId, now: Time) -> Re
     within_limit(&app.valkey, app.limit, caller.user(), now, profile).await?;
     let event = PostDeleted::new(id, now);
     // mutation: deletion-of-likes
-    let liked = app.like_events.announce(&event.clone().into()).await?;
+    let liked = app.graph_events.announce(&event.clone().into()).await?;
     let commit = |sent| app.posts.delete((sent, liked), &app.users, caller, id, now);
     match announced(&app.events, &event.into(), commit).await? {
         Deleted::Missing => return Err(Error::NoSuchPost(id)),

@@ -50,7 +50,7 @@ pub struct PostPublished {
     pub published_at: Option<Time>,
 }
 
-/// A post was deleted, on `post-events` and `like-events`. It is sent before the deletion is committed. Its handlers read
+/// A post was deleted, on `post-events` and `graph-events`. It is sent before the deletion is committed. Its handlers read
 /// the post.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -148,7 +148,7 @@ pub struct CountFollowers {
     pub author: UserId,
 }
 
-/// A user liked a post, or took the like back, on `like-events`. It is sent before the change is committed. Its handler
+/// A user liked a post, or took the like back, on `graph-events`. It is sent before the change is committed. Its handler
 /// reads the present state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -169,7 +169,7 @@ pub struct LikeChanged {
     pub changed_at: Time,
 }
 
-/// The order to count the likes of a post, on `like-events`. Its handler counts the present likes.
+/// The order to count the likes of a post, on `graph-events`. Its handler counts the present likes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CountLikes {
@@ -235,19 +235,29 @@ one_of!(
     /// A user created, changed or lost a profile.
     Profile(ProfileChanged),
     /// The order to count followers.
-    Count(CountFollowers)
-);
-
-one_of!(
-    /// A message on `like-events`.
-    LikeEvent:
+    Count(CountFollowers),
     /// A user liked a post, or took the like back.
-    Changed(LikeChanged),
+    Like(LikeChanged),
     /// The order to count likes.
-    Count(CountLikes),
+    CountLikes(CountLikes),
     /// A post was deleted, and its likes with it.
     PostDeleted(PostDeleted)
 );
+
+impl GraphEvent {
+    /// The author whom the event is about. Very many users may follow one author, or like the posts of one author, at the
+    /// same time.
+    pub fn author(&self) -> UserId {
+        match self {
+            Self::Relation(event) => event.author,
+            Self::Profile(event) => event.user,
+            Self::Count(order) => order.author,
+            Self::Like(event) => event.post.author(),
+            Self::CountLikes(order) => order.post.author(),
+            Self::PostDeleted(event) => event.post.author(),
+        }
+    }
+}
 
 /// The order to rebuild a user's home feed, on `rebuilds`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,9 +3,7 @@
 
 use std::marker::PhantomData;
 
-use crate::message::{
-    DeliverChunk, GraphEvent, ItemDue, LikeEvent, PostEvent, RebuildFeed, TimerFired,
-};
+use crate::message::{DeliverChunk, GraphEvent, ItemDue, PostEvent, RebuildFeed, TimerFired};
 
 /// A queue with its dead-letter queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +62,6 @@ macro_rules! queues {
             Post(PostEvent),
             Chunk(DeliverChunk),
             Graph(GraphEvent),
-            Like(LikeEvent),
             Rebuild(RebuildFeed),
             Due(ItemDue),
             Fired(TimerFired),
@@ -97,12 +94,10 @@ queues! {
     /// Chunks of large fan-outs, for `deliver`.
     BULK_CHUNKS: DeliverChunk = "bulk-chunks", "BULK_CHUNKS_QUEUE_URL", "BULK_CHUNKS_DEAD_QUEUE_URL",
         "BulkChunks", ["DeliverChunk"];
-    /// Changed relations and profiles, and counts of followers, for `graph`.
+    /// Changed relations, profiles and likes, counts of followers and likes, and posts that are gone with their likes, for
+    /// `graph`.
     GRAPH_EVENTS: GraphEvent = "graph-events", "GRAPH_EVENTS_QUEUE_URL", "GRAPH_EVENTS_DEAD_QUEUE_URL",
-        "GraphEvents", ["RelationChanged", "ProfileChanged", "CountFollowers"];
-    /// Changed likes, counts of likes, and posts that are gone with their likes, for `likes`.
-    LIKE_EVENTS: LikeEvent = "like-events", "LIKE_EVENTS_QUEUE_URL", "LIKE_EVENTS_DEAD_QUEUE_URL",
-        "LikeEvents", ["LikeChanged", "CountLikes", "PostDeleted"];
+        "GraphEvents", ["RelationChanged", "ProfileChanged", "CountFollowers", "LikeChanged", "CountLikes", "PostDeleted"];
     /// Rebuilds of home feeds of many authors, for `rebuild`.
     REBUILDS: RebuildFeed = "rebuilds", "REBUILDS_QUEUE_URL", "REBUILDS_DEAD_QUEUE_URL",
         "Rebuilds", ["RebuildFeed"];
@@ -132,7 +127,6 @@ impl AnyMessage {
             Self::Post(message) => serde_json::to_string(message),
             Self::Chunk(message) => serde_json::to_string(message),
             Self::Graph(message) => serde_json::to_string(message),
-            Self::Like(message) => serde_json::to_string(message),
             Self::Rebuild(message) => serde_json::to_string(message),
             Self::Due(message) => serde_json::to_string(message),
             Self::Fired(message) => serde_json::to_string(message),
@@ -155,12 +149,6 @@ impl From<DeliverChunk> for AnyMessage {
 impl From<GraphEvent> for AnyMessage {
     fn from(message: GraphEvent) -> Self {
         Self::Graph(message)
-    }
-}
-
-impl From<LikeEvent> for AnyMessage {
-    fn from(message: LikeEvent) -> Self {
-        Self::Like(message)
     }
 }
 
@@ -251,7 +239,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "LIKES_TABLE",
             POST_EVENTS.spec.url,
             DUE_ITEMS.spec.url,
-            LIKE_EVENTS.spec.url,
+            GRAPH_EVENTS.spec.url,
             "POSTS_PER_MINUTE",
             "LIKE_CHANGES_PER_MINUTE",
         ],
@@ -307,13 +295,13 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         name: "graph",
         resource: "Graph",
         trigger: Trigger::Queues(&[GRAPH_EVENTS.spec]),
-        settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "FOLLOWERS_PER_PARTITION"],
-    },
-    FunctionSpec {
-        name: "likes",
-        resource: "Likes",
-        trigger: Trigger::Queues(&[LIKE_EVENTS.spec]),
-        settings: &["POSTS_TABLE", "LIKES_TABLE"],
+        settings: &[
+            "USERS_TABLE",
+            "POSTS_TABLE",
+            "GRAPH_TABLE",
+            "LIKES_TABLE",
+            "FOLLOWERS_PER_PARTITION",
+        ],
     },
     FunctionSpec {
         name: "rebuild",

@@ -15,7 +15,6 @@ use fanfold_app::due::timers::Timers;
 use fanfold_app::fanout::deliver::Deliver;
 use fanfold_app::fanout::dispatch::Dispatch;
 use fanfold_app::fanout::{deliver, dispatch};
-use fanfold_app::likes::apply::LikeEvents;
 use fanfold_app::likes::{self, Likes};
 use fanfold_app::posts::Posts;
 use fanfold_app::present::{Page, Span, Viewer};
@@ -28,12 +27,12 @@ use fanfold_app::timeline::Timeline;
 use fanfold_app::{due, posts, profiles, rebuild, relations, timeline};
 use fanfold_core::id::Identity;
 use fanfold_core::message::{
-    CountFollowers, DeliverChunk, GraphEvent, ItemDue, LikeEvent, PostDeleted, PostEvent,
-    PostPublished, ProfileChanged, RebuildFeed, RelationChanged, TimerFired,
+    CountFollowers, DeliverChunk, GraphEvent, ItemDue, PostDeleted, PostEvent, PostPublished,
+    ProfileChanged, RebuildFeed, RelationChanged, TimerFired,
 };
 use fanfold_core::registry::{
-    AnyMessage, CHUNKS, DUE_ITEMS, GRAPH_EVENTS, LIKE_EVENTS, POST_EVENTS, QUEUES, REBUILDS,
-    TIMER_EVENTS, WEBHOOKS,
+    AnyMessage, CHUNKS, DUE_ITEMS, GRAPH_EVENTS, POST_EVENTS, QUEUES, REBUILDS, TIMER_EVENTS,
+    WEBHOOKS,
 };
 use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
 use fanfold_functions::admin;
@@ -55,7 +54,6 @@ pub struct World {
     pub deliver: Deliver,
     pub graph: RelationEvents,
     pub likes: Likes,
-    pub like_events: LikeEvents,
     pub rebuild: Rebuilds,
     pub timers: Timers,
     pub due: Due,
@@ -82,7 +80,7 @@ pub enum Message {
     Relation(RelationChanged),
     Profile(ProfileChanged),
     Count(CountFollowers),
-    Like(LikeEvent),
+    Like(GraphEvent),
     Rebuild(RebuildFeed),
     Due(ItemDue),
     Fired(TimerFired),
@@ -95,7 +93,6 @@ impl From<AnyMessage> for Message {
             AnyMessage::Post(PostEvent::Deleted(event)) => Self::Deleted(event),
             AnyMessage::Chunk(chunk) => Self::Chunk(chunk),
             AnyMessage::Graph(event) => event.into(),
-            AnyMessage::Like(event) => Self::Like(event),
             AnyMessage::Rebuild(order) => Self::Rebuild(order),
             AnyMessage::Due(message) => Self::Due(message),
             AnyMessage::Fired(message) => Self::Fired(message),
@@ -109,6 +106,9 @@ impl From<GraphEvent> for Message {
             GraphEvent::Relation(event) => Self::Relation(event),
             GraphEvent::Profile(event) => Self::Profile(event),
             GraphEvent::Count(order) => Self::Count(order),
+            event @ (GraphEvent::Like(_)
+            | GraphEvent::CountLikes(_)
+            | GraphEvent::PostDeleted(_)) => Self::Like(event),
         }
     }
 }
@@ -176,10 +176,6 @@ impl World {
                 ..RelationEvents::new(&sdk, &config).expect("graph")
             },
             likes: Likes::new(&sdk, &config).expect("likes"),
-            like_events: LikeEvents {
-                count_delay: Duration::ZERO,
-                ..LikeEvents::new(&sdk, &config).expect("likes")
-            },
             rebuild: Rebuilds::new(&sdk, &config).expect("rebuild"),
             timers: Timers::new(&sdk, &config).expect("timers"),
             due: Due::new(&sdk, &config).expect("due"),
@@ -371,7 +367,7 @@ impl World {
             Message::Chunk(chunk) => (CHUNKS.spec, serde_json::to_string(chunk)),
             Message::Relation(event) => (GRAPH_EVENTS.spec, serde_json::to_string(event)),
             Message::Count(order) => (GRAPH_EVENTS.spec, serde_json::to_string(order)),
-            Message::Like(event) => (LIKE_EVENTS.spec, serde_json::to_string(event)),
+            Message::Like(event) => (GRAPH_EVENTS.spec, serde_json::to_string(event)),
             Message::Rebuild(order) => (REBUILDS.spec, serde_json::to_string(order)),
             Message::Due(message) => (DUE_ITEMS.spec, serde_json::to_string(message)),
             Message::Fired(message) => (WEBHOOKS.spec, serde_json::to_string(message)),
@@ -392,22 +388,22 @@ impl World {
                 let event = event.clone().into();
                 dispatch::handle(&self.dispatch, &event, now, Deadline::NONE).await
             }
-            Message::Profile(event) => apply::handle(&self.graph, &event.clone().into(), now).await,
+            Message::Profile(event) => {
+                apply::handle(&self.graph, &event.clone().into(), now, Deadline::NONE).await
+            }
             Message::Chunk(chunk) => {
                 let chunks = std::slice::from_ref(chunk);
                 let mut outcomes = deliver::deliver(&self.deliver, chunks, now).await;
                 outcomes.pop().expect("an outcome for the chunk").whole()
             }
             Message::Relation(event) => {
-                apply::handle(&self.graph, &event.clone().into(), now).await
+                apply::handle(&self.graph, &event.clone().into(), now, Deadline::NONE).await
             }
             Message::Count(order) => {
                 let event = GraphEvent::Count(order.clone());
-                apply::handle(&self.graph, &event, now).await
+                apply::handle(&self.graph, &event, now, Deadline::NONE).await
             }
-            Message::Like(event) => {
-                likes::apply::handle(&self.like_events, event, now, Deadline::NONE).await
-            }
+            Message::Like(event) => apply::handle(&self.graph, event, now, Deadline::NONE).await,
             Message::Rebuild(order) => rebuild::rebuild(&self.rebuild, order, now).await.map(drop),
             Message::Due(message) => due::handle::handle(&self.due, message, now).await.map(drop),
             Message::Fired(_) => panic!("no world has an address for webhooks"),

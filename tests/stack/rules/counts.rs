@@ -6,6 +6,7 @@ use fanfold_app::present::Viewer;
 use fanfold_app::relations::apply::handle;
 use fanfold_core::{PostId, UserId, UserRef};
 use fanfold_functions::users;
+use fanfold_runtime::clock::Deadline;
 use fanfold_store::dynamo::graph::Counting;
 use fanfold_store::dynamo::users::{Profile, Total};
 use fanfold_store::valkey::{CountRequest, Counted};
@@ -185,7 +186,7 @@ async fn a_repeated_event_counts_once() {
     for _ in 0..3 {
         for message in &messages {
             let Message::Relation(event) = message else { continue };
-            handle(&world.graph, &event.clone().into(), world.now()).await.unwrap();
+            handle(&world.graph, &event.clone().into(), world.now(), Deadline::NONE).await.unwrap();
         }
         world.drain().await;
         assert_eq!(profile(&world, "ash").await.followers, 1);

@@ -54,7 +54,6 @@ pub struct Apps {
     pub deliver: fanfold_app::fanout::deliver::Deliver,
     pub graph: fanfold_app::relations::apply::RelationEvents,
     pub likes: fanfold_app::likes::Likes,
-    pub like_events: fanfold_app::likes::apply::LikeEvents,
     pub rebuild: fanfold_app::rebuild::Rebuilds,
     pub timers: fanfold_app::due::timers::Timers,
     pub due: fanfold_app::due::handle::Due,
@@ -273,7 +272,6 @@ impl Apps {
             graph: fanfold_app::relations::apply::RelationEvents::new(&sdk, &config)
                 .expect("graph"),
             likes: fanfold_app::likes::Likes::new(&sdk, &config).expect("likes"),
-            like_events: fanfold_app::likes::apply::LikeEvents::new(&sdk, &config).expect("likes"),
             rebuild: fanfold_app::rebuild::Rebuilds::new(&sdk, &config).expect("rebuild"),
             timers: fanfold_app::due::timers::Timers::new(&sdk, &config).expect("timers"),
             due: fanfold_app::due::handle::Due::new(&sdk, &config).expect("due"),
@@ -297,7 +295,6 @@ impl Apps {
         apps.deliver.valkey = over();
         apps.graph.feeds.valkey = over();
         apps.likes.valkey = over();
-        apps.like_events.valkey = over();
         apps.rebuild.feeds.valkey = over();
         apps.timers.valkey = over();
         apps.due.valkey = over();

@@ -11,7 +11,7 @@ use fanfold_app::present::Viewer;
 use fanfold_core::FeedId;
 use fanfold_core::UserRef;
 use fanfold_core::fanout::{FirstPartitions, partition_of};
-use fanfold_core::message::{GraphEvent, LikeEvent};
+use fanfold_core::message::GraphEvent;
 use fanfold_core::{PostId, Relation, Time, UserId};
 use fanfold_runtime::sqs::Announced;
 use fanfold_runtime::sqs::Outcome;
@@ -194,10 +194,8 @@ impl Deployment {
         let sent = std::mem::take(&mut self.apps.cloud.lock().sent);
         for (queue, body) in sent {
             let message = message(&queue, &body);
-            let is_count = matches!(
-                message,
-                Message::Graph(GraphEvent::Count(_)) | Message::Like(LikeEvent::Count(_))
-            );
+            let is_count =
+                matches!(message, Message::Graph(GraphEvent::Count(_) | GraphEvent::CountLikes(_)));
             let delay = if is_count { Duration::from_secs(1) } else { Duration::ZERO };
             self.waiting.borrow_mut().push_back((Instant::now() + delay, message));
         }

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_app::Error;
-use fanfold_app::likes::apply::handle as handle_like;
 use fanfold_app::likes::{like, liked, likers, unlike};
 use fanfold_app::present::Viewer;
+use fanfold_app::relations::apply;
 use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_runtime::clock::Deadline;
@@ -193,8 +193,8 @@ impl History {
         let deadline = if hurry { Deadline::at(Time::EPOCH) } else { Deadline::NONE };
         let future = Box::pin(async move {
             Done::Handled(match &message {
-                Message::Like(event) => {
-                    handle_like(&apps.like_events, event, now, deadline).await.into()
+                Message::Graph(event) => {
+                    apply::handle(&apps.graph, event, now, deadline).await.into()
                 }
                 other => handle(&apps, other, now).await,
             })

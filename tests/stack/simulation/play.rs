@@ -11,7 +11,7 @@ use fanfold_app::fanout::dispatch::Dispatched;
 use fanfold_app::present::Viewer;
 use fanfold_core::UserRef;
 use fanfold_core::limits::{CARD_MARK_WITHIN, COMMIT_GRACE, REL_KEPT};
-use fanfold_core::message::{DeliverChunk, GraphEvent, LikeEvent, PostEvent, RebuildFeed};
+use fanfold_core::message::{DeliverChunk, GraphEvent, PostEvent, RebuildFeed};
 use fanfold_core::{FeedId, FeedKind, Time};
 use fanfold_core::{PostId, Relation, UserId};
 use fanfold_runtime::StoreError;
@@ -88,7 +88,6 @@ pub(super) enum Message {
     Post(PostEvent),
     Chunk(DeliverChunk),
     Graph(GraphEvent),
-    Like(LikeEvent),
     Rebuild(RebuildFeed),
 }
 
@@ -1404,7 +1403,6 @@ pub(super) fn message(queue: &str, body: &str) -> Message {
         "post-events" | "bulk-events" => Message::Post(serde_json::from_str(body).expect(read)),
         "chunks" | "bulk-chunks" => Message::Chunk(serde_json::from_str(body).expect(read)),
         "graph-events" => Message::Graph(serde_json::from_str(body).expect(read)),
-        "like-events" => Message::Like(serde_json::from_str(body).expect(read)),
         "rebuilds" => Message::Rebuild(serde_json::from_str(body).expect(read)),
         other => panic!("{other} is not a queue"),
     }
@@ -1418,9 +1416,7 @@ fn subject(message: &Message) -> Subject {
         Message::Chunk(chunk) => Subject::Post(chunk.post),
         Message::Graph(GraphEvent::Relation(event)) => Subject::Pair(event.follower, event.author),
         Message::Graph(GraphEvent::Profile(event)) => Subject::Profile(event.user),
-        Message::Graph(GraphEvent::Count(_)) | Message::Like(_) | Message::Rebuild(_) => {
-            Subject::Nothing
-        }
+        Message::Graph(_) | Message::Rebuild(_) => Subject::Nothing,
     }
 }
 
@@ -1443,11 +1439,8 @@ pub(super) async fn handle(apps: &Apps, message: &Message, now: Time) -> Outcome
             }
         }
         Message::Graph(event) => {
-            fanfold_app::relations::apply::handle(&apps.graph, event, now).await.into()
-        }
-        Message::Like(event) => {
-            let handle = fanfold_app::likes::apply::handle;
-            handle(&apps.like_events, event, now, Deadline::NONE).await.into()
+            let handle = fanfold_app::relations::apply::handle;
+            handle(&apps.graph, event, now, Deadline::NONE).await.into()
         }
         Message::Rebuild(order) => {
             let rebuild = fanfold_app::rebuild::rebuild;

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use fanfold_core::limits::{COMMIT_GRACE, COUNT_DELAY, LIKES_TIME_LEFT_MIN};
-use fanfold_core::message::{CountLikes, LikeChanged, LikeEvent, PostDeleted};
-use fanfold_core::registry::LIKE_EVENTS;
+use fanfold_core::limits::{COMMIT_GRACE, LIKES_TIME_LEFT_MIN};
+use fanfold_core::message::{CountLikes, GraphEvent, LikeChanged, PostDeleted};
 use fanfold_core::{PostId, Time};
-use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::retry::look_again;
 use fanfold_runtime::sqs::Queue;
-use fanfold_runtime::{Config, StartError, StoreError};
 use fanfold_store::dynamo::posts::{LikesPut, PostState};
 use fanfold_store::dynamo::{LikeStore, PostStore};
 use fanfold_store::valkey::{CardId, Counted, Valkey};
@@ -24,42 +22,19 @@ pub struct LikeEvents {
     pub posts: PostStore,
     pub valkey: Valkey,
     /// The queue that these events come from. Requests for a count go to it as well.
-    pub events: Queue<LikeEvent>,
+    pub events: Queue<GraphEvent>,
     /// Seconds between the request for a count and the count.
     pub count_delay: Duration,
-}
-
-impl LikeEvents {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        Ok(Self {
-            likes: LikeStore::new(sdk, config)?,
-            posts: PostStore::new(sdk, config)?,
-            valkey: Valkey::new(sdk, config)?,
-            events: Queue::new(sdk, config, LIKE_EVENTS)?,
-            count_delay: COUNT_DELAY,
-        })
-    }
-}
-
-/// Handles a message of the queue.
-pub async fn handle(
-    app: &LikeEvents,
-    event: &LikeEvent,
-    now: Time,
-    deadline: Deadline,
-) -> Result<(), StoreError> {
-    match event {
-        LikeEvent::Changed(event) => like_changed(app, event, now).await,
-        LikeEvent::Count(order) => count(app, order, now, deadline).await,
-        LikeEvent::PostDeleted(event) => post_deleted(app, event, now, deadline).await,
-    }
 }
 
 /// Marks the card of a user whose likes have changed, and requests a count of the post's likes. The event goes out before
 /// the commit, so the like is read until it is as the event says. After [`COMMIT_GRACE`], the commit has failed, or the
 /// like has changed again.
-async fn like_changed(app: &LikeEvents, event: &LikeChanged, now: Time) -> Result<(), StoreError> {
+pub async fn like_changed(
+    app: &LikeEvents,
+    event: &LikeChanged,
+    now: Time,
+) -> Result<(), StoreError> {
     let mut looked = 0;
     loop {
         let liked = app.likes.like(event.user, event.post).await?.is_some();
@@ -80,7 +55,7 @@ async fn like_changed(app: &LikeEvents, event: &LikeChanged, now: Time) -> Resul
 
 /// Counts the likes of a post and writes the number into the post. A change from now on requests another count. If the
 /// post is gone, its likes are removed: some were given while it was deleted.
-async fn count(
+pub async fn count(
     app: &LikeEvents,
     order: &CountLikes,
     now: Time,
@@ -103,7 +78,7 @@ async fn count(
 
 /// Removes the likes of a deleted post. The event goes out before the deletion is committed, so the post is read until it
 /// is gone. After [`COMMIT_GRACE`], the deletion has failed.
-async fn post_deleted(
+pub async fn post_deleted(
     app: &LikeEvents,
     event: &PostDeleted,
     now: Time,
@@ -129,15 +104,19 @@ async fn remove(
 ) -> Result<(), StoreError> {
     let mut removed = 0;
     loop {
-        let likes = app.likes.remove_some(post).await?;
+        let likes = app.likes.some_of(post).await?;
         if likes.is_empty() {
+            app.likes.forget_counts(post).await?;
             tracing::info!(%post, removed, "removed the likes of a deleted post");
             return Ok(());
         }
-        removed += likes.len();
+        app.likes.remove_all(&likes).await?;
         let cards: Vec<CardId> = likes.iter().map(|like| CardId::Likes(like.user)).collect();
         // mutation: removed-like-cards
         app.valkey.cards_changed(&cards).await?;
+        // last: a message that is tried again finds the likes by these rows
+        app.likes.forget_likers(&likes).await?;
+        removed += likes.len();
         if deadline.is_within(LIKES_TIME_LEFT_MIN) {
             tracing::info!(%post, removed, "removed some likes of a deleted post");
             // mutation: likes-left

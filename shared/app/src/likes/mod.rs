@@ -4,8 +4,7 @@ pub mod apply;
 
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{PAGE_ROUNDS_MAX, TRIES_MAX};
-use fanfold_core::message::{LikeChanged, LikeEvent};
-use fanfold_core::registry::LIKE_EVENTS;
+use fanfold_core::message::{GraphEvent, LikeChanged};
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::retry::pause;
@@ -20,6 +19,7 @@ use fanfold_store::valkey::{CardId, Valkey, WriteKind, WriteLimit};
 
 use crate::Error;
 use crate::announce::announced;
+use crate::graph;
 use crate::limit::within_limit;
 use crate::present::{self, ShownPost, UserPage, UserPageBuilder, Viewer};
 use crate::profiles::must_belong_to;
@@ -32,7 +32,7 @@ pub struct Likes {
     pub users: UserStore,
     pub graph: GraphStore,
     pub valkey: Valkey,
-    pub events: Queue<LikeEvent>,
+    pub events: Queue<GraphEvent>,
     pub limit: WriteLimit,
 }
 
@@ -45,7 +45,7 @@ impl Likes {
             users: UserStore::new(sdk, config)?,
             graph: GraphStore::new(sdk, config)?,
             valkey: Valkey::new(sdk, config)?,
-            events: Queue::new(sdk, config, LIKE_EVENTS)?,
+            events: graph::events(sdk, config)?,
             limit: WriteLimit::read(config, WriteKind::Like)?,
         })
     }

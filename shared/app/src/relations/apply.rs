@@ -1,27 +1,30 @@
-//! Applies a changed relation to the follower's home feed, and counts the author's followers.
+//! Handles the events of the graph: applies a changed relation to the follower's home feed, and counts the author's
+//! followers. `likes/apply.rs` handles those of likes.
 
 use std::time::Duration;
 
 use fanfold_core::limits::{COMMIT_GRACE, COUNT_DELAY, LOOKS_MAX};
 use fanfold_core::message::{CountFollowers, GraphEvent, ProfileChanged, RelationChanged};
-use fanfold_core::registry::GRAPH_EVENTS;
 use fanfold_core::{Change, PostId, Relation, Time, UserId};
 use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::retry::look_again;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError};
-use fanfold_store::dynamo::UserStore;
 use fanfold_store::dynamo::graph::Counting;
+use fanfold_store::dynamo::{LikeStore, UserStore};
 use fanfold_store::feeds::{Feeds, ReadContext};
 use fanfold_store::valkey::{Backfill, CardId, Counted, RelationApplied};
 
-use crate::count;
+use crate::likes::apply::{self as likes, LikeEvents};
+use crate::{count, graph};
 
 /// The stores, the queue and the settings of the handler of relation events.
 #[derive(Clone)]
 pub struct RelationEvents {
     pub feeds: Feeds,
     pub users: UserStore,
+    pub likes: LikeStore,
     /// The queue that these events come from. Requests for a count go to it as well.
     pub events: Queue<GraphEvent>,
     /// Seconds between the request for a count and the count.
@@ -34,14 +37,31 @@ impl RelationEvents {
         Ok(Self {
             feeds: Feeds::new(sdk, config)?,
             users: UserStore::new(sdk, config)?,
-            events: Queue::new(sdk, config, GRAPH_EVENTS)?,
+            likes: LikeStore::new(sdk, config)?,
+            events: graph::events(sdk, config)?,
             count_delay: COUNT_DELAY,
         })
     }
+
+    /// The stores and the queue of the events of likes.
+    fn of_likes(&self) -> LikeEvents {
+        LikeEvents {
+            likes: self.likes.clone(),
+            posts: self.feeds.posts.clone(),
+            valkey: self.feeds.valkey.clone(),
+            events: self.events.clone(),
+            count_delay: self.count_delay,
+        }
+    }
 }
 
-/// Handles a message of the queue: applies a changed relation and requests a count, or counts.
-pub async fn handle(app: &RelationEvents, event: &GraphEvent, now: Time) -> Result<(), StoreError> {
+/// Handles a message of the queue.
+pub async fn handle(
+    app: &RelationEvents,
+    event: &GraphEvent,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
     match event {
         GraphEvent::Relation(event) => {
             apply(app, event, now).await?;
@@ -55,6 +75,11 @@ pub async fn handle(app: &RelationEvents, event: &GraphEvent, now: Time) -> Resu
         }
         GraphEvent::Profile(event) => profile_changed(app, event, now).await,
         GraphEvent::Count(order) => count(app, order).await.map(drop),
+        GraphEvent::Like(event) => likes::like_changed(&app.of_likes(), event, now).await,
+        GraphEvent::CountLikes(order) => likes::count(&app.of_likes(), order, now, deadline).await,
+        GraphEvent::PostDeleted(event) => {
+            likes::post_deleted(&app.of_likes(), event, now, deadline).await
+        }
     }
 }
 

@@ -6,7 +6,6 @@ use fanfold_core::Partition;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{FOLLOWING_MAX, PAGE_ROUNDS_MAX, TRIES_MAX};
 use fanfold_core::message::{GraphEvent, RelationChanged};
-use fanfold_core::registry::GRAPH_EVENTS;
 use fanfold_core::{Change, Relation, Time, UserId, UserRef};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::retry::pause;
@@ -20,6 +19,7 @@ use fanfold_store::valkey::{CardId, Valkey, WriteKind, WriteLimit};
 
 use crate::Error;
 use crate::announce::announced;
+use crate::graph;
 use crate::limit::within_limit;
 use crate::present::{UserPage, UserPageBuilder, UserPlace, Viewer};
 
@@ -40,7 +40,7 @@ impl Relations {
         Ok(Self {
             users: UserStore::new(sdk, config)?,
             graph: GraphStore::new(sdk, config)?,
-            events: Queue::new(sdk, config, GRAPH_EVENTS)?,
+            events: graph::events(sdk, config)?,
             valkey: Valkey::new(sdk, config)?,
             limit: WriteLimit::read(config, WriteKind::Relation)?,
         })

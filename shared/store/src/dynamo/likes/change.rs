@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::types::{Delete, Put};
 use fanfold_core::id::Identity;
-use fanfold_core::message::LikeEvent;
+use fanfold_core::message::GraphEvent;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::Serialize;
@@ -54,7 +54,7 @@ impl LikeStore {
     /// on its item. The handler of the event removes the like if the post is gone.
     pub async fn add(
         &self,
-        _sent: Announced<LikeEvent>,
+        _sent: Announced<GraphEvent>,
         users: &UserStore,
         identity: &Identity,
         like: Like,
@@ -84,14 +84,15 @@ impl LikeStore {
     /// Removes a like: its rows and one count, all or nothing.
     pub async fn take_back(
         &self,
-        _sent: Announced<LikeEvent>,
+        _sent: Announced<GraphEvent>,
         users: &UserStore,
         identity: &Identity,
         like: Like,
     ) -> Result<LikePut, StoreError> {
         let doing = "taking a like back";
         let mut transaction = Transaction::new(doing);
-        self.remove_rows(&mut transaction, like)?;
+        self.remove_like(&mut transaction, like)?;
+        self.remove_liker(&mut transaction, like)?;
         transaction.update(LikeWrite::Count, self.count(like, -1))?;
         transaction.check(LikeWrite::Profile, users.belongs_to(identity))?;
         self.commit(doing, transaction, like).await
@@ -115,8 +116,9 @@ impl LikeStore {
         }
     }
 
-    /// Adds the removal of a like's rows to a transaction, on condition that the like is as it was read.
-    pub(super) fn remove_rows(
+    /// Adds the removal of a like and of its row in the list of its user to a transaction, on condition that the like is as
+    /// it was read.
+    pub(super) fn remove_like(
         &self,
         transaction: &mut Transaction<LikeWrite>,
         like: Like,
@@ -129,12 +131,17 @@ impl LikeStore {
             .expression_attribute_values(":v", number(LikeItem::V))
             .expression_attribute_values(":at", number(like.at));
         transaction.delete(LikeWrite::Like, delete)?;
-        for (name, key) in
-            [(LikeWrite::Liked, like.liked_key()), (LikeWrite::Liker, like.liker_key())]
-        {
-            let delete = Delete::builder().table_name(&self.table).set_key(Some(key));
-            transaction.delete(name, delete)?;
-        }
-        Ok(())
+        let delete = Delete::builder().table_name(&self.table).set_key(Some(like.liked_key()));
+        transaction.delete(LikeWrite::Liked, delete)
+    }
+
+    /// Adds the removal of a like from the list of who likes the post to a transaction.
+    pub(super) fn remove_liker(
+        &self,
+        transaction: &mut Transaction<LikeWrite>,
+        like: Like,
+    ) -> Result<(), StoreError> {
+        let delete = Delete::builder().table_name(&self.table).set_key(Some(like.liker_key()));
+        transaction.delete(LikeWrite::Liker, delete)
     }
 }

@@ -6,7 +6,7 @@ use fanfold_core::PostId;
 use fanfold_core::Time;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::POST_TOMBSTONE_KEPT;
-use fanfold_core::message::{LikeEvent, PostEvent};
+use fanfold_core::message::{GraphEvent, PostEvent};
 
 use super::super::transact::{CommitResult, Transaction};
 use super::super::users::{Counter, Owner, UserStore};
@@ -104,7 +104,7 @@ impl PostStore {
     /// Replaces a post by a tombstone, and subtracts 1 from the author's counter, all or nothing.
     pub async fn delete(
         &self,
-        _sent: (Announced<PostEvent>, Announced<LikeEvent>),
+        _sent: (Announced<PostEvent>, Announced<GraphEvent>),
         users: &UserStore,
         author: &Identity,
         id: PostId,
