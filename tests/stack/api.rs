@@ -3,6 +3,7 @@
 mod delivery;
 mod due;
 mod feeds;
+mod likes;
 mod logs;
 mod posts;
 mod refusals;

@@ -13,6 +13,7 @@ pub mod doctor;
 mod due;
 mod floor;
 mod full;
+mod likes;
 mod limits;
 mod memory;
 mod pages;

@@ -1,0 +1,382 @@
+//! Likes, one rule at a time, through the real handlers.
+
+use std::time::Duration;
+
+use fanfold_app::Error;
+use fanfold_app::likes::{self, LikedPlace, LikerPlace, Likes};
+use fanfold_app::posts;
+use fanfold_app::present::{ShownPost, Viewer};
+use fanfold_app::relations::apply;
+use fanfold_core::limits::{COMMIT_GRACE, LIKES_CARD_MAX};
+use fanfold_core::message::{GraphEvent, LikeChanged, PostDeleted};
+use fanfold_core::{PostId, Time, UserId};
+use fanfold_runtime::StoreError;
+use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::sqs::Announced;
+use fanfold_store::dynamo::likes::{Like, LikeCount, LikePut};
+use fanfold_store::dynamo::posts::LikesPut;
+use fanfold_store::feeds::ReadContext;
+use fanfold_web::{Kind, Problem};
+use serde_json::json;
+
+use super::store_without_delivery_at;
+use crate::harness::aws;
+use crate::harness::world::{Message, World};
+
+async fn shown(world: &World, viewer: &str, post: PostId) -> ShownPost {
+    let viewer = Viewer::of(world.id(viewer));
+    posts::read(&world.posts, &viewer, post, world.now()).await.expect("the post")
+}
+
+/// Whether the viewer likes a post, and its number of likes, as the viewer sees it.
+async fn seen(world: &World, viewer: &str, post: PostId) -> (bool, u64) {
+    let shown = shown(world, viewer, post).await;
+    (shown.liked, shown.post.likes)
+}
+
+/// Adds a like without its event, as if the function `posts` died after the commit.
+async fn add(world: &World, user: &str, post: PostId, at: Time) {
+    let like = Like { user: world.id(user), post, at };
+    let (sent, users) = (Announced::assumed(), &world.likes.users);
+    let put = world.likes.likes.add(sent, users, &world.identity(user), like).await;
+    assert_eq!(put.expect("an answer"), LikePut::Done);
+}
+
+/// The posts that a user likes, read page by page, each full or the last one.
+async fn all_liked(world: &World, viewer: &Viewer, limit: usize) -> Vec<PostId> {
+    let (mut found, mut after) = (Vec::new(), None::<LikedPlace>);
+    loop {
+        let reading = ReadContext::new(world.now());
+        let page =
+            likes::liked(&world.likes, viewer, after, limit, &reading).await.expect("a page");
+        assert!(page.next_after.is_none() || page.posts.len() == limit, "full or the last");
+        found.extend(page.posts.iter().map(|shown| shown.post.id));
+        after = page.next_after;
+        if after.is_none() {
+            return found;
+        }
+    }
+}
+
+/// The users who like a post, read page by page, each full or the last one.
+async fn all_likers(world: &World, viewer: &Viewer, post: PostId, limit: usize) -> Vec<UserId> {
+    let (mut found, mut after) = (Vec::new(), None::<LikerPlace>);
+    loop {
+        let reading = ReadContext::new(world.now());
+        let page = likes::likers(&world.likes, viewer, post, after, limit, &reading).await;
+        let page = page.expect("a page");
+        assert!(page.next_after.is_none() || page.users.len() == limit, "full or the last");
+        found.extend(page.users.iter().map(|seen| seen.card.id));
+        after = page.next_after;
+        if after.is_none() {
+            return found;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_like_is_shown_to_its_user_at_once_and_counted_for_all() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let post = world.publish("ash", "text").await;
+    for viewer in ["ash", "birch"] {
+        assert_eq!(seen(&world, viewer, post).await, (false, 0));
+    }
+    world.like("birch", post).await;
+    world.like("birch", post).await; // a repetition changes nothing
+    assert!(seen(&world, "birch", post).await.0 && !seen(&world, "ash", post).await.0);
+    world.drain().await;
+    assert_eq!(seen(&world, "birch", post).await, (true, 1));
+    assert_eq!(seen(&world, "ash", post).await, (false, 1));
+    world.like("ash", post).await;
+    world.unlike("birch", post).await;
+    world.unlike("birch", post).await;
+    assert!(!seen(&world, "birch", post).await.0 && seen(&world, "ash", post).await.0);
+    world.drain().await;
+    assert_eq!(seen(&world, "birch", post).await, (false, 1));
+    // a repeated request with its key shows the like, too
+    let (ash, key) = (world.identity("ash"), Some("a key"));
+    let publish = || posts::publish(&world.posts, &ash, "kept", key, world.now());
+    let first = publish().await.expect("a post");
+    assert!(!first.liked);
+    world.like("ash", first.post.id).await;
+    world.drain().await;
+    let again = publish().await.expect("the same post");
+    assert_eq!((again.post.id, again.liked, again.post.likes), (first.post.id, true, 1));
+}
+
+/// A function that dies after the commit marks no card, and nobody counts. Its event does both.
+#[tokio::test]
+async fn the_event_of_a_dead_writer_marks_the_card_and_counts() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let post = world.publish("ash", "text").await;
+    world.drain().await;
+    assert_eq!(seen(&world, "birch", post).await, (false, 0));
+    let event = LikeChanged::new(world.id("birch"), post, true, world.now());
+    let event = Message::Like(event.into());
+    // before the commit, the event waits
+    let early = world.handle(&event).await;
+    assert!(matches!(early, Err(StoreError::NotCommittedYet { .. })), "{early:?}");
+    add(&world, "birch", post, world.now()).await;
+    assert_eq!(seen(&world, "birch", post).await, (false, 0), "the writer did not mark the card");
+    world.handle(&event).await.expect("handled");
+    world.drain().await;
+    assert_eq!(seen(&world, "birch", post).await, (true, 1));
+    // an event whose commit failed is done in the end
+    let failed = LikeChanged::new(world.id("ash"), post, true, world.now());
+    world.advance(COMMIT_GRACE + Duration::from_secs(1));
+    world.handle(&Message::Like(failed.into())).await.expect("handled");
+    world.drain().await;
+    assert_eq!(seen(&world, "ash", post).await, (false, 1));
+}
+
+/// The card has the newest of the posts that a viewer likes. Older posts are looked up.
+#[tokio::test]
+async fn likes_of_posts_that_the_card_does_not_have_are_looked_up() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let old = world.now() - Duration::from_secs(3_600);
+    let mut older = Vec::new();
+    for n in 0..2 {
+        older.push(store_without_delivery_at(&world, "ash", old + Duration::from_secs(n)).await);
+    }
+    // the posts need not exist
+    for n in 0..LIKES_CARD_MAX as u16 {
+        let post = PostId::new(world.now() - Duration::from_secs(60), n, world.id("ash"));
+        add(&world, "birch", post, world.now()).await;
+    }
+    let newest = world.publish("ash", "text").await;
+    add(&world, "birch", older[0], world.now()).await;
+    for _ in 0..2 {
+        assert!(!shown(&world, "birch", newest).await.liked);
+        assert!(shown(&world, "birch", older[0]).await.liked);
+        assert!(!shown(&world, "birch", older[1]).await.liked);
+    }
+    world.like("birch", newest).await;
+    world.unlike("birch", older[0]).await;
+    assert!(shown(&world, "birch", newest).await.liked);
+    assert!(!shown(&world, "birch", older[0]).await.liked);
+}
+
+#[tokio::test]
+async fn both_lists_are_newest_first_and_every_page_is_full() {
+    let world = World::new().await;
+    let people = ["ash", "birch", "cedar", "dogwood", "elm", "fir", "gum", "hazel"];
+    world.people(&people).await;
+    let mut posts = Vec::new();
+    for _ in 0..7 {
+        posts.push(world.publish("ash", "text").await);
+        world.advance(Duration::from_millis(1));
+    }
+    // in another order than the posts and the users
+    let order = [3, 0, 6, 2, 5, 1, 4];
+    for nth in order {
+        world.advance(Duration::from_millis(1));
+        world.like("birch", posts[nth]).await;
+    }
+    for user in ["gum", "cedar", "hazel", "ash", "fir", "elm"] {
+        world.advance(Duration::from_millis(1));
+        world.like(user, posts[0]).await;
+    }
+    let expected: Vec<PostId> = order.iter().rev().map(|nth| posts[*nth]).collect();
+    let viewer = Viewer::of(world.id("birch"));
+    for limit in [1, 2, 7] {
+        assert_eq!(all_liked(&world, &viewer, limit).await, expected);
+    }
+    let names = ["elm", "fir", "ash", "hazel", "cedar", "gum", "birch"];
+    let expected = names.map(|name| world.id(name));
+    for limit in [1, 3, 7] {
+        assert_eq!(all_likers(&world, &viewer, posts[0], limit).await, expected);
+    }
+    // who is hidden from the viewer is passed over, and so are deleted posts
+    let hidden = Viewer { hidden: [world.id("fir"), world.id("gum")].into(), ..viewer.clone() };
+    let expected = ["elm", "ash", "hazel", "cedar", "birch"].map(|name| world.id(name));
+    assert_eq!(all_likers(&world, &hidden, posts[0], 2).await, expected);
+    let hidden = Viewer { hidden: [world.id("ash")].into(), ..viewer.clone() };
+    assert_eq!(all_liked(&world, &hidden, 2).await, []);
+    world.delete("ash", posts[5]).await;
+    world.delete("ash", posts[2]).await;
+    let expected: Vec<PostId> = [4, 1, 6, 0, 3].map(|nth| posts[nth]).into();
+    assert_eq!(all_liked(&world, &viewer, 2).await, expected, "before its likes are removed");
+    world.drain().await;
+    assert_eq!(all_liked(&world, &viewer, 2).await, expected);
+}
+
+/// The likes of a deleted post go with it, also those that a function without time left over, and one that was given while
+/// the post was deleted.
+#[tokio::test]
+async fn the_likes_of_a_deleted_post_are_removed() {
+    let world = World::new().await;
+    let people = ["ash", "birch", "cedar", "dogwood", "elm", "fir"];
+    world.people(&people).await;
+    let post = world.publish("ash", "text").await;
+    for user in people {
+        world.like(user, post).await;
+    }
+    world.drain().await;
+    assert_eq!(seen(&world, "birch", post).await, (true, 6));
+    world.delete("ash", post).await;
+    let birch = world.identity("birch");
+    let refused = likes::like(&world.likes, &birch, post, world.now()).await.unwrap_err();
+    assert!(matches!(refused, Error::NoSuchPost(_)), "{refused:?}");
+    let mut rounds = 0;
+    loop {
+        let messages = world.take().await;
+        if messages.is_empty() {
+            break;
+        }
+        rounds += 1;
+        for message in messages {
+            match &message {
+                Message::Like(event) => {
+                    let (app, hurry) = (&world.graph, Deadline::at(Time::EPOCH));
+                    apply::handle(app, event, world.now(), hurry).await.expect("handled");
+                }
+                other => world.handle(other).await.expect("handled"),
+            }
+        }
+    }
+    assert!(rounds > 2, "{rounds}: a function without time leaves the rest to another message");
+    let store = &world.likes.likes;
+    assert_eq!(store.likers(post, None, 10).await.unwrap(), []);
+    assert_eq!(store.counted(post).await.unwrap(), LikeCount::default());
+    for user in people {
+        assert_eq!(store.like(world.id(user), post).await.unwrap(), None);
+        assert_eq!(store.liked(world.id(user), None, 10).await.unwrap(), []);
+    }
+    // a request that saw the post before its deletion
+    add(&world, "birch", post, world.now()).await;
+    let event = LikeChanged::new(world.id("birch"), post, true, world.now());
+    world.handle(&Message::Like(event.into())).await.expect("handled");
+    world.drain().await;
+    assert_eq!(store.like(world.id("birch"), post).await.unwrap(), None);
+    assert_eq!(store.counted(post).await.unwrap(), LikeCount::default());
+}
+
+/// The event of a deletion goes out before the deletion. Until then the likes stay, also if the deletion never comes.
+#[tokio::test]
+async fn likes_are_not_removed_before_the_post_is() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let post = world.publish("ash", "text").await;
+    world.like("birch", post).await;
+    world.drain().await;
+    let event = Message::Like(PostDeleted::new(post, world.now()).into());
+    let early = world.handle(&event).await;
+    assert!(matches!(early, Err(StoreError::NotCommittedYet { .. })), "{early:?}");
+    world.advance(COMMIT_GRACE + Duration::from_secs(1));
+    world.handle(&event).await.expect("done");
+    assert_eq!(seen(&world, "birch", post).await, (true, 1));
+}
+
+/// Of two counts, the one that includes more changes stays.
+#[tokio::test]
+async fn an_older_count_does_not_replace_a_newer_one() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let post = world.publish("ash", "text").await;
+    let put = async |likes, changes| {
+        world.posts.posts.put_likes(post, LikeCount { likes, changes }).await.unwrap()
+    };
+    assert_eq!(put(2, 4).await, LikesPut::Written);
+    assert_eq!(put(3, 3).await, LikesPut::Known);
+    assert_eq!(put(2, 4).await, LikesPut::Known);
+    assert_eq!(put(1, 5).await, LikesPut::Written);
+    assert_eq!(seen(&world, "ash", post).await.1, 1);
+    world.delete("ash", post).await;
+    assert_eq!(put(9, 9).await, LikesPut::Gone);
+}
+
+#[tokio::test]
+async fn what_cannot_be_liked_is_refused() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let post = world.publish("ash", "text").await;
+    let (ash, nobody) = (world.identity("ash"), world.identity("nobody"));
+    let never = PostId::new(world.now(), 7, world.id("ash"));
+    let like = async |who, post| likes::like(&world.likes, who, post, world.now()).await;
+    let unlike = async |who, post| likes::unlike(&world.likes, who, post, world.now()).await;
+    let kind = |refused: Result<(), Error>| Problem::from(refused.unwrap_err()).kind;
+    assert_eq!(kind(like(&ash, never).await), Kind::NoSuchPost);
+    assert_eq!(kind(like(&nobody, post).await), Kind::ProfileMissing);
+    assert_eq!(kind(unlike(&nobody, post).await), Kind::ProfileMissing);
+    unlike(&ash, never).await.expect("there is nothing to take back");
+    unlike(&ash, post).await.expect("there is nothing to take back");
+    world.drain().await;
+    assert_eq!(seen(&world, "ash", post).await, (false, 0));
+}
+
+/// Without Valkey, likes are taken and shown. Their messages wait, and count later.
+#[tokio::test]
+async fn without_valkey_likes_are_taken() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let post = world.publish("ash", "text").await;
+    world.drain().await;
+    let config = world.config_with(&[("REDIS_URL", "redis://127.0.0.1:1")]);
+    let away = Likes::new(&world.sdk, &config).unwrap();
+    likes::like(&away, &world.identity("birch"), post, world.now()).await.expect("liked");
+    let (viewer, reading) = (Viewer::of(world.id("birch")), ReadContext::new(world.now()));
+    let page = likes::liked(&away, &viewer, None, 10, &reading).await.expect("a page");
+    assert!(page.posts.len() == 1 && page.posts[0].liked, "{page:?}");
+    let mut graph = world.graph.clone();
+    graph.feeds = fanfold_store::feeds::Feeds::new(&world.sdk, &config).unwrap();
+    for message in world.take().await {
+        let Message::Like(event) = &message else { continue };
+        let waits = apply::handle(&graph, event, world.now(), Deadline::NONE).await;
+        assert!(waits.is_err_and(|error| error.is_valkey()));
+        world.send_back(&message).await;
+    }
+    world.drain().await;
+    assert_eq!(seen(&world, "birch", post).await, (true, 1));
+}
+
+/// Very many likes of one author's posts do not hold up the messages about other authors.
+#[tokio::test]
+async fn messages_of_the_graph_are_in_the_group_of_the_author() {
+    let world = World::new().await;
+    world.people(&["ash", "birch", "cedar"]).await;
+    let post = world.publish("ash", "text").await;
+    let receive = json!({
+        "QueueUrl": world.config.text("GRAPH_EVENTS_QUEUE_URL").unwrap(),
+        "MaxNumberOfMessages": 10, "AttributeNames": ["MessageGroupId"],
+    });
+    world.take().await;
+    world.like("birch", post).await;
+    world.follow("cedar", "ash").await;
+    let mut groups = Vec::new();
+    while groups.len() < 2 {
+        let received = aws("AmazonSQS.ReceiveMessage", "1.0", &receive).await;
+        let messages = received["Messages"].as_array().expect("messages").iter();
+        groups.extend(messages.map(|message| message["Attributes"]["MessageGroupId"].clone()));
+    }
+    let ash = json!(world.id("ash").to_string());
+    assert_eq!(groups, [ash.clone(), ash]);
+}
+
+#[tokio::test]
+async fn likes_have_a_limit() {
+    let world = World::with(&[("LIKE_CHANGES_PER_MINUTE", "2")]).await;
+    world.people(&["ash", "birch"]).await;
+    let post = world.publish("ash", "text").await;
+    world.like("ash", post).await;
+    world.unlike("ash", post).await;
+    let (ash, now) = (world.identity("ash"), world.now());
+    for refused in [
+        likes::like(&world.likes, &ash, post, now).await,
+        likes::unlike(&world.likes, &ash, post, now).await,
+    ] {
+        assert_eq!(Problem::from(refused.unwrap_err()).kind, Kind::TooManyWrites);
+    }
+    world.like("birch", post).await;
+    world.publish("ash", "posts have another limit").await;
+}
+
+/// A deleted post tells handlers that come late what to do.
+#[test]
+fn the_author_of_an_event_is_that_of_the_post() {
+    let post = PostId::new(Time::from_ms(7), 7, UserId(9));
+    let changed = LikeChanged::new(UserId(1), post, true, Time::from_ms(8));
+    assert_eq!(GraphEvent::from(changed).author(), UserId(9));
+}
