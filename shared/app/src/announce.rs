@@ -18,3 +18,13 @@ pub async fn announced<M: Serialize, T, F: Future<Output = Result<T, StoreError>
     let sent = queue.announce(event).await?;
     commit(sent).await
 }
+
+/// The same, for a commit that several events announce.
+pub async fn all_announced<M: Serialize, T, F: Future<Output = Result<T, StoreError>>>(
+    queue: &Queue<M>,
+    events: &[M],
+    commit: impl FnOnce(Announced<M>) -> F,
+) -> Result<T, StoreError> {
+    let sent = queue.announce_all(events).await?;
+    commit(sent).await
+}

@@ -36,7 +36,7 @@ use serde::Serialize;
 use std::time::Duration;
 use tokio::time::Instant;
 
-use crate::announce::announced;
+use crate::announce::{all_announced, announced};
 use crate::{graph, relations};
 
 /// The stores, the queue and the settings of the removal of a user.
@@ -320,9 +320,9 @@ impl Work<'_> {
             let (all, next) = (page.all().map(CardId::Post).collect(), page.next);
             let events: Vec<GraphEvent> =
                 page.live().map(|post| PostDeleted::new(post, self.time()).into()).collect();
+            let bury = |sent| posts.bury(sent, self.user, page, self.now);
             // mutation: buried-likes
-            let sent = self.app.events.announce_all(&events).await?;
-            let count = posts.bury(sent, self.user, page, self.now).await?;
+            let count = all_announced(&self.app.events, &events, bury).await?;
             // all posts of the page, because an earlier order may have died before it did this
             // mutation: buried-cards
             self.forget_cards(all).await?;

@@ -208,10 +208,13 @@ pub async fn delete(app: &Posts, caller: &Identity, id: PostId, now: Time) -> Re
     let profile = app.users.profile(caller.user());
     within_limit(&app.valkey, app.limit, caller.user(), now, profile).await?;
     let event = PostDeleted::new(id, now);
+    let (of_posts, of_graph) = (event.clone().into(), event.into());
+    let delete = |graph| {
+        let commit = |sent| app.posts.delete(sent, graph, &app.users, caller, id, now);
+        announced(&app.events, &of_posts, commit)
+    };
     // mutation: deletion-of-likes
-    let liked = app.graph_events.announce(&event.clone().into()).await?;
-    let commit = |sent| app.posts.delete((sent, liked), &app.users, caller, id, now);
-    match announced(&app.events, &event.into(), commit).await? {
+    match announced(&app.graph_events, &of_graph, delete).await? {
         Deleted::Missing => return Err(Error::NoSuchPost(id)),
         Deleted::Deleted | Deleted::Already => {}
     }

@@ -245,7 +245,7 @@ async fn the_event_of_a_dead_writer_marks_the_cards() {
     let (ash, now) = (world.identity("ash"), world.now());
     shown(&world, first).await.expect("the post");
     let deleted =
-        posts.delete((Announced::assumed(), Announced::assumed()), users, &ash, first, now).await;
+        posts.delete(Announced::assumed(), Announced::assumed(), users, &ash, first, now).await;
     assert_eq!(deleted.unwrap(), Deleted::Deleted);
     assert!(shown(&world, first).await.is_some(), "the writer did not mark the card");
     world.handle(&Message::Deleted(PostDeleted::new(first, now))).await.unwrap();

@@ -54,7 +54,7 @@ impl LikeStore {
     /// on its item. The handler of the event removes the like if the post is gone.
     pub async fn add(
         &self,
-        _sent: Announced<GraphEvent>,
+        sent: Announced<GraphEvent>,
         users: &UserStore,
         identity: &Identity,
         like: Like,
@@ -78,13 +78,13 @@ impl LikeStore {
         transaction.put(LikeWrite::Liker, put)?;
         transaction.update(LikeWrite::Count, self.count(like, 1))?;
         transaction.check(LikeWrite::Profile, users.belongs_to(identity))?;
-        self.commit(doing, transaction, like).await
+        self.commit(sent, doing, transaction, like).await
     }
 
     /// Removes a like: its rows and one count, all or nothing.
     pub async fn take_back(
         &self,
-        _sent: Announced<GraphEvent>,
+        sent: Announced<GraphEvent>,
         users: &UserStore,
         identity: &Identity,
         like: Like,
@@ -95,11 +95,12 @@ impl LikeStore {
         self.remove_liker(&mut transaction, like)?;
         transaction.update(LikeWrite::Count, self.count(like, -1))?;
         transaction.check(LikeWrite::Profile, users.belongs_to(identity))?;
-        self.commit(doing, transaction, like).await
+        self.commit(sent, doing, transaction, like).await
     }
 
     async fn commit(
         &self,
+        _sent: Announced<GraphEvent>,
         doing: &'static str,
         transaction: Transaction<LikeWrite>,
         like: Like,

@@ -104,7 +104,8 @@ impl PostStore {
     /// Replaces a post by a tombstone, and subtracts 1 from the author's counter, all or nothing.
     pub async fn delete(
         &self,
-        _sent: (Announced<PostEvent>, Announced<GraphEvent>),
+        _sent: Announced<PostEvent>,
+        _sent_to_graph: Announced<GraphEvent>,
         users: &UserStore,
         author: &Identity,
         id: PostId,
