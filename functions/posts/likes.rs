@@ -42,7 +42,7 @@ async fn like(
     caller: Caller,
     PostPath { id }: PostPath,
 ) -> Result<StatusCode, Problem> {
-    likes::like(&app, &caller.identity, id, clock::now()).await?;
+    likes::put(&app, &caller.identity, id, true, clock::now()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -55,6 +55,7 @@ async fn like(
         (status = 409, description = "The caller has no profile.",
             body = ProblemBody, content_type = "application/problem+json"),
         BadRequest,
+        NotFound,
         TooMany,
         Common,
     ),
@@ -64,7 +65,7 @@ async fn unlike(
     caller: Caller,
     PostPath { id }: PostPath,
 ) -> Result<StatusCode, Problem> {
-    likes::unlike(&app, &caller.identity, id, clock::now()).await?;
+    likes::put(&app, &caller.identity, id, false, clock::now()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -152,7 +152,10 @@ fn expected_statuses(name: &str, operation: &Value) -> Vec<&'static str> {
     if name.ends_with("/follow") {
         expected.extend(["409", "422"]);
     }
-    if name.starts_with("DELETE /v1/posts") || name.ends_with("/delivery") {
+    if name.ends_with("/like") {
+        expected.push("409");
+    }
+    if name == "DELETE /v1/posts/{id}" || name.ends_with("/delivery") {
         expected.push("403");
     }
     expected

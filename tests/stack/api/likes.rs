@@ -69,6 +69,7 @@ async fn a_like_is_given_listed_and_taken_back() {
     // the likes of a deleted post go with it
     assert_eq!(author.delete(&path).await.status, 204);
     assert_eq!(put(&fan).await, 404);
+    assert_eq!(fan.delete(&like).await.status, 404);
     assert_eq!(fan.get(&likers).await.problem(), (404, "/problems/no-such-post"));
     let begun = Instant::now();
     while !other.get("/v1/likes").await.ids().is_empty() {
@@ -91,7 +92,7 @@ async fn likes_of_what_is_not_there_are_refused() {
     assert_eq!(profileless.problem(), (409, "/problems/profile-missing"));
     assert_eq!(put(&user, "x").await.problem(), (400, "/problems/invalid-id"));
     let unlike = user.delete(&format!("/v1/posts/{never}/like")).await;
-    assert_eq!(unlike.status, 204);
+    assert_eq!(unlike.problem(), (404, "/problems/no-such-post"));
     let cursor = user.get(&format!("/v1/likes?cursor={}", "A".repeat(51))).await;
     assert_eq!(cursor.problem(), (404, "/problems/invalid-cursor"));
 }

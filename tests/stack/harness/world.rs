@@ -265,12 +265,12 @@ impl World {
 
     pub async fn like(&self, user: &str, post: PostId) {
         let identity = self.identity(user);
-        likes::like(&self.likes, &identity, post, self.now()).await.expect("liked");
+        likes::put(&self.likes, &identity, post, true, self.now()).await.expect("liked");
     }
 
     pub async fn unlike(&self, user: &str, post: PostId) {
         let identity = self.identity(user);
-        likes::unlike(&self.likes, &identity, post, self.now()).await.expect("taken back");
+        likes::put(&self.likes, &identity, post, false, self.now()).await.expect("taken back");
     }
 
     pub async fn follow(&self, follower: &str, author: &str) {

@@ -218,7 +218,7 @@ async fn the_likes_of_a_deleted_post_are_removed() {
     assert_eq!(seen(&world, "birch", post).await, (true, 6));
     world.delete("ash", post).await;
     let birch = world.identity("birch");
-    let refused = likes::like(&world.likes, &birch, post, world.now()).await.unwrap_err();
+    let refused = likes::put(&world.likes, &birch, post, true, world.now()).await.unwrap_err();
     assert!(matches!(refused, Error::NoSuchPost(_)), "{refused:?}");
     let mut rounds = 0;
     loop {
@@ -295,13 +295,13 @@ async fn what_cannot_be_liked_is_refused() {
     let post = world.publish("ash", "text").await;
     let (ash, nobody) = (world.identity("ash"), world.identity("nobody"));
     let never = PostId::new(world.now(), 7, world.id("ash"));
-    let like = async |who, post| likes::like(&world.likes, who, post, world.now()).await;
-    let unlike = async |who, post| likes::unlike(&world.likes, who, post, world.now()).await;
+    let like = async |who, post| likes::put(&world.likes, who, post, true, world.now()).await;
+    let unlike = async |who, post| likes::put(&world.likes, who, post, false, world.now()).await;
     let kind = |refused: Result<(), Error>| Problem::from(refused.unwrap_err()).kind;
     assert_eq!(kind(like(&ash, never).await), Kind::NoSuchPost);
     assert_eq!(kind(like(&nobody, post).await), Kind::ProfileMissing);
     assert_eq!(kind(unlike(&nobody, post).await), Kind::ProfileMissing);
-    unlike(&ash, never).await.expect("there is nothing to take back");
+    assert_eq!(kind(unlike(&ash, never).await), Kind::NoSuchPost);
     unlike(&ash, post).await.expect("there is nothing to take back");
     world.drain().await;
     assert_eq!(seen(&world, "ash", post).await, (false, 0));
@@ -316,7 +316,7 @@ async fn without_valkey_likes_are_taken() {
     world.drain().await;
     let config = world.config_with(&[("REDIS_URL", "redis://127.0.0.1:1")]);
     let away = Likes::new(&world.sdk, &config).unwrap();
-    likes::like(&away, &world.identity("birch"), post, world.now()).await.expect("liked");
+    likes::put(&away, &world.identity("birch"), post, true, world.now()).await.expect("liked");
     let (viewer, reading) = (Viewer::of(world.id("birch")), ReadContext::new(world.now()));
     let page = likes::liked(&away, &viewer, None, 10, &reading).await.expect("a page");
     assert!(page.posts.len() == 1 && page.posts[0].liked, "{page:?}");
@@ -364,8 +364,8 @@ async fn likes_have_a_limit() {
     world.unlike("ash", post).await;
     let (ash, now) = (world.identity("ash"), world.now());
     for refused in [
-        likes::like(&world.likes, &ash, post, now).await,
-        likes::unlike(&world.likes, &ash, post, now).await,
+        likes::put(&world.likes, &ash, post, true, now).await,
+        likes::put(&world.likes, &ash, post, false, now).await,
     ] {
         assert_eq!(Problem::from(refused.unwrap_err()).kind, Kind::TooManyWrites);
     }

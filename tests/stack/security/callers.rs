@@ -121,6 +121,27 @@ async fn a_user_changes_only_their_own_relations() {
     }
 }
 
+#[tokio::test]
+async fn a_user_gives_and_takes_back_only_their_own_likes() {
+    let (fan, author, attacker) = (Client::new().await, Client::new().await, Client::new().await);
+    let post = author.publish("text").await;
+    let like = format!("/v1/posts/{post}/like");
+    assert_eq!(fan.put(&like).await.status, 204);
+    // the attacker takes back what the attacker never gave
+    assert_eq!(attacker.delete(&like).await.status, 204);
+    let likers = author.walk(&format!("/v1/posts/{post}/likes"), 10).await;
+    assert_eq!(likers, [fan.id.as_str()], "the fan still likes the post");
+    assert_eq!(attacker.get("/v1/likes").await.ids(), Vec::<String>::new());
+    for path in [format!("{like}/{}", fan.id), format!("/v1/users/{}/likes", fan.id)] {
+        let refused = attacker.delete(&path).await;
+        assert_eq!(refused.problem(), (404, "/problems/no-such-route"), "{path}");
+    }
+    for field in ["user", "user_id", "sub"] {
+        let refused = attacker.get(&format!("/v1/likes?{field}={}", fan.id)).await;
+        assert_eq!(refused.problem(), (400, "/problems/invalid-parameter"), "{field}");
+    }
+}
+
 /// An hour ahead.
 fn later() -> String {
     (clock::now() + std::time::Duration::from_secs(3_600)).rfc3339()

@@ -33,6 +33,20 @@ async fn deleted_and_unknown_posts_have_the_same_answer() {
             assert_eq!(answer.headers.len(), gone.headers.len(), "the headers differ");
         }
     }
+    for part in ["like", "likes"] {
+        let path = |post: &str| format!("/v1/posts/{post}/{part}");
+        let ask = async |post: &str| match part {
+            "like" => other.put(&path(post)).await,
+            _ => other.get(&path(post)).await,
+        };
+        let gone = ask(&deleted).await;
+        assert_eq!(gone.problem(), (404, "/problems/no-such-post"));
+        for never in never.map(|post| post.to_string()) {
+            let answer = ask(&never).await;
+            assert_eq!(answer.status, 404, "{answer:?}");
+            assert_eq!(shape(answer.body, &never), shape(gone.body.clone(), &deleted));
+        }
+    }
     // the posts of another user are refused before they are read
     for post in [&deleted, &never[0].to_string()] {
         assert_eq!(other.delete(&format!("/v1/posts/{post}")).await.status, 403);

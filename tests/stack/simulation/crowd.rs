@@ -128,10 +128,8 @@ impl Deployment {
     async fn like(&self, n: usize, post: PostId, liked: bool) -> Duration {
         sleep(Duration::from_secs(1) * n as u32 / PEOPLE as u32).await;
         let (start, likes, me) = (Instant::now(), &self.apps.likes, identity(&fan(n)));
-        let changed = match liked {
-            true => Box::pin(fanfold_app::likes::like(likes, &me, post, self.now())).await,
-            false => Box::pin(fanfold_app::likes::unlike(likes, &me, post, self.now())).await,
-        };
+        let put = fanfold_app::likes::put(likes, &me, post, liked, self.now());
+        let changed = Box::pin(put).await;
         assert!(changed.is_ok(), "{n}, liked {liked}: {changed:?}");
         start.elapsed()
     }

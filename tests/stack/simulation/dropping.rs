@@ -160,10 +160,8 @@ impl History {
         let likes = !self.dice.one_in(4);
         let future = Box::pin(async move {
             let me = identity(user);
-            let _answer = match likes {
-                true => fanfold_app::likes::like(&apps.likes, &me, post, now).await,
-                false => fanfold_app::likes::unlike(&apps.likes, &me, post, now).await,
-            };
+            let put = fanfold_app::likes::put;
+            let _answer = put(&apps.likes, &me, post, likes, now).await;
             Done::Other
         });
         self.begin(TIMEOUT, None, future);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_app::Error;
-use fanfold_app::likes::{like, liked, likers, unlike};
+use fanfold_app::likes::{liked, likers, put};
 use fanfold_app::present::Viewer;
 use fanfold_app::relations::apply;
 use fanfold_core::limits::{CARD_MARK_WITHIN, COMMIT_GRACE};
@@ -149,11 +149,7 @@ impl History {
         let (user, post) = pair;
         let future = Box::pin(async move {
             let me = identity(name(user));
-            let changed = match liked {
-                true => like(&apps.likes, &me, post, now).await,
-                false => unlike(&apps.likes, &me, post, now).await,
-            };
-            Done::Changed(pair, liked, changed)
+            Done::Changed(pair, liked, put(&apps.likes, &me, post, liked, now).await)
         });
         self.begin(None, Some(pair), future);
     }

@@ -61,40 +61,35 @@ impl Likes {
     }
 }
 
-/// Makes the caller like a post. A repeated call succeeds.
+/// Makes the caller like a post, or takes the like back. A repeated call succeeds.
 ///
 /// Fails with [`Error::NoSuchPost`] if the caller does not see the post, and with [`Error::ProfileMissing`],
-/// [`Error::IdentityClash`] or [`Error::TooManyWrites`] because of the caller. The post is looked up by its card, because
-/// very many users may like one post at the same time.
-pub async fn like(app: &Likes, caller: &Identity, id: PostId, now: Time) -> Result<(), Error> {
+/// [`Error::IdentityClash`] or [`Error::TooManyWrites`] because of the caller. A like can be taken back also if its post is
+/// gone or hidden. The post is looked up by its card, because very many users may like one post at the same time.
+pub async fn put(
+    app: &Likes,
+    caller: &Identity,
+    post: PostId,
+    liked: bool,
+    now: Time,
+) -> Result<(), Error> {
     let (viewer, cards) = (Viewer::of(caller.user()), app.cards());
     let reading = ReadContext::new(now);
     let reads = async {
         futures::try_join!(
-            present::post(&cards, &viewer, id, &reading),
+            present::post(&cards, &viewer, post, &reading),
             app.users.profile(caller.user()),
-            app.likes.like(caller.user(), id),
+            app.likes.like(caller.user(), post),
         )
     };
-    let (post, profile, old) =
-        within_limit(&app.valkey, app.limit, caller.user(), now, reads).await?;
+    let reads = within_limit(&app.valkey, app.limit, caller.user(), now, reads);
+    let (seen, profile, old) = reads.await?;
     let profile = profile.ok_or(Error::ProfileMissing)?;
     must_belong_to(&profile, caller)?;
-    if post.is_none() {
-        return Err(Error::NoSuchPost(id));
+    if seen.is_none() && (liked || old.is_none()) {
+        return Err(Error::NoSuchPost(post));
     }
-    change(app, caller, id, old, true, now).await
-}
-
-/// Takes the caller's like of a post back. Succeeds as well if the caller does not like the post, or there is no post.
-pub async fn unlike(app: &Likes, caller: &Identity, id: PostId, now: Time) -> Result<(), Error> {
-    let reads = async {
-        futures::try_join!(app.users.profile(caller.user()), app.likes.like(caller.user(), id))
-    };
-    let (profile, old) = within_limit(&app.valkey, app.limit, caller.user(), now, reads).await?;
-    let profile = profile.ok_or(Error::ProfileMissing)?;
-    must_belong_to(&profile, caller)?;
-    change(app, caller, id, old, false, now).await
+    change(app, caller, post, old, liked, now).await
 }
 
 /// Changes the caller's like, from a like that was read, and marks the caller's card.
