@@ -25,6 +25,10 @@ RARE = {
     ("audit", "dynamodb:BatchGetItem", "UsersTable"),
     ("audit", "dynamodb:BatchGetItem", "PostsTable"),
     ("audit", "dynamodb:BatchGetItem", "GraphTable"),
+    ("audit", "dynamodb:Query", "LikesTable"),
+    # only for a viewer who likes more than 200 posts (rules::likes)
+    ("posts", "dynamodb:BatchGetItem", "LikesTable"),
+    ("timeline", "dynamodb:BatchGetItem", "LikesTable"),
     # only if the number of followers in a profile is wrong (rules::audit)
     ("audit", "dynamodb:UpdateItem", "UsersTable"),
     # a chunk or a dispatch whose push is late, so that relations are read again (rules::relations, rules::pulled)

@@ -5,23 +5,24 @@ use std::time::Duration;
 use fanfold_app::Error;
 use fanfold_app::likes::{self, LikedPlace, LikerPlace, Likes};
 use fanfold_app::posts;
-use fanfold_app::present::{ShownPost, Viewer};
+use fanfold_app::present::{ShownPost, Span, Viewer};
 use fanfold_app::relations::apply;
+use fanfold_app::timeline::Timeline;
 use fanfold_core::limits::{COMMIT_GRACE, LIKES_CARD_MAX};
 use fanfold_core::message::{GraphEvent, LikeChanged, PostDeleted};
-use fanfold_core::{PostId, Time, UserId};
+use fanfold_core::{FeedId, PostId, Time, UserId};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::likes::{Like, LikeCount, LikePut};
 use fanfold_store::dynamo::posts::LikesPut;
-use fanfold_store::feeds::ReadContext;
+use fanfold_store::feeds::{ReadContext, Source};
 use fanfold_web::{Kind, Problem};
 use serde_json::json;
 
 use super::store_without_delivery_at;
 use crate::harness::aws;
-use crate::harness::world::{Message, World};
+use crate::harness::world::{Message, World, page};
 
 async fn shown(world: &World, viewer: &str, post: PostId) -> ShownPost {
     let viewer = Viewer::of(world.id(viewer));
@@ -330,6 +331,41 @@ async fn without_valkey_likes_are_taken() {
     }
     world.drain().await;
     assert_eq!(seen(&world, "birch", post).await, (true, 1));
+}
+
+/// A page of a live feed whose cards are there needs no DynamoDB, also for a viewer who likes some of its posts.
+#[tokio::test]
+async fn a_cached_page_of_20_posts_makes_no_call_to_dynamodb() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    world.follow("birch", "ash").await;
+    let mut posts = Vec::new();
+    for _ in 0..21 {
+        world.advance(Duration::from_millis(1));
+        posts.insert(0, world.publish("ash", "text").await);
+    }
+    let liked = [posts[0], posts[7], posts[19]];
+    for post in liked {
+        world.like("birch", post).await;
+    }
+    world.drain().await;
+    let home = FeedId::home(world.id("birch"));
+    for _ in 0..2 {
+        world.page(home, Span::ALL, 20).await;
+    }
+    // nothing listens there
+    let away = world.sdk.clone().into_builder().endpoint_url("http://127.0.0.1:1").build();
+    let timeline = Timeline::new(&away, &world.config).unwrap();
+    let cached = page(&timeline, home, Span::ALL, 20, world.now()).await.expect("a page of cards");
+    assert_eq!((cached.source, cached.posts.len()), (Source::Cache, 20));
+    for shown in &cached.posts {
+        let is_liked = liked.contains(&shown.post.id);
+        assert_eq!((shown.liked, shown.post.likes), (is_liked, u64::from(is_liked)));
+    }
+    // after another like, the card is read again
+    world.like("birch", posts[1]).await;
+    let refused = page(&timeline, home, Span::ALL, 20, world.now()).await;
+    assert!(refused.is_err(), "{refused:?}");
 }
 
 /// Very many likes of one author's posts do not hold up the messages about other authors.

@@ -66,6 +66,10 @@ async fn the_deployed_admin_function_executes_every_order() {
     assert_eq!(user.put(&format!("/v1/users/{}/follow", other.id)).await.status, 204);
     assert_eq!(other.put(&format!("/v1/users/{}/follow", user.id)).await.status, 204);
     let post = user.publish("to be dropped").await;
+    let others = other.publish("to stay").await;
+    for (fan, liked) in [(&user, &others), (&other, &post), (&other, &others)] {
+        assert_eq!(fan.put(&format!("/v1/posts/{liked}/like")).await.status, 204);
+    }
     let in_an_hour = (clock::now() + Duration::from_secs(3_600)).rfc3339();
     let scheduled = json!({"text": "never to be published", "publish_at": in_an_hour});
     assert_eq!(user.send(Method::POST, "/v1/posts", &[], Some(scheduled)).await.status, 202);
@@ -88,6 +92,14 @@ async fn the_deployed_admin_function_executes_every_order() {
     }
     assert_eq!(other.get(&format!("/v1/users/{}", user.id)).await.status, 404);
     assert_eq!(other.get(&format!("/v1/posts/{post}")).await.status, 404);
+    // the likes that the user gave are gone, and messages remove those of the user's posts
+    let liked = format!("/v1/posts/{others}");
+    assert_eq!(other.walk(&format!("{liked}/likes"), 10).await, [other.id.clone()]);
+    assert_eq!(other.walk("/v1/likes", 10).await, [others]);
+    eventually("the number of likes", async || {
+        (other.get(&liked).await.body["like_count"] == 1).then_some(())
+    })
+    .await;
     let me = other.get(&format!("/v1/users/{}", other.id)).await;
     assert_eq!((&me.body["followers"], &me.body["following"]), (&json!(0), &json!(0)));
 }

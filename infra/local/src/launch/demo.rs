@@ -1,4 +1,4 @@
-//! Demo data: a few users, follows and posts, made through the public API.
+//! Demo data: a few users, follows, posts and likes, made through the public API.
 
 use serde_json::{Value, json};
 
@@ -16,13 +16,14 @@ const FOLLOWS: [(&str, &str); 6] = [
     ("dogwood", "ash"),
     ("dogwood", "birch"),
 ];
-const POSTS: [(&str, &str); 6] = [
-    ("birch", "The first leaves are out."),
-    ("cedar", "Evergreen, as always 🌲"),
-    ("ash", "Good morning, forest."),
-    ("dogwood", "Blossoms by the weekend, I promise."),
-    ("birch", "Somebody carved a heart into me. Again."),
-    ("ash", "Wind from the west. Hold on to your twigs."),
+/// The author, the text, and who likes it.
+const POSTS: [(&str, &str, &[&str]); 6] = [
+    ("birch", "The first leaves are out.", &["cedar"]),
+    ("cedar", "Evergreen, as always 🌲", &["ash", "birch", "dogwood"]),
+    ("ash", "Good morning, forest.", &["birch"]),
+    ("dogwood", "Blossoms by the weekend, I promise.", &["ash"]),
+    ("birch", "Somebody carved a heart into me. Again.", &[]),
+    ("ash", "Wind from the west. Hold on to your twigs.", &["cedar"]),
 ];
 
 /// Makes the demo data.
@@ -43,9 +44,14 @@ pub fn fill(system: &System) -> Done<()> {
         let path = format!("/v1/users/@{author}/follow");
         request(system, &token(follower)?, "PUT", &path, None, 204)?;
     }
-    for (author, text) in POSTS {
+    for (author, text, fans) in POSTS {
         let post = json!({"text": text});
-        request(system, &token(author)?, "POST", "/v1/posts", Some(&post), 201)?;
+        let made = request(system, &token(author)?, "POST", "/v1/posts", Some(&post), 201)?;
+        let id = made.get("id").and_then(Value::as_str).unwrap_or_default();
+        for fan in fans {
+            let path = format!("/v1/posts/{id}/like");
+            request(system, &token(fan)?, "PUT", &path, None, 204)?;
+        }
     }
     Ok(())
 }
@@ -57,13 +63,13 @@ fn request(
     path: &str,
     body: Option<&Value>,
     expected: u16,
-) -> Done<()> {
+) -> Done<Value> {
     let url = format!("{}{path}", system.servers.url);
     let bearer = format!("Bearer {token}");
     let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
     let (status, answer) = http::call(method, &url, &headers, body)?;
     if status == expected {
-        return Ok(());
+        return Ok(answer);
     }
     Err(failure(format!("demo data: {method} {path} answered {status} {answer}")))
 }
