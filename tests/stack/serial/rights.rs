@@ -94,7 +94,7 @@ async fn the_deployed_admin_function_executes_every_order() {
     assert_eq!(other.get(&format!("/v1/posts/{post}")).await.status, 404);
     // the likes that the user gave are gone, and messages remove those of the user's posts
     let liked = format!("/v1/posts/{others}");
-    assert_eq!(other.walk(&format!("{liked}/likes"), 10).await, [other.id.clone()]);
+    assert_eq!(other.walk(&format!("{liked}/likes"), 10).await, [other.id.as_str()]);
     assert_eq!(other.walk("/v1/likes", 10).await, [others]);
     eventually("the number of likes", async || {
         (other.get(&liked).await.body["like_count"] == 1).then_some(())

@@ -135,8 +135,8 @@ impl History {
 
     fn pair(&mut self) -> Option<Pair> {
         let posts: Vec<PostId> = self.posts.iter().copied().collect();
-        let user = id(*self.dice.pick(&PEOPLE));
-        (!posts.is_empty()).then(|| (user, *self.dice.pick(&posts)))
+        let user = PEOPLE[self.dice.below(PEOPLE.len() as u64) as usize];
+        (!posts.is_empty()).then(|| (id(user), *self.dice.pick(&posts)))
     }
 
     fn change(&mut self, liked: bool) {
