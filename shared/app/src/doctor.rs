@@ -310,7 +310,7 @@ async fn of_tables(tables: &TableProbe, now: Time) -> Vec<Check> {
          policies.",
         async {
             tables.read_each().await?;
-            holds("all four tables answer")
+            holds("all five tables answer")
         },
     );
     let transaction = check(

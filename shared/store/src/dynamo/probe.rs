@@ -20,6 +20,7 @@ pub struct TableProbe {
     posts: String,
     graph: String,
     due: String,
+    likes: String,
 }
 
 impl TableProbe {
@@ -31,6 +32,7 @@ impl TableProbe {
             posts: config.text("POSTS_TABLE")?,
             graph: config.text("GRAPH_TABLE")?,
             due: config.text("DUE_TABLE")?,
+            likes: config.text("LIKES_TABLE")?,
         })
     }
 
@@ -45,6 +47,7 @@ impl TableProbe {
             (&self.posts, &sorted),
             (&self.graph, &sorted),
             (&self.due, &sorted),
+            (&self.likes, &sorted),
         ] {
             let call = self.client.get_item().table_name(table).consistent_read(true);
             let read = call.set_key(Some(key.clone())).send().await;
