@@ -8,6 +8,7 @@
 //! | [`slice`] | a part of a feed, with the point down to which the part is complete |
 //! | [`merge`] | the lazy merge of several feeds |
 //! | [`cursor`] | the opaque tokens that clients page lists with |
+//! | [`board`] | rankings of members by up to four scores |
 //! | [`due`] | items with a time of their own |
 //! | [`fanout`] | partitions, ranges and chunks of followers |
 //! | [`message`] | the bodies of messages on the queues |
@@ -17,6 +18,7 @@
 //! | [`time`] | points in time |
 //! | [`limits`] | the bounds of texts, pages, batches, retries and times |
 
+pub mod board;
 pub mod cursor;
 pub mod due;
 pub mod fanout;

@@ -407,6 +407,10 @@ pub const WEBHOOK_TRIED_FOR: Duration = Duration::from_secs(24 * 3600);
 /// The longest wait of a failed webhook as the same message. SQS delivers nothing more while 120,000 messages of a queue
 /// wait in this way, so one that waits longer is sent again as a new message, with a delay.
 pub const WEBHOOK_IN_FLIGHT_MAX: Duration = Duration::from_secs(60);
+/// The longest name of a board or of its members, in characters.
+pub const BOARD_NAME_CHARS_MAX: usize = 128;
+/// The most scores of a member of a board.
+pub const BOARD_SCORES_MAX: usize = 4;
 /// Feeds that one run of the sweep removes.
 pub const SWEEP_FEEDS_MAX: usize = 50_000;
 /// Keys or members that one call of the sweep, or of a removal from a feed, takes.

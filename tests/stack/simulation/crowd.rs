@@ -487,6 +487,8 @@ async fn like_all(server: &Server, posts: usize) -> ([Times; 2], Deployment) {
     let mut all = Vec::new();
     for _ in 0..posts {
         all.push(deployment.publish(STAR).await);
+        // 200 posts a second, which the profile of one author takes
+        sleep(Duration::from_millis(5)).await;
     }
     deployment.start_latency();
     let mut times = [Times::default(); 2];
