@@ -109,9 +109,11 @@ fn relation_count_and_rebuild_messages_keep_their_form() {
 #[test]
 fn messages_about_likes_keep_their_form() {
     let (at, user) = (Time::from_ms(1_767_225_600_123), UserId(0xa7ea_d61c_7209_542e));
-    let changed = |liked| GraphEvent::from(LikeChanged::new(user, post(), liked, at));
+    let changed = |token: Option<&str>| {
+        GraphEvent::from(LikeChanged::new(user, post(), token.map(str::to_owned), at))
+    };
     let lines = include_str!("../fixtures/v1/like-changed.jsonl");
-    check_lines(lines, &[changed(true), changed(false)]);
+    check_lines(lines, &[changed(Some("00f1c3a5b7d9e0ff")), changed(None)]);
     let count = GraphEvent::from(CountLikes::new(post()));
     check_lines(include_str!("../fixtures/v1/count-likes.jsonl"), &[count]);
 }

@@ -26,6 +26,8 @@ RARE = {
     ("audit", "dynamodb:BatchGetItem", "PostsTable"),
     ("audit", "dynamodb:BatchGetItem", "GraphTable"),
     ("audit", "dynamodb:Query", "LikesTable"),
+    ("audit", "dynamodb:GetItem", "PostsTable"),
+    ("audit", "dynamodb:UpdateItem", "PostsTable"),
     # only for a viewer who likes more than 200 posts (rules::likes)
     ("posts", "dynamodb:BatchGetItem", "LikesTable"),
     ("timeline", "dynamodb:BatchGetItem", "LikesTable"),

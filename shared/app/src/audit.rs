@@ -13,6 +13,7 @@ use fanfold_runtime::clock::{self, Deadline, Stopwatch};
 use fanfold_runtime::{Config, StartError, StoreError, metrics};
 use fanfold_store::cards::{Compared, PostCards, names};
 use fanfold_store::dynamo::graph::Counting;
+use fanfold_store::dynamo::posts::LikesPut;
 use fanfold_store::dynamo::{LikeStore, UserStore};
 use fanfold_store::feeds::{Feeds, ReadContext};
 use fanfold_store::valkey::{CachedSlice, CardId, Read};
@@ -39,6 +40,8 @@ pub struct Audited {
     pub repaired: u64,
     /// Authors whose number of followers was wrong in the profile, and was corrected.
     pub counted: u64,
+    /// Posts whose number of likes was wrong or not counted yet, and was corrected.
+    pub likes_counted: u64,
     /// Cards that were compared.
     pub cards: u64,
     /// Cards that differed from DynamoDB. Each was marked as stale.
@@ -81,8 +84,18 @@ pub async fn audit(app: &Audit, now: Time, deadline: Deadline) -> Result<Audited
             }
         }
     }
-    let Audited { checked, differed, repaired, counted, cards, cards_differed } = audited;
-    tracing::info!(checked, differed, repaired, counted, cards, cards_differed, "audited");
+    let Audited { checked, differed, repaired, counted, likes_counted, cards, cards_differed } =
+        audited;
+    tracing::info!(
+        checked,
+        differed,
+        repaired,
+        counted,
+        likes_counted,
+        cards,
+        cards_differed,
+        "audited"
+    );
     Ok(audited)
 }
 
@@ -126,6 +139,13 @@ pub async fn check_cards(
 ) -> Result<(), StoreError> {
     let (cards, graph) = (app.cards(), &app.feeds.graph);
     let ids = app.feeds.valkey.sample_cards(bucket, AUDIT_CARDS).await?;
+    let post = ids.iter().find_map(|id| match id {
+        CardId::Post(post) => Some(*post),
+        _ => None,
+    });
+    if let Some(post) = post {
+        count_likes(app, post, audited).await?;
+    }
     let Compared { cards: compared, mut differing } = cards.differing(graph, &ids, now).await?;
     audited.cards += compared;
     for _ in 1..AUDIT_LOOKS_MAX {
@@ -146,6 +166,17 @@ pub async fn check_cards(
         audited.cards_differed += differed;
     }
     metrics::audited(compared, differed, differed);
+    Ok(())
+}
+
+/// Counts the likes of a post again. The last count may have been lost with Valkey's note that it was requested.
+async fn count_likes(app: &Audit, post: PostId, audited: &mut Audited) -> Result<(), StoreError> {
+    let counted = app.likes.counted(post).await?;
+    // mutation: audit-likes
+    if app.feeds.posts.put_likes(post, counted).await? == LikesPut::Written {
+        app.feeds.valkey.cards_changed(&[CardId::Post(post)]).await?;
+        audited.likes_counted += 1;
+    }
     Ok(())
 }
 

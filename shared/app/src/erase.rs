@@ -142,7 +142,7 @@ pub const fn removal_of_keys(kind: KeyKind) -> Removal {
         KeyKind::Rels => Removal::Stays("it lists the rel keys of a bucket"),
         KeyKind::UserCard => Removal::Steps(&[Step::Profile, Step::Caches]),
         KeyKind::PostCard => Removal::Steps(&[Step::Posts, Step::Remains]),
-        KeyKind::LikesCard => Removal::Steps(&[Step::Likes, Step::Caches]),
+        KeyKind::LikesCard => Removal::Steps(&[Step::Caches]),
         KeyKind::HandleCard => Removal::Stays("it names a user without a profile, and expires"),
         KeyKind::RelationCard => Removal::Stays(
             "Followers and Following drop those of relations that end; the others say who looked at whose profile, and expire \
@@ -345,8 +345,6 @@ impl Work<'_> {
             let some = !likes.is_empty();
             let ends = likes.into_iter().map(|like| self.remove_like(like));
             self.dropped.likes += ended(ends.collect(), CONCURRENCY).await?;
-            // mutation: dropped-likes-card
-            self.forget_cards(vec![CardId::Likes(self.user)]).await?;
             if !some {
                 return Ok(Progress::Done);
             }
@@ -358,7 +356,7 @@ impl Work<'_> {
 
     /// Removes one like. Returns whether this call removed it.
     async fn remove_like(&self, like: Like) -> Result<bool, StoreError> {
-        let event = LikeChanged::new(like.user, like.post, false, self.time()).into();
+        let event = LikeChanged::new(like.user, like.post, None, self.time()).into();
         // mutation: dropped-like-event
         let commit = |sent| self.app.likes.remove_of_dropped(sent, like);
         announced(&self.app.events, &event, commit).await
@@ -510,6 +508,7 @@ impl Work<'_> {
         }
         self.dropped.feeds += self.app.feeds.valkey.drop_feeds(self.user).await?;
         self.app.feeds.valkey.forget_limits(self.user).await?;
+        // mutation: dropped-likes-card
         self.forget_cards(vec![CardId::User(self.user), CardId::Likes(self.user)]).await?;
         Ok(Progress::Done)
     }

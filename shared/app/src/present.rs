@@ -113,6 +113,20 @@ pub async fn post(
     Ok(posts(cards, viewer, &[id], reading).await?.remove(&id))
 }
 
+/// Whether the viewer sees a post: it and the author's profile exist, and the author is not hidden.
+pub async fn sees(
+    cards: &PostCards,
+    viewer: &Viewer,
+    id: PostId,
+    reading: &ReadContext,
+) -> Result<bool, StoreError> {
+    if !viewer.sees(id.author()) {
+        return Ok(false);
+    }
+    let mut found = cards.posts(None, &[id], reading).await?;
+    Ok(found.remove(&id).and_then(shown_post).is_some())
+}
+
 /// Reads posts with their authors. Leaves out those that do not exist, whose author has no profile, or whose author is
 /// hidden from the viewer.
 pub async fn posts(
@@ -125,7 +139,7 @@ pub async fn posts(
     if visible.is_empty() {
         return Ok(HashMap::new());
     }
-    let found = cards.posts(viewer.user, &visible, reading).await?;
+    let found = cards.posts(Some(viewer.user), &visible, reading).await?;
     Ok(found.into_iter().filter_map(|(id, found)| Some((id, shown_post(found)?))).collect())
 }
 
@@ -195,7 +209,7 @@ async fn shown(
     if visible.is_empty() {
         return Ok(Vec::new());
     }
-    let mut found = cards.posts(viewer.user, &visible, context).await?;
+    let mut found = cards.posts(Some(viewer.user), &visible, context).await?;
     let is_published = |found: &PostWithAuthor| matches!(found.state, PostState::Published(_));
     let deleted = visible.iter().copied().filter(|id| !found.get(id).is_some_and(is_published));
     let deleted: Vec<PostId> = deleted.collect();

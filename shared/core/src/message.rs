@@ -162,8 +162,10 @@ pub struct LikeChanged {
     pub user: UserId,
     /// The post.
     pub post: PostId,
-    /// Whether the user likes the post after the change.
-    pub liked: bool,
+    /// The token of the like that the commit adds. Another like of the same user and post has another token. `None`: a like
+    /// is taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
     /// The time of the change.
     #[serde(rename = "changed_at_ms")]
     pub changed_at: Time,
@@ -439,8 +441,8 @@ impl CountFollowers {
 
 impl LikeChanged {
     /// A change at this time.
-    pub fn new(user: UserId, post: PostId, liked: bool, changed_at: Time) -> Self {
-        Self { kind: LikeChangedKind::LikeChanged, v: Version, user, post, liked, changed_at }
+    pub fn new(user: UserId, post: PostId, token: Option<String>, changed_at: Time) -> Self {
+        Self { kind: LikeChangedKind::LikeChanged, v: Version, user, post, token, changed_at }
     }
 }
 

@@ -168,6 +168,7 @@ impl Card {
             }
             Self::Handle(Some(user)) => (serde_json::to_vec(user), CARD_KEPT, true),
             Self::Relation(follows) => (serde_json::to_vec(follows), CARD_KEPT, true),
+            // mutation: likes-card-kept
             Self::Likes(liked) => (Ok(liked.text()), CARD_KEPT, true),
         };
         // these types always have a form in JSON
@@ -409,18 +410,24 @@ impl PostCards {
         Self { users, posts: posts.clone(), likes: likes.clone() }
     }
 
-    /// These posts with their authors, as the viewer sees them.
+    /// These posts with their authors, as the viewer sees them. Without a viewer, no post counts as liked.
     pub async fn posts(
         &self,
-        viewer: UserId,
+        viewer: Option<UserId>,
         posts: &[PostId],
         reading: &ReadContext,
     ) -> Result<HashMap<PostId, PostWithAuthor>, StoreError> {
         let mut ids: Vec<CardId> = posts.iter().map(|post| CardId::Post(*post)).collect();
         ids.extend(posts.iter().map(|post| CardId::User(post.author())));
-        ids.push(CardId::Likes(viewer));
+        ids.extend(viewer.map(CardId::Likes));
         let mut cards = read_through(&self.users.valkey, ids, reading, self.tables()).await?;
-        let liked = self.liked(viewer, posts, cards.remove(&CardId::Likes(viewer))).await?;
+        let liked = match viewer {
+            Some(viewer) => {
+                let card = cards.remove(&CardId::Likes(viewer));
+                self.liked(viewer, posts, card).await?
+            }
+            None => HashSet::new(),
+        };
         let mut found = HashMap::new();
         for post in posts {
             let state = match cards.remove(&CardId::Post(*post)) {

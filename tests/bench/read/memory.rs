@@ -27,7 +27,7 @@ pub fn of_cards(pace: &Pace, report: &mut Report) {
     }
     let before = server.memory_bytes();
     for posts in posts.chunks(BATCH) {
-        runtime.block_on(stores.cards.posts(UserId(0), posts, &reading)).expect("posts");
+        runtime.block_on(stores.cards.posts(None, posts, &reading)).expect("posts");
     }
     let grown = (server.memory_bytes() - before) / count as f64;
     let keys = Keys::new(BUCKETS_DEFAULT);

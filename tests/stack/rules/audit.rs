@@ -3,10 +3,13 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use fanfold_app::audit::{Audited, audit, check};
-use fanfold_app::present::Span;
-use fanfold_core::{FeedId, PostId, Time, UserId, UserRef, order};
+use fanfold_app::audit::{Audited, audit, check, check_cards};
+use fanfold_app::posts;
+use fanfold_app::present::{Span, Viewer};
+use fanfold_core::{Bucket, FeedId, PostId, Time, UserId, UserRef, order};
 use fanfold_runtime::clock::Deadline;
+use fanfold_store::dynamo::likes::LikeCount;
+use fanfold_store::dynamo::posts::LikesPut;
 use fanfold_store::feeds::ReadContext;
 use fanfold_store::feeds::Source;
 
@@ -102,6 +105,32 @@ async fn a_wrong_number_of_followers_is_corrected() {
     let ash = world.relations.users.profile(feed.user()).await.unwrap().unwrap();
     assert_eq!(ash.followers, 1);
     assert_eq!(checked(&world, feed).await.counted, 0);
+}
+
+#[tokio::test]
+async fn a_wrong_number_of_likes_is_corrected() {
+    let node = Node::start(&[]);
+    let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
+    world.people(&["ash", "birch"]).await;
+    let post = world.publish("ash", "text").await;
+    world.like("birch", post).await;
+    assert!(!world.take().await.is_empty(), "there is no event to lose");
+    let viewer = Viewer::of(world.id("birch"));
+    let shown = async || {
+        let shown = posts::read(&world.posts, &viewer, post, world.now()).await.unwrap();
+        shown.post.likes
+    };
+    let audited = async || {
+        let mut audited = Audited::default();
+        check_cards(&world.audit, Bucket(0), world.now(), &mut audited).await.expect("checked");
+        audited.likes_counted
+    };
+    assert_eq!((shown().await, audited().await), (0, 1));
+    assert_eq!((shown().await, audited().await), (1, 0));
+    // a wrong number after the same changes
+    let counted = LikeCount { likes: 7, changes: 1 };
+    assert_eq!(world.posts.posts.put_likes(post, counted).await.unwrap(), LikesPut::Written);
+    assert_eq!((audited().await, shown().await), (1, 1));
 }
 
 /// A push under way is not a difference if it arrives before the audit compares the feed again.

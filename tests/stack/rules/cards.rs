@@ -148,8 +148,10 @@ async fn the_next_request_shows_each_change() {
     assert_eq!(shown(&world, second).await, None);
     assert_eq!(look(&world, UserRef::Id(world.id("ash"))).await, None);
     let cards = world.audit.cards();
-    let read =
-        cards.posts(world.id("birch"), &[second], &ReadContext::new(world.now())).await.unwrap();
+    let read = cards
+        .posts(Some(world.id("birch")), &[second], &ReadContext::new(world.now()))
+        .await
+        .unwrap();
     assert_eq!((&read[&second].state, &read[&second].author), (&PostState::Deleted, &None));
     // a new user, who was asked for before
     assert_eq!(look(&world, UserRef::Id(world.id("cedar"))).await, None);
@@ -479,8 +481,10 @@ async fn without_valkey_everything_comes_from_dynamodb() {
     let post = world.publish("ash", "text").await;
     let config = world.config_with(&[("REDIS_URL", "redis://127.0.0.1:1")]);
     let cards = PostCards::new(&world.sdk, &config).unwrap();
-    let read =
-        cards.posts(world.id("birch"), &[post], &ReadContext::new(world.now())).await.unwrap();
+    let read = cards
+        .posts(Some(world.id("birch")), &[post], &ReadContext::new(world.now()))
+        .await
+        .unwrap();
     assert!(matches!(&read[&post].state, PostState::Published(post) if post.text == "text"));
     assert_eq!(read[&post].author.as_ref().map(|author| author.posts), Some(1));
 }

@@ -188,6 +188,7 @@ fn compare(left: &Value, sign: &str, right: &Value) -> bool {
     };
     match sign {
         "=" => order.is_eq(),
+        "<>" => order.is_ne(),
         "<" => order.is_lt(),
         "<=" => order.is_le(),
         ">" => order.is_gt(),

@@ -126,8 +126,9 @@ pub fn likes(cloud: &Cloud) -> Result<BTreeSet<(UserId, PostId, u64)>, String> {
         return Err(format!("likes {likes:?}, liked {liked:?}, likers {likers:?}"));
     }
     let truth = Truth::of(cloud);
-    for (_, of, _) in &likes {
-        counts.entry(*of).or_default();
+    let live = truth.posts.iter().filter(|(_, published)| **published).map(|(post, _)| *post);
+    for of in likes.iter().map(|(_, of, _)| *of).chain(live) {
+        counts.entry(of).or_default();
     }
     for (of, count) in counts {
         let all = likes.iter().filter(|(_, post, _)| *post == of).count() as i64;

@@ -28,8 +28,8 @@ pub struct LikeEvents {
 }
 
 /// Marks the card of a user whose likes have changed, and requests a count of the post's likes. The event goes out before
-/// the commit, so the like is read until it is as the event says. After [`COMMIT_GRACE`], the commit has failed, or the
-/// like has changed again.
+/// the commit, so the like is read until it is that of the event, or gone. After [`COMMIT_GRACE`], the commit has failed, or
+/// the like has changed again.
 pub async fn like_changed(
     app: &LikeEvents,
     event: &LikeChanged,
@@ -37,9 +37,10 @@ pub async fn like_changed(
 ) -> Result<(), StoreError> {
     let mut looked = 0;
     loop {
-        let liked = app.likes.like(event.user, event.post).await?.is_some();
+        let given = app.likes.like(event.user, event.post).await?.map(|given| given.token);
+        // another like than that of the event may be taken back before the commit of the event
         // mutation: like-committed
-        if liked == event.liked || now > event.changed_at + COMMIT_GRACE {
+        if given == event.token || now > event.changed_at + COMMIT_GRACE {
             break;
         }
         look_again("the like", &mut looked).await?;
@@ -106,10 +107,12 @@ async fn remove(
     loop {
         let likes = app.likes.some_of(post).await?;
         if likes.is_empty() {
+            // mutation: like-counts-forgotten
             app.likes.forget_counts(post).await?;
             tracing::info!(%post, removed, "removed the likes of a deleted post");
             return Ok(());
         }
+        // mutation: likers-last
         app.likes.remove_all(&likes).await?;
         let cards: Vec<CardId> = likes.iter().map(|like| CardId::Likes(like.user)).collect();
         // mutation: removed-like-cards

@@ -3,15 +3,15 @@
 pub mod apply;
 
 use fanfold_core::id::Identity;
-use fanfold_core::limits::{PAGE_ROUNDS_MAX, TRIES_MAX};
+use fanfold_core::limits::{LIST_QUERY_MIN, PAGE_ROUNDS_MAX, TRIES_MAX};
 use fanfold_core::message::{GraphEvent, LikeChanged};
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::retry::pause;
 use fanfold_runtime::sqs::Queue;
-use fanfold_runtime::{Config, StartError, StoreError};
+use fanfold_runtime::{Config, StartError, StoreError, clock};
 use fanfold_store::cards::{PostCards, RelationCards, changed};
-use fanfold_store::dynamo::likes::{Like, LikePut};
+use fanfold_store::dynamo::likes::{GivenLike, Like, LikePut};
 use fanfold_store::dynamo::users::UserStore;
 use fanfold_store::dynamo::{GraphStore, LikeStore, PostStore};
 use fanfold_store::feeds::ReadContext;
@@ -77,16 +77,16 @@ pub async fn put(
     let reading = ReadContext::new(now);
     let reads = async {
         futures::try_join!(
-            present::post(&cards, &viewer, post, &reading),
+            present::sees(&cards, &viewer, post, &reading),
             app.users.profile(caller.user()),
             app.likes.like(caller.user(), post),
         )
     };
     let reads = within_limit(&app.valkey, app.limit, caller.user(), now, reads);
-    let (seen, profile, old) = reads.await?;
+    let (sees, profile, old) = reads.await?;
     let profile = profile.ok_or(Error::ProfileMissing)?;
     must_belong_to(&profile, caller)?;
-    if seen.is_none() && (liked || old.is_none()) {
+    if !sees && (liked || old.is_none()) {
         return Err(Error::NoSuchPost(post));
     }
     change(app, caller, post, old, liked, now).await
@@ -97,7 +97,7 @@ async fn change(
     app: &Likes,
     caller: &Identity,
     post: PostId,
-    mut old: Option<Like>,
+    mut old: Option<GivenLike>,
     liked: bool,
     now: Time,
 ) -> Result<(), Error> {
@@ -106,15 +106,17 @@ async fn change(
         if tried > 0 {
             old = app.likes.like(user, post).await?;
         }
-        let event = LikeChanged::new(user, post, liked, now).into();
-        let put = match old {
-            Some(old) if !liked => {
-                let commit = |sent| app.likes.take_back(sent, &app.users, caller, old);
+        let put = match &old {
+            Some(GivenLike { like, .. }) if !liked => {
+                let event = LikeChanged::new(user, post, None, now).into();
+                let commit = |sent| app.likes.take_back(sent, &app.users, caller, *like);
                 announced(&app.events, &event, commit).await?
             }
             None if liked => {
-                let like = Like { user, post, at: now };
-                let commit = |sent| app.likes.add(sent, &app.users, caller, like);
+                let token = format!("{:016x}", clock::random());
+                let event = LikeChanged::new(user, post, Some(token.clone()), now).into();
+                let given = GivenLike { like: Like { user, post, at: now }, token };
+                let commit = |sent| app.likes.add(sent, &app.users, caller, given);
                 announced(&app.events, &event, commit).await?
             }
             Some(_) | None => LikePut::Done,
@@ -160,8 +162,8 @@ pub async fn liked(
     let mut found: Vec<(LikedPlace, ShownPost)> = Vec::new();
     // mutation: liked-full
     for _ in 0..PAGE_ROUNDS_MAX {
-        // one more than asked for shows whether there is a next page
-        let wanted = limit + 1 - found.len();
+        // one more than asked for shows whether there is a next page; some posts may be gone
+        let wanted = (limit + 1 - found.len()).max(LIST_QUERY_MIN);
         let rows = app.likes.liked(viewer.user, after, wanted).await?;
         let is_end = rows.len() < wanted;
         let ids: Vec<PostId> = rows.iter().map(|(_, post)| *post).collect();
@@ -191,8 +193,9 @@ pub async fn likers(
     limit: usize,
     reading: &ReadContext,
 ) -> Result<UserPage<LikerPlace>, Error> {
-    let seen = present::post(&app.cards(), viewer, post, reading).await?;
-    seen.ok_or(Error::NoSuchPost(post))?;
+    if !present::sees(&app.cards(), viewer, post, reading).await? {
+        return Err(Error::NoSuchPost(post));
+    }
     let cards = app.relation_cards();
     let mut list = UserPageBuilder::new(&cards, viewer, limit, reading);
     for _ in 0..PAGE_ROUNDS_MAX {

@@ -10,7 +10,9 @@ use serde::Serialize;
 use super::super::transact::{CommitResult, Transaction};
 use super::super::users::UserStore;
 use super::super::{Stored, number, write};
-use super::{Like, LikeItem, LikeStore, like_pk, liked_pk, liked_sk, liker_sk, likers_pk};
+use super::{
+    GivenLike, Like, LikeItem, LikeStore, like_pk, liked_pk, liked_sk, liker_sk, likers_pk,
+};
 
 /// A row of a list. Its sort key says everything.
 #[derive(Serialize)]
@@ -57,11 +59,11 @@ impl LikeStore {
         sent: Announced<GraphEvent>,
         users: &UserStore,
         identity: &Identity,
-        like: Like,
+        GivenLike { like, token }: GivenLike,
     ) -> Result<LikePut, StoreError> {
         let doing = "liking a post";
         let mut transaction = Transaction::new(doing);
-        let item = LikeItem { sk: like.post, v: LikeItem::V, liked_at: like.at };
+        let item = LikeItem { sk: like.post, v: LikeItem::V, liked_at: like.at, token };
         let put = Put::builder()
             .table_name(&self.table)
             .set_item(Some(write(doing, &like_pk(like.user), &item)?))
@@ -77,6 +79,7 @@ impl LikeStore {
         let put = Put::builder().table_name(&self.table).set_item(Some(row));
         transaction.put(LikeWrite::Liker, put)?;
         transaction.update(LikeWrite::Count, self.count(like, 1))?;
+        // mutation: like-of-profile
         transaction.check(LikeWrite::Profile, users.belongs_to(identity))?;
         self.commit(sent, doing, transaction, like).await
     }

@@ -4,11 +4,11 @@
 use aws_sdk_dynamodb::types::Update;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use fanfold_core::PostId;
-use fanfold_core::limits::{LIKE_COUNT_ROWS, LIKE_PARTS};
+use fanfold_core::limits::LIKE_PARTS;
 use futures::future::try_join_all;
 use serde::Deserialize;
 
-use super::super::{Stored, batch, check, number, read};
+use super::super::{Item, Stored, batch, check, number, read};
 use super::{Like, LikeStore, like_counts_pk};
 use fanfold_runtime::error::StoreError;
 
@@ -59,23 +59,29 @@ impl LikeStore {
 
     /// Adds up the count rows of a post.
     pub async fn counted(&self, post: PostId) -> Result<LikeCount, StoreError> {
-        let parts = (0..LIKE_PARTS).map(|part| self.count_rows(post, part));
-        let rows = try_join_all(parts).await?;
-        let rows = rows.iter().flatten();
-        let (likes, changes) = rows
-            .fold((0i64, 0u64), |(likes, changes), row| (likes + row.likes, changes + row.changes));
+        let doing = "counting likes";
+        let (mut likes, mut changes) = (0i64, 0u64);
+        for row in self.count_rows(doing, post, "likes, changes, v").await? {
+            let row: LikeCountItem = read(doing, row)?;
+            likes += row.likes;
+            changes += row.changes;
+        }
         // the parts are read at different times, so a like may be missing that was taken back
         Ok(LikeCount { likes: likes.max(0) as u64, changes })
     }
 
-    async fn count_rows(&self, post: PostId, part: u8) -> Result<Vec<LikeCountItem>, StoreError> {
-        let doing = "counting likes";
-        let pk = like_counts_pk(post, part);
-        let query = self
-            .query(&pk)
-            .limit(LIKE_COUNT_ROWS as i32)
-            .projection_expression("likes, changes, v");
-        let page = query.send().await.map_err(StoreError::dynamo(doing))?;
-        page.items.unwrap_or_default().into_iter().map(|row| read(doing, row)).collect()
+    /// These attributes of all rows that count the likes of a post.
+    pub(super) async fn count_rows(
+        &self,
+        doing: &'static str,
+        post: PostId,
+        attributes: &str,
+    ) -> Result<Vec<Item>, StoreError> {
+        let parts = (0..LIKE_PARTS).map(|part| async move {
+            let query = self.query(&like_counts_pk(post, part)).projection_expression(attributes);
+            let page = query.send().await.map_err(StoreError::dynamo(doing))?;
+            Ok::<_, StoreError>(page.items.unwrap_or_default())
+        });
+        Ok(try_join_all(parts).await?.into_iter().flatten().collect())
     }
 }

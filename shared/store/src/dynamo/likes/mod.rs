@@ -33,12 +33,22 @@ pub struct Like {
     pub at: Time,
 }
 
+/// A like with its token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenLike {
+    /// The like.
+    pub like: Like,
+    /// Random. A like that was taken back and given again has another one.
+    pub token: String,
+}
+
 #[derive(Serialize, Deserialize)]
 struct LikeItem {
     sk: PostId,
     v: u32,
     #[serde(rename = "liked_at_ms")]
     liked_at: Time,
+    token: String,
 }
 
 impl Stored for LikeItem {
@@ -59,12 +69,16 @@ impl LikeStore {
     }
 
     /// The user's like of a post. `None` if the user does not like the post.
-    pub async fn like(&self, user: UserId, post: PostId) -> Result<Option<Like>, StoreError> {
+    pub async fn like(&self, user: UserId, post: PostId) -> Result<Option<GivenLike>, StoreError> {
         let doing = "reading a like";
         let key = key(&like_pk(user), post);
         let item = batch::get_one(&self.client, &self.table, doing, key).await?;
         let item = item.map(|item| read::<LikeItem>(doing, item)).transpose()?;
-        Ok(item.map(|item| Like { user, post, at: item.liked_at }))
+        let given = |item: LikeItem| GivenLike {
+            like: Like { user, post, at: item.liked_at },
+            token: item.token,
+        };
+        Ok(item.map(given))
     }
 }
 

@@ -5,13 +5,12 @@ use fanfold_core::limits::{LIKE_PARTS, LIKES_REMOVED_AT_ONCE, LIKES_REMOVED_PAGE
 use fanfold_core::message::GraphEvent;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
-use futures::future::try_join_all;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
+use super::super::batch;
 use super::super::transact::{CommitResult, Transaction};
-use super::super::{Item, batch};
 use super::change::LikeWrite;
-use super::{Like, LikeStore, like_counts_pk};
+use super::{Like, LikeStore};
 
 impl LikeStore {
     /// Some likes of a post that is gone. Empty: none are left.
@@ -39,8 +38,10 @@ impl LikeStore {
         self.remove_like(&mut transaction, like)?;
         match transaction.commit(&self.client).await? {
             CommitResult::Done => Ok(()),
-            // the user has taken the like back, and may have given another: this row is not part of it
             CommitResult::Refused(_) => {
+                // fails if the like has a newer version
+                self.like(like.user, like.post).await?;
+                // the user has taken the like back, and may have given another: this row is not part of it
                 batch::delete_all(&self.client, &self.table, doing, vec![like.liked_key()]).await
             }
         }
@@ -56,12 +57,7 @@ impl LikeStore {
     /// Removes the rows that count the likes of a post.
     pub async fn forget_counts(&self, post: PostId) -> Result<(), StoreError> {
         let doing = "removing the rows that count the likes of a post";
-        let parts = (0..LIKE_PARTS).map(|part| async move {
-            let query = self.query(&like_counts_pk(post, part)).projection_expression("pk, sk");
-            let page = query.send().await.map_err(StoreError::dynamo(doing))?;
-            Ok::<_, StoreError>(page.items.unwrap_or_default())
-        });
-        let rows: Vec<Item> = try_join_all(parts).await?.into_iter().flatten().collect();
+        let rows = self.count_rows(doing, post, "pk, sk").await?;
         batch::delete_all(&self.client, &self.table, doing, rows).await
     }
 
@@ -72,10 +68,19 @@ impl LikeStore {
         _sent: Announced<GraphEvent>,
         like: Like,
     ) -> Result<bool, StoreError> {
-        let mut transaction = Transaction::new("removing a like of a dropped user");
+        let doing = "removing a like of a dropped user";
+        let mut transaction = Transaction::new(doing);
         self.remove_like(&mut transaction, like)?;
         self.remove_liker(&mut transaction, like)?;
         transaction.update(LikeWrite::Count, self.count(like, -1))?;
-        Ok(transaction.commit(&self.client).await? == CommitResult::Done)
+        match transaction.commit(&self.client).await? {
+            CommitResult::Done => Ok(true),
+            CommitResult::Refused(_) => {
+                // fails if an item has a newer version
+                self.like(like.user, like.post).await?;
+                self.check_count(doing, like).await?;
+                Ok(false)
+            }
+        }
     }
 }

@@ -19,7 +19,8 @@ pub enum LikesPut {
 }
 
 impl PostStore {
-    /// Writes the number of likes into a post, unless the post has the result of a newer count.
+    /// Writes the number of likes into a post, unless the post has the result of a newer count. A number that is wrong after
+    /// the same changes is corrected.
     pub async fn put_likes(&self, post: PostId, count: LikeCount) -> Result<LikesPut, StoreError> {
         let doing = "writing the number of likes";
         let update = self
@@ -31,7 +32,8 @@ impl PostStore {
             .condition_expression(
                 // mutation: likes-order
                 "attribute_exists(pk) AND attribute_not_exists(deleted_at_ms) AND \
-                 (attribute_not_exists(like_changes) OR like_changes < :changes)",
+                 (attribute_not_exists(like_changes) OR like_changes < :changes OR \
+                 (like_changes = :changes AND likes <> :likes))",
             )
             .expression_attribute_values(":likes", number(count.likes))
             .expression_attribute_values(":changes", number(count.changes));
