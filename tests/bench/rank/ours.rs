@@ -1,0 +1,141 @@
+//! Boards, and their merge.
+
+use std::time::Instant;
+
+use fanfold_core::board::{MergeBy, Order, Ranks};
+use fanfold_core::limits::BOARD_LOAD_ROWS;
+use fanfold_core::{Board, BoardId, Scores, Time};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_store::valkey::{BoardChange, BoardCommit, PageOf, Valkey};
+use tokio::runtime::Runtime;
+
+use super::{Change, PAGE, SCORES, first_score, measured, name};
+use crate::server::Server;
+
+const NOW: Time = Time::from_ms(1_800_000_000_000);
+
+/// A board of one score, and one of four with dense ranks.
+pub struct Ours {
+    valkey: Valkey,
+    board: Board,
+    four: Board,
+    /// The next revision.
+    revision: std::cell::Cell<u64>,
+    bytes_per_member: f64,
+}
+
+fn board(id: u128, orders: &[Order], ranks: Ranks) -> Board {
+    let orders = orders.to_vec().try_into().expect("orders");
+    Board { id: BoardId(id), orders, ranks, limit: None }
+}
+
+fn change(member: u64, revision: u64, scores: &[i64]) -> BoardChange {
+    let scores = Some(Scores::new(scores).expect("scores"));
+    BoardChange { member: name(member).parse().expect("a name"), revision, scores }
+}
+
+fn four(score: i64) -> [i64; 4] {
+    [score / 1_000, score % 1_000, score, -score]
+}
+
+async fn build(valkey: &Valkey, board: &Board, members: u64, scores: impl Fn(u64) -> Vec<i64>) {
+    valkey.begin_board(board, "bench", NOW).await.expect("begun");
+    let mut next = 0;
+    while next < members {
+        let end = members.min(next + BOARD_LOAD_ROWS as u64);
+        let rows: Vec<BoardChange> = (next..end).map(|n| change(n, 1, &scores(n))).collect();
+        valkey.load_board(board, "bench", &rows, NOW).await.expect("loaded");
+        next = end;
+    }
+    let done = valkey.commit_board(board, "bench", NOW).await.expect("committed");
+    assert_eq!(done, BoardCommit::Done(Vec::new()));
+}
+
+fn valkey(server: &Server) -> Valkey {
+    Valkey::new(&SdkConfig::builder().build(), &server.config()).expect("Valkey")
+}
+
+impl Ours {
+    pub fn new(server: &mut Server, runtime: &Runtime, members: u64) -> Self {
+        let valkey = valkey(server);
+        let one = board(1, &[Order::Descending], Ranks::Competition);
+        let order = Order::Descending;
+        let dense = board(2, &[order, Order::Ascending, order, order], Ranks::Dense);
+        let before = server.memory_bytes();
+        runtime.block_on(build(&valkey, &one, members, |n| vec![first_score(n)]));
+        let bytes_per_member = (server.memory_bytes() - before) / members as f64;
+        runtime.block_on(build(&valkey, &dense, members, |n| four(first_score(n)).to_vec()));
+        let revision = std::cell::Cell::new(2);
+        Self { valkey, board: one, four: dense, revision, bytes_per_member }
+    }
+
+    pub fn bytes_per_member(&self) -> f64 {
+        self.bytes_per_member
+    }
+
+    async fn put_one(&self, board: &Board, member: u64, scores: &[i64]) {
+        let revision = self.revision.replace(self.revision.get() + 1);
+        let change = change(member, revision, scores);
+        let done = self.valkey.put_on_board(board, &[change], NOW).await.expect("put");
+        let done = done.ready().expect("a board");
+        assert!(done.placed[0].place.is_some_and(|(_, rank)| rank > 0));
+    }
+
+    pub async fn put(&self, changes: impl Iterator<Item = Change>) {
+        for Change { member, score } in changes {
+            self.put_one(&self.board, member, &[score]).await;
+        }
+    }
+
+    pub async fn put_four(&self, changes: impl Iterator<Item = Change>) {
+        for Change { member, score } in changes {
+            self.put_one(&self.four, member, &four(score)).await;
+        }
+    }
+
+    pub async fn ranks(&self, changes: impl Iterator<Item = Change>) {
+        for Change { member, .. } in changes {
+            let members = [name(member).parse().expect("a name")];
+            let read = self.valkey.board_standings(&self.board, &members).await.expect("read");
+            assert!(read.ready().expect("a board").standings[0].is_some());
+        }
+    }
+
+    pub async fn pages(&self, changes: impl Iterator<Item = Change>) {
+        for Change { member, .. } in changes {
+            let page = PageOf::Rank { from: member + 1, limit: PAGE };
+            let read = self.valkey.board_page(&self.board, page).await.expect("read");
+            assert!(read.ready().is_some());
+        }
+    }
+}
+
+/// Server CPU for asking for the generation in a script, in µs.
+pub fn generation_us(server: &mut Server, count: usize) -> f64 {
+    let mut eval = |text: &str| {
+        measured(server, count, |server| {
+            for _ in 0..count {
+                let _answer: i64 = server.query(redis::cmd("EVAL").arg(text).arg(0));
+            }
+        })
+    };
+    let nothing = eval("return 1");
+    eval("redis.call('INFO', 'replication') return 1") - nothing
+}
+
+/// Merges boards. Returns the time in ms, and the number of merged members.
+pub fn merge(server: &Server, runtime: &Runtime, boards: u64, members: u64) -> (f64, f64) {
+    let valkey = valkey(server);
+    runtime.block_on(async {
+        let mut all = Vec::new();
+        for nth in 0..boards {
+            let board = board(u128::from(nth), &[Order::Descending], Ranks::Competition);
+            build(&valkey, &board, members, |n| vec![((n + nth) % SCORES) as i64]).await;
+            all.push(board);
+        }
+        let start = Instant::now();
+        let merged = valkey.merge_boards(&all, MergeBy::Sum).await.expect("merged");
+        let merged = merged.ready().expect("boards").len();
+        (start.elapsed().as_secs_f64() * 1e3, merged as f64)
+    })
+}
