@@ -79,7 +79,7 @@ fn measured(server: &mut Server, count: usize, work: impl FnOnce(&mut Server)) -
 
 pub fn run(pace: &Pace, report: &mut Report) {
     let (sizes, rounds, count) =
-        if pace.quick { (SIZES_QUICK, 1, 300) } else { (SIZES, 5, 20_000) };
+        if pace.quick { (SIZES_QUICK, 1, 300) } else { (SIZES, 5, 10_000) };
     let runtime = runtime();
     let mut rows = Vec::new();
     for (size, name) in sizes.into_iter().zip(SIZES) {
@@ -97,10 +97,12 @@ pub fn run(pace: &Pace, report: &mut Report) {
         let mut lost = Vec::new();
         for round in 0..rounds {
             let changes = || Changes { members: size, dice: Dice(round) }.take(count);
-            let us = measured(&mut server, count, |_| runtime.block_on(ours.put(changes())));
-            note("set", "ours", us);
-            let us = measured(&mut server, count, |_| runtime.block_on(ours.put_four(changes())));
-            note("set", "ours, 4 scores, dense", us);
+            note("set", "ours", measured(&mut server, count, |s| ours.put(s, changes())));
+            note(
+                "set",
+                "ours, 4 scores, dense",
+                measured(&mut server, count, |s| ours.put_four(s, changes())),
+            );
             note("set", "plain", measured(&mut server, count, |s| plain::set(s, changes())));
             note("set", "packed", measured(&mut server, count, |s| plain::packed(s, changes())));
             note("set", "steps", measured(&mut server, count, |s| plain::steps(s, changes())));
@@ -109,11 +111,9 @@ pub fn run(pace: &Pace, report: &mut Report) {
             let tries = optimistic::set(&url, changes());
             note("set", "optimistic", (server.cpu_s() - before) * 1e6 / count as f64);
             lost.push(tries as f64 / count as f64);
-            let us = measured(&mut server, count, |_| runtime.block_on(ours.ranks(changes())));
-            note("rank", "ours", us);
+            note("rank", "ours", measured(&mut server, count, |s| ours.ranks(s, changes())));
             note("rank", "plain", measured(&mut server, count, |s| plain::rank(s, changes())));
-            let us = measured(&mut server, count, |_| runtime.block_on(ours.pages(changes())));
-            note("page", "ours", us);
+            note("page", "ours", measured(&mut server, count, |s| ours.pages(s, changes())));
             note("page", "plain", measured(&mut server, count, |s| plain::page(s, changes())));
         }
         let of = |work: &str, way: &str| {
@@ -176,27 +176,27 @@ fn merge(pace: &Pace, report: &mut Report) {
     report.table("rank_merge", "rank: boards merged into one", &head, vec![row]);
 }
 
-/// Of random pairs of members, the share whose order is lost or wrong if two scores are packed into one double.
+/// The share of pairs of members whose order is lost or wrong if two scores are packed into one double. Both members have
+/// the same first score, and their second scores differ by less than 1,024.
 fn packed_loses(report: &mut Report) {
     let mut dice = Dice(3);
     let mut rows = Vec::new();
-    let ranges = [("26 bits", 26), ("32 bits", 32), ("40 bits", 40), ("63 bits", 63)];
-    for (title, bits) in ranges {
+    for bits in [24, 26, 30, 32, 36, 40] {
         let (mut wrong, pairs) = (0_u32, 100_000);
         for _ in 0..pairs {
-            let one = [dice.next() >> (64 - bits), dice.next() >> (64 - bits)];
-            // members with the same first score, or that differ by one in it
-            let two = [one[0] ^ dice.below(2), dice.next() >> (64 - bits)];
+            let random = |dice: &mut Dice| dice.next() >> (64 - bits);
+            let one = [random(&mut dice), random(&mut dice)];
+            let two = [one[0], one[1] ^ (1 + dice.below(999))];
             let pack =
-                |scores: [u64; 2]| scores[0] as f64 * (1_u64 << bits) as f64 + scores[1] as f64;
+                |[first, second]: [u64; 2]| first as f64 * (1_u64 << bits) as f64 + second as f64;
             let packed = pack(one).partial_cmp(&pack(two));
             wrong += u32::from(packed != Some(one.cmp(&two)));
         }
         let percent = f64::from(wrong) * 100.0 / f64::from(pairs);
         report.set(format!("rank_packed_wrong_percent_{bits}_bits"), percent);
-        rows.push(vec![title.to_owned(), format!("{percent:.2} %")]);
+        rows.push(vec![bits.to_string(), short(percent)]);
     }
-    let head = ["each of two scores", "order lost or wrong"];
-    let title = "rank: two scores in one double; random pairs whose first scores differ by 0 or 1";
+    let head = ["bits of each score", "order lost or wrong, %"];
+    let title = "rank: two scores in one double; pairs with the same first score whose second ones differ by less than 1,024";
     report.table("rank_packed", title, &head, rows);
 }

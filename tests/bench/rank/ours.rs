@@ -6,7 +6,7 @@ use fanfold_core::board::{MergeBy, Order, Ranks};
 use fanfold_core::limits::BOARD_LOAD_ROWS;
 use fanfold_core::{Board, BoardId, Scores, Time};
 use fanfold_runtime::aws::SdkConfig;
-use fanfold_store::valkey::{BoardChange, BoardCommit, PageOf, Valkey};
+use fanfold_store::valkey::{BoardChange, BoardCommit, Valkey};
 use tokio::runtime::Runtime;
 
 use super::{Change, PAGE, SCORES, first_score, measured, name};
@@ -22,7 +22,21 @@ pub struct Ours {
     /// The next revision.
     revision: std::cell::Cell<u64>,
     bytes_per_member: f64,
+    /// The hashes of the scripts that put, rank and show a page.
+    hashes: [String; 3],
 }
+
+macro_rules! script {
+    ($($file:literal),*) => {
+        concat!($(include_str!(concat!("../../../shared/store/src/valkey/lua/", $file)), "\n"),*)
+    };
+}
+
+const SCRIPTS: [&str; 3] = [
+    script!("_memory.lua", "_board.lua", "_board_change.lua", "_board_rank.lua", "board_put.lua"),
+    script!("_memory.lua", "_board.lua", "_board_rank.lua", "board_ranks.lua"),
+    script!("_memory.lua", "_board.lua", "_board_rank.lua", "board_page.lua"),
+];
 
 fn board(id: u128, orders: &[Order], ranks: Ranks) -> Board {
     let orders = orders.to_vec().try_into().expect("orders");
@@ -66,46 +80,62 @@ impl Ours {
         let bytes_per_member = (server.memory_bytes() - before) / members as f64;
         runtime.block_on(build(&valkey, &dense, members, |n| four(first_score(n)).to_vec()));
         let revision = std::cell::Cell::new(2);
-        Self { valkey, board: one, four: dense, revision, bytes_per_member }
+        let hashes = SCRIPTS.map(|text| server.query(redis::cmd("SCRIPT").arg("LOAD").arg(text)));
+        Self { valkey, board: one, four: dense, revision, bytes_per_member, hashes }
     }
 
     pub fn bytes_per_member(&self) -> f64 {
         self.bytes_per_member
     }
 
-    async fn put_one(&self, board: &Board, member: u64, scores: &[i64]) {
+    /// The arguments of a call: the script, the keys and the kind of ranks.
+    fn call(&self, hash: &str, board: &Board) -> redis::Cmd {
+        let mut call = redis::cmd("EVALSHA");
+        call.arg(hash).arg(4).arg(&self.valkey.keys().board(board.id));
+        let is_dense = board.ranks == Ranks::Dense;
+        call.arg(if is_dense { "dense" } else { "competition" });
+        call
+    }
+
+    /// Sends the calls of the functions of `Valkey` with the same client as the other ways: a slower client would leave
+    /// the server idle for longer between two calls, and its caches cold.
+    fn put_one(&self, server: &mut Server, board: &Board, member: u64, scores: &[i64]) {
         let revision = self.revision.replace(self.revision.get() + 1);
-        let change = change(member, revision, scores);
-        let done = self.valkey.put_on_board(board, &[change], NOW).await.expect("put");
-        let done = done.ready().expect("a board");
-        assert!(done.placed[0].place.is_some_and(|(_, rank)| rank > 0));
+        let scores = board.orders.encode(&Scores::new(scores).expect("scores")).expect("scores");
+        let mut call = self.call(&self.hashes[0], board);
+        call.arg(0).arg(board.orders.width()).arg(NOW.ms()).arg(NOW.ms() - 3_600_000);
+        call.arg(name(member)).arg(&revision.to_be_bytes()[..]).arg(scores);
+        type Put = (String, u64, Vec<Vec<u8>>, Vec<u8>, u64);
+        let (_, _, out, _, rank): Put = server.query(&call);
+        assert!(rank > 0 && out.is_empty());
     }
 
-    pub async fn put(&self, changes: impl Iterator<Item = Change>) {
+    pub fn put(&self, server: &mut Server, changes: impl Iterator<Item = Change>) {
         for Change { member, score } in changes {
-            self.put_one(&self.board, member, &[score]).await;
+            self.put_one(server, &self.board, member, &[score]);
         }
     }
 
-    pub async fn put_four(&self, changes: impl Iterator<Item = Change>) {
+    pub fn put_four(&self, server: &mut Server, changes: impl Iterator<Item = Change>) {
         for Change { member, score } in changes {
-            self.put_one(&self.four, member, &four(score)).await;
+            self.put_one(server, &self.four, member, &four(score));
         }
     }
 
-    pub async fn ranks(&self, changes: impl Iterator<Item = Change>) {
+    pub fn ranks(&self, server: &mut Server, changes: impl Iterator<Item = Change>) {
         for Change { member, .. } in changes {
-            let members = [name(member).parse().expect("a name")];
-            let read = self.valkey.board_standings(&self.board, &members).await.expect("read");
-            assert!(read.ready().expect("a board").standings[0].is_some());
+            let mut call = self.call(&self.hashes[1], &self.board);
+            let answer: (String, u64, Vec<u8>, u64, u64) = server.query(call.arg(name(member)));
+            assert!(answer.3 > 0);
         }
     }
 
-    pub async fn pages(&self, changes: impl Iterator<Item = Change>) {
+    pub fn pages(&self, server: &mut Server, changes: impl Iterator<Item = Change>) {
         for Change { member, .. } in changes {
-            let page = PageOf::Rank { from: member + 1, limit: PAGE };
-            let read = self.valkey.board_page(&self.board, page).await.expect("read");
-            assert!(read.ready().is_some());
+            let mut call = self.call(&self.hashes[2], &self.board);
+            call.arg(self.board.orders.width()).arg("rank").arg(member + 1).arg(PAGE);
+            let answer: (String, u64, u64, String, u64, u64, Vec<Vec<u8>>) = server.query(&call);
+            assert!(answer.6.len() as u64 <= PAGE);
         }
     }
 }

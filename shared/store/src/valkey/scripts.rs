@@ -46,12 +46,13 @@ macro_rules! script {
             include_str!(concat!("lua/", $file))
         ));
     };
-    (board $name:ident, $file:literal) => {
+    (board $name:ident, $file:literal $(, $functions:literal)*) => {
         script!(@of $name, concat!(
             include_str!("lua/_memory.lua"),
             "\n",
             include_str!("lua/_board.lua"),
             "\n",
+            $(include_str!(concat!("lua/", $functions)), "\n",)*
             include_str!(concat!("lua/", $file))
         ));
     };
@@ -84,11 +85,11 @@ script!(due DUE_BEGIN, "due_begin.lua");
 script!(due DUE_LOAD, "due_load.lua");
 script!(due DUE_TAKE, "due_take.lua");
 script!(board BOARD_BEGIN, "board_begin.lua");
-script!(board BOARD_COMMIT, "board_commit.lua");
-script!(board BOARD_LOAD, "board_load.lua");
-script!(board BOARD_PAGE, "board_page.lua");
-script!(board BOARD_PUT, "board_put.lua");
-script!(board BOARD_RANKS, "board_ranks.lua");
+script!(board BOARD_COMMIT, "board_commit.lua", "_board_change.lua");
+script!(board BOARD_LOAD, "board_load.lua", "_board_change.lua");
+script!(board BOARD_PAGE, "board_page.lua", "_board_rank.lua");
+script!(board BOARD_PUT, "board_put.lua", "_board_change.lua", "_board_rank.lua");
+script!(board BOARD_RANKS, "board_ranks.lua", "_board_rank.lua");
 script!(plain DUE_HANDED_ON, "due_handed_on.lua");
 script!(plain DUE_OVERDUE, "due_overdue.lua");
 script!(plain LIMIT, "limit.lua");

@@ -82,6 +82,14 @@ impl Fields {
         }
     }
 
+    /// The values of a list.
+    pub fn list(&mut self) -> RedisResult<Self> {
+        match self.next()? {
+            Value::Array(values) => Ok(Self(values.into_iter())),
+            other => Err(unknown(&format!("{other:?}"))),
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.len() == 0
     }

@@ -79,8 +79,11 @@ fn parse(board: &Board, changes: usize, answer: Vec<Value>) -> RedisResult<Board
         BoardAnswer::Missing => return Ok(BoardAnswer::Missing),
         BoardAnswer::Building => return Ok(BoardAnswer::Building),
     };
-    let (members, out) = (fields.number()?, fields.number()?);
-    let out = (0..out).map(|_| fields.scored(board)).collect::<RedisResult<_>>()?;
+    let (members, mut list) = (fields.number()?, fields.list()?);
+    let mut out = Vec::new();
+    while !list.is_empty() {
+        out.push(list.scored(board)?);
+    }
     let mut placed = Vec::with_capacity(changes);
     for _ in 0..changes {
         let ((revision, scores), rank) = (fields.value(board)?, fields.number()?);

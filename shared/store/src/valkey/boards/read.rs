@@ -212,10 +212,10 @@ fn parse_page(board: &Board, answer: Vec<Value>) -> RedisResult<BoardAnswer<Rank
         BoardAnswer::Building => return Ok(BoardAnswer::Building),
     };
     let (members, in_range, token) = (fields.number()?, fields.number()?, fields.text()?);
-    let (first, mut rank) = (fields.number()?, fields.number()?);
+    let (first, mut rank, mut list) = (fields.number()?, fields.number()?, fields.list()?);
     let mut rows: Vec<Row> = Vec::new();
-    while !fields.is_empty() {
-        let (member, scores) = fields.scored(board)?;
+    while !list.is_empty() {
+        let (member, scores) = list.scored(board)?;
         if let Some(before) = rows.last() {
             let position = first + rows.len() as u64;
             // mutation: board-page-ranks

@@ -21,8 +21,12 @@ if token ~= ARGV[1] or is_lost(true) then
   return { 'lost' }
 end
 -- mutation: board-commit-limit
-local out, over = trim(tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[4] == 'dense', ARGV[2])
+local limit, out = tonumber(ARGV[5]), {}
+local over = limit > 0 and redis.call('ZCARD', KEYS[1]) - 1 - limit or 0
 if over > 0 then
+  out = trim(over, tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[4] == 'dense', ARGV[2])
+end
+if over > #out then
   redis.call('HSET', KEYS[2], '', 'B:' .. gen .. ':' .. ARGV[3] .. ':' .. token)
   table.insert(out, 1, 'more')
 else

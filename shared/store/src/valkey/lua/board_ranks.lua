@@ -13,17 +13,17 @@ ARGV[1] = ''
 local known = redis.call('HMGET', KEYS[2], unpack(ARGV))
 local is_ready, answer = state_of(known[1], gen)
 if not is_ready then
-  return answer
+  return { answer }
 end
 if is_lost(kind == 'dense') then
-  return MISSING
+  return { 'missing' }
 end
 answer = { 'ready', redis.call('ZCARD', KEYS[1]) - 1 }
 for nth = 2, #ARGV do
   local value = known[nth] or ''
   local scores, rank, better = string.sub(value, 9), 0, 0
   if scores ~= '' then
-    better = competition(scores)
+    better = rank_of('competition', scores)
     rank = kind == 'competition' and better or rank_of(kind, scores, ARGV[nth])
   end
   answer[#answer + 1] = value
