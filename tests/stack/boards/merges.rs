@@ -119,6 +119,15 @@ async fn a_member_that_moves_while_boards_are_merged_counts_once() {
     moving.abort();
 }
 
+/// Ends the work of another thread, also when an assertion fails.
+struct Stop(Arc<AtomicBool>);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// Between two pages, the board is replaced by one of another rebuild, with other members. The two are not mixed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_board_that_is_rebuilt_while_it_is_read_is_not_merged() {
@@ -137,7 +146,7 @@ async fn a_board_that_is_rebuilt_while_it_is_read_is_not_merged() {
         keys.push(valkey.keys().board(board.id));
     }
     let (is_done, target) = (Arc::new(AtomicBool::new(false)), valkey.keys().board(shown.id));
-    let (stop, server) = (Arc::clone(&is_done), Arc::clone(&node));
+    let (is_stopped, server) = (Arc::clone(&is_done), Arc::clone(&node));
     let swap = move |source: &[Key; 4]| {
         let copy =
             "for i = 1, 3 do redis.call('COPY', KEYS[i], KEYS[i + 3], 'REPLACE') end return 1";
@@ -147,11 +156,11 @@ async fn a_board_that_is_rebuilt_while_it_is_read_is_not_merged() {
     };
     swap(&keys[0]);
     let swapping = tokio::task::spawn_blocking(move || {
-        for source in keys.iter().rev().cycle().take_while(|_| !stop.load(Ordering::SeqCst)) {
+        for source in keys.iter().rev().cycle().take_while(|_| !is_stopped.load(Ordering::SeqCst)) {
             swap(source);
         }
     });
-    let mut not_merged = 0;
+    let (stop, mut not_merged) = (Stop(is_done), 0);
     for _ in 0..150 {
         let merged = valkey.merge_boards(std::slice::from_ref(&shown), MergeBy::Sum).await;
         match merged.expect("merged") {
@@ -163,7 +172,7 @@ async fn a_board_that_is_rebuilt_while_it_is_read_is_not_merged() {
             BoardAnswer::Building => panic!("no rebuild is under way"),
         }
     }
-    is_done.store(true, Ordering::SeqCst);
+    drop(stop);
     swapping.await.expect("swapped");
     assert!(not_merged > 0, "the board was never replaced while it was read");
 }
