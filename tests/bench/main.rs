@@ -10,6 +10,7 @@
 //! | [`write`] | the calls of a publication and of a follow |
 //! | [`rebuild`] | a returning reader's feed against one query after another |
 //! | [`due`] | due items found by a scan, an index by hour, a sorted set, and keyspace notifications |
+//! | [`rank`] | boards against plain sorted sets, transactions, and scores packed into a double |
 //! | [`start`] | the release binaries: start, first HTTPS request, size, loads of a page over HTTP |
 //! | [`cost`], [`prices`] | the cost of a million deliveries |
 //! | [`targets`], [`report`], [`plot`] | targets, tables and plot of the figures |
@@ -36,6 +37,7 @@ mod http;
 mod people;
 mod plot;
 mod prices;
+mod rank;
 mod read;
 mod rebuild;
 mod report;
@@ -67,7 +69,7 @@ pub struct Pace {
 
 type Part = (&'static str, fn(&Pace, &mut Report));
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     ("deliver", deliver::run),
     ("fanout", fanout::run),
     ("sizes", sizes::run),
@@ -75,6 +77,7 @@ const PARTS: [Part; 9] = [
     ("write", write::run),
     ("rebuild", rebuild::run),
     ("due", due::run),
+    ("rank", rank::run),
     ("start", start::run),
     ("cost", cost::run),
 ];

@@ -1,9 +1,10 @@
 //! The figures: in README, the time of a fan-out by audience and the server CPU for each follower; in the document of the
-//! benches, the time to find due items.
+//! benches, the time to find due items, and the server CPU for a change on a board.
 
 mod bars;
 mod due;
 mod growth;
+mod rank;
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +28,18 @@ type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 /// Draws the figures into a folder, and returns their paths. One of which a part was not measured is left out.
 pub fn draw(report: &Report, folder: &Path) -> Vec<PathBuf> {
     let fan_out = draw_fan_out(report, &folder.join("bench.svg"));
-    fan_out.into_iter().chain(draw_due(report, &folder.join("due.svg"))).collect()
+    let due = draw_due(report, &folder.join("due.svg"));
+    let rank = draw_rank(report, &folder.join("rank.svg"));
+    [fan_out, due, rank].into_iter().flatten().collect()
+}
+
+fn draw_rank(report: &Report, file: &Path) -> Option<PathBuf> {
+    let groups = rank::groups(report)?;
+    let root = SVGBackend::new(file, (SIZE.0 * 3 / 4, SIZE.1)).into_drawing_area();
+    root.fill(&BACKGROUND).expect("a figure");
+    rank::draw(&root, &groups).expect("a figure");
+    root.present().expect("a figure written");
+    Some(file.to_owned())
 }
 
 fn draw_due(report: &Report, file: &Path) -> Option<PathBuf> {

@@ -10,7 +10,7 @@ enum Bound {
 }
 use Bound::{AtLeast, AtMost, Between};
 
-const TARGETS: [(&str, Bound); 29] = [
+const TARGETS: [(&str, Bound); 39] = [
     ("deliver_vs_pipeline_live100", AtLeast(1.15)),
     ("deliver_vs_pipeline_live20", AtLeast(1.7)),
     ("deliver_vs_pipeline_live5", AtLeast(2.2)),
@@ -37,6 +37,16 @@ const TARGETS: [(&str, Bound); 29] = [
     ("rebuild_vs_serial_1000_cold", AtLeast(20.0)),
     ("messages_vs_one_per_follower_1m", AtMost(0.002)),
     ("due_sorted_set_1m_vs_10k", AtMost(1.5)),
+    ("rank_set_vs_plain_1000", AtLeast(0.3)),
+    ("rank_add_vs_plain_1000", AtLeast(0.3)),
+    ("rank_rank_vs_plain_1000", AtLeast(0.3)),
+    ("rank_page_vs_plain_1000", AtLeast(0.3)),
+    ("rank_set_vs_steps_1000", AtLeast(0.6)),
+    ("rank_set_vs_plain_1000000", AtLeast(0.3)),
+    ("rank_add_vs_plain_1000000", AtLeast(0.3)),
+    ("rank_rank_vs_plain_1000000", AtLeast(0.3)),
+    ("rank_page_vs_plain_1000000", AtLeast(0.3)),
+    ("rank_set_vs_steps_1000000", AtLeast(0.6)),
     ("start_ms", AtMost(10.0)),
     ("first_https_ms", AtMost(10.0)),
     ("binary_mb", AtMost(12.0)),

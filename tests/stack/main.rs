@@ -4,6 +4,7 @@
 //! | module | tests |
 //! | --- | --- |
 //! | [`scripts`] | each Lua script against a plain model |
+//! | [`boards`] | boards: ranks, rebuilds, merges, against a sorted vector |
 //! | [`rules`] | the rules that keep a feed right, one by one, through the real handlers |
 //! | [`queues`] | each function that takes messages: batches twice, reordered, late, with one bad record |
 //! | [`histories`] | random histories on the local cloud, compared with a model |
@@ -32,6 +33,7 @@
 
 mod api;
 mod binaries;
+mod boards;
 mod cluster;
 mod faults;
 mod fixtures;

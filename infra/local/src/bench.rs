@@ -13,8 +13,8 @@ use crate::launch::build::Build;
 use crate::launch::valkey;
 
 /// The benches.
-const PARTS: [&str; 9] =
-    ["deliver", "fanout", "sizes", "read", "write", "rebuild", "start", "cost", "due"];
+const PARTS: [&str; 10] =
+    ["deliver", "fanout", "sizes", "read", "write", "rebuild", "start", "cost", "due", "rank"];
 
 #[derive(clap::Args)]
 pub struct Bench {
@@ -30,7 +30,7 @@ pub struct Bench {
 }
 
 /// The folder of the plots that the documents show, and the plots.
-const PUBLISHED: (&str, [&str; 2]) = ("tests/bench", ["bench.svg", "due.svg"]);
+const PUBLISHED: (&str, [&str; 3]) = ("tests/bench", ["bench.svg", "due.svg", "rank.svg"]);
 
 pub fn run(bench: &Bench) -> Done<ExitCode> {
     std::fs::create_dir_all(place::local()).doing(place::local().display())?;

@@ -150,6 +150,9 @@ pub const fn removal_of_keys(kind: KeyKind) -> Removal {
         ),
         KeyKind::Due => Removal::Steps(&[Step::Due]),
         KeyKind::Horizon => Removal::Stays("it belongs to a part of the index of due items"),
+        KeyKind::Board | KeyKind::BoardScores | KeyKind::BoardDistinct | KeyKind::BoardRemoved => {
+            Removal::Stays("no function writes boards yet")
+        }
         KeyKind::Cards => Removal::Stays("it lists the cards of a bucket for an hour or two"),
     }
 }

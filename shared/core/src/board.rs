@@ -1,130 +1,255 @@
-//! Boards: rankings of members by up to four scores.
+//! Boards: members ranked by up to four scores.
 //!
-//! A board is one sorted set whose members all have the same score, so that the set sorts them by their bytes. The bytes
-//! of a member are its scores, 8 bytes each, and then its name. A score is written big-endian with its sign bit flipped,
-//! so that smaller numbers have smaller bytes; where a greater score is better, all bits are inverted. Smaller bytes are
-//! therefore better: the first score decides, then the next one, and at last the name. All 64 bits count, while the score
-//! of a sorted set is a float with 53 bits.
+//! A sorted set of Valkey sorts members of equal score by their bytes. All members of a board have the score 0 there,
+//! and begin with their encoded scores: 8 bytes for each, big-endian, the sign bit flipped, and all bits inverted where
+//! the higher score is better. Lower bytes are therefore better scores, exact over all 64-bit integers. The name of the
+//! member follows and settles ties.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::limits::{BOARD_NAME_CHARS_MAX, BOARD_SCORES_MAX};
+use crate::{Bucket, UserId};
 
-/// The reason why a text or a number is not part of a board.
+/// The reason why a text or a number does not belong on a board.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
     /// Not the name of a board or of a member.
     #[error(
-        "a name has 1 to {BOARD_NAME_CHARS_MAX} characters without /, control characters and surrounding white space, and is \
-         not . or .."
+        "a name has 1 to {BOARD_NAME_CHARS_MAX} characters, without control characters, / and white space around it, and is not . or .."
     )]
     Name,
-    /// Not a score.
-    #[error("a score is a whole number from {} to {} as a string of digits", i64::MIN, i64::MAX)]
-    Score,
-    /// Another number of scores than the board has.
-    #[error("the board has {expected} scores, not {found}")]
-    Scores { expected: usize, found: usize },
-    /// No order, or too many.
-    #[error("a board has 1 to {BOARD_SCORES_MAX} scores, each ascending or descending")]
-    Orders,
-    /// A sum that needs more than 64 bits.
-    #[error("the sum of {left} and {right} is not from {min} to {max}", min = i64::MIN, max = i64::MAX)]
-    Overflow { left: i64, right: i64 },
+    /// No scores, or too many.
+    #[error("a board has 1 to {BOARD_SCORES_MAX} scores, and each member has all of them")]
+    Scores,
+    /// A sum that is not a 64-bit integer.
+    #[error("the sum of the scores is not a 64-bit integer")]
+    Overflow,
 }
 
-/// The name of a board, unique among those of its owner, or of a member, unique in its board.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct BoardName(String);
-
-impl BoardName {
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for BoardName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl TryFrom<String> for BoardName {
-    type Error = BoardError;
-
-    fn try_from(text: String) -> Result<Self, BoardError> {
-        let chars = text.chars().count();
-        let fits = |c: char| !c.is_control() && c != '/';
+fn checked_name(text: &str) -> Result<(), BoardError> {
+    let length = text.chars().take(BOARD_NAME_CHARS_MAX + 1).count();
+    let fits = (1..=BOARD_NAME_CHARS_MAX).contains(&length)
+        && !text.chars().any(|character| character.is_control() || character == '/')
+        && text.trim() == text
         // clients and proxies remove . and .. from a path
-        let is_path = matches!(text.as_str(), "." | "..");
-        let fits = text.chars().all(fits) && !is_path && text.trim() == text;
-        (fits && (1..=BOARD_NAME_CHARS_MAX).contains(&chars))
-            .then_some(Self(text))
-            .ok_or(BoardError::Name)
+        && !matches!(text, "." | "..");
+    fits.then_some(()).ok_or(BoardError::Name)
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The name.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = BoardError;
+
+            fn try_from(text: String) -> Result<Self, BoardError> {
+                checked_name(&text)?;
+                Ok(Self(text))
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = BoardError;
+
+            fn from_str(text: &str) -> Result<Self, BoardError> {
+                text.to_owned().try_into()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0
+            }
+        }
+    };
+}
+
+name! {
+    /// The name of a board, unique among those of its owner.
+    BoardName
+}
+name! {
+    /// The name of a member of a board. Names of equal scores are in the order of their UTF-8 bytes.
+    MemberName
+}
+
+/// The id of a board: the first 128 bits of a SHA-256 over the owner, the name and the period. Keys contain it instead
+/// of names. Text form: 32 lower-case hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BoardId(pub u128);
+
+impl BoardId {
+    /// The id of an owner's board for a period. A board without periods has an empty one.
+    pub fn of(owner: UserId, name: &BoardName, period: &str) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(b"fanfold board\0");
+        hash.update(owner.0.to_be_bytes());
+        // with the length, different pairs never give the same input
+        hash.update((name.as_str().len() as u64).to_be_bytes());
+        hash.update(name.as_str());
+        hash.update(period);
+        let hash: [u8; 32] = hash.finalize().into();
+        Self(hash.iter().take(16).fold(0, |id, byte| id << 8 | u128::from(*byte)))
+    }
+
+    /// The bucket of this board, below `buckets`: the lower 32 bits of the id, modulo `buckets`.
+    pub fn bucket(self, buckets: u16) -> Bucket {
+        Bucket(((self.0 & 0xffff_ffff) % u128::from(buckets.max(1))) as u16)
     }
 }
 
-impl FromStr for BoardName {
-    type Err = BoardError;
-
-    fn from_str(text: &str) -> Result<Self, BoardError> {
-        text.to_owned().try_into()
-    }
-}
-
-impl From<BoardName> for String {
-    fn from(name: BoardName) -> Self {
-        name.0
-    }
-}
-
-/// One score. Text form: a string of digits, with a minus sign if it is negative. Numbers of JSON lose digits in many
-/// clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Score(pub i64);
-
-impl fmt::Display for Score {
+impl fmt::Display for BoardId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        write!(f, "{:032x}", self.0)
     }
 }
 
-impl TryFrom<String> for Score {
-    type Error = BoardError;
-
-    fn try_from(text: String) -> Result<Self, BoardError> {
-        let digits = text.strip_prefix('-').unwrap_or(&text);
-        let fits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        let number = text.parse().ok().filter(|_| fits);
-        number.map(Self).ok_or(BoardError::Score)
-    }
-}
-
-impl From<Score> for String {
-    fn from(score: Score) -> Self {
-        score.to_string()
-    }
-}
-
-/// Which scores are better.
+/// Which value of a score is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Smaller scores, such as times of a race.
+    /// The lower one, as with times.
     Ascending,
-    /// Greater scores, such as points.
+    /// The higher one, as with points.
     Descending,
 }
 
-/// The order of each score of a board: one to four.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+impl Order {
+    /// The bytes of a score. Lower bytes are better.
+    fn encode(self, score: i64) -> [u8; 8] {
+        let shifted = score as u64 ^ 1 << 63;
+        match self {
+            Self::Ascending => shifted.to_be_bytes(),
+            // mutation: board-descending
+            Self::Descending => (!shifted).to_be_bytes(),
+        }
+    }
+
+    fn decode(self, bytes: [u8; 8]) -> i64 {
+        let shifted = u64::from_be_bytes(bytes);
+        let shifted = if self == Self::Ascending { shifted } else { !shifted };
+        (shifted ^ 1 << 63) as i64
+    }
+}
+
+/// The ranks of members with equal scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ranks {
+    /// Equal scores have the same rank, and the next rank is the number of better members plus one: 1, 2, 2, 4.
+    Competition,
+    /// Equal scores have the same rank, and the next rank is greater by one: 1, 2, 2, 3.
+    Dense,
+    /// Each member has a rank of its own: 1, 2, 3, 4. The name decides between equal scores.
+    Ordinal,
+}
+
+impl Ranks {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Competition, Self::Dense, Self::Ordinal];
+
+    /// The rank of the member at `position` (from 1), after a member of the given rank.
+    pub fn next(self, rank: u64, has_same_scores: bool, position: u64) -> u64 {
+        match self {
+            Self::Ordinal => position,
+            Self::Competition | Self::Dense if has_same_scores => rank,
+            Self::Competition => position,
+            Self::Dense => rank + 1,
+        }
+    }
+}
+
+/// The scores of a member: one to four numbers. The first one counts most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Scores {
+    values: [i64; BOARD_SCORES_MAX],
+    count: usize,
+}
+
+impl Scores {
+    /// Scores in the order in which they count.
+    pub fn new(scores: &[i64]) -> Result<Self, BoardError> {
+        let mut values = [0; BOARD_SCORES_MAX];
+        let places = values.get_mut(..scores.len()).filter(|places| !places.is_empty());
+        places.ok_or(BoardError::Scores)?.copy_from_slice(scores);
+        Ok(Self { values, count: scores.len() })
+    }
+
+    /// The scores.
+    pub fn as_slice(&self) -> &[i64] {
+        self.values.get(..self.count).unwrap_or(&[])
+    }
+
+    fn combine(
+        &self,
+        other: &Self,
+        of_two: impl Fn(i64, i64) -> Option<i64>,
+    ) -> Result<Self, BoardError> {
+        if self.count != other.count {
+            return Err(BoardError::Scores);
+        }
+        let pairs = self.as_slice().iter().zip(other.as_slice());
+        let mut combined = *self;
+        for (value, (one, two)) in combined.values.iter_mut().zip(pairs) {
+            *value = of_two(*one, *two).ok_or(BoardError::Overflow)?;
+        }
+        Ok(combined)
+    }
+
+    /// The sum of each score. Fails if one is not a 64-bit integer.
+    pub fn plus(&self, other: &Self) -> Result<Self, BoardError> {
+        // mutation: board-overflow
+        self.combine(other, i64::checked_add)
+    }
+}
+
+/// How the scores of a member of several boards become those on a merged one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MergeBy {
+    /// The sum of each score.
+    Sum,
+    /// The lowest value of each score.
+    Minimum,
+    /// The highest value of each score.
+    Maximum,
+}
+
+impl MergeBy {
+    /// The merged scores. Fails if a sum is not a 64-bit integer.
+    pub fn merge(self, one: &Scores, two: &Scores) -> Result<Scores, BoardError> {
+        match self {
+            Self::Sum => one.plus(two),
+            Self::Minimum => one.combine(two, |one, two| Some(one.min(two))),
+            Self::Maximum => one.combine(two, |one, two| Some(one.max(two))),
+        }
+    }
+}
+
+/// The orders of the scores of a board: one to four.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Order>", into = "Vec<Order>")]
 pub struct Orders(Vec<Order>);
 
@@ -133,7 +258,7 @@ impl TryFrom<Vec<Order>> for Orders {
 
     fn try_from(orders: Vec<Order>) -> Result<Self, BoardError> {
         let fits = (1..=BOARD_SCORES_MAX).contains(&orders.len());
-        fits.then_some(Self(orders)).ok_or(BoardError::Orders)
+        fits.then_some(Self(orders)).ok_or(BoardError::Scores)
     }
 }
 
@@ -143,215 +268,252 @@ impl From<Orders> for Vec<Order> {
     }
 }
 
-/// How members with equal scores are ranked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ranks {
-    /// Equal scores have the same rank, and the next rank leaves a gap: 1, 2, 2, 4.
-    Competition,
-    /// Equal scores have the same rank, and the next rank follows: 1, 2, 2, 3.
-    Dense,
-    /// Each member has a rank of its own: 1, 2, 3, 4.
-    Ordinal,
-}
-
-/// A number of bytes for each score.
-const SCORE_BYTES: usize = 8;
-
-/// The bytes of a score: smaller bytes are better.
-fn encode(order: Order, score: Score) -> [u8; SCORE_BYTES] {
-    let ascending = (score.0 as u64) ^ (1 << 63);
-    match order {
-        Order::Ascending => ascending.to_be_bytes(),
-        Order::Descending => (!ascending).to_be_bytes(),
-    }
-}
-
-/// The score that these bytes are.
-fn decode(order: Order, bytes: [u8; SCORE_BYTES]) -> Score {
-    let ascending = match order {
-        Order::Ascending => u64::from_be_bytes(bytes),
-        Order::Descending => !u64::from_be_bytes(bytes),
-    };
-    Score((ascending ^ (1 << 63)) as i64)
-}
-
 impl Orders {
-    /// The number of scores.
-    pub fn count(&self) -> usize {
-        self.0.len()
+    /// The orders, that of the first score first.
+    pub fn as_slice(&self) -> &[Order] {
+        &self.0
     }
 
-    /// The bytes of the scores of a member. Fails if there is another number of scores.
-    pub fn encode(&self, scores: &[Score]) -> Result<Vec<u8>, BoardError> {
-        if scores.len() != self.count() {
-            return Err(BoardError::Scores { expected: self.count(), found: scores.len() });
+    /// The number of bytes of encoded scores.
+    pub fn width(&self) -> usize {
+        8 * self.0.len()
+    }
+
+    /// The encoded scores. Lower bytes are better.
+    pub fn encode(&self, scores: &Scores) -> Result<Vec<u8>, BoardError> {
+        if scores.count != self.0.len() {
+            return Err(BoardError::Scores);
         }
-        Ok(self.0.iter().zip(scores).flat_map(|(order, score)| encode(*order, *score)).collect())
+        let scores = self.0.iter().zip(scores.as_slice());
+        Ok(scores.flat_map(|(order, score)| order.encode(*score)).collect())
     }
 
-    /// The bytes of a member: its scores and its name.
-    pub fn member(&self, scores: &[Score], name: &BoardName) -> Result<Vec<u8>, BoardError> {
+    /// The scores of these bytes. `None` if their number is not that of this board's scores.
+    pub fn decode(&self, bytes: &[u8]) -> Option<Scores> {
+        let (parts, rest) = bytes.as_chunks::<8>();
+        if !rest.is_empty() || parts.len() != self.0.len() {
+            return None;
+        }
+        let scores: Vec<i64> =
+            self.0.iter().zip(parts).map(|(order, part)| order.decode(*part)).collect();
+        Scores::new(&scores).ok()
+    }
+
+    /// The member of the sorted set: the encoded scores and the name.
+    pub fn member(&self, scores: &Scores, name: &MemberName) -> Result<Vec<u8>, BoardError> {
         let mut bytes = self.encode(scores)?;
-        bytes.extend(name.as_str().bytes());
+        bytes.extend_from_slice(name.as_str().as_bytes());
         Ok(bytes)
     }
 
-    /// The scores and the name of a member. `None` for other bytes.
-    pub fn split(&self, member: &[u8]) -> Option<(Vec<Score>, BoardName)> {
-        let (scores, name) = member.split_at_checked(self.count() * SCORE_BYTES)?;
-        let name = std::str::from_utf8(name).ok()?.parse().ok()?;
-        let (scores, _) = scores.as_chunks::<SCORE_BYTES>();
-        let scores = self.0.iter().zip(scores).map(|(order, bytes)| decode(*order, *bytes));
-        Some((scores.collect(), name))
+    /// The scores and the name of a member of the sorted set. `None` for other bytes.
+    pub fn scored(&self, member: &[u8]) -> Option<(Scores, MemberName)> {
+        let (scores, name) = member.split_at_checked(self.width())?;
+        let name = String::from_utf8(name.to_vec()).ok()?;
+        Some((self.decode(scores)?, name.try_into().ok()?))
     }
 
-    /// Compares scores: [`Ordering::Less`] if the first ones are better. Both have as many scores as the board.
-    pub fn compare(&self, a: &[Score], b: &[Score]) -> Ordering {
-        let each = self.0.iter().zip(a.iter().zip(b)).map(|(order, (a, b))| match order {
-            Order::Ascending => a.cmp(b),
-            Order::Descending => b.cmp(a),
-        });
-        each.fold(Ordering::Equal, Ordering::then)
-    }
-
-    /// The bytes between which the members are whose first score is from `low` to `high`. The first ones are inclusive, the
-    /// others exclusive; `None`: there is no end.
-    pub fn with_first(&self, low: Score, high: Score) -> (Vec<u8>, Option<Vec<u8>>) {
+    /// The bounds of the members whose first score is one of two scores or between them. The first bound is below the
+    /// best of these members, and the second above the worst.
+    pub fn range(&self, one: i64, two: i64) -> (Vec<u8>, Vec<u8>) {
         let order = self.0.first().copied().unwrap_or(Order::Ascending);
-        let (best, worst) = match order {
-            Order::Ascending => (low, high),
-            Order::Descending => (high, low),
-        };
-        let end = u64::from_be_bytes(encode(order, worst)).checked_add(1);
-        (encode(order, best).to_vec(), end.map(|end| end.to_be_bytes().to_vec()))
+        let (one, two) = (order.encode(one), order.encode(two));
+        let mut above = one.max(two).to_vec();
+        // no byte of UTF-8 is 255, so this is above each name
+        above.resize(self.width() + 1, u8::MAX);
+        (one.min(two).to_vec(), above)
+    }
+
+    /// Compares scores: the better ones are less.
+    pub fn compare(&self, one: &Scores, two: &Scores) -> Ordering {
+        let pairs = one.as_slice().iter().zip(two.as_slice());
+        let compared = self.0.iter().zip(pairs).map(|(order, (one, two))| match order {
+            Order::Ascending => one.cmp(two),
+            Order::Descending => two.cmp(one),
+        });
+        compared.fold(Ordering::Equal, Ordering::then)
+    }
+
+    /// Whether the first scores are better than the second ones. Equal ones are not.
+    pub fn is_better(&self, one: &Scores, two: &Scores) -> bool {
+        self.compare(one, two) == Ordering::Less
     }
 }
 
-/// How boards are merged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Combine {
-    /// The sum of the scores.
-    Sum,
-    /// The smallest of the scores.
-    Minimum,
-    /// The greatest of the scores.
-    Maximum,
+/// What the scripts of a board depend on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Board {
+    /// The id.
+    pub id: BoardId,
+    /// The orders of the scores.
+    pub orders: Orders,
+    /// The kind of ranks.
+    pub ranks: Ranks,
+    /// The most members. The worst ones fall out. `None`: no limit.
+    pub limit: Option<u64>,
 }
 
-impl Combine {
-    /// Combines two scores. Fails if a sum needs more than 64 bits.
-    pub fn apply(self, a: Score, b: Score) -> Result<Score, BoardError> {
-        match self {
-            Self::Sum => add(a, b),
-            Self::Minimum => Ok(a.min(b)),
-            Self::Maximum => Ok(a.max(b)),
+impl Board {
+    /// The ranks of some members among themselves, in the order of the members.
+    pub fn ranks_among(&self, members: &[(MemberName, Scores)]) -> Vec<u64> {
+        let mut sorted: Vec<(usize, &(MemberName, Scores))> = members.iter().enumerate().collect();
+        sorted.sort_by(|(_, (one, a)), (_, (two, b))| {
+            self.orders.compare(a, b).then_with(|| one.cmp(two))
+        });
+        let mut ranks = vec![0; members.len()];
+        let (mut rank, mut before) = (0, None);
+        for (position, (place, (_, scores))) in (1..).zip(sorted) {
+            rank = self.ranks.next(rank, before == Some(scores), position);
+            before = Some(scores);
+            if let Some(its) = ranks.get_mut(place) {
+                *its = rank;
+            }
         }
+        ranks
     }
-}
-
-/// Adds two scores. Fails if the sum needs more than 64 bits; it never wraps.
-pub fn add(a: Score, b: Score) -> Result<Score, BoardError> {
-    a.0.checked_add(b.0).map(Score).ok_or(BoardError::Overflow { left: a.0, right: b.0 })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use proptest::prelude::*;
 
-    use super::*;
-
-    /// Often one of the extremes, and often equal to another one.
-    fn score() -> impl Strategy<Value = Score> {
-        let extremes = [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX - 1, i64::MAX];
-        prop_oneof![prop::sample::select(extremes.to_vec()), any::<i64>()].prop_map(Score)
+    fn score() -> impl Strategy<Value = i64> {
+        prop_oneof![
+            Just(i64::MIN),
+            Just(i64::MIN + 1),
+            -2i64..3,
+            Just(i64::MAX - 1),
+            Just(i64::MAX),
+            any::<i64>()
+        ]
     }
 
-    fn orders() -> impl Strategy<Value = Orders> {
-        let order = prop_oneof![Just(Order::Ascending), Just(Order::Descending)];
-        prop::collection::vec(order, 1..=BOARD_SCORES_MAX).prop_map(Orders)
+    fn order() -> impl Strategy<Value = Order> {
+        prop_oneof![Just(Order::Ascending), Just(Order::Descending)]
     }
 
-    fn name() -> impl Strategy<Value = BoardName> {
-        "[a-c é🌲]{1,5}".prop_filter_map("a name", |text| text.parse().ok())
+    prop_compose! {
+        /// Orders, and two scores for them.
+        fn pair()(scores in prop::collection::vec((order(), score(), score()), 1..=4))
+            -> (Orders, Scores, Scores) {
+            let orders: Vec<Order> = scores.iter().map(|(order, ..)| *order).collect();
+            let of = |pick: fn(&(Order, i64, i64)) -> i64| {
+                Scores::new(&scores.iter().map(pick).collect::<Vec<_>>()).unwrap()
+            };
+            (orders.try_into().unwrap(), of(|(_, one, _)| *one), of(|(_, _, two)| *two))
+        }
+    }
+
+    fn scores(values: &[i64]) -> Scores {
+        Scores::new(values).unwrap()
+    }
+
+    #[test]
+    fn names_are_short_and_plain() {
+        let longest = "é".repeat(BOARD_NAME_CHARS_MAX);
+        for name in ["a", "ann lee", "...", "{1}", "a:b#c", "猫", longest.as_str()] {
+            assert!(name.parse::<BoardName>().is_ok(), "{name}");
+            assert!(name.parse::<MemberName>().is_ok(), "{name}");
+        }
+        let too_long = format!("{longest}é");
+        for name in
+            ["", ".", "..", " a", "a\u{a0}", "a/b", "a\nb", "a\u{0}", "\u{7f}", too_long.as_str()]
+        {
+            assert_eq!(name.parse::<BoardName>(), Err(BoardError::Name), "{name}");
+            assert_eq!(name.parse::<MemberName>(), Err(BoardError::Name), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_id_depends_on_owner_name_and_period() {
+        let id = |owner, name: &str, period| {
+            BoardId::of(UserId(owner), &name.parse().unwrap(), period).to_string()
+        };
+        assert_eq!(id(1, "a", "2026"), id(1, "a", "2026"));
+        assert_eq!(id(1, "a", "").len(), 32);
+        assert_ne!(id(1, "a", "2026"), id(2, "a", "2026"));
+        assert_ne!(id(1, "a2", "026"), id(1, "a", "2026"));
+    }
+
+    #[test]
+    fn a_board_has_one_to_four_scores() {
+        let orders = |count| Orders::try_from(vec![Order::Ascending; count]);
+        assert!(orders(1).is_ok() && orders(4).is_ok());
+        for wrong in [orders(0).err(), orders(5).err()] {
+            assert_eq!(wrong, Some(BoardError::Scores));
+        }
+        for wrong in [&[][..], &[1, 2, 3, 4, 5]] {
+            assert_eq!(Scores::new(wrong), Err(BoardError::Scores));
+        }
+        let name = "a".parse().unwrap();
+        let wrong = orders(2).unwrap().member(&scores(&[1]), &name);
+        assert_eq!(wrong, Err(BoardError::Scores));
+    }
+
+    #[test]
+    fn sums_that_overflow_are_refused() {
+        for (one, two) in [(i64::MAX, 1), (i64::MIN, -1)] {
+            assert_eq!(scores(&[0, one]).plus(&scores(&[0, two])), Err(BoardError::Overflow));
+        }
+        assert_eq!(scores(&[i64::MAX]).plus(&scores(&[i64::MIN])), Ok(scores(&[-1])));
+        assert_eq!(scores(&[1]).plus(&scores(&[1, 2])), Err(BoardError::Scores));
+        let (one, two) = (scores(&[1, 5]), scores(&[2, 4]));
+        assert_eq!(MergeBy::Sum.merge(&one, &two), Ok(scores(&[3, 9])));
+        assert_eq!(MergeBy::Minimum.merge(&one, &two), Ok(scores(&[1, 4])));
+        assert_eq!(MergeBy::Maximum.merge(&one, &two), Ok(scores(&[2, 5])));
+    }
+
+    #[test]
+    fn members_are_ranked_among_themselves() {
+        let ranked = |ranks| {
+            let orders = vec![Order::Descending].try_into().unwrap();
+            let board = Board { id: BoardId(1), orders, ranks, limit: None };
+            let members = [("d", 1), ("c", 5), ("b", 5), ("a", 9)];
+            board.ranks_among(&members.map(|(name, one)| (name.parse().unwrap(), scores(&[one]))))
+        };
+        assert_eq!(ranked(Ranks::Competition), [4, 2, 2, 1]);
+        assert_eq!(ranked(Ranks::Dense), [3, 2, 2, 1]);
+        assert_eq!(ranked(Ranks::Ordinal), [4, 3, 2, 1]);
     }
 
     proptest! {
         #[test]
-        fn bytes_sort_as_the_scores_and_then_the_names(
-            orders in orders(), a in prop::collection::vec(score(), 4), b in prop::collection::vec(score(), 4),
-            same in 0usize..=4, first in name(), second in name(),
+        fn better_members_have_lower_bytes(
+            (orders, one, two) in pair(),
+            first in "[^/\\p{Cc}\\s]{1,5}",
+            second in "[^/\\p{Cc}\\s]{1,5}",
         ) {
-            let count = orders.count();
-            let (a, mut b) = (a[..count].to_vec(), b[..count].to_vec());
-            let same = same.min(count);
-            b[..same].copy_from_slice(&a[..same]);
-            let bytes = |scores: &[Score], name| orders.member(scores, name).unwrap();
-            let expected = orders.compare(&a, &b).then(first.cmp(&second));
-            prop_assert_eq!(bytes(&a, &first).cmp(&bytes(&b, &second)), expected);
-            prop_assert_eq!(orders.split(&bytes(&a, &first)), Some((a, first)));
+            let names = (first.parse::<MemberName>(), second.parse::<MemberName>());
+            let (Ok(first), Ok(second)) = names else { return Ok(()) };
+            let members = (orders.member(&one, &first)?, orders.member(&two, &second)?);
+            let expected = orders.compare(&one, &two).then_with(|| first.cmp(&second));
+            prop_assert_eq!(members.0.cmp(&members.1), expected);
+            prop_assert_eq!(orders.is_better(&one, &two), orders.encode(&one)? < orders.encode(&two)?);
+            prop_assert_eq!(orders.scored(&members.0), Some((one, first)));
         }
 
         #[test]
-        fn a_range_of_the_first_score_has_its_members_alone(
-            orders in orders(), scores in prop::collection::vec(score(), 4), low in score(), high in score(), name in name(),
+        fn a_range_has_the_members_with_first_scores_in_it(
+            (orders, one, two) in pair(),
+            from in score(),
         ) {
-            let scores = &scores[..orders.count()];
-            let member = orders.member(scores, &name).unwrap();
-            let (start, end) = orders.with_first(low, high);
-            let is_in = member >= start && end.is_none_or(|end| member < end);
-            prop_assert_eq!(is_in, (low..=high).contains(&scores[0]) && low <= high);
-        }
-
-        #[test]
-        fn scores_travel_as_digits(score in score()) {
-            let text = serde_json::to_string(&score).unwrap();
-            prop_assert_eq!(&text, &format!("\"{}\"", score.0));
-            prop_assert_eq!(serde_json::from_str::<Score>(&text).unwrap(), score);
-        }
-
-        #[test]
-        fn sums_are_exact_or_refused(a in score(), b in score()) {
-            let sum = i128::from(a.0) + i128::from(b.0);
-            match Combine::Sum.apply(a, b) {
-                Ok(found) => prop_assert_eq!(i128::from(found.0), sum),
-                Err(_) => prop_assert!(i64::try_from(sum).is_err()),
+            let (below, above) = orders.range(from, two.as_slice()[0]);
+            for name in ["\u{1}x", "\u{10ffff}"] {
+                let mut member = orders.encode(&one)?;
+                member.extend_from_slice(name.as_bytes());
+                let (low, high) = (from.min(two.as_slice()[0]), from.max(two.as_slice()[0]));
+                let is_in = (low..=high).contains(&one.as_slice()[0]);
+                prop_assert_eq!(below <= member && member < above, is_in);
             }
-            let (least, most) = (Combine::Minimum.apply(a, b), Combine::Maximum.apply(a, b));
-            prop_assert_eq!((least, most), (Ok(a.min(b)), Ok(a.max(b))));
         }
-    }
 
-    #[test]
-    fn names_are_short_and_reach_no_other_path() {
-        let long = "é".repeat(BOARD_NAME_CHARS_MAX);
-        for fine in ["a", "week 7", "player:1#2{3}", "...", "🌲", &long] {
-            assert_eq!(fine.parse::<BoardName>().unwrap().as_str(), fine);
+        #[test]
+        fn other_bytes_are_no_member((orders, one, _) in pair(), bytes: Vec<u8>) {
+            prop_assert!(orders.scored(&orders.encode(&one)?).is_none(), "without a name");
+            if bytes.len() <= orders.width() {
+                prop_assert!(orders.scored(&bytes).is_none());
+            }
         }
-        let longer = format!("{long}a");
-        for bad in ["", ".", "..", "a/b", " a", "a ", "a\nb", "a\0", "\u{85}", &longer] {
-            assert_eq!(bad.parse::<BoardName>(), Err(BoardError::Name), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn other_texts_are_no_scores() {
-        for bad in ["", "-", "+1", "1.0", " 1", "1e3", "0x1", "٥", "9223372036854775808", "--1"] {
-            assert_eq!(Score::try_from(bad.to_owned()), Err(BoardError::Score), "{bad}");
-        }
-        assert!(serde_json::from_str::<Score>("7").is_err(), "a number of JSON");
-        assert_eq!(Score::try_from("-0".to_owned()), Ok(Score(0)));
-    }
-
-    #[test]
-    fn other_numbers_of_scores_are_refused() {
-        let orders = Orders::try_from(vec![Order::Descending; 2]).unwrap();
-        let found = orders.encode(&[Score(1)]);
-        assert_eq!(found, Err(BoardError::Scores { expected: 2, found: 1 }));
-        assert_eq!(Orders::try_from(Vec::new()), Err(BoardError::Orders));
-        assert_eq!(Orders::try_from(vec![Order::Ascending; 5]), Err(BoardError::Orders));
-        assert_eq!(orders.split(b"too short"), None);
-        assert_eq!(orders.split(&[0; 16]), None, "no name");
     }
 }

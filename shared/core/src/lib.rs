@@ -7,8 +7,8 @@
 //! | [`order`] | the order of feeds, as scores and members in Valkey |
 //! | [`slice`] | a part of a feed, with the point down to which the part is complete |
 //! | [`merge`] | the lazy merge of several feeds |
+//! | [`board`] | members ranked by scores: order, ranks, sums |
 //! | [`cursor`] | the opaque tokens that clients page lists with |
-//! | [`board`] | rankings of members by up to four scores |
 //! | [`due`] | items with a time of their own |
 //! | [`fanout`] | partitions, ranges and chunks of followers |
 //! | [`message`] | the bodies of messages on the queues |
@@ -34,6 +34,7 @@ pub mod slice;
 pub mod text;
 pub mod time;
 
+pub use board::{Board, BoardId, MemberName, Scores};
 pub use cursor::{Cursor, CursorError, ListId};
 pub use due::{DueEntry, DueItem, DuePart, Every, ScheduledId, TimerName};
 pub use fanout::Partition;

@@ -400,6 +400,25 @@ pub const DUE_FIRST_CHECK: Duration = Duration::from_secs(24 * 3600);
 pub const DUE_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 /// How long it is kept that a scheduled post was published or cancelled.
 pub const SCHEDULED_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The longest name of a board or of a member, in characters.
+pub const BOARD_NAME_CHARS_MAX: usize = 128;
+/// The most scores of a member of a board.
+pub const BOARD_SCORES_MAX: usize = 4;
+/// The most members of a board in one request.
+pub const BOARD_BATCH_MAX: usize = 100;
+/// How long Valkey keeps the revision of a member that was removed from a board. A change that arrives later than this
+/// after a newer one may undo it, until the board is rebuilt.
+pub const BOARD_REMOVED_KEPT: Duration = Duration::from_secs(3_600);
+/// The time within which a rebuild of a board makes its next call. After that, another rebuild may take over.
+pub const BOARD_LEASE: Duration = Duration::from_secs(30);
+/// Rows that a rebuild adds to a board with one call.
+pub const BOARD_LOAD_ROWS: usize = 500;
+/// The most boards that are merged into one.
+pub const BOARD_MERGE_MAX: usize = 10;
+/// The most members of a merged board. Each takes about 200 bytes of memory while boards are merged.
+pub const BOARD_MERGE_MEMBERS_MAX: usize = 1_000_000;
+/// Members that a merge reads with one call.
+pub const BOARD_MERGE_PAGE: usize = 1_000;
 /// How long a webhook may take to answer.
 pub const WEBHOOK_ANSWER_WITHIN: Duration = Duration::from_secs(15);
 /// How long a webhook that fails is tried again.
@@ -407,10 +426,6 @@ pub const WEBHOOK_TRIED_FOR: Duration = Duration::from_secs(24 * 3600);
 /// The longest wait of a failed webhook as the same message. SQS delivers nothing more while 120,000 messages of a queue
 /// wait in this way, so one that waits longer is sent again as a new message, with a delay.
 pub const WEBHOOK_IN_FLIGHT_MAX: Duration = Duration::from_secs(60);
-/// The longest name of a board or of its members, in characters.
-pub const BOARD_NAME_CHARS_MAX: usize = 128;
-/// The most scores of a member of a board.
-pub const BOARD_SCORES_MAX: usize = 4;
 /// Feeds that one run of the sweep removes.
 pub const SWEEP_FEEDS_MAX: usize = 50_000;
 /// Keys or members that one call of the sweep, or of a removal from a feed, takes.

@@ -24,6 +24,7 @@ pub enum Level {
 
 /// The servers of tests, by the beginning of their names. The longest beginning that matches counts.
 const LEVELS: &[(&str, Level)] = &[
+    ("boards::", Level::Tools),
     ("cluster::", Level::Servers),
     ("fixtures::", Level::Servers),
     ("histories::", Level::Servers),

@@ -10,7 +10,7 @@ use std::fmt::{self, Display};
 use std::ops::Deref;
 
 use fanfold_core::Bucket;
-use fanfold_core::{DuePart, FeedId, FeedKind, PostId, UserId};
+use fanfold_core::{BoardId, DuePart, FeedId, FeedKind, PostId, UserId};
 use redis::{Cmd, RedisWrite, ToRedisArgs, ToSingleRedisArg};
 
 use super::card_id::CardId;
@@ -107,6 +107,14 @@ kinds! {
     Due "due";
     /// Up to what time a part of the index of due items is complete.
     Horizon "horizon";
+    /// The members of a board, best first.
+    Board "board";
+    /// The state of a board, and the revisions and scores of its members.
+    BoardScores "board:scores";
+    /// The different scores of a board with dense ranks.
+    BoardDistinct "board:distinct";
+    /// The members that were removed from a board.
+    BoardRemoved "board:removed";
 }
 
 impl KeyKind {
@@ -302,6 +310,13 @@ impl Keys {
         Key::new(KeyKind::Horizon, None, Bucket(part.0), None)
     }
 
+    /// The keys of a board: the members, the scores, the different scores, and the removed members. They share a hash tag.
+    pub fn board(self, board: BoardId) -> [Key; 4] {
+        let kinds =
+            [KeyKind::Board, KeyKind::BoardScores, KeyKind::BoardDistinct, KeyKind::BoardRemoved];
+        kinds.map(|kind| Key::new(kind, None, board.bucket(self.buckets), Some(&board)))
+    }
+
     /// The lease of the rebuild of a feed.
     pub fn lock(self, feed: FeedId) -> Key {
         let (kind, bucket) = (feed.kind.name(), self.bucket_of(feed));
@@ -339,6 +354,10 @@ mod tests {
             all.push((KeyKind::Feed(feed.kind), keys.feed(feed)));
             all.push((KeyKind::FeedLock, keys.lock(feed)));
         }
+        let board = keys.board(BoardId(5));
+        let kinds =
+            [KeyKind::Board, KeyKind::BoardScores, KeyKind::BoardDistinct, KeyKind::BoardRemoved];
+        all.extend(kinds.into_iter().zip(board));
         all.extend(WriteKind::ALL.map(|kind| (KeyKind::Limit, keys.limit(kind, user))));
         for (kind, key) in &all {
             assert_eq!(KeyKind::of(key), Some(*kind), "{key}");

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 mod address;
+mod boards;
 mod card_id;
 mod cards;
 mod count;
@@ -28,6 +29,10 @@ use fanfold_core::limits::TOUCH_EVERY;
 use redis::RedisError;
 
 pub use address::Address;
+pub use boards::{
+    BoardAnswer, BoardBegun, BoardChange, BoardCommit, BoardLoaded, BoardPage, MergeError, PageOf,
+    Placed, PutDone, Ranked, Row, Standing, Standings,
+};
 pub use card_id::CardId;
 pub use cards::{CardRead, Fill};
 pub use count::{CountRequest, Counted};

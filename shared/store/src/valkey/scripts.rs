@@ -46,6 +46,16 @@ macro_rules! script {
             include_str!(concat!("lua/", $file))
         ));
     };
+    (board $name:ident, $file:literal $(, $functions:literal)*) => {
+        script!(@of $name, concat!(
+            include_str!("lua/_memory.lua"),
+            "\n",
+            include_str!("lua/_board.lua"),
+            "\n",
+            $(include_str!(concat!("lua/", $functions)), "\n",)*
+            include_str!(concat!("lua/", $file))
+        ));
+    };
     ($name:ident, $file:literal) => {
         script!(@of $name, concat!(
             include_str!("lua/_memory.lua"),
@@ -74,6 +84,12 @@ script!(due DUE_ADD, "due_add.lua");
 script!(due DUE_BEGIN, "due_begin.lua");
 script!(due DUE_LOAD, "due_load.lua");
 script!(due DUE_TAKE, "due_take.lua");
+script!(board BOARD_BEGIN, "board_begin.lua");
+script!(board BOARD_COMMIT, "board_commit.lua", "_board_change.lua");
+script!(board BOARD_LOAD, "board_load.lua", "_board_change.lua");
+script!(board BOARD_PAGE, "board_page.lua", "_board_rank.lua");
+script!(board BOARD_PUT, "board_put.lua", "_board_change.lua", "_board_rank.lua");
+script!(board BOARD_RANKS, "board_ranks.lua", "_board_rank.lua");
 script!(plain DUE_HANDED_ON, "due_handed_on.lua");
 script!(plain DUE_OVERDUE, "due_overdue.lua");
 script!(plain LIMIT, "limit.lua");

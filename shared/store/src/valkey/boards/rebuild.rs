@@ -1,0 +1,162 @@
+//! Loading a board from DynamoDB. A rebuild begins, reads all members of the board consistently, loads them, and commits.
+//! Writers add their changes to the board from the beginning on, so no change is missing.
+
+use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_LEASE, BOARD_LOAD_ROWS};
+use fanfold_core::{Board, MemberName, Scores, Time};
+use fanfold_runtime::error::StoreError;
+use redis::{RedisResult, Value};
+
+use super::super::scripts::{Word, unknown};
+use super::super::{Valkey, failed, scripts};
+use super::answer::{BoardAnswer, Fields};
+use super::put::{BoardChange, add_changes, kind, limit, misused};
+
+/// The answer to the beginning of a rebuild.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BoardBegun {
+    /// The rebuild has begun, with an empty board.
+    Begun,
+    /// Another rebuild is under way.
+    Busy,
+    /// The board is complete.
+    Ready,
+}
+
+impl Word for BoardBegun {
+    fn of(word: &str) -> Option<Self> {
+        match word {
+            "begun" => Some(Self::Begun),
+            "busy" => Some(Self::Busy),
+            "ready" => Some(Self::Ready),
+            _ => None,
+        }
+    }
+}
+
+/// The result of adding rows to a board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BoardLoaded {
+    /// The rows are there.
+    Done,
+    /// The server lost its data, or another rebuild has taken over.
+    Lost,
+}
+
+impl Word for BoardLoaded {
+    fn of(word: &str) -> Option<Self> {
+        match word {
+            "done" => Some(Self::Done),
+            "lost" => Some(Self::Lost),
+            _ => None,
+        }
+    }
+}
+
+/// The result of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BoardCommit {
+    /// The board is ready. These members fell out because of the limit. A repeated commit names none.
+    Done(Vec<(MemberName, Scores)>),
+    /// The server lost its data, or another rebuild has taken over.
+    Lost,
+}
+
+impl Valkey {
+    /// Begins to rebuild a board. `token` must be unique to this rebuild. If the next call takes longer than
+    /// [`BOARD_LEASE`], another rebuild may take over.
+    pub async fn begin_board(
+        &self,
+        board: &Board,
+        token: &str,
+        now: Time,
+    ) -> Result<BoardBegun, StoreError> {
+        let mut script = self.board_call(&scripts::BOARD_BEGIN, board);
+        script.arg(token).arg(now.ms()).arg((now + BOARD_LEASE).ms());
+        script.run_for_word(&self.link, "beginning to rebuild a board").await
+    }
+
+    /// Adds rows that were read from DynamoDB after the rebuild began, at most [`BOARD_LOAD_ROWS`]. Rows of removed
+    /// members belong to them: without them, a change that is older than a removal and arrives late would bring the
+    /// member back.
+    pub async fn load_board(
+        &self,
+        board: &Board,
+        token: &str,
+        rows: &[BoardChange],
+        now: Time,
+    ) -> Result<BoardLoaded, StoreError> {
+        let doing = "loading a board";
+        if rows.len() > BOARD_LOAD_ROWS {
+            return Err(failed(doing)(misused("too many rows in one call")));
+        }
+        let mut script = self.board_call(&scripts::BOARD_LOAD, board);
+        script.arg(token).arg(now.ms()).arg((now + BOARD_LEASE).ms()).arg(kind(board));
+        add_changes(&mut script, board, rows).map_err(failed(doing))?;
+        script.run_for_word(&self.link, doing).await
+    }
+
+    /// Makes a board ready, after all rows were loaded.
+    pub async fn commit_board(
+        &self,
+        board: &Board,
+        token: &str,
+        now: Time,
+    ) -> Result<BoardCommit, StoreError> {
+        let doing = "committing the rebuild of a board";
+        let mut script = self.board_call(&scripts::BOARD_COMMIT, board);
+        script.arg(token).arg(now.ms()).arg((now + BOARD_LEASE).ms());
+        script.arg(kind(board)).arg(limit(board)).arg(TRIMMED_AT_ONCE).arg(board.orders.width());
+        let mut all_out = Vec::new();
+        loop {
+            let answer: Vec<Value> = script.run(&self.link, doing).await?;
+            let (word, mut out) = parse(board, answer).map_err(failed(doing))?;
+            // each call removes the worst members that are left
+            out.append(&mut all_out);
+            all_out = out;
+            match word {
+                CommitWord::Done => return Ok(BoardCommit::Done(all_out)),
+                CommitWord::Lost => return Ok(BoardCommit::Lost),
+                CommitWord::More => {}
+            }
+        }
+    }
+
+    /// Removes a board from Valkey. A rebuild that is under way is lost.
+    pub async fn drop_board(&self, board: &Board) -> Result<(), StoreError> {
+        let mut unlink = redis::cmd("UNLINK");
+        for key in self.keys.board(board.id) {
+            unlink.arg(key);
+        }
+        let removed: Result<u64, _> = unlink.query_async(&mut self.link.clone()).await;
+        removed.map(drop).map_err(failed("dropping a board"))
+    }
+}
+
+/// The most members that one call of a commit removes.
+const TRIMMED_AT_ONCE: usize = 10 * BOARD_BATCH_MAX;
+
+enum CommitWord {
+    Done,
+    More,
+    Lost,
+}
+
+fn parse(
+    board: &Board,
+    answer: Vec<Value>,
+) -> RedisResult<(CommitWord, Vec<(MemberName, Scores)>)> {
+    let BoardAnswer::Ready((word, mut fields)) = Fields::of(answer)? else {
+        return Err(unknown("missing or building"));
+    };
+    let word = match word.as_str() {
+        "done" => CommitWord::Done,
+        "more" => CommitWord::More,
+        "lost" => CommitWord::Lost,
+        other => return Err(unknown(other)),
+    };
+    let mut out = Vec::new();
+    while !fields.is_empty() {
+        out.push(fields.scored(board)?);
+    }
+    Ok((word, out))
+}

@@ -1,0 +1,27 @@
+-- Begins a rebuild of a board, with an empty board. From then on, writers add their changes to it. A call that is repeated
+-- with the same token keeps the members.
+--
+-- KEYS  the four keys of the board
+-- ARGV  1 a token, unique to this rebuild; 2 now in ms, 3 the end of the lease in ms
+-- Returns 'begun', 'busy' if another rebuild has a lease, or 'ready'
+local gen = generation()
+if not gen then
+  return READ_ONLY
+end
+local is_ready, _, lease, token = state_of(redis.call('HGET', KEYS[2], ''), gen)
+local lost = is_lost(true)
+if is_ready and not lost then
+  return 'ready'
+end
+-- mutation: board-one-rebuild
+if lease and token ~= ARGV[1] and lease > tonumber(ARGV[2]) then
+  return 'busy'
+end
+if token ~= ARGV[1] or lost then
+  -- mutation: board-begins-empty
+  redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+  redis.call('ZADD', KEYS[1], 0, '')
+  redis.call('ZADD', KEYS[3], 0, '')
+end
+redis.call('HSET', KEYS[2], '', 'B:' .. gen .. ':' .. ARGV[3] .. ':' .. ARGV[1])
+return 'begun'
