@@ -39,7 +39,8 @@ pub struct Cloud {
     /// Whether delays of messages are kept. Otherwise the simulation chooses when each arrives.
     pub keeps_delays: bool,
     pub faults: Faults,
-    pub queries: u64,
+    /// The number of queries of each table.
+    pub queries: HashMap<String, usize>,
     /// The units that DynamoDB would have charged.
     pub units: Units,
     /// Every call with its answer, if the test wants them.
@@ -274,8 +275,8 @@ impl Cloud {
     }
 
     fn query(&mut self, request: &Value) -> Answer {
-        self.queries += 1;
         let (table, given) = (request["TableName"].as_str().expect("a table"), Given::of(request));
+        *self.queries.entry(table.to_owned()).or_default() += 1;
         let condition = request["KeyConditionExpression"].as_str().expect("a condition");
         let forward = request["ScanIndexForward"] != Value::Bool(false);
         let start = &request["ExclusiveStartKey"];

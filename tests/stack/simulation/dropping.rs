@@ -225,8 +225,8 @@ impl History {
         let (user, other) = (*self.dice.pick(&PEOPLE), *self.dice.pick(&PEOPLE));
         // `ash` acts more often than other users
         let user = if self.dice.one_in(3) { ASH } else { user };
-        match self.dice.below(18) {
-            16 | 17 => self.like(user),
+        match self.dice.below(17) {
+            16 => self.like(user),
             0..3 => self.publish(user),
             3..6 => self.relate(user, other, Relation::Following),
             6 => self.relate(user, other, Relation::NotFollowing),
@@ -318,7 +318,7 @@ impl History {
         self.apps.steps.set_free(true);
         self.put_profile();
         self.settle();
-        for _ in 0..60 {
+        for _ in 0..70 {
             self.random_action();
             self.now += Duration::from_millis(1);
             self.settle();
