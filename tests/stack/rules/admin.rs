@@ -4,6 +4,7 @@
 use fanfold_app::due::scheduled::{self, NewScheduled};
 use fanfold_app::due::timers::{self, NewTimer};
 use fanfold_app::erase::{Removal, removal_of_items, removal_of_keys};
+use fanfold_app::present::Viewer;
 use fanfold_app::{Error, posts, profiles};
 use fanfold_core::limits::DROP_SETTLES;
 use fanfold_core::time::millis;
@@ -42,6 +43,7 @@ async fn drop_ash(world: &World, deadline: Deadline) -> (Value, usize) {
         let dropped = order_within(world, drop, deadline).await.expect("done");
         for name in [
             "posts",
+            "likes",
             "scheduled",
             "timers",
             "followers",
@@ -91,7 +93,10 @@ async fn world() -> (World, Vec<PostId>) {
         let (ash, key) = (world.identity("ash"), format!("key {number}"));
         let post = posts::publish(&world.posts, &ash, "a secret", Some(&key), world.now()).await;
         posts.push(post.expect("a post").post.id);
-        world.publish("cedar", "text").await;
+        let other = world.publish("cedar", "text").await;
+        for (fan, liked) in [("ash", other), ("ash", posts[number]), ("birch", posts[number])] {
+            world.like(fan, liked).await;
+        }
         world.drain().await;
     }
     world.delete("ash", posts[1]).await;
@@ -103,6 +108,7 @@ async fn world() -> (World, Vec<PostId>) {
     valkey.invalidate(feed).await.unwrap();
     assert_eq!(valkey.begin(feed, "1", world.now()).await.unwrap(), RebuildStart::Begun);
     plan_ahead(&world).await;
+    posts::read(&world.posts, &Viewer::of(world.id("ash")), posts[0], world.now()).await.unwrap();
     check_every_kind_exists(&world).await;
     (world, posts)
 }
@@ -290,9 +296,9 @@ const EXPIRING: [&str; 3] = ["GRAPH_TABLE following", "VALKEY rel", "VALKEY rels
 async fn only_expiring_data_is_left_of_a_dropped_user() {
     let (world, posts) = world().await;
     let (sums, orders) = drop_ash(&world, Deadline::NONE).await;
-    let counts = ["posts", "scheduled", "timers", "followers", "following", "keys"];
+    let counts = ["posts", "likes", "scheduled", "timers", "followers", "following", "keys"];
     let counts = counts.map(|name| sums[name].as_u64());
-    assert_eq!(counts, [3, 2, 1, 4, 4, 5].map(Some), "{sums}");
+    assert_eq!(counts, [3, 7, 2, 1, 4, 4, 5].map(Some), "{sums}");
     assert!(sums["receipt_rows"].as_u64() >= Some(posts.len() as u64), "{sums}");
     assert_eq!(orders, 2, "the first order waits for work that is under way");
     world.drain().await;

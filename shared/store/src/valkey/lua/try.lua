@@ -1,6 +1,6 @@
 -- Tries each command that the scripts use, on keys that do not exist, and deletes the keys again.
 --
--- KEYS  1 a key for a text, 2 a key for a sorted set and a list; no user has these keys
+-- KEYS  1 a key for a text, 2 a key for a sorted set, a hash and a list; no user has these keys
 -- Returns the list of refused commands, each with the reason
 local text, set = KEYS[1], KEYS[2]
 local refused = {}
@@ -16,6 +16,7 @@ try('ZMSCORE', set, 'a', 'b')
 try('ZCARD', set)
 try('ZCOUNT', set, '-inf', '+inf')
 try('ZRANK', set, 'a')
+try('ZLEXCOUNT', set, '-', '+')
 try('ZRANGE', set, '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, 1)
 try('ZRANDMEMBER', set, 1)
 try('ZRANGESTORE', set, set, 0, -1)
@@ -23,6 +24,10 @@ try('ZREM', set, 'a')
 try('ZREMRANGEBYRANK', set, 5, 6)
 try('ZREMRANGEBYSCORE', set, 5, 6)
 try('UNLINK', set)
+try('HSET', set, 'a', 'b')
+try('HGET', set, 'a')
+try('HMGET', set, 'a', 'b')
+try('HDEL', set, 'a')
 try('RPUSH', set, 'a')
 try('LLEN', set)
 try('LINDEX', set, 0)
