@@ -76,7 +76,7 @@ async fn the_deployed_admin_function_executes_every_order() {
     let timer = json!({"due_at": in_an_hour, "payload": {}});
     assert_eq!(user.send(Method::PUT, "/v1/timers/renew", &[], Some(timer)).await.status, 201);
     let rebuilt = order(json!({"do": "rebuild-feed", "user": format!("@{}", user.handle)})).await;
-    assert_eq!(rebuilt["home"]["entries"], json!(1), "{rebuilt}");
+    assert_eq!(rebuilt["home"]["entries"], json!(2), "{rebuilt}");
     let drop = json!({"do": "drop-user", "user": user.id});
     for orders in 0.. {
         let dropped = order(drop.clone()).await;
