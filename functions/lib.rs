@@ -5,6 +5,7 @@
 
 pub mod admin;
 pub mod audit;
+pub mod boards;
 pub mod deliver;
 pub mod dispatch;
 pub mod due;
@@ -32,6 +33,7 @@ pub async fn run(name: &str, prepare: Prepare) -> Result<(), StartError> {
         "posts" => posts::run(prepare).await,
         "users" => users::run(prepare).await,
         "timeline" => timeline::run(prepare).await,
+        "boards" => boards::run(prepare).await,
         "dispatch" => dispatch::run().await,
         "deliver" => deliver::run().await,
         "graph" => graph::run().await,

@@ -1,4 +1,4 @@
-//! The function `graph` applies changed relations to home feeds, and counts followers and likes.
+//! The function `graph` applies changed relations to home feeds, counts followers and likes, and corrects copies of boards.
 
 use fanfold_app::relations::apply::{RelationEvents, handle};
 use fanfold_core::registry::GRAPH_EVENTS;

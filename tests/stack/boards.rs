@@ -15,7 +15,7 @@ mod reads;
 mod rebuilds;
 
 use fanfold_core::board::{Order, Ranks};
-use fanfold_core::{Board, BoardId, MemberName, Scores, Time};
+use fanfold_core::{Board, MemberName, RoundId, Scores, Time};
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_store::valkey::{
@@ -39,7 +39,7 @@ fn valkey(url: &str) -> Valkey {
 
 /// A new board.
 fn board(orders: &[Order], ranks: Ranks, limit: Option<u64>) -> Board {
-    let id = BoardId(u128::from(fresh()) << 64 | u128::from(fresh()));
+    let id = RoundId(u128::from(fresh()) << 64 | u128::from(fresh()));
     Board { id, orders: orders.to_vec().try_into().expect("orders"), ranks, limit }
 }
 

@@ -4,6 +4,8 @@
 //! reach nobody, or no feed would learn of a changed relation. The types hold the order: a commit of a store that has an
 //! event takes the proof that the event was sent.
 
+use std::time::Duration;
+
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::{Announced, Queue};
 use serde::Serialize;
@@ -16,6 +18,17 @@ pub async fn announced<M: Serialize, T, F: Future<Output = Result<T, StoreError>
 ) -> Result<T, StoreError> {
     // mutation: event-before-commit
     let sent = queue.announce(event).await?;
+    commit(sent).await
+}
+
+/// The same, for an event that is delivered `delay` later at the earliest.
+pub async fn announced_after<M: Serialize, T, F: Future<Output = Result<T, StoreError>>>(
+    queue: &Queue<M>,
+    event: &M,
+    delay: Duration,
+    commit: impl FnOnce(Announced<M>) -> F,
+) -> Result<T, StoreError> {
+    let sent = queue.announce_after(event, delay).await?;
     commit(sent).await
 }
 

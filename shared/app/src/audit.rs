@@ -1,23 +1,26 @@
-//! The audit compares live feeds with DynamoDB, and rebuilds those that differ.
+//! The audit compares live feeds, cards and copies of boards with DynamoDB, and rebuilds those that differ.
 
 use fanfold_core::Bucket;
 use std::collections::HashSet;
 
 use fanfold_core::limits::{
-    AUDIT_CARDS, AUDIT_FEEDS_DEFAULT, AUDIT_FEEDS_MAX, AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX,
-    AUDIT_TIME_LEFT_MIN, FEED_CAP_MAX,
+    AUDIT_BOARDS, AUDIT_CARDS, AUDIT_FEEDS_DEFAULT, AUDIT_FEEDS_MAX, AUDIT_LOOK_EVERY,
+    AUDIT_LOOKS_MAX, AUDIT_TIME_LEFT_MIN, FEED_CAP_MAX,
 };
-use fanfold_core::{FeedId, FeedKind, PostId, Slice, Time};
+use fanfold_core::{FeedId, FeedKind, MemberName, PostId, Slice, Time};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::{self, Deadline, Stopwatch};
 use fanfold_runtime::{Config, StartError, StoreError, metrics};
 use fanfold_store::cards::{Compared, PostCards, names};
 use fanfold_store::dynamo::graph::Counting;
 use fanfold_store::dynamo::posts::LikesPut;
-use fanfold_store::dynamo::{LikeStore, UserStore};
+use fanfold_store::dynamo::{BoardStore, LikeStore, UserStore};
 use fanfold_store::feeds::{Feeds, ReadContext};
 use fanfold_store::valkey::{CachedSlice, CardId, Read};
 use serde::Serialize;
+
+use crate::boards::compare;
+use crate::boards::copy::{Copies, Target};
 
 /// The stores and the settings of the audit.
 #[derive(Clone)]
@@ -25,6 +28,7 @@ pub struct Audit {
     pub feeds: Feeds,
     pub users: UserStore,
     pub likes: LikeStore,
+    pub boards: BoardStore,
     /// The number of feeds that one run compares.
     pub sample: usize,
 }
@@ -46,6 +50,10 @@ pub struct Audited {
     pub cards: u64,
     /// Cards that differed from DynamoDB. Each was marked as stale.
     pub cards_differed: u64,
+    /// Copies of boards that were compared.
+    pub boards: u64,
+    /// Copies of boards that differed from DynamoDB. Each was dropped, and is made again when it is needed.
+    pub boards_differed: u64,
 }
 
 impl Audit {
@@ -57,6 +65,7 @@ impl Audit {
             feeds: Feeds::new(sdk, config)?,
             users: UserStore::new(sdk, config)?,
             likes: LikeStore::new(sdk, config)?,
+            boards: BoardStore::new(sdk, config)?,
             sample,
         })
     }
@@ -78,14 +87,15 @@ pub async fn audit(app: &Audit, now: Time, deadline: Deadline) -> Result<Audited
         }
         let bucket = Bucket((clock::random() % u64::from(buckets)) as u16);
         check_cards(app, bucket, now + stopwatch.elapsed(), &mut audited).await?;
+        check_boards(app, bucket, now + stopwatch.elapsed(), &mut audited).await?;
         for feed in app.feeds.valkey.sample(bucket, 1).await? {
             if chosen.insert(feed) {
                 Box::pin(check(app, feed, now + stopwatch.elapsed(), &mut audited)).await?;
             }
         }
     }
-    let Audited { checked, differed, repaired, counted, likes_counted, cards, cards_differed } =
-        audited;
+    let Audited { checked, differed, repaired, counted, likes_counted, .. } = audited;
+    let Audited { cards, cards_differed, boards, boards_differed, .. } = audited;
     tracing::info!(
         checked,
         differed,
@@ -94,6 +104,8 @@ pub async fn audit(app: &Audit, now: Time, deadline: Deadline) -> Result<Audited
         likes_counted,
         cards,
         cards_differed,
+        boards,
+        boards_differed,
         "audited"
     );
     Ok(audited)
@@ -137,7 +149,7 @@ pub async fn check_cards(
     now: Time,
     audited: &mut Audited,
 ) -> Result<(), StoreError> {
-    let (cards, graph) = (app.cards(), &app.feeds.graph);
+    let (cards, tables) = (app.cards(), (&app.feeds.graph, &app.boards));
     let ids = app.feeds.valkey.sample_cards(bucket, AUDIT_CARDS).await?;
     let post = ids.iter().find_map(|id| match id {
         CardId::Post(post) => Some(*post),
@@ -146,7 +158,7 @@ pub async fn check_cards(
     if let Some(post) = post {
         count_likes(app, post, audited).await?;
     }
-    let Compared { cards: compared, mut differing } = cards.differing(graph, &ids, now).await?;
+    let Compared { cards: compared, mut differing } = cards.differing(tables, &ids, now).await?;
     audited.cards += compared;
     for _ in 1..AUDIT_LOOKS_MAX {
         if differing.is_empty() {
@@ -154,7 +166,7 @@ pub async fn check_cards(
         }
         clock::sleep(AUDIT_LOOK_EVERY).await;
         let ids: Vec<CardId> = differing.keys().cloned().collect();
-        let again = cards.differing(graph, &ids, now).await?.differing;
+        let again = cards.differing(tables, &ids, now).await?.differing;
         // only what is wrong in the same way every time counts
         differing.retain(|id, card| again.get(id) == Some(card));
     }
@@ -166,6 +178,45 @@ pub async fn check_cards(
         audited.cards_differed += differed;
     }
     metrics::audited(compared, differed, differed);
+    Ok(())
+}
+
+/// Compares copies of boards of a bucket with DynamoDB, drops those that differ, and adds the result to `audited`.
+pub async fn check_boards(
+    app: &Audit,
+    bucket: Bucket,
+    now: Time,
+    audited: &mut Audited,
+) -> Result<(), StoreError> {
+    for named in app.feeds.valkey.sample_boards(bucket, AUDIT_BOARDS).await? {
+        let Some((id, round)) = Target::parts(&named) else { continue };
+        let Some(board) = app.boards.board(id).await? else { continue };
+        let copies =
+            Copies { boards: app.boards.clone(), valkey: app.feeds.valkey.clone(), rebuilds: None };
+        let target = Target::new(board, round, now);
+        let Some(mut differing) = compare::differing(&copies, &target, now).await? else {
+            continue;
+        };
+        audited.boards += 1;
+        for _ in 1..AUDIT_LOOKS_MAX {
+            if differing.is_empty() {
+                break;
+            }
+            clock::sleep(AUDIT_LOOK_EVERY).await;
+            let members: Vec<MemberName> = differing.keys().cloned().collect();
+            let again = compare::members(&copies, &target, &members).await?.unwrap_or_default();
+            // only what is wrong in the same way every time counts
+            differing.retain(|member, difference| again.get(member) == Some(difference));
+        }
+        let differed = u64::from(!differing.is_empty());
+        if differed > 0 {
+            tracing::error!(board = %id, %round, members = differing.len(), "a board differs from DynamoDB");
+            // mutation: audit-boards
+            app.feeds.valkey.drop_board(&target.copy()).await?;
+            audited.boards_differed += 1;
+        }
+        metrics::audited(1, differed, differed);
+    }
     Ok(())
 }
 

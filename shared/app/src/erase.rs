@@ -6,7 +6,7 @@
 //!    profile fails: the user cannot post or follow, and cannot create a profile. Others no longer find a profile to
 //!    follow.
 //! 2. The texts of posts are removed and tombstones stay; messages remove the likes of these posts. The likes that the
-//!    user gave are removed, and scheduled posts and timers. Relations end as by an unfollow, with events and tombstones;
+//!    user gave are removed, and scheduled posts and timers, and the user's boards; messages remove their scores. Relations end as by an unfollow, with events and tombstones;
 //!    the same transactions change the counters of the other users.
 //! 3. The note records the time. Nothing happens until all functions that read earlier state have ended.
 //! 4. A function that had read the profile may have added a follower after step 2. Such relations end, and step 3 is
@@ -15,7 +15,8 @@
 //!    author, count rows, receipts, idempotency keys and tombstones, and the note last.
 
 use fanfold_core::limits::{
-    ADMIN_TIME_LEFT_MIN, CONCURRENCY, DROP_ENDS_AT_ONCE, DROP_LEASE, DROP_PAGE, DROP_SETTLES,
+    ADMIN_TIME_LEFT_MIN, COMMIT_GRACE, CONCURRENCY, DROP_ENDS_AT_ONCE, DROP_LEASE, DROP_PAGE,
+    DROP_SETTLES,
 };
 use fanfold_core::message::{GraphEvent, LikeChanged, PostDeleted, ProfileChanged};
 use fanfold_core::time::millis;
@@ -25,10 +26,11 @@ use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError};
+use fanfold_store::dynamo::boards::{BoardEnd, BoardPut};
 use fanfold_store::dynamo::graph::Ends;
 use fanfold_store::dynamo::likes::Like;
 use fanfold_store::dynamo::users::{DropBegun, Dropping};
-use fanfold_store::dynamo::{DueStore, ItemKind, LikeStore, ReceiptStore, UserStore};
+use fanfold_store::dynamo::{BoardStore, DueStore, ItemKind, LikeStore, ReceiptStore, UserStore};
 use fanfold_store::feeds::Feeds;
 use fanfold_store::valkey::{CardId, KeyKind};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -36,8 +38,8 @@ use serde::Serialize;
 use std::time::Duration;
 use tokio::time::Instant;
 
-use crate::announce::{all_announced, announced};
-use crate::{graph, relations};
+use crate::announce::{all_announced, announced, announced_after};
+use crate::{boards, graph, relations};
 
 /// The stores, the queue and the settings of the removal of a user.
 #[derive(Clone)]
@@ -46,6 +48,7 @@ pub struct Erase {
     pub receipts: ReceiptStore,
     pub due: DueStore,
     pub likes: LikeStore,
+    pub boards: BoardStore,
     pub feeds: Feeds,
     pub events: Queue<GraphEvent>,
     /// How long step 3 waits; see [`DROP_SETTLES`].
@@ -60,6 +63,7 @@ impl Erase {
             receipts: ReceiptStore::new(sdk, config)?,
             due: DueStore::new(sdk, config)?,
             likes: LikeStore::new(sdk, config)?,
+            boards: BoardStore::new(sdk, config)?,
             feeds: Feeds::new(sdk, config)?,
             events: graph::events(sdk, config)?,
             settles: DROP_SETTLES,
@@ -76,6 +80,8 @@ pub enum Step {
     Posts,
     /// The likes that the user gave.
     Likes,
+    /// The user's boards. Messages remove their scores.
+    Boards,
     /// The scheduled posts and timers.
     Due,
     /// The relations to followers.
@@ -94,8 +100,15 @@ pub enum Step {
 
 /// The steps while other functions may still use earlier state. The feeds come last: a rebuild after that finds no
 /// posts and no relations.
-const EMPTY: [Step; 6] =
-    [Step::Posts, Step::Likes, Step::Due, Step::Followers, Step::Following, Step::Caches];
+const EMPTY: [Step; 7] = [
+    Step::Posts,
+    Step::Likes,
+    Step::Boards,
+    Step::Due,
+    Step::Followers,
+    Step::Following,
+    Step::Caches,
+];
 /// The steps after every function that could restore data has ended.
 const ERASE: [Step; 4] = [Step::Caches, Step::Counts, Step::EndedRelations, Step::Remains];
 
@@ -121,6 +134,9 @@ pub const fn removal_of_items(kind: ItemKind) -> Removal {
         ItemKind::Like | ItemKind::Liked => Removal::Steps(&[Step::Likes]),
         // those of the user's posts: the messages that Posts sends remove them
         ItemKind::Liker | ItemKind::LikeCount => Removal::Steps(&[Step::Likes, Step::Posts]),
+        // the messages that Boards sends remove the scores
+        ItemKind::Board | ItemKind::Score => Removal::Steps(&[Step::Boards]),
+        ItemKind::ScoreKey => Removal::Stays("it consists of hashes, and expires after 24 hours"),
         ItemKind::Scheduled | ItemKind::Soonest | ItemKind::Timer | ItemKind::Due => {
             Removal::Steps(&[Step::Due])
         }
@@ -150,8 +166,13 @@ pub const fn removal_of_keys(kind: KeyKind) -> Removal {
         ),
         KeyKind::Due => Removal::Steps(&[Step::Due]),
         KeyKind::Horizon => Removal::Stays("it belongs to a part of the index of due items"),
+        // the messages that Boards sends remove the copies
         KeyKind::Board | KeyKind::BoardScores | KeyKind::BoardDistinct | KeyKind::BoardRemoved => {
-            Removal::Stays("no function writes boards yet")
+            Removal::Steps(&[Step::Boards])
+        }
+        KeyKind::BoardCard => Removal::Steps(&[Step::Boards]),
+        KeyKind::Boards => {
+            Removal::Stays("it lists the copies of a bucket, without names, for a week")
         }
         KeyKind::Cards => Removal::Stays("it lists the cards of a bucket for an hour or two"),
     }
@@ -169,6 +190,8 @@ pub struct Dropped {
     pub posts: u64,
     /// Likes that were removed: those that the user gave.
     pub likes: u64,
+    /// Boards that were removed.
+    pub boards: u64,
     /// Scheduled posts that were removed.
     pub scheduled: u64,
     /// Timers that were removed.
@@ -219,6 +242,7 @@ pub async fn drop_user(
         wait_ms: 0,
         posts: 0,
         likes: 0,
+        boards: 0,
         scheduled: 0,
         timers: 0,
         followers: 0,
@@ -297,6 +321,7 @@ impl Work<'_> {
             let progress = match step {
                 Step::Posts => self.bury().await?,
                 Step::Likes => self.likes().await?,
+                Step::Boards => self.boards().await?,
                 Step::Due => self.due().await?,
                 Step::Followers => self.followers(note.follower_partitions).await?,
                 Step::Following => self.following().await?,
@@ -363,6 +388,28 @@ impl Work<'_> {
         // mutation: dropped-like-event
         let commit = |sent| self.app.likes.remove_of_dropped(sent, like);
         announced(&self.app.events, &event, commit).await
+    }
+
+    /// Removes the boards. The handler of each event removes the scores.
+    async fn boards(&mut self) -> Result<Progress, StoreError> {
+        loop {
+            let boards = self.app.boards.of_owner(self.user).await?;
+            for board in &boards {
+                let end = |sent| self.app.boards.end_board(sent, board, BoardEnd::OwnerDropped);
+                // mutation: dropped-board-event
+                let event = boards::settings::event(board);
+                let ended = announced_after(&self.app.events, &event, COMMIT_GRACE, end).await?;
+                // mutation: dropped-board-card
+                self.forget_cards(vec![CardId::Board(board.id)]).await?;
+                self.dropped.boards += u64::from(ended == BoardPut::Done);
+                if self.time_is_up() {
+                    return Ok(Progress::NoTime);
+                }
+            }
+            if boards.is_empty() {
+                return Ok(Progress::Done);
+            }
+        }
     }
 
     /// Removes the scheduled posts and timers.

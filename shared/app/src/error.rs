@@ -3,8 +3,11 @@
 
 use std::time::Duration;
 
+use fanfold_core::board::{BoardError, Day};
 use fanfold_core::text::TextError;
-use fanfold_core::{Handle, PostId, ScheduledId, TimerName, UserRef};
+use fanfold_core::{
+    BoardName, Handle, MemberName, PostId, ScheduledId, TimerName, UserId, UserRef,
+};
 use fanfold_runtime::StoreError;
 use fanfold_store::valkey::WriteKind;
 
@@ -33,7 +36,7 @@ pub enum Error {
     FollowSelf,
     #[error("a user can follow at most {max} users; unfollow another user first")]
     FollowingLimit { max: u64 },
-    #[error("the first request with this key was another one; use a new key for a new post")]
+    #[error("the first request with this key was another one; use a new key")]
     KeyReused,
     #[error("the post that this key made, {0}, was deleted; use a new key")]
     PostDeleted(PostId),
@@ -58,6 +61,33 @@ pub enum Error {
     TimersLimit { max: u64 },
     #[error("payload has {found} bytes of JSON; at most {max} are allowed")]
     PayloadTooBig { found: usize, max: usize },
+    #[error("the user {owner} has no board {name}")]
+    NoSuchBoard { owner: UserId, name: BoardName },
+    #[error("the period of {0} is not kept any more, or has not begun")]
+    NoSuchRound(Day),
+    #[error("{0} is not on the board")]
+    NoSuchMember(MemberName),
+    #[error("a user can have at most {max} boards; delete another board first")]
+    BoardsLimit { max: u64 },
+    /// A setting of a board that is not allowed.
+    #[error("{0}")]
+    BoardSettings(&'static str),
+    #[error(
+        "the orders, the period, the zone and the merge of a board cannot change; delete the board first"
+    )]
+    BoardFixed,
+    #[error("nobody changes the scores of a merged board; change those that it is merged from")]
+    BoardMerged,
+    #[error("only the owner of the board, and users whom the owner lets, can change scores")]
+    NotAWriter,
+    #[error("name 1 to {max} different members")]
+    Members { max: usize },
+    #[error(transparent)]
+    Scores(#[from] BoardError),
+    #[error("the sum of the scores of {0} would not be a 64-bit integer; nothing was changed")]
+    ScoreOverflow(MemberName),
+    #[error("the board is being prepared; try again")]
+    BoardBuilding,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -70,5 +100,6 @@ fn written(kind: &WriteKind) -> &'static str {
         WriteKind::Profile => "changes of the profile",
         WriteKind::Timer => "changes of timers",
         WriteKind::Like => "likes given and taken back",
+        WriteKind::Board => "changes of boards and scores",
     }
 }

@@ -15,6 +15,7 @@
 //! | [`audit`] | compare live feeds with DynamoDB, and rebuild those that differ |
 //! | [`due`] | scheduled posts and timers, and the look-ahead that finds what is due |
 //! | [`webhook`] | post the timers that were due to the operator's address |
+//! | [`boards`] | boards: their settings, scores and ranks |
 //! | [`erase`] | remove everything that belongs to a user |
 //! | [`doctor`] | check the assumptions about Valkey, DynamoDB, SQS and clocks |
 //! | [`memory`] | ignore the present data in Valkey, so that every feed is rebuilt |
@@ -24,6 +25,7 @@
 
 pub mod announce;
 pub mod audit;
+pub mod boards;
 mod count;
 pub mod doctor;
 pub mod due;

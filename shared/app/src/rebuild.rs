@@ -1,26 +1,42 @@
-//! Rebuilds a feed that a reader queued, or both feeds of a user by an operator's order.
+//! Rebuilds a feed or a copy of a board that a reader queued, or both feeds of a user by an operator's order.
 
 use fanfold_core::limits::{ADMIN_REBUILD_LOOK_EVERY, ADMIN_REBUILD_LOOKS_MAX, FEED_CAP_MAX};
-use fanfold_core::message::RebuildFeed;
+use fanfold_core::message::{RebuildFeed, RebuildOrder};
 use fanfold_core::{FeedId, Handle, Slice, Time, UserId};
 use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::clock::{self, Stopwatch};
+use fanfold_runtime::clock::{self, Deadline, Stopwatch};
 use fanfold_runtime::{Config, StartError, StoreError};
 use fanfold_store::dynamo::users::Profile;
 use fanfold_store::feeds::{Feeds, ReadContext, Rebuilt};
 use fanfold_store::valkey::CachedSlice;
 use serde::Serialize;
 
-/// The stores of the rebuild of queued feeds.
+use crate::boards::copy::{self, Copies};
+
+/// The stores of the rebuild of queued feeds and boards.
 #[derive(Clone)]
 pub struct Rebuilds {
     pub feeds: Feeds,
+    pub copies: Copies,
 }
 
 impl Rebuilds {
     /// Makes the clients from the settings. An error names the setting that is missing or malformed.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        Ok(Self { feeds: Feeds::new(sdk, config)? })
+        Ok(Self { feeds: Feeds::new(sdk, config)?, copies: Copies::new(sdk, config)? })
+    }
+}
+
+/// Handles a message of the queue.
+pub async fn handle(
+    app: &Rebuilds,
+    order: &RebuildOrder,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    match order {
+        RebuildOrder::Feed(order) => rebuild(app, order, now).await.map(drop),
+        RebuildOrder::Board(order) => copy::continue_copy(&app.copies, order, now, deadline).await,
     }
 }
 

@@ -4,37 +4,52 @@
 //! and begin with their encoded scores: 8 bytes for each, big-endian, the sign bit flipped, and all bits inverted where
 //! the higher score is better. Lower bytes are therefore better scores, exact over all 64-bit integers. The name of the
 //! member follows and settles ties.
+//!
+//! | module | contains |
+//! | --- | --- |
+//! | [`id`] | the ids of boards and rounds |
+//! | [`period`] | days, periods and time zones |
+//! | [`settings`] | what the owner of a board chooses |
+
+pub mod id;
+pub mod period;
+pub mod settings;
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::limits::{BOARD_NAME_CHARS_MAX, BOARD_SCORES_MAX};
-use crate::{Bucket, UserId};
+pub use id::{BoardId, RoundId};
+pub use period::{Day, Period, Round, Zone};
+pub use settings::{BoardSettings, MergeOf, MergeSource};
 
 /// The reason why a text or a number does not belong on a board.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
     /// Not the name of a board or of a member.
     #[error(
-        "a name has 1 to {BOARD_NAME_CHARS_MAX} characters, without control characters, / and white space around it, and is not . or .."
+        "a name has 1 to {BOARD_NAME_CHARS_MAX} characters, without control characters, / and %, and without white space around it, and is not . or .."
     )]
     Name,
     /// No scores, or too many.
     #[error("a board has 1 to {BOARD_SCORES_MAX} scores, and each member has all of them")]
     Scores,
-    /// A sum that is not a 64-bit integer.
-    #[error("the sum of the scores is not a 64-bit integer")]
-    Overflow,
+    /// Not a day.
+    #[error("a day is a date such as 2030-01-31")]
+    Day,
+    /// Not a time zone.
+    #[error("the time zone is not one of the IANA database, such as UTC or Europe/Berlin")]
+    Zone,
 }
 
 fn checked_name(text: &str) -> Result<(), BoardError> {
     let length = text.chars().take(BOARD_NAME_CHARS_MAX + 1).count();
     let fits = (1..=BOARD_NAME_CHARS_MAX).contains(&length)
-        && !text.chars().any(|character| character.is_control() || character == '/')
+        // some proxies would decode % twice
+        && !text.chars().any(|character| character.is_control() || matches!(character, '/' | '%'))
         && text.trim() == text
         // clients and proxies remove . and .. from a path
         && !matches!(text, "." | "..");
@@ -93,37 +108,6 @@ name! {
 name! {
     /// The name of a member of a board. Names of equal scores are in the order of their UTF-8 bytes.
     MemberName
-}
-
-/// The id of a board: the first 128 bits of a SHA-256 over the owner, the name and the period. Keys contain it instead
-/// of names. Text form: 32 lower-case hexadecimal digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BoardId(pub u128);
-
-impl BoardId {
-    /// The id of an owner's board for a period. A board without periods has an empty one.
-    pub fn of(owner: UserId, name: &BoardName, period: &str) -> Self {
-        let mut hash = Sha256::new();
-        hash.update(b"fanfold board\0");
-        hash.update(owner.0.to_be_bytes());
-        // with the length, different pairs never give the same input
-        hash.update((name.as_str().len() as u64).to_be_bytes());
-        hash.update(name.as_str());
-        hash.update(period);
-        let hash: [u8; 32] = hash.finalize().into();
-        Self(hash.iter().take(16).fold(0, |id, byte| id << 8 | u128::from(*byte)))
-    }
-
-    /// The bucket of this board, below `buckets`: the lower 32 bits of the id, modulo `buckets`.
-    pub fn bucket(self, buckets: u16) -> Bucket {
-        Bucket(((self.0 & 0xffff_ffff) % u128::from(buckets.max(1))) as u16)
-    }
-}
-
-impl fmt::Display for BoardId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
 }
 
 /// Which value of a score is better.
@@ -201,28 +185,6 @@ impl Scores {
     pub fn as_slice(&self) -> &[i64] {
         self.values.get(..self.count).unwrap_or(&[])
     }
-
-    fn combine(
-        &self,
-        other: &Self,
-        of_two: impl Fn(i64, i64) -> Option<i64>,
-    ) -> Result<Self, BoardError> {
-        if self.count != other.count {
-            return Err(BoardError::Scores);
-        }
-        let pairs = self.as_slice().iter().zip(other.as_slice());
-        let mut combined = *self;
-        for (value, (one, two)) in combined.values.iter_mut().zip(pairs) {
-            *value = of_two(*one, *two).ok_or(BoardError::Overflow)?;
-        }
-        Ok(combined)
-    }
-
-    /// The sum of each score. Fails if one is not a 64-bit integer.
-    pub fn plus(&self, other: &Self) -> Result<Self, BoardError> {
-        // mutation: board-overflow
-        self.combine(other, i64::checked_add)
-    }
 }
 
 /// How the scores of a member of several boards become those on a merged one.
@@ -238,13 +200,19 @@ pub enum MergeBy {
 }
 
 impl MergeBy {
-    /// The merged scores. Fails if a sum is not a 64-bit integer.
-    pub fn merge(self, one: &Scores, two: &Scores) -> Result<Scores, BoardError> {
-        match self {
-            Self::Sum => one.plus(two),
-            Self::Minimum => one.combine(two, |one, two| Some(one.min(two))),
-            Self::Maximum => one.combine(two, |one, two| Some(one.max(two))),
+    /// The merged scores. Both have the same number of scores. A sum beyond the 64-bit integers is the nearest of them.
+    pub fn merge(self, one: &Scores, two: &Scores) -> Scores {
+        let of_two = match self {
+            // mutation: board-sum
+            Self::Sum => i64::saturating_add,
+            Self::Minimum => Ord::min,
+            Self::Maximum => Ord::max,
+        };
+        let mut merged = *one;
+        for (value, two) in merged.values.iter_mut().zip(two.as_slice()) {
+            *value = of_two(*value, *two);
         }
+        merged
     }
 }
 
@@ -343,8 +311,8 @@ impl Orders {
 /// What the scripts of a board depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Board {
-    /// The id.
-    pub id: BoardId,
+    /// The id of the copy in Valkey.
+    pub id: RoundId,
     /// The orders of the scores.
     pub orders: Orders,
     /// The kind of ranks.
@@ -426,17 +394,6 @@ mod tests {
     }
 
     #[test]
-    fn an_id_depends_on_owner_name_and_period() {
-        let id = |owner, name: &str, period| {
-            BoardId::of(UserId(owner), &name.parse().unwrap(), period).to_string()
-        };
-        assert_eq!(id(1, "a", "2026"), id(1, "a", "2026"));
-        assert_eq!(id(1, "a", "").len(), 32);
-        assert_ne!(id(1, "a", "2026"), id(2, "a", "2026"));
-        assert_ne!(id(1, "a2", "026"), id(1, "a", "2026"));
-    }
-
-    #[test]
     fn a_board_has_one_to_four_scores() {
         let orders = |count| Orders::try_from(vec![Order::Ascending; count]);
         assert!(orders(1).is_ok() && orders(4).is_ok());
@@ -468,7 +425,7 @@ mod tests {
     fn members_are_ranked_among_themselves() {
         let ranked = |ranks| {
             let orders = vec![Order::Descending].try_into().unwrap();
-            let board = Board { id: BoardId(1), orders, ranks, limit: None };
+            let board = Board { id: RoundId(1), orders, ranks, limit: None };
             let members = [("d", 1), ("c", 5), ("b", 5), ("a", 9)];
             board.ranks_among(&members.map(|(name, one)| (name.parse().unwrap(), scores(&[one]))))
         };

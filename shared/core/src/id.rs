@@ -22,6 +22,9 @@ pub enum IdError {
     /// Neither a user id nor `@` and a handle.
     #[error("a user is an id of 16 hexadecimal digits, or @ and a handle")]
     UserRef,
+    /// Not the id of a board.
+    #[error("a board's id is a user id, a colon, and 16 lower-case hexadecimal digits")]
+    Board,
 }
 
 /// The id of a user: the first 64 bits of a SHA-256 over the issuer and the subject of the token, so no

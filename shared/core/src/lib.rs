@@ -34,7 +34,7 @@ pub mod slice;
 pub mod text;
 pub mod time;
 
-pub use board::{Board, BoardId, MemberName, Scores};
+pub use board::{Board, BoardId, BoardName, MemberName, RoundId, Scores};
 pub use cursor::{Cursor, CursorError, ListId};
 pub use due::{DueEntry, DueItem, DuePart, Every, ScheduledId, TimerName};
 pub use fanout::Partition;

@@ -75,6 +75,9 @@ pub const PROFILE_CHANGES_PER_MINUTE_DEFAULT: u64 = 60;
 pub const TIMER_CHANGES_PER_MINUTE_DEFAULT: u64 = 300;
 /// Likes that one user may give and take back per minute (setting `LIKE_CHANGES_PER_MINUTE`; 0: no limit).
 pub const LIKE_CHANGES_PER_MINUTE_DEFAULT: u64 = 300;
+/// Requests that change boards and scores which one user may make per minute (setting `BOARD_CHANGES_PER_MINUTE`; 0: no
+/// limit). A server of a game writes the scores of all players as one user.
+pub const BOARD_CHANGES_PER_MINUTE_DEFAULT: u64 = 6_000;
 /// The greatest value of the settings of write limits.
 pub const WRITES_PER_MINUTE_MAX: u64 = 60_000;
 /// The period that write limits count in.
@@ -402,6 +405,44 @@ pub const DUE_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 pub const SCHEDULED_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The longest name of a board or of a member, in characters.
 pub const BOARD_NAME_CHARS_MAX: usize = 128;
+/// Boards that one user may have.
+pub const BOARDS_MAX: u64 = 100;
+/// Users who may change the scores of a board, beside its owner.
+pub const BOARD_WRITERS_MAX: usize = 100;
+/// The greatest limit of the members of a board.
+pub const BOARD_LIMIT_MAX: u64 = 10_000_000;
+/// Days for which a round of a board is kept after its end, if its owner does not say.
+pub const BOARD_KEPT_DAYS_DEFAULT: u16 = 30;
+/// The most days for which a round of a board is kept after its end.
+pub const BOARD_KEPT_DAYS_MAX: u16 = 400;
+/// Partition keys of the rows of a round. DynamoDB takes 1,000 write units a second in each of them.
+pub const BOARD_PARTS: u8 = 16;
+/// How long DynamoDB keeps the revision of a member that was removed.
+pub const BOARD_TOMBSTONE_KEPT: Duration = Duration::from_secs(24 * 3600);
+/// How long Valkey keeps a copy of a round after it was used last. The next reader makes it again.
+pub const BOARD_COPY_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long Valkey keeps a copy whose rebuild has not ended.
+pub const BOARD_REBUILD_KEPT: Duration = Duration::from_secs(3_600);
+/// The time after which a merged board is merged again, if somebody reads it.
+pub const BOARD_MERGED_EVERY: Duration = Duration::from_secs(60);
+/// One use of a copy in this many makes Valkey keep it for longer.
+pub const BOARD_KEEP_IN: u64 = 64;
+/// Rows of a part that a request reads to make a copy. A round with more rows in a part is copied by a message.
+pub const BOARD_ROWS_IN_REQUEST: i32 = 250;
+/// The remaining time below which the rebuild of a board hands the rest on.
+pub const BOARD_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
+/// Members that were changed, or that fell out, whose rows one request or message changes at the same time.
+pub const BOARD_WRITES_AT_ONCE: usize = 16;
+/// Times that a request asks who fell out of a board with a limit. After that, later requests and messages do the rest.
+pub const BOARD_OUT_ROUNDS_MAX: u32 = 20;
+/// Rows that a removal of scores reads and deletes at once.
+pub const BOARD_REMOVED_PAGE: i32 = 500;
+/// The seconds that a client should wait for a board that is being copied.
+pub const BOARD_RETRY_AFTER: Duration = Duration::from_secs(1);
+/// The largest body of a request that changes several members, in bytes.
+pub const BOARD_BODY_BYTES_MAX: usize = 256 * 1024;
+/// Boards that the audit compares in one bucket, and members of each.
+pub const AUDIT_BOARDS: usize = 1;
 /// The most scores of a member of a board.
 pub const BOARD_SCORES_MAX: usize = 4;
 /// The most members of a board in one request.
@@ -415,10 +456,6 @@ pub const BOARD_LEASE: Duration = Duration::from_secs(30);
 pub const BOARD_LOAD_ROWS: usize = 500;
 /// The most boards that are merged into one.
 pub const BOARD_MERGE_MAX: usize = 10;
-/// The most members of a merged board. Each takes about 200 bytes of memory while boards are merged.
-pub const BOARD_MERGE_MEMBERS_MAX: usize = 1_000_000;
-/// Members that a merge reads with one call.
-pub const BOARD_MERGE_PAGE: usize = 1_000;
 /// How long a webhook may take to answer.
 pub const WEBHOOK_ANSWER_WITHIN: Duration = Duration::from_secs(15);
 /// How long a webhook that fails is tried again.

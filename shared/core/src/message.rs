@@ -19,6 +19,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use sha2::{Digest as _, Sha256};
 
+use crate::board::{BoardId, MemberName, Period, Round};
 use crate::fanout::{DeliveryCounts, FanoutPart, Share};
 use crate::limits::COMMIT_GRACE;
 use crate::{DueEntry, PostId, Time, TimerName, UserId};
@@ -184,6 +185,79 @@ pub struct CountLikes {
     pub post: PostId,
 }
 
+/// Scores of members of a board change, on `graph-events`. It is sent before the changes are committed, with a delay that is
+/// longer than their writer lives. Its handler reads the present scores, and makes the copy in Valkey equal to them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScoresChanged {
+    /// The kind of message, as `type` in JSON.
+    #[serde(rename = "type")]
+    pub kind: ScoresChangedKind,
+    /// The version.
+    pub v: Version<{ ScoresChangedKind::V }>,
+    /// The board.
+    pub board: BoardId,
+    /// The token of the board. Boards of one name that follow each other have different ones.
+    pub token: String,
+    /// The round.
+    pub round: Round,
+    /// The members whose scores change.
+    pub members: Vec<MemberName>,
+}
+
+/// A board was made, changed or deleted, on `graph-events`. It is sent before the change is committed, with a delay that is
+/// longer than its writer lives. Its handler reads the present settings. If the board is gone, the handler removes the scores,
+/// and sends the same message again for the rest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoardChanged {
+    /// The kind of message, as `type` in JSON.
+    #[serde(rename = "type")]
+    pub kind: BoardChangedKind,
+    /// The version.
+    pub v: Version<{ BoardChangedKind::V }>,
+    /// The board.
+    pub board: BoardId,
+    /// The token of the board. Boards of one name that follow each other have different ones.
+    pub token: String,
+    /// How often the board begins again.
+    pub period: Period,
+    /// The first round whose scores may exist.
+    pub first: Round,
+    /// The layout of the copies in Valkey.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub layout: u64,
+}
+
+/// The order to make a copy of a round in Valkey, on `rebuilds`. Its handler reads the scores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RebuildBoard {
+    /// The kind of message, as `type` in JSON.
+    #[serde(rename = "type")]
+    pub kind: RebuildBoardKind,
+    /// The version.
+    pub v: Version<{ RebuildBoardKind::V }>,
+    /// The board.
+    pub board: BoardId,
+    /// The token of the board. Boards of one name that follow each other have different ones.
+    pub token: String,
+    /// The round.
+    pub round: Round,
+    /// The version of the copy of a merged board.
+    #[serde(default, rename = "copy_version", skip_serializing_if = "is_zero")]
+    pub version: u64,
+    /// The token of the lease that the sender took. The handler continues with it.
+    pub lease: String,
+    /// The first part of the rows that is not copied yet.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub part: u8,
+}
+
+fn is_first(part: &u8) -> bool {
+    *part == 0
+}
+
 /// A queue's messages of several kinds. The first kind is that of a body without a known `type`.
 macro_rules! one_of {
     ($(#[$doc:meta])* $name:ident: $($(#[$variant_doc:meta])* $variant:ident($message:ident)),+) => {
@@ -243,21 +317,37 @@ one_of!(
     /// The order to count likes.
     CountLikes(CountLikes),
     /// A post was deleted, and its likes with it.
-    PostDeleted(PostDeleted)
+    PostDeleted(PostDeleted),
+    /// Scores of members of a board change.
+    Scores(ScoresChanged),
+    /// A board was made, changed or deleted.
+    Board(BoardChanged)
+);
+
+one_of!(
+    /// A message on `rebuilds`.
+    RebuildOrder:
+    /// The order to rebuild a feed.
+    Feed(RebuildFeed),
+    /// The order to make a copy of a round of a board.
+    Board(RebuildBoard)
 );
 
 impl GraphEvent {
-    /// The author whom the event is about. Very many users may follow one author, or like the posts of one author, at the
-    /// same time.
-    pub fn author(&self) -> UserId {
-        match self {
+    /// The message group: the author or the board that the event is about. Very many users may follow one author, like the
+    /// posts of one author, or change the scores of one board at the same time.
+    pub fn group(&self) -> String {
+        let author = match self {
             Self::Relation(event) => event.author,
             Self::Profile(event) => event.user,
             Self::Count(order) => order.author,
             Self::Like(event) => event.post.author(),
             Self::CountLikes(order) => order.post.author(),
             Self::PostDeleted(event) => event.post.author(),
-        }
+            Self::Scores(event) => return event.board.to_string(),
+            Self::Board(event) => return event.board.to_string(),
+        };
+        author.to_string()
     }
 }
 
@@ -453,6 +543,29 @@ impl CountLikes {
     }
 }
 
+impl ScoresChanged {
+    /// A change of the scores of these members.
+    pub fn new(board: BoardId, token: String, round: Round, members: Vec<MemberName>) -> Self {
+        Self { kind: ScoresChangedKind::ScoresChanged, v: Version, board, token, round, members }
+    }
+}
+
+impl BoardChanged {
+    /// A change of this board, with rounds from this one on.
+    pub fn new(board: BoardId, token: String, period: Period, first: Round, layout: u64) -> Self {
+        let kind = BoardChangedKind::BoardChanged;
+        Self { kind, v: Version, board, token, period, first, layout }
+    }
+}
+
+impl RebuildBoard {
+    /// The order to make a copy with this lease, from the first part on.
+    pub fn new(board: BoardId, token: String, round: Round, version: u64, lease: String) -> Self {
+        let kind = RebuildBoardKind::RebuildBoard;
+        Self { kind, v: Version, board, token, round, version, lease, part: 0 }
+    }
+}
+
 impl RebuildFeed {
     /// The order to rebuild this user's home feed with this lease.
     pub fn new(user: UserId, lease: String) -> Self {
@@ -492,6 +605,9 @@ kinds!(
     LikeChangedKind LikeChanged 1,
     CountLikesKind CountLikes 1,
     RebuildFeedKind RebuildFeed 1,
+    RebuildBoardKind RebuildBoard 1,
+    ScoresChangedKind ScoresChanged 1,
+    BoardChangedKind BoardChanged 1,
     ItemDueKind ItemDue 1,
     TimerFiredKind TimerFired 1
 );

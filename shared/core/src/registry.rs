@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use crate::message::{DeliverChunk, GraphEvent, ItemDue, PostEvent, RebuildFeed, TimerFired};
+use crate::message::{DeliverChunk, GraphEvent, ItemDue, PostEvent, RebuildOrder, TimerFired};
 
 /// A queue with its dead-letter queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ macro_rules! queues {
             Post(PostEvent),
             Chunk(DeliverChunk),
             Graph(GraphEvent),
-            Rebuild(RebuildFeed),
+            Rebuild(RebuildOrder),
             Due(ItemDue),
             Fired(TimerFired),
         }
@@ -94,13 +94,14 @@ queues! {
     /// Chunks of large fan-outs, for `deliver`.
     BULK_CHUNKS: DeliverChunk = "bulk-chunks", "BULK_CHUNKS_QUEUE_URL", "BULK_CHUNKS_DEAD_QUEUE_URL",
         "BulkChunks", ["DeliverChunk"];
-    /// Changed relations, profiles and likes, counts of followers and likes, and posts that are gone with their likes, for
-    /// `graph`.
+    /// Changed relations, profiles, likes, boards and scores, counts of followers and likes, and posts that are gone with
+    /// their likes, for `graph`.
     GRAPH_EVENTS: GraphEvent = "graph-events", "GRAPH_EVENTS_QUEUE_URL", "GRAPH_EVENTS_DEAD_QUEUE_URL",
-        "GraphEvents", ["RelationChanged", "ProfileChanged", "CountFollowers", "LikeChanged", "CountLikes", "PostDeleted"];
-    /// Rebuilds of home feeds of many authors, for `rebuild`.
-    REBUILDS: RebuildFeed = "rebuilds", "REBUILDS_QUEUE_URL", "REBUILDS_DEAD_QUEUE_URL",
-        "Rebuilds", ["RebuildFeed"];
+        "GraphEvents", ["RelationChanged", "ProfileChanged", "CountFollowers", "LikeChanged", "CountLikes", "PostDeleted",
+            "ScoresChanged", "BoardChanged"];
+    /// Rebuilds of home feeds of many authors, and of large boards, for `rebuild`.
+    REBUILDS: RebuildOrder = "rebuilds", "REBUILDS_QUEUE_URL", "REBUILDS_DEAD_QUEUE_URL",
+        "Rebuilds", ["RebuildFeed", "RebuildBoard"];
     /// Items that are due, for `due`.
     DUE_ITEMS: ItemDue = "due-items", "DUE_ITEMS_QUEUE_URL", "DUE_ITEMS_DEAD_QUEUE_URL", "DueItems", ["ItemDue"];
     /// Timers that were due, for `webhook`.
@@ -152,8 +153,8 @@ impl From<GraphEvent> for AnyMessage {
     }
 }
 
-impl From<RebuildFeed> for AnyMessage {
-    fn from(message: RebuildFeed) -> Self {
+impl From<RebuildOrder> for AnyMessage {
+    fn from(message: RebuildOrder) -> Self {
         Self::Rebuild(message)
     }
 }
@@ -251,6 +252,18 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         settings: &["USERS_TABLE", "DUE_TABLE", DUE_ITEMS.spec.url, "TIMER_CHANGES_PER_MINUTE"],
     },
     FunctionSpec {
+        name: "boards",
+        resource: "Boards",
+        trigger: Trigger::Http,
+        settings: &[
+            "USERS_TABLE",
+            "BOARDS_TABLE",
+            GRAPH_EVENTS.spec.url,
+            REBUILDS.spec.url,
+            "BOARD_CHANGES_PER_MINUTE",
+        ],
+    },
+    FunctionSpec {
         name: "users",
         resource: "Users",
         trigger: Trigger::Http,
@@ -300,6 +313,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "POSTS_TABLE",
             "GRAPH_TABLE",
             "LIKES_TABLE",
+            "BOARDS_TABLE",
             "FOLLOWERS_PER_PARTITION",
         ],
     },
@@ -307,7 +321,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         name: "rebuild",
         resource: "Rebuild",
         trigger: Trigger::Queues(&[REBUILDS.spec]),
-        settings: TABLES,
+        settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "BOARDS_TABLE"],
     },
     FunctionSpec {
         name: "lookahead",
@@ -344,6 +358,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "POSTS_TABLE",
             "GRAPH_TABLE",
             "LIKES_TABLE",
+            "BOARDS_TABLE",
             "AUDIT_FEEDS",
             "FOLLOWERS_PER_PARTITION",
         ],
@@ -359,6 +374,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "GRAPH_TABLE",
             "DUE_TABLE",
             "LIKES_TABLE",
+            "BOARDS_TABLE",
             "DOCTOR_QUEUE_URL",
         ],
     },

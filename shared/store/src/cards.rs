@@ -1,4 +1,4 @@
-//! Cards: what pages show of posts, users, relations and likes. They come from Valkey, and from DynamoDB where Valkey has none.
+//! Cards: what pages show of posts, users, relations, likes and boards. They come from Valkey, and from DynamoDB where Valkey has none.
 //!
 //! A reader that misses a card takes its lease, reads the item and fills the card, while other readers wait for a
 //! moment. A writer marks the cards of changed items as stale after its commit. `valkey/lua/_cards.lua` describes why a
@@ -11,7 +11,7 @@ use aws_config::SdkConfig;
 use fanfold_core::limits::{
     CARD_KEPT, CARD_LOOKS_MAX, CARD_MARK_WITHIN, CARD_OF_NOBODY_KEPT, LIKES_CARD_MAX,
 };
-use fanfold_core::{Handle, HandleHash, PostId, Time, UserId, UserRef};
+use fanfold_core::{BoardId, Handle, HandleHash, PostId, Time, UserId, UserRef};
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::log::Chain;
@@ -19,6 +19,7 @@ use fanfold_runtime::{clock, metrics};
 use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
+use crate::dynamo::boards::{BoardStore, StoredBoard};
 use crate::dynamo::graph::GraphStore;
 use crate::dynamo::likes::LikeStore;
 use crate::dynamo::posts::{Post, PostState, PostStore};
@@ -75,6 +76,8 @@ pub enum Card {
     Relation(bool),
     /// What the viewer likes, of the newest posts.
     Likes(NewestLiked),
+    /// The board, if it exists.
+    Board(Option<Box<StoredBoard>>),
 }
 
 /// What a viewer likes, of the newest posts.
@@ -143,6 +146,13 @@ struct UserText {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BoardText {
+    #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+    board: Option<Box<StoredBoard>>,
+}
+
+#[derive(Serialize, Deserialize)]
 struct ProfileText(Handle, String, u64, u64, u64);
 
 impl Card {
@@ -170,6 +180,12 @@ impl Card {
             Self::Relation(follows) => (serde_json::to_vec(follows), CARD_KEPT, true),
             // mutation: likes-card-kept
             Self::Likes(liked) => (Ok(liked.text()), CARD_KEPT, true),
+            Self::Board(None) => {
+                (serde_json::to_vec(&BoardText { board: None }), CARD_OF_NOBODY_KEPT, false)
+            }
+            Self::Board(board) => {
+                (serde_json::to_vec(&BoardText { board: board.clone() }), CARD_KEPT, true)
+            }
         };
         // these types always have a form in JSON
         Some((text.ok()?, kept, counts))
@@ -193,6 +209,10 @@ impl Card {
             CardId::Handle(_) => Self::Handle(Some(serde_json::from_slice(text).ok()?)),
             CardId::Relation(..) => Self::Relation(serde_json::from_slice(text).ok()?),
             CardId::Likes(_) => Self::Likes(NewestLiked::decode(text)?),
+            CardId::Board(_) => {
+                let BoardText { board } = serde_json::from_slice(text).ok()?;
+                Self::Board(board)
+            }
         };
         Some(card)
     }
@@ -301,7 +321,14 @@ impl UserCards {
     }
 
     fn tables(&self) -> Tables<'_> {
-        Tables { users: &self.users, posts: None, handle: None, graph: None, likes: None }
+        Tables {
+            users: Some(&self.users),
+            posts: None,
+            handle: None,
+            graph: None,
+            likes: None,
+            boards: None,
+        }
     }
 }
 
@@ -466,12 +493,12 @@ impl PostCards {
         Ok(liked)
     }
 
-    /// Compares cards of posts, users, relations and likes with DynamoDB. Returns those that differ now; a commit whose card is
+    /// Compares cards of posts, users, relations, likes and boards with DynamoDB. Returns those that differ now; a commit whose card is
     /// not marked as stale yet may be among them. Cards that Valkey does not have are not compared, and cards of handles
     /// never: they may be old.
     pub async fn differing(
         &self,
-        graph: &GraphStore,
+        (graph, boards): (&GraphStore, &BoardStore),
         ids: &[CardId],
         now: Time,
     ) -> Result<Compared, StoreError> {
@@ -485,7 +512,7 @@ impl PostCards {
             }
         }
         let ids: Vec<CardId> = kept.keys().cloned().collect();
-        let tables = Tables { graph: Some(graph), ..self.tables() };
+        let tables = Tables { graph: Some(graph), boards: Some(boards), ..self.tables() };
         let right = tables.fetch(&ids).await?;
         // a tombstone expires, and the post stays deleted
         let is_gone =
@@ -504,7 +531,8 @@ impl PostCards {
 /// The tables that cards are made from.
 #[derive(Clone, Copy)]
 struct Tables<'a> {
-    users: &'a UserStore,
+    /// `None` if no card of a user or a handle is read.
+    users: Option<&'a UserStore>,
     /// `None` if no card of a post is read.
     posts: Option<&'a PostStore>,
     /// The handle whose card is read. The name of the card has only its hash.
@@ -513,13 +541,15 @@ struct Tables<'a> {
     graph: Option<&'a GraphStore>,
     /// `None` if no card of likes is read.
     likes: Option<&'a LikeStore>,
+    /// `None` if no card of a board is read.
+    boards: Option<&'a BoardStore>,
 }
 
 impl Tables<'_> {
     /// Makes cards from DynamoDB, at the same time.
     async fn fetch(&self, ids: &[CardId]) -> Result<HashMap<CardId, Card>, StoreError> {
         let (mut posts, mut users, mut handles) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut pairs, mut viewers) = (BTreeSet::new(), Vec::new());
+        let (mut pairs, mut viewers, mut boards) = (BTreeSet::new(), Vec::new(), Vec::new());
         for id in ids {
             match id {
                 CardId::Post(post) => posts.push(*post),
@@ -527,15 +557,17 @@ impl Tables<'_> {
                 CardId::Handle(hash) => handles.push(*hash),
                 CardId::Relation(viewer, user) => _ = pairs.insert((*viewer, *user)),
                 CardId::Likes(viewer) => viewers.push(*viewer),
+                CardId::Board(board) => boards.push(*board),
             }
         }
         let handle = self.handle.filter(|handle| handles.contains(&HandleHash::of(handle)));
-        let (mut states, mut profiles, owner, following, liked) = futures::try_join!(
+        let (mut states, mut profiles, owner, following, liked, boards) = futures::try_join!(
             self.states(&posts),
             self.profiles(&users),
             self.owner(handle),
             self.following(&pairs),
             self.liked(&viewers),
+            self.boards(&boards),
         )?;
         let mut state = |post| states.remove(post).unwrap_or(PostState::Missing);
         let posts = posts.iter().map(|post| (CardId::Post(*post), Card::Post(state(post))));
@@ -547,7 +579,8 @@ impl Tables<'_> {
             let follows = following.contains(&(*viewer, *user));
             (CardId::Relation(*viewer, *user), Card::Relation(follows))
         });
-        Ok(posts.chain(users).chain(handle).chain(relations).chain(liked).collect())
+        let cards = posts.chain(users).chain(handle).chain(relations);
+        Ok(cards.chain(liked).chain(boards).collect())
     }
 
     /// The cards of what these viewers like.
@@ -560,10 +593,19 @@ impl Tables<'_> {
         try_join_all(read).await
     }
 
+    /// The cards of these boards.
+    async fn boards(&self, ids: &[BoardId]) -> Result<Vec<(CardId, Card)>, StoreError> {
+        let Some(boards) = self.boards.filter(|_| !ids.is_empty()) else { return Ok(Vec::new()) };
+        let mut found: HashMap<BoardId, StoredBoard> =
+            boards.boards(ids).await?.into_iter().map(|board| (board.id, board)).collect();
+        let card = |id| (CardId::Board(id), Card::Board(found.remove(&id).map(Box::new)));
+        Ok(ids.iter().copied().map(card).collect())
+    }
+
     async fn owner(&self, handle: Option<&Handle>) -> Result<Option<UserId>, StoreError> {
-        match handle {
-            Some(handle) => self.users.owner(handle).await,
-            None => Ok(None),
+        match (self.users, handle) {
+            (Some(users), Some(handle)) => users.owner(handle).await,
+            _ => Ok(None),
         }
     }
 
@@ -587,10 +629,44 @@ impl Tables<'_> {
     }
 
     async fn profiles(&self, ids: &[UserId]) -> Result<HashMap<UserId, Profile>, StoreError> {
-        match ids.is_empty() {
-            true => Ok(HashMap::new()),
-            false => self.users.profiles(ids).await,
+        match self.users {
+            Some(users) if !ids.is_empty() => users.profiles(ids).await,
+            _ => Ok(HashMap::new()),
         }
+    }
+}
+
+/// Cards of boards, from both stores.
+#[derive(Clone)]
+pub struct BoardCards {
+    /// The cards in Valkey.
+    pub valkey: Valkey,
+    /// The boards in DynamoDB.
+    pub boards: BoardStore,
+}
+
+impl BoardCards {
+    /// The boards with these ids. Missing ones are left out.
+    pub async fn boards(
+        &self,
+        ids: &[BoardId],
+        reading: &ReadContext,
+    ) -> Result<HashMap<BoardId, StoredBoard>, StoreError> {
+        let cards = ids.iter().map(|id| CardId::Board(*id)).collect();
+        let tables = Tables {
+            users: None,
+            posts: None,
+            handle: None,
+            graph: None,
+            likes: None,
+            boards: Some(&self.boards),
+        };
+        let cards = read_through(&self.valkey, cards, reading, tables).await?;
+        let board = |card| match card {
+            Card::Board(Some(board)) => Some((board.id, *board)),
+            _ => None,
+        };
+        Ok(cards.into_values().filter_map(board).collect())
     }
 }
 
@@ -722,6 +798,8 @@ pub async fn changed(valkey: &Valkey, ids: &[CardId]) {
 
 #[cfg(test)]
 mod tests {
+    use fanfold_core::id::Identity;
+
     use super::*;
 
     #[test]
@@ -736,6 +814,18 @@ mod tests {
             followers: u64::MAX,
             following: 3,
         };
+        let settings = serde_json::json!({
+            "orders": ["descending"], "ranks": "dense", "limit": 5, "period": "week",
+            "zone": "Europe/Berlin", "kept_days": 3, "open": false, "writers": [user],
+            "merge": {"by": "sum", "boards": [{"owner": user, "name": "b", "day": "2030-01-31"}]},
+        });
+        let board = StoredBoard::new(
+            &Identity([7; 32]),
+            "a board".parse().unwrap(),
+            serde_json::from_value(settings).unwrap(),
+            "token".to_owned(),
+            Time::from_ms(1),
+        );
         let text = "\u{0} a text: with \n everything".to_owned();
         for (id, card) in [
             (CardId::Post(post), Card::Post(PostState::Deleted)),
@@ -755,6 +845,8 @@ mod tests {
             (CardId::Handle(HandleHash::of(&handle)), Card::Handle(Some(user))),
             (CardId::Relation(user, user), Card::Relation(true)),
             (CardId::Relation(user, user), Card::Relation(false)),
+            (CardId::Board(board.id), Card::Board(None)),
+            (CardId::Board(board.id), Card::Board(Some(Box::new(board)))),
         ] {
             let (text, ..) = card.text().unwrap();
             assert_eq!(Card::decode(&id, &text), Some(card));

@@ -29,20 +29,23 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        let content_type = request.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
-        if !content_type.is_some_and(is_json) {
-            let found = content_type.unwrap_or("missing");
-            let detail = format!("Content-Type is {found}; send application/json");
-            return Err(Problem::new(Kind::UnsupportedMediaType, detail));
-        }
-        let body = to_bytes(request.into_body(), BODY_BYTES_MAX).await.map_err(|_| {
-            Problem::new(Kind::BodyTooLarge, format!("send at most {BODY_BYTES_MAX} bytes"))
-        })?;
-        match serde_json::from_slice(&body) {
-            Ok(value) => Ok(Self(value)),
-            Err(error) => Err(Problem::new(Kind::InvalidBody, error.to_string())),
-        }
+        json(request, BODY_BYTES_MAX).await.map(Self)
     }
+}
+
+/// Reads a JSON body of at most `max` bytes.
+pub(crate) async fn json<T: DeserializeOwned>(request: Request, max: usize) -> Result<T, Problem> {
+    let content_type = request.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
+    if !content_type.is_some_and(is_json) {
+        let found = content_type.unwrap_or("missing");
+        let detail = format!("Content-Type is {found}; send application/json");
+        return Err(Problem::new(Kind::UnsupportedMediaType, detail));
+    }
+    let body = to_bytes(request.into_body(), max)
+        .await
+        .map_err(|_| Problem::new(Kind::BodyTooLarge, format!("send at most {max} bytes")))?;
+    serde_json::from_slice(&body)
+        .map_err(|error| Problem::new(Kind::InvalidBody, error.to_string()))
 }
 
 fn is_json(content_type: &str) -> bool {

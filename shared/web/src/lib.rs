@@ -2,6 +2,7 @@
 //!
 //! | module | contains |
 //! | --- | --- |
+//! | [`boards`] | the requests and the answers of boards |
 //! | [`caller`] | the caller of a request |
 //! | [`extract`] | bodies, keys, query parameters and path segments |
 //! | [`problem`] | errors as RFC 9457 problem details |
@@ -12,6 +13,7 @@
 //! | [`shared_answers`] | the answers and headers of every operation, for the API description |
 //! | [`dev_caller`] | callers without a token, for development |
 
+pub mod boards;
 pub mod caller;
 #[cfg(debug_assertions)]
 pub mod dev_caller;

@@ -6,6 +6,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fanfold_app::Error;
 use fanfold_core::CursorError;
+use fanfold_core::limits::BOARD_RETRY_AFTER;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::log::Chain;
 use serde::{Deserialize, Serialize};
@@ -51,10 +52,13 @@ kinds! {
     NoSuchPost NOT_FOUND "no-such-post" "Post not found";
     NoSuchScheduled NOT_FOUND "no-such-scheduled-post" "Scheduled post not found";
     NoSuchTimer NOT_FOUND "no-such-timer" "Timer not found";
+    NoSuchBoard NOT_FOUND "no-such-board" "Leaderboard or period not found";
+    NoSuchMember NOT_FOUND "no-such-member" "Member not found";
     MethodNotAllowed METHOD_NOT_ALLOWED "method-not-allowed" "Method not allowed";
     HandleTaken CONFLICT "handle-taken" "Handle taken";
     IdentityClash CONFLICT "identity-clash" "Another user has the same id";
     ProfileMissing CONFLICT "profile-missing" "Profile required";
+    BoardFixed CONFLICT "board-fixed" "Leaderboard cannot be changed in this way";
     AlreadyPublished CONFLICT "already-published" "Already published";
     PostDeleted GONE "post-deleted" "Post deleted";
     BodyTooLarge PAYLOAD_TOO_LARGE "body-too-large" "Body too large";
@@ -66,6 +70,10 @@ kinds! {
     InvalidPayload UNPROCESSABLE_ENTITY "invalid-payload" "Payload not allowed";
     ScheduledLimit UNPROCESSABLE_ENTITY "scheduled-limit" "Too many scheduled posts";
     TimersLimit UNPROCESSABLE_ENTITY "timers-limit" "Too many timers";
+    BoardsLimit UNPROCESSABLE_ENTITY "boards-limit" "Too many leaderboards";
+    InvalidBoard UNPROCESSABLE_ENTITY "invalid-board" "Setting of a leaderboard not allowed";
+    InvalidScores UNPROCESSABLE_ENTITY "invalid-scores" "Members or scores not allowed";
+    ScoreOverflow UNPROCESSABLE_ENTITY "score-overflow" "Score out of range";
     KeyReused UNPROCESSABLE_ENTITY "idempotency-key-reused" "Idempotency-Key used for another request";
     TooManyWrites TOO_MANY_REQUESTS "too-many-writes" "Too many writes";
     Damaged INTERNAL_SERVER_ERROR "damaged" "Stored item unreadable";
@@ -135,11 +143,11 @@ pub enum TooMany {
     Limited(ProblemBody),
 }
 
-/// Answers of a route about one user or post.
+/// Answers of a route about one user, post or board.
 #[derive(IntoResponses)]
 #[allow(dead_code, reason = "read by the derive alone")]
 pub enum NotFound {
-    /// The user, post or cursor does not exist.
+    /// The user, post, board, member or cursor does not exist.
     #[response(status = 404, content_type = "application/problem+json")]
     Missing(ProblemBody),
 }
@@ -217,7 +225,7 @@ impl From<Error> for Problem {
             Error::Store(error) => return error.into(),
             Error::KeyReused => {
                 let detail = "the first request with this Idempotency-Key had another body; \
-                    use a new key for a new post";
+                    use a new key";
                 return Self::new(Kind::KeyReused, detail);
             }
             Error::PostDeleted(post) => {
@@ -260,6 +268,17 @@ impl From<Error> for Problem {
             Error::NoSuchTimer(_) => Kind::NoSuchTimer,
             Error::TimersLimit { .. } => Kind::TimersLimit,
             Error::PayloadTooBig { .. } => Kind::InvalidPayload,
+            Error::NoSuchBoard { .. } | Error::NoSuchRound(_) => Kind::NoSuchBoard,
+            Error::NoSuchMember(_) => Kind::NoSuchMember,
+            Error::BoardsLimit { .. } => Kind::BoardsLimit,
+            Error::BoardSettings(_) => Kind::InvalidBoard,
+            Error::BoardFixed | Error::BoardMerged => Kind::BoardFixed,
+            Error::NotAWriter => Kind::NotYours,
+            Error::Members { .. } | Error::Scores(_) => Kind::InvalidScores,
+            Error::ScoreOverflow(_) => Kind::ScoreOverflow,
+            Error::BoardBuilding => {
+                return Self::unavailable(&error.to_string(), BOARD_RETRY_AFTER);
+            }
         };
         Self::new(kind, error.to_string())
     }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use fanfold_core::board::{MergeBy, Order, Ranks};
 use fanfold_core::limits::BOARD_LOAD_ROWS;
-use fanfold_core::{Board, BoardId, Scores, Time};
+use fanfold_core::{Board, RoundId, Scores, Time};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_store::valkey::{BoardChange, BoardCommit, Valkey};
 use tokio::runtime::Runtime;
@@ -40,7 +40,7 @@ const SCRIPTS: [&str; 3] = [
 
 fn board(id: u128, orders: &[Order], ranks: Ranks) -> Board {
     let orders = orders.to_vec().try_into().expect("orders");
-    Board { id: BoardId(id), orders, ranks, limit: None }
+    Board { id: RoundId(id), orders, ranks, limit: None }
 }
 
 fn change(member: u64, revision: u64, scores: &[i64]) -> BoardChange {

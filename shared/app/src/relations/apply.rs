@@ -1,5 +1,5 @@
 //! Handles the events of the graph: applies a changed relation to the follower's home feed, and counts the author's
-//! followers. `likes/apply.rs` handles those of likes.
+//! followers. `likes/apply.rs` handles those of likes, and `boards/apply.rs` those of boards.
 
 use std::time::Duration;
 
@@ -12,10 +12,11 @@ use fanfold_runtime::retry::look_again;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError};
 use fanfold_store::dynamo::graph::Counting;
-use fanfold_store::dynamo::{LikeStore, UserStore};
+use fanfold_store::dynamo::{BoardStore, LikeStore, UserStore};
 use fanfold_store::feeds::{Feeds, ReadContext};
 use fanfold_store::valkey::{Backfill, CardId, Counted, RelationApplied};
 
+use crate::boards::apply::{self as boards, BoardEvents};
 use crate::likes::apply::{self as likes, LikeEvents};
 use crate::{count, graph};
 
@@ -25,6 +26,7 @@ pub struct RelationEvents {
     pub feeds: Feeds,
     pub users: UserStore,
     pub likes: LikeStore,
+    pub boards: BoardStore,
     /// The queue that these events come from. Requests for a count go to it as well.
     pub events: Queue<GraphEvent>,
     /// Seconds between the request for a count and the count.
@@ -38,6 +40,7 @@ impl RelationEvents {
             feeds: Feeds::new(sdk, config)?,
             users: UserStore::new(sdk, config)?,
             likes: LikeStore::new(sdk, config)?,
+            boards: BoardStore::new(sdk, config)?,
             events: graph::events(sdk, config)?,
             count_delay: COUNT_DELAY,
         })
@@ -51,6 +54,15 @@ impl RelationEvents {
             valkey: self.feeds.valkey.clone(),
             events: self.events.clone(),
             count_delay: self.count_delay,
+        }
+    }
+
+    /// The stores and the queue of the events of boards.
+    fn of_boards(&self) -> BoardEvents {
+        BoardEvents {
+            boards: self.boards.clone(),
+            valkey: self.feeds.valkey.clone(),
+            events: self.events.clone(),
         }
     }
 }
@@ -79,6 +91,10 @@ pub async fn handle(
         GraphEvent::CountLikes(order) => likes::count(&app.of_likes(), order, now, deadline).await,
         GraphEvent::PostDeleted(event) => {
             likes::post_deleted(&app.of_likes(), event, now, deadline).await
+        }
+        GraphEvent::Scores(event) => boards::scores_changed(&app.of_boards(), event, now).await,
+        GraphEvent::Board(event) => {
+            boards::board_changed(&app.of_boards(), event, now, deadline).await
         }
     }
 }

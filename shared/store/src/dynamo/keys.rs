@@ -56,6 +56,12 @@ kinds! {
     Liker "likers#";
     /// A part of the number of likes.
     LikeCount "like-counts#";
+    /// The settings of a board.
+    Board "board#";
+    /// The scores of a member of a board, or its tombstone.
+    Score "scores#";
+    /// An addition to scores that an `Idempotency-Key` names.
+    ScoreKey "score-key#";
     /// A scheduled post, or what is left of it.
     Scheduled "scheduled#";
     /// The scheduled posts of a user that wait, by their time.

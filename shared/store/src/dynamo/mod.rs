@@ -1,4 +1,4 @@
-//! DynamoDB, the source of truth. There are five tables. `posts`, `graph` and `due` have the string keys `pk` and `sk`,
+//! DynamoDB, the source of truth. There are six tables. `posts`, `graph`, `boards` and `due` have the string keys `pk` and `sk`,
 //! and the TTL attribute `expires_at` (seconds since 1970). `likes` has the keys `pk` and `sk`, and `users` has the key `pk`;
 //! both have no TTL attribute.
 //!
@@ -18,6 +18,9 @@
 //! | likes | `liked#<user>` | `<time>#<post>` | a like, in the list of what the user likes |
 //! | likes | `likers#<post>#<part>` | `<time>#<user>` | a like, in the list of who likes the post |
 //! | likes | `like-counts#<post>#<part>` | `<row>` | a part of the number of likes in the part |
+//! | boards | `board#<owner>` | `<hash of the name>` | the settings of a board |
+//! | boards | `scores#<round>#<part>` | `<member>` | the scores of a member, or its tombstone |
+//! | boards | `score-key#<hash>` | `-` | an addition to scores that an `Idempotency-Key` names |
 //! | due | `scheduled#<user>` | `<id>` | a scheduled post; or for some days, that it was published or cancelled |
 //! | due | `soonest#<user>` | `<time>#<id>` | a scheduled post that waits, by its time |
 //! | due | `timer#<user>` | `<name>` | a timer |
@@ -26,6 +29,7 @@
 
 mod attribute;
 mod batch;
+pub mod boards;
 pub mod due;
 mod form;
 pub mod graph;
@@ -40,6 +44,7 @@ mod transact;
 pub mod users;
 
 use attribute::{Item, number, text};
+pub use boards::BoardStore;
 pub use due::DueStore;
 use form::{Stored, changed, check, read, read_key, write};
 pub use graph::GraphStore;

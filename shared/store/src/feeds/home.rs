@@ -78,7 +78,7 @@ impl Feeds {
     /// Queues the rebuild of a home feed with its lease. False: there is no queue.
     async fn pass_on(&self, feed: FeedId, token: &str) -> bool {
         let Some(rebuilds) = &self.rebuilds else { return false };
-        let sent = rebuilds.send(&RebuildFeed::new(feed.user(), token.to_owned())).await;
+        let sent = rebuilds.send(&RebuildFeed::new(feed.user(), token.to_owned()).into()).await;
         // if sending fails, the page is answered all the same, and a reader after the end of the lease
         // queues another rebuild
         if let Err(error) = sent {

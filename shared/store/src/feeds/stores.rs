@@ -2,7 +2,7 @@
 
 use aws_config::SdkConfig;
 use fanfold_core::limits::REBUILD_INLINE_AUTHORS;
-use fanfold_core::message::RebuildFeed;
+use fanfold_core::message::RebuildOrder;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::sqs::Queue;
 
@@ -21,7 +21,7 @@ pub struct Feeds {
     /// The pulled authors.
     pub pulled: PulledStore,
     /// The queue for rebuilds of home feeds of many authors. `None`: every feed is rebuilt at once.
-    pub rebuilds: Option<Queue<RebuildFeed>>,
+    pub rebuilds: Option<Queue<RebuildOrder>>,
     /// The most followed authors with which a home feed is rebuilt at once.
     pub inline_authors: usize,
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use fanfold_core::{HandleHash, PostId, UserId};
+use fanfold_core::board::id::NameHash;
+use fanfold_core::{BoardId, HandleHash, PostId, UserId};
 
 /// The name of a card.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +18,8 @@ pub enum CardId {
     Relation(UserId, UserId),
     /// What a viewer likes, of the newest posts.
     Likes(UserId),
+    /// The settings of a board.
+    Board(BoardId),
 }
 
 /// The beginnings of names in the queue of a bucket.
@@ -25,6 +28,7 @@ const USER: u8 = b'u';
 const HANDLE: u8 = b'h';
 const RELATION: u8 = b'r';
 const LIKES: u8 = b'l';
+const BOARD: u8 = b'b';
 
 impl CardId {
     /// Whether this is the card of a handle.
@@ -42,6 +46,9 @@ impl CardId {
                 (RELATION, [viewer.0.to_be_bytes(), user.0.to_be_bytes()].concat())
             }
             Self::Likes(viewer) => (LIKES, viewer.0.to_be_bytes().to_vec()),
+            Self::Board(BoardId { owner, name }) => {
+                (BOARD, [owner.0.to_be_bytes(), name.0.to_be_bytes()].concat())
+            }
         };
         [vec![kind], rest].concat()
     }
@@ -58,6 +65,11 @@ impl CardId {
                 let user = UserId(u64::from_be_bytes(user.try_into().ok()?));
                 Some(Self::Relation(UserId(u64::from_be_bytes(*viewer)), user))
             }
+            BOARD => {
+                let (owner, name) = rest.split_first_chunk::<8>()?;
+                let name = NameHash(u64::from_be_bytes(name.try_into().ok()?));
+                Some(Self::Board(BoardId { owner: UserId(u64::from_be_bytes(*owner)), name }))
+            }
             LIKES => Some(Self::Likes(UserId(u64::from_be_bytes(rest.try_into().ok()?)))),
             _ => None,
         }
@@ -72,6 +84,7 @@ impl fmt::Display for CardId {
             Self::Handle(hash) => write!(f, "handle:{hash}"),
             Self::Relation(viewer, user) => write!(f, "follows:{viewer}:{user}"),
             Self::Likes(viewer) => write!(f, "likes:{viewer}"),
+            Self::Board(board) => write!(f, "board-card:{board}"),
         }
     }
 }
@@ -85,10 +98,14 @@ mod tests {
         let handle = CardId::Handle(HandleHash(9));
         let relation = CardId::Relation(UserId(10), UserId(11));
         let likes = CardId::Likes(UserId(12));
-        for id in [CardId::Post(PostId(7)), CardId::User(UserId(8)), handle, relation, likes] {
+        let board = CardId::Board(BoardId { owner: UserId(13), name: NameHash(14) });
+        let (post, user) = (CardId::Post(PostId(7)), CardId::User(UserId(8)));
+        for id in [post, user, handle, relation, likes, board] {
             assert_eq!(CardId::named(&id.name()), Some(id));
         }
-        for name in [&b""[..], b"x", b"p123", b"u", b"h1234567", b"h", b"r12345678", b"r"] {
+        for name in
+            [&b""[..], b"x", b"p123", b"u", b"h1234567", b"h", b"r12345678", b"r", b"b12345678"]
+        {
             assert_eq!(CardId::named(name), None);
         }
     }

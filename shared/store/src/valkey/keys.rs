@@ -10,7 +10,7 @@ use std::fmt::{self, Display};
 use std::ops::Deref;
 
 use fanfold_core::Bucket;
-use fanfold_core::{BoardId, DuePart, FeedId, FeedKind, PostId, UserId};
+use fanfold_core::{DuePart, FeedId, FeedKind, PostId, RoundId, UserId};
 use redis::{Cmd, RedisWrite, ToRedisArgs, ToSingleRedisArg};
 
 use super::card_id::CardId;
@@ -28,11 +28,14 @@ pub enum WriteKind {
     Timer,
     /// Liking posts and taking likes back.
     Like,
+    /// Changing boards and scores.
+    Board,
 }
 
 impl WriteKind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Post, Self::Relation, Self::Profile, Self::Timer, Self::Like];
+    pub const ALL: [Self; 6] =
+        [Self::Post, Self::Relation, Self::Profile, Self::Timer, Self::Like, Self::Board];
 
     /// The name in keys and logs.
     pub fn name(self) -> &'static str {
@@ -42,6 +45,7 @@ impl WriteKind {
             Self::Profile => "profile",
             Self::Timer => "timer",
             Self::Like => "like",
+            Self::Board => "board",
         }
     }
 }
@@ -101,6 +105,8 @@ kinds! {
     RelationCard "follows";
     /// What a viewer likes, of the newest posts.
     LikesCard "likes";
+    /// The settings of a board.
+    BoardCard "board-card";
     /// The names of the cards of a bucket, oldest first.
     Cards "cards";
     /// The entries of a part of the index of due items.
@@ -115,6 +121,8 @@ kinds! {
     BoardDistinct "board:distinct";
     /// The members that were removed from a board.
     BoardRemoved "board:removed";
+    /// The copies of boards of a bucket.
+    Boards "boards";
 }
 
 impl KeyKind {
@@ -277,6 +285,7 @@ impl Keys {
             CardId::User(user) => self.bucket(*user),
             CardId::Handle(hash) => UserId(hash.0).bucket(self.buckets),
             CardId::Relation(viewer, _) | CardId::Likes(viewer) => self.bucket(*viewer),
+            CardId::Board(board) => self.bucket(board.owner),
         }
     }
 
@@ -292,6 +301,7 @@ impl Keys {
                 Key::new(KeyKind::RelationCard, None, bucket, Some(&both))
             }
             CardId::Likes(viewer) => Key::new(KeyKind::LikesCard, None, bucket, Some(viewer)),
+            CardId::Board(board) => Key::new(KeyKind::BoardCard, None, bucket, Some(board)),
         }
     }
 
@@ -311,10 +321,15 @@ impl Keys {
     }
 
     /// The keys of a board: the members, the scores, the different scores, and the removed members. They share a hash tag.
-    pub fn board(self, board: BoardId) -> [Key; 4] {
+    pub fn board(self, board: RoundId) -> [Key; 4] {
         let kinds =
             [KeyKind::Board, KeyKind::BoardScores, KeyKind::BoardDistinct, KeyKind::BoardRemoved];
         kinds.map(|kind| Key::new(kind, None, board.bucket(self.buckets), Some(&board)))
+    }
+
+    /// The copies of boards of a bucket, with the time at which each was made.
+    pub fn boards(self, bucket: Bucket) -> Key {
+        Key::new(KeyKind::Boards, None, bucket, None)
     }
 
     /// The lease of the rebuild of a feed.
@@ -326,14 +341,14 @@ impl Keys {
 
 #[cfg(test)]
 mod tests {
-    use fanfold_core::HandleHash;
+    use fanfold_core::{BoardId, HandleHash};
 
     use super::*;
 
     #[test]
     fn the_kind_of_a_key_can_be_told_from_its_name() {
         let (keys, user) = (Keys::new(256), UserId(5));
-        let bucket = keys.bucket(user);
+        let (bucket, name) = (keys.bucket(user), "a board".parse().unwrap());
         let mut all = vec![
             (KeyKind::Live, keys.live(bucket)),
             (KeyKind::Memory, keys.memory(bucket)),
@@ -342,6 +357,8 @@ mod tests {
             (KeyKind::CountLock, keys.count(user)),
             (KeyKind::LikeCountLock, keys.like_count(PostId::MAX)),
             (KeyKind::LikesCard, keys.card(&CardId::Likes(user))),
+            (KeyKind::BoardCard, keys.card(&CardId::Board(BoardId::of(user, &name)))),
+            (KeyKind::Boards, keys.boards(bucket)),
             (KeyKind::Cards, keys.cards(bucket)),
             (KeyKind::Due, keys.due(DuePart(5))),
             (KeyKind::Horizon, keys.horizon(DuePart(5))),
@@ -354,7 +371,7 @@ mod tests {
             all.push((KeyKind::Feed(feed.kind), keys.feed(feed)));
             all.push((KeyKind::FeedLock, keys.lock(feed)));
         }
-        let board = keys.board(BoardId(5));
+        let board = keys.board(RoundId(5));
         let kinds =
             [KeyKind::Board, KeyKind::BoardScores, KeyKind::BoardDistinct, KeyKind::BoardRemoved];
         all.extend(kinds.into_iter().zip(board));

@@ -36,6 +36,9 @@ impl WriteLimit {
                 ("TIMER_CHANGES_PER_MINUTE", limits::TIMER_CHANGES_PER_MINUTE_DEFAULT)
             }
             WriteKind::Like => ("LIKE_CHANGES_PER_MINUTE", limits::LIKE_CHANGES_PER_MINUTE_DEFAULT),
+            WriteKind::Board => {
+                ("BOARD_CHANGES_PER_MINUTE", limits::BOARD_CHANGES_PER_MINUTE_DEFAULT)
+            }
         };
         let per_minute = config.number(name, default, 0..=limits::WRITES_PER_MINUTE_MAX)?;
         Ok(Self { kind, per_minute })

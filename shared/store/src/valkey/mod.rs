@@ -30,8 +30,8 @@ use redis::RedisError;
 
 pub use address::Address;
 pub use boards::{
-    BoardAnswer, BoardBegun, BoardChange, BoardCommit, BoardLoaded, BoardPage, MergeError, PageOf,
-    Placed, PutDone, Ranked, Row, Standing, Standings,
+    BoardAnswer, BoardBegun, BoardChange, BoardCommit, BoardLoaded, BoardPage, PageOf, Placed,
+    PutDone, Ranked, Row, Standing, Standings,
 };
 pub use card_id::CardId;
 pub use cards::{CardRead, Fill};

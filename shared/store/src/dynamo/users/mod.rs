@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use fanfold_core::fanout::FirstPartitions;
 use fanfold_core::id::Identity;
-use fanfold_core::limits::{SCHEDULED_MAX, TIMERS_MAX};
+use fanfold_core::limits::{BOARDS_MAX, SCHEDULED_MAX, TIMERS_MAX};
 use fanfold_core::{Handle, UserId, UserRef};
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,8 @@ pub struct Profile {
     pub scheduled: u64,
     /// The number of timers.
     pub timers: u64,
+    /// The number of boards.
+    pub boards: u64,
     identity: String,
 }
 
@@ -101,6 +103,7 @@ struct ProfileItem {
     revision: u64,
     scheduled: u64,
     timers: u64,
+    boards: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -131,6 +134,7 @@ impl From<ProfileItem> for Profile {
             revision: item.revision,
             scheduled: item.scheduled,
             timers: item.timers,
+            boards: item.boards,
             identity: item.identity,
         }
     }
@@ -265,6 +269,8 @@ pub enum Counter {
     Scheduled,
     /// The number of timers.
     Timers,
+    /// The number of boards.
+    Boards,
 }
 
 /// The profile that a counter is in.
@@ -283,6 +289,7 @@ impl Counter {
             Self::Following => "following",
             Self::Scheduled => "scheduled",
             Self::Timers => "timers",
+            Self::Boards => "boards",
         }
     }
 
@@ -292,6 +299,7 @@ impl Counter {
             Self::Posts | Self::Following => None,
             Self::Scheduled => Some(SCHEDULED_MAX),
             Self::Timers => Some(TIMERS_MAX),
+            Self::Boards => Some(BOARDS_MAX),
         }
     }
 
@@ -337,7 +345,8 @@ pub fn add_all(table: &str, changes: &[(Counter, i64)], owner: Owner<'_>) -> Upd
     update.update_expression(format!("ADD {}", adds.join(", "))).condition_expression(condition)
 }
 
-fn identity_text(identity: &Identity) -> String {
+/// The text form of an identity in items.
+pub(super) fn identity_text(identity: &Identity) -> String {
     STANDARD_NO_PAD.encode(identity.0)
 }
 

@@ -114,6 +114,7 @@ impl UserStore {
                     revision: 1,
                     scheduled: 0,
                     timers: 0,
+                    boards: 0,
                 };
                 let put = Put::builder()
                     .table_name(&self.table)

@@ -94,6 +94,20 @@ impl Fields {
         self.0.len() == 0
     }
 
+    /// The name of a member.
+    pub fn member(&mut self) -> RedisResult<MemberName> {
+        let bytes = self.bytes()?;
+        let name = String::from_utf8(bytes).ok().and_then(|name| name.try_into().ok());
+        name.ok_or_else(|| unknown("not the name of a member"))
+    }
+
+    /// A revision.
+    pub fn revision(&mut self) -> RedisResult<u64> {
+        let bytes = self.bytes()?;
+        let revision = bytes.as_slice().try_into().map(u64::from_be_bytes);
+        revision.map_err(|_| bad("a revision", &bytes))
+    }
+
     /// A member of the sorted set.
     pub fn scored(&mut self, board: &Board) -> RedisResult<(MemberName, Scores)> {
         let bytes = self.bytes()?;

@@ -6,16 +6,13 @@
 //! | [`put`] | changes of members, with their new ranks |
 //! | [`read`] | ranks of members, pages, ranges and percentiles |
 //! | [`rebuild`] | loading a board from DynamoDB |
-//! | [`merge`] | several boards merged into one |
 
 mod answer;
-mod merge;
 mod put;
 mod read;
 mod rebuild;
 
 pub use answer::BoardAnswer;
-pub use merge::MergeError;
 pub use put::{BoardChange, Placed, PutDone};
 pub use read::{BoardPage, PageOf, Ranked, Row, Standing, Standings};
 pub use rebuild::{BoardBegun, BoardCommit, BoardLoaded};

@@ -37,8 +37,11 @@ pub struct PutDone {
     pub members: u64,
     /// The place of each changed member, in the order of the changes, after all of them.
     pub placed: Vec<Placed>,
-    /// The members that fell out because of the limit, best first.
+    /// The members that fell out because of the limit now, best first.
     pub out: Vec<(MemberName, Scores)>,
+    /// Members that fell out, now or earlier, and whose removal from DynamoDB is not applied yet, with their revisions: at
+    /// most [`BOARD_BATCH_MAX`].
+    pub fallen: Vec<(MemberName, u64)>,
 }
 
 impl Valkey {
@@ -84,12 +87,16 @@ fn parse(board: &Board, changes: usize, answer: Vec<Value>) -> RedisResult<Board
     while !list.is_empty() {
         out.push(list.scored(board)?);
     }
+    let (mut list, mut fallen) = (fields.list()?, Vec::new());
+    while !list.is_empty() {
+        fallen.push((list.member()?, list.revision()?));
+    }
     let mut placed = Vec::with_capacity(changes);
     for _ in 0..changes {
         let ((revision, scores), rank) = (fields.value(board)?, fields.number()?);
         placed.push(Placed { revision, place: scores.map(|scores| (scores, rank)) });
     }
-    Ok(BoardAnswer::Ready(PutDone { members, placed, out }))
+    Ok(BoardAnswer::Ready(PutDone { members, placed, out, fallen }))
 }
 
 /// Adds changes as arguments. Fails if a change has another number of scores than the board.

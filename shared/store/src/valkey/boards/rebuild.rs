@@ -1,8 +1,11 @@
 //! Loading a board from DynamoDB. A rebuild begins, reads all members of the board consistently, loads them, and commits.
 //! Writers add their changes to the board from the beginning on, so no change is missing.
 
-use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_LEASE, BOARD_LOAD_ROWS};
-use fanfold_core::{Board, MemberName, Scores, Time};
+use std::time::Duration;
+
+use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_COPY_KEPT, BOARD_LEASE, BOARD_LOAD_ROWS};
+use fanfold_core::time::millis;
+use fanfold_core::{Board, Bucket, MemberName, RoundId, Scores, Time};
 use fanfold_runtime::error::StoreError;
 use redis::{RedisResult, Value};
 
@@ -121,10 +124,49 @@ impl Valkey {
         }
     }
 
+    /// Makes Valkey keep a board for this long from now on, and notes it in the list of its bucket.
+    pub async fn keep_board(
+        &self,
+        board: &Board,
+        named: &str,
+        kept: Duration,
+        now: Time,
+    ) -> Result<(), StoreError> {
+        let mut pipe = redis::pipe();
+        for key in self.keys.board(board.id) {
+            pipe.add_command(key.command("PEXPIRE")).arg(millis(kept)).ignore();
+        }
+        let list = self.keys.boards(board.id.bucket(self.keys.buckets()));
+        // a name that is still in the list has a copy that was used since
+        let old = (now - BOARD_COPY_KEPT).ms();
+        pipe.add_command(list.command("ZREMRANGEBYSCORE")).arg("-inf").arg(old).ignore();
+        pipe.add_command(list.command("ZADD")).arg(now.ms()).arg(named).ignore();
+        pipe.add_command(list.command("PEXPIRE")).arg(millis(BOARD_COPY_KEPT)).ignore();
+        let kept: Result<(), _> = pipe.query_async(&mut self.link.clone()).await;
+        kept.map_err(failed("keeping a board"))
+    }
+
+    /// The names of some boards of a bucket that Valkey may have, chosen at random.
+    pub async fn sample_boards(
+        &self,
+        bucket: Bucket,
+        count: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        let mut command = self.keys.boards(bucket).command("ZRANDMEMBER");
+        command.arg(count);
+        let sample = command.query_async(&mut self.link.clone()).await;
+        sample.map_err(failed("choosing boards"))
+    }
+
     /// Removes a board from Valkey. A rebuild that is under way is lost.
     pub async fn drop_board(&self, board: &Board) -> Result<(), StoreError> {
+        self.drop_copy(board.id).await
+    }
+
+    /// Removes the board with this id from Valkey. A rebuild that is under way is lost.
+    pub async fn drop_copy(&self, id: RoundId) -> Result<(), StoreError> {
         let mut unlink = redis::cmd("UNLINK");
-        for key in self.keys.board(board.id) {
+        for key in self.keys.board(id) {
             unlink.arg(key);
         }
         let removed: Result<u64, _> = unlink.query_async(&mut self.link.clone()).await;

@@ -9,7 +9,9 @@
 --   3 board:distinct:{b}:<id>  a sorted set of the encoded scores that members have, each once, all with score 0; its first
 --                              member is ''. Only a board with dense ranks has scores in it.
 --   4 board:removed:{b}:<id>   a sorted set of the members of which 2 has the revision alone, with the time in ms at which
---                              they were removed. A member that has come back may still be in it.
+--                              they were removed. The time is negative for a member that fell out because of the limit, until
+--                              its removal from DynamoDB is applied. A member that has come back may still be in it. Its last
+--                              member is ''.
 --
 -- Encoded scores have 8 bytes each. Lower bytes are better, so scripts compare scores without knowing their values. No
 -- script does arithmetic with scores, because numbers in Lua are not exact above 2^53.
@@ -18,9 +20,9 @@
 -- <until> is the end of the lease of the rebuild, in ms. The token is that of the rebuild. The generation is that of the
 -- server (see _memory.lua). After a fail-over or a loss of data, it or the key differs, and the board is missing.
 --
--- DynamoDB has all of it. No key has a time to live, so a full server does not evict it before the keys that have one. If
--- 1, 2, or 3 of a dense board is lost alone, the board is missing: each has a member that marks it. If 4 is lost,
--- revisions of removed members stay in 2 until the board is rebuilt.
+-- DynamoDB has all of it. All keys have the same time to live, which is renewed while the board is used; any of them may be
+-- lost before that. If 1, 2, or 3 of a dense board is lost alone, the board is missing: each has a member that marks it. If 4
+-- is lost, revisions of removed members stay in 2 until the board is rebuilt, and the audit finds who fell out.
 
 -- Returns whether the board is ready and of this generation, from its state. If it is not, returns the answer for the
 -- caller, and the end of the lease and the token if it is built.

@@ -47,7 +47,8 @@ local function apply(member, known, revision, scores, is_dense, now)
   return value, (before == '' and 0 or -1) + (scores == '' and 0 or 1), scores == ''
 end
 
--- Removes the worst members, at most `most`, so that `over` fewer are left. Returns them, the best first.
+-- Removes the worst members, at most `most`, so that `over` fewer are left. Returns them, the best first. They have fallen
+-- out, until their removal from DynamoDB is applied.
 local function trim(over, most, width, is_dense, now)
   local out = redis.call('ZRANGE', KEYS[1], -math.min(over, most), -1)
   for i = 1, #out do
@@ -56,14 +57,15 @@ local function trim(over, most, width, is_dense, now)
     -- mutation: board-trim
     local value = redis.call('HGET', KEYS[2], member)
     redis.call('HSET', KEYS[2], member, string.sub(value, 1, 8))
-    redis.call('ZADD', KEYS[4], now, member)
+    -- mutation: board-fallen
+    redis.call('ZADD', KEYS[4], -now, member)
   end
   return out
 end
 
 -- Forgets members that were removed before a time, at most `most`.
 local function forget(before, most)
-  local old = redis.call('ZRANGE', KEYS[4], '-inf', before, 'BYSCORE', 'LIMIT', 0, most)
+  local old = redis.call('ZRANGE', KEYS[4], '(0', before, 'BYSCORE', 'LIMIT', 0, most)
   for i = 1, #old do
     local value = redis.call('HGET', KEYS[2], old[i])
     -- mutation: board-forget
@@ -72,4 +74,20 @@ local function forget(before, most)
     end
     redis.call('ZREM', KEYS[4], old[i])
   end
+end
+
+-- Returns members that fell out and whose removal from DynamoDB is not applied yet, at most `most`, each followed by its
+-- revision.
+local function fallen(most)
+  local members, list = redis.call('ZRANGE', KEYS[4], '-inf', '(0', 'BYSCORE', 'LIMIT', 0, most), {}
+  for i = 1, #members do
+    local value = redis.call('HGET', KEYS[2], members[i])
+    if value and #value == 8 then
+      list[#list + 1] = members[i]
+      list[#list + 1] = value
+    else
+      redis.call('ZREM', KEYS[4], members[i]) -- it has come back
+    end
+  end
+  return list
 end

@@ -22,6 +22,7 @@ if token ~= ARGV[1] or lost then
   redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
   redis.call('ZADD', KEYS[1], 0, '')
   redis.call('ZADD', KEYS[3], 0, '')
+  redis.call('ZADD', KEYS[4], 'inf', '')
 end
 redis.call('HSET', KEYS[2], '', 'B:' .. gen .. ':' .. ARGV[3] .. ':' .. ARGV[1])
 return 'begun'

@@ -4,9 +4,9 @@
 -- ARGV  1 the kind of ranks, 2 the limit, 3 the number of bytes of encoded scores, 4 now in ms, 5 the time in ms before which
 --       removals are forgotten; then for each change: the member, its revision (8 bytes), its encoded scores, which are
 --       empty if it is removed
--- Returns {'ready', the number of members, a list of the members that fell out; then for each change: the
--- member's value and its rank, which is 0 if it is not on the board}; or {'building'} if a rebuild is under way, which
--- keeps the changes; or {'missing'}
+-- Returns {'ready', the number of members, a list of the members that fell out now, a list of members that fell out and whose
+-- removal from DynamoDB is not applied yet, each with its revision; then for each change: the member's value and its rank, which
+-- is 0 if it is not on the board}; or {'building'} if a rebuild is under way, which keeps the changes; or {'missing'}
 local gen = generation()
 if not gen then
   return READ_ONLY
@@ -49,7 +49,8 @@ if removed + #out > 0 then
   -- more than were added, so their number does not grow without a bound
   forget(ARGV[5], 2 * (removed + #out))
 end
-answer = { 'ready', count - #out, out }
+-- mutation: board-fallen-known
+answer = { 'ready', count - #out, out, limit > 0 and fallen(100) or {} }
 for nth = 2, #fields do
   local member = fields[nth]
   local scores = string.sub(values[member], 9)

@@ -1,0 +1,245 @@
+//! Set, add to and remove scores.
+
+use std::collections::HashSet;
+
+use fanfold_core::board::BoardError;
+use fanfold_core::id::Identity;
+use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_WRITES_AT_ONCE, COMMIT_GRACE};
+use fanfold_core::message::{GraphEvent, ScoresChanged};
+use fanfold_core::{MemberName, Scores, Time};
+use fanfold_runtime::StoreError;
+use fanfold_runtime::log::Chain;
+use fanfold_runtime::sqs::Announced;
+use fanfold_store::dynamo::boards::{Added, Addition, Row, ScoreKey, StoredBoard};
+use fanfold_store::valkey::BoardAnswer;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use super::copy::{Made, Target, make, place};
+use super::{BoardRef, Boards, find};
+use crate::Error;
+use crate::announce::announced_after;
+use crate::limit::within_limit;
+use crate::profiles::must_belong_to;
+
+/// A change of the scores of a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The member.
+    pub member: MemberName,
+    /// What changes.
+    pub what: What,
+}
+
+/// What changes of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// It has these scores.
+    Set(Scores),
+    /// It has these scores if they are better than the present ones.
+    SetIfBetter(Scores),
+    /// Its scores grow by these. A new member begins with zeros.
+    Add(Scores),
+    /// It is removed.
+    Remove,
+}
+
+impl What {
+    fn scores(&self) -> Option<&Scores> {
+        match self {
+            Self::Set(scores) | Self::SetIfBetter(scores) | Self::Add(scores) => Some(scores),
+            Self::Remove => None,
+        }
+    }
+}
+
+/// The result of the change of one member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The scores of the member after all changes, and its rank if it is known.
+    Placed { scores: Scores, rank: Option<u64> },
+    /// The member is not on the board: it was removed, or it fell out because of the limit.
+    Gone,
+    /// The member to remove was not on the board.
+    Unknown,
+    /// A sum would not be a 64-bit integer. The scores are unchanged.
+    Overflow,
+    /// The `Idempotency-Key` was used for another addition. The scores are unchanged.
+    KeyReused,
+}
+
+/// The result of changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// The round.
+    pub target: Target,
+    /// The result for each member, in the order of the changes.
+    pub outcomes: Vec<(MemberName, Outcome)>,
+    /// The number of members. `None`: the ranks are not known now. The changes are made.
+    pub members: Option<u64>,
+    /// The members that fell out because of the limit.
+    pub out: Vec<MemberName>,
+}
+
+/// Changes the scores of at most [`BOARD_BATCH_MAX`] different members of the present round. Each change is made or not, by
+/// itself. If a function dies meanwhile, the event of the changes corrects the ranks.
+///
+/// Fails with [`Error::NoSuchBoard`], with [`Error::NotAWriter`] if the caller may not change the scores, with
+/// [`Error::BoardMerged`], with [`Error::Scores`] if a change has another number of scores than the board, with
+/// [`Error::ProfileMissing`], [`Error::IdentityClash`] or [`Error::TooManyWrites`].
+pub async fn change(
+    app: &Boards,
+    caller: &Identity,
+    board: &BoardRef,
+    changes: &[Change],
+    key: Option<&str>,
+    now: Time,
+) -> Result<Changed, Error> {
+    let members: HashSet<&MemberName> = changes.iter().map(|change| &change.member).collect();
+    if changes.is_empty() || changes.len() > BOARD_BATCH_MAX || members.len() < changes.len() {
+        return Err(Error::Members { max: BOARD_BATCH_MAX });
+    }
+    let found = find(app, board, now);
+    let limited = within_limit(&app.copies.valkey, app.limit, caller.user(), now, found);
+    let found = limited.await?;
+    may_write(app, caller, &found).await?;
+    let width = found.settings.orders.as_slice().len();
+    let fits =
+        |change: &Change| change.what.scores().is_none_or(|own| own.as_slice().len() == width);
+    if !changes.iter().all(fits) {
+        return Err(Error::Scores(BoardError::Scores));
+    }
+    let round = found.settings.round(now);
+    let target = Target::new(found, round, now);
+    let members: Vec<MemberName> = changes.iter().map(|change| change.member.clone()).collect();
+    let event = event(&target, members.clone());
+    let commit = |sent| commit(app, caller, &target, changes, key, sent, now);
+    let refused = announced_after(&app.events, &event, COMMIT_GRACE, commit).await?;
+    let rows = app.copies.boards.rows_of(target.rows(), &members).await?;
+    let mut changed = placed(app, target, members, rows, now).await;
+    for ((_, outcome), refused) in changed.outcomes.iter_mut().zip(refused) {
+        *outcome = refused.unwrap_or(*outcome);
+    }
+    Ok(changed)
+}
+
+/// The event of a change of these members.
+fn event(target: &Target, members: Vec<MemberName>) -> GraphEvent {
+    let StoredBoard { id, token, .. } = &target.board;
+    ScoresChanged::new(*id, token.clone(), target.round, members).into()
+}
+
+/// Fails if the caller may not change the scores of a board.
+async fn may_write(app: &Boards, caller: &Identity, board: &StoredBoard) -> Result<(), Error> {
+    if board.settings.merge.is_some() {
+        return Err(Error::BoardMerged);
+    }
+    // the board has the owner's identity, so that a server of a game does not read its profile with each request
+    if board.is_of(caller) {
+        return Ok(());
+    }
+    if board.id.owner == caller.user() {
+        return Err(Error::IdentityClash);
+    }
+    // mutation: board-writers
+    if !board.settings.open && !board.settings.writers.contains(&caller.user()) {
+        return Err(Error::NotAWriter);
+    }
+    let profile = app.users.profile(caller.user()).await?;
+    must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)
+}
+
+/// Makes the changes, each by itself. Returns for each of them why it was not made.
+async fn commit(
+    app: &Boards,
+    caller: &Identity,
+    target: &Target,
+    changes: &[Change],
+    key: Option<&str>,
+    sent: Announced<GraphEvent>,
+    now: Time,
+) -> Result<Vec<Option<Outcome>>, StoreError> {
+    let (boards, rows, sent) = (&app.copies.boards, target.rows(), &sent);
+    let orders = &target.board.settings.orders;
+    let commits = changes.iter().map(|Change { member, what }| async move {
+        match what {
+            What::Set(scores) => {
+                boards.set_scores(sent, rows, member, scores, None, now).await?;
+            }
+            What::SetIfBetter(scores) => {
+                boards.set_scores(sent, rows, member, scores, Some(orders), now).await?;
+            }
+            What::Add(by) => {
+                let key = key.map(|key| ScoreKey::new(caller.user(), key, rows, member));
+                let addition = Addition { member, by: *by, key };
+                match boards.add_scores(sent, rows, &addition, now).await? {
+                    Added::Done => {}
+                    Added::Overflow => return Ok(Some(Outcome::Overflow)),
+                    Added::KeyReused => return Ok(Some(Outcome::KeyReused)),
+                }
+            }
+            What::Remove => {
+                if !boards.remove_scores(sent, rows, member, now).await? {
+                    return Ok(Some(Outcome::Unknown));
+                }
+            }
+        }
+        Ok(None)
+    });
+    let commits: Vec<_> = commits.collect();
+    stream::iter(commits).buffered(BOARD_WRITES_AT_ONCE).try_collect().await
+}
+
+/// Places changed members on the copy in Valkey, which is made if Valkey does not have it. If Valkey does not answer, the
+/// event of the changes places them later, so this is not an error.
+async fn placed(
+    app: &Boards,
+    target: Target,
+    members: Vec<MemberName>,
+    rows: Vec<Option<Row>>,
+    now: Time,
+) -> Changed {
+    let of_rows = |row: &Option<Row>| match row.as_ref().and_then(|row| row.scores) {
+        Some(scores) => Outcome::Placed { scores, rank: None },
+        None => Outcome::Gone,
+    };
+    let outcomes: Vec<Outcome> = rows.iter().map(of_rows).collect();
+    let done = match ranked(app, &target, rows.iter().flatten().cloned().collect(), now).await {
+        Ok(done) => done,
+        Err(error) => {
+            tracing::warn!(error = %Chain(&error), "scores are ranked later: their event does it");
+            None
+        }
+    };
+    let Some(done) = done else {
+        let outcomes = members.into_iter().zip(outcomes).collect();
+        return Changed { target, outcomes, members: None, out: Vec::new() };
+    };
+    let mut ranked = done.placed.into_iter();
+    let outcomes = members.into_iter().zip(rows).map(|(member, row)| {
+        // only members with a row were placed
+        let place = row.and_then(|_| ranked.next()).and_then(|placed| placed.place);
+        let placed = |(scores, rank)| Outcome::Placed { scores, rank: Some(rank) };
+        (member, place.map_or(Outcome::Gone, placed))
+    });
+    let outcomes = outcomes.collect();
+    let out = done.out.into_iter().map(|(member, _)| member).collect();
+    Changed { target, outcomes, members: Some(done.members), out }
+}
+
+/// Places rows on the copy. `None`: the copy is being made.
+async fn ranked(
+    app: &Boards,
+    target: &Target,
+    rows: Vec<Row>,
+    now: Time,
+) -> Result<Option<fanfold_store::valkey::PutDone>, StoreError> {
+    match place(&app.copies, target, rows.clone(), now).await? {
+        BoardAnswer::Ready(done) => return Ok(Some(done)),
+        BoardAnswer::Building => return Ok(None),
+        BoardAnswer::Missing => {}
+    }
+    if make(&app.copies, target, now).await? == Made::UnderWay {
+        return Ok(None);
+    }
+    Ok(place(&app.copies, target, rows, now).await?.ready())
+}

@@ -1,0 +1,329 @@
+//! Changes of the scores of members. Each writes the row of one member.
+
+use aws_sdk_dynamodb::types::{AttributeValue, Put, Update};
+use fanfold_core::board::{Order, Orders};
+use fanfold_core::limits::{BOARD_TOMBSTONE_KEPT, IDEMPOTENCY_KEPT};
+use fanfold_core::message::GraphEvent;
+use fanfold_core::{MemberName, Scores, Second, Time, UserId};
+use fanfold_runtime::StoreError;
+use fanfold_runtime::sqs::Announced;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::super::transact::{CommitResult, Transaction};
+use super::super::{ItemKind, Pk, Stored, batch, changed, key, number, read, write};
+use super::{BoardStore, Row, Rows, ScoreItem};
+
+/// An addition to the scores of a member.
+#[derive(Debug, Clone)]
+pub struct Addition<'a> {
+    /// The member.
+    pub member: &'a MemberName,
+    /// What is added to each score. A new member begins with zeros.
+    pub by: Scores,
+    /// The `Idempotency-Key`. `None`: the addition is made whenever it is asked for.
+    pub key: Option<ScoreKey>,
+}
+
+/// An `Idempotency-Key` of a user, for one member of a round. Everything is hashed, so the item always has the same form and
+/// length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScoreKey(String);
+
+impl ScoreKey {
+    /// The key `name` of a user, for a member of these rows.
+    pub fn new(user: UserId, name: &str, rows: Rows, member: &MemberName) -> Self {
+        // the length separates the name, which may contain any character, from the rest
+        Self(hex(&format!("{user} {} {name} {} {member}", name.len(), rows.id)))
+    }
+
+    fn pk(&self) -> Pk {
+        ItemKind::ScoreKey.pk(&self.0)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeyItem {
+    sk: String,
+    v: u32,
+    /// A hash of what was added.
+    request: String,
+    expires_at: Second,
+}
+
+impl Stored for KeyItem {
+    const V: u32 = 1;
+}
+
+/// The result of an addition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Added {
+    /// It is made, now or by an earlier request with the same key.
+    Done,
+    /// A sum is not a 64-bit integer. Nothing was changed.
+    Overflow,
+    /// The key was used for another addition.
+    KeyReused,
+}
+
+/// The names of the writes of an addition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AddWrite {
+    /// The row of the member.
+    Row,
+    /// The key.
+    Key,
+}
+
+/// The attributes of the scores of a row.
+const SCORES: [&str; 4] = ["s0", "s1", "s2", "s3"];
+
+/// The part of an update that gives the row a greater revision. A member that was never there begins with the time, so
+/// that its revision is greater than that of an earlier tombstone, which has expired.
+// mutation: board-first-revision
+const REVISION: &str = "revision = if_not_exists(revision, :begin) + :one, v = :v";
+
+/// The part of an update that sets or removes the time at which the row expires.
+fn expiry(rows: Rows) -> (&'static str, &'static str) {
+    match rows.expire {
+        Some(_) => (", expires_at = :expires", ""),
+        // the row may be a tombstone
+        // mutation: board-tombstone-expires
+        None => ("", " REMOVE expires_at"),
+    }
+}
+
+/// The values that the updates of scores share.
+fn values(rows: Rows, now: Time) -> Vec<(String, AttributeValue)> {
+    let mut values = vec![(":begin".to_owned(), number(now.ms())), (":one".to_owned(), number(1))];
+    values.extend(rows.expire.map(|expires| (":expires".to_owned(), number(expires))));
+    values
+}
+
+impl BoardStore {
+    /// Sets the scores of a member. With `better_by`, scores that are not better than the present ones by these orders
+    /// change nothing. A member that was removed has none.
+    pub async fn set_scores(
+        &self,
+        _sent: &Announced<GraphEvent>,
+        rows: Rows,
+        member: &MemberName,
+        scores: &Scores,
+        better_by: Option<&Orders>,
+        now: Time,
+    ) -> Result<(), StoreError> {
+        let doing = "setting scores";
+        let (set, remove) = expiry(rows);
+        let sets = names(scores).map(|name| format!("{name} = :{name}")).collect::<Vec<_>>();
+        let mut update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(rows.key(member)))
+            .update_expression(format!("SET {}, {REVISION}{set}{remove}", sets.join(", ")));
+        for (name, score) in names(scores).zip(scores.as_slice()) {
+            update = update.expression_attribute_values(format!(":{name}"), number(score));
+        }
+        for (name, value) in values(rows, now) {
+            update = update.expression_attribute_values(name, value);
+        }
+        if let Some(orders) = better_by {
+            update = update.condition_expression(is_better(orders));
+        }
+        changed(doing, ScoreItem::V, update).await.map(drop)
+    }
+
+    /// Adds to the scores of a member, once for each key.
+    pub async fn add_scores(
+        &self,
+        _sent: &Announced<GraphEvent>,
+        rows: Rows,
+        addition: &Addition<'_>,
+        now: Time,
+    ) -> Result<Added, StoreError> {
+        let doing = "adding to scores";
+        let Addition { member, by, key: name } = addition;
+        let (set, remove) = expiry(rows);
+        let sets = names(by).map(|name| format!("{name} = if_not_exists({name}, :zero) + :{name}"));
+        let sets: Vec<String> = sets.collect();
+        let mut update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(rows.key(member)))
+            .update_expression(format!("SET {}, {REVISION}{set}{remove}", sets.join(", ")))
+            .expression_attribute_values(":zero", number(0))
+            .expression_attribute_values(":v", number(ScoreItem::V));
+        let mut condition = "(attribute_not_exists(v) OR v <= :v)".to_owned();
+        for (name, by) in names(by).zip(by.as_slice()) {
+            // DynamoDB adds with 38 digits, so the condition keeps the sum within 64 bits
+            let (compared, bound) = match *by {
+                by if by < 0 => (">=", i64::MIN - by),
+                by => ("<=", i64::MAX - by),
+            };
+            // mutation: board-add-bounds
+            condition.push_str(&format!(
+                " AND (attribute_not_exists({name}) OR {name} {compared} :{name}_bound)"
+            ));
+            update = update
+                .expression_attribute_values(format!(":{name}"), number(by))
+                .expression_attribute_values(format!(":{name}_bound"), number(bound));
+        }
+        for (name, value) in values(rows, now) {
+            update = update.expression_attribute_values(name, value);
+        }
+        let mut transaction = Transaction::new(doing);
+        transaction.update(AddWrite::Row, update.condition_expression(condition))?;
+        if let Some(name) = name {
+            // mutation: board-add-once
+            transaction.put(AddWrite::Key, self.put_key(doing, name, by, now)?)?;
+        }
+        match (transaction.commit(&self.client).await?, name) {
+            (CommitResult::Done, _) => Ok(Added::Done),
+            (refused, Some(name)) if refused.refused(AddWrite::Key) => {
+                let item = key(&name.pk(), "-");
+                let item = batch::get_one(&self.client, &self.table, doing, item).await?;
+                let item = item.map(|item| read::<KeyItem>(doing, item)).transpose()?;
+                let is_same = item.is_none_or(|item| item.request == request(by));
+                Ok(if is_same { Added::Done } else { Added::KeyReused })
+            }
+            (CommitResult::Refused(_), _) => {
+                // fails if the row has a newer version
+                self.rows_of(rows, std::slice::from_ref(*member)).await?;
+                Ok(Added::Overflow)
+            }
+        }
+    }
+
+    /// The write of a key, on condition that it is unused or has expired.
+    fn put_key(
+        &self,
+        doing: &'static str,
+        name: &ScoreKey,
+        by: &Scores,
+        now: Time,
+    ) -> Result<aws_sdk_dynamodb::types::builders::PutBuilder, StoreError> {
+        let item = KeyItem {
+            sk: "-".to_owned(),
+            v: KeyItem::V,
+            request: request(by),
+            expires_at: now.expires_after(IDEMPOTENCY_KEPT),
+        };
+        Ok(Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(write(doing, &name.pk(), &item)?))
+            .condition_expression("attribute_not_exists(pk) OR expires_at <= :now")
+            .expression_attribute_values(":now", number(now.second())))
+    }
+
+    /// Removes a member. Returns whether it was there.
+    pub async fn remove_scores(
+        &self,
+        _sent: &Announced<GraphEvent>,
+        rows: Rows,
+        member: &MemberName,
+        now: Time,
+    ) -> Result<bool, StoreError> {
+        self.bury(rows, member, None, now).await
+    }
+
+    /// Removes a member that fell out of a board with a limit, if its row has this revision. Returns whether it did.
+    pub async fn remove_fallen(
+        &self,
+        rows: Rows,
+        member: &MemberName,
+        revision: u64,
+        now: Time,
+    ) -> Result<bool, StoreError> {
+        self.bury(rows, member, Some(revision), now).await
+    }
+
+    /// Replaces the scores of a member by a tombstone.
+    async fn bury(
+        &self,
+        rows: Rows,
+        member: &MemberName,
+        revision: Option<u64>,
+        now: Time,
+    ) -> Result<bool, StoreError> {
+        let expires = now.expires_after(BOARD_TOMBSTONE_KEPT);
+        let expires = rows.expire.map_or(expires, |rows| rows.max(expires));
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(rows.key(member)))
+            .update_expression(
+                "SET revision = revision + :one, v = :v, expires_at = :expires REMOVE s0, s1, s2, s3",
+            )
+            .expression_attribute_values(":one", number(1))
+            .expression_attribute_values(":expires", number(expires));
+        let update = match revision {
+            None => update.condition_expression("attribute_exists(s0)"),
+            Some(revision) => update
+                // mutation: board-fallen-as-read
+                .condition_expression("attribute_exists(s0) AND revision = :revision")
+                .expression_attribute_values(":revision", number(revision)),
+        };
+        Ok(changed("removing a member of a board", ScoreItem::V, update).await?.is_some())
+    }
+
+    /// The rows of these members, which must differ, in the same order. `None`: there is no row.
+    pub async fn rows_of(
+        &self,
+        rows: Rows,
+        members: &[MemberName],
+    ) -> Result<Vec<Option<Row>>, StoreError> {
+        let doing = "reading scores";
+        let keys = members.iter().map(|member| rows.key(member)).collect();
+        let mut found = std::collections::HashMap::new();
+        for item in batch::get_all(&self.client, &self.table, doing, keys).await? {
+            let row = Row::from(read::<ScoreItem>(doing, item)?);
+            found.insert(row.member.clone(), row);
+        }
+        Ok(members.iter().map(|member| found.remove(member)).collect())
+    }
+}
+
+/// The attributes of these scores.
+fn names(scores: &Scores) -> impl Iterator<Item = &'static str> {
+    SCORES.into_iter().take(scores.as_slice().len())
+}
+
+/// The condition that new scores are better than those of the row.
+fn is_better(orders: &Orders) -> String {
+    // from the last score to the first: better, or the same and better in what follows
+    let mut condition = String::new();
+    for (name, order) in SCORES.iter().zip(orders.as_slice()).rev() {
+        let is_worse = match order {
+            Order::Ascending => ">",
+            Order::Descending => "<",
+        };
+        condition = match condition.is_empty() {
+            true => format!("{name} {is_worse} :{name}"),
+            false => format!("{name} {is_worse} :{name} OR ({name} = :{name} AND ({condition}))"),
+        };
+    }
+    format!("attribute_not_exists(s0) OR {condition}")
+}
+
+/// A hash of what is added.
+fn request(by: &Scores) -> String {
+    hex(&format!("{:?}", by.as_slice()))
+}
+
+fn hex(text: &str) -> String {
+    base16ct::lower::encode_string(&Sha256::digest(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn better_scores_are_compared_from_the_first_one_on() {
+        let orders: Orders = vec![Order::Descending, Order::Ascending].try_into().unwrap();
+        assert_eq!(
+            is_better(&orders),
+            "attribute_not_exists(s0) OR s0 < :s0 OR (s0 = :s0 AND (s1 > :s1))"
+        );
+    }
+}

@@ -1,0 +1,974 @@
+//! The requests and the answers of boards.
+
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use fanfold_app::boards::BoardRef;
+use fanfold_app::boards::change::{Change, Changed, Outcome, What};
+use fanfold_app::boards::read::{MemberStanding, RoundPage, RoundStandings};
+use fanfold_core::board::{
+    BoardSettings, Day, MergeBy, MergeOf, MergeSource, Order, Period, Ranks, Zone,
+};
+use fanfold_core::limits::{
+    BOARD_BATCH_MAX, BOARD_BODY_BYTES_MAX, BOARD_KEPT_DAYS_DEFAULT, PAGE_ITEMS_DEFAULT,
+};
+use fanfold_core::{BoardName, MemberName, Scores, UserId};
+use fanfold_store::dynamo::boards::StoredBoard;
+use fanfold_store::valkey::PageOf;
+use serde::de::{self, DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::extract::{json, present};
+use crate::{Kind, Problem};
+
+/// A score: a 64-bit signed integer as a string of digits, because many clients read numbers in JSON as doubles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
+#[schema(value_type = String, as = Score, pattern = "^(0|-?[1-9][0-9]{0,17}|-?[1-8][0-9]{18})$", example = "1500")]
+pub struct ScoreText(pub i64);
+
+impl Serialize for ScoreText {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for ScoreText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let form = "a score is a string of digits, from \"-9223372036854775808\" to \"9223372036854775807\"";
+        let text = String::deserialize(deserializer).map_err(|_| de::Error::custom(form))?;
+        let score: Option<i64> = text.parse().ok();
+        // one spelling for each number
+        score
+            .filter(|score| score.to_string() == text)
+            .map(Self)
+            .ok_or_else(|| de::Error::custom(form))
+    }
+}
+
+fn scores(list: &[ScoreText]) -> Result<Scores, Problem> {
+    let list: Vec<i64> = list.iter().map(|score| score.0).collect();
+    Scores::new(&list).map_err(|error| Problem::new(Kind::InvalidScores, error.to_string()))
+}
+
+fn texts(scores: &Scores) -> Vec<ScoreText> {
+    scores.as_slice().iter().map(|score| ScoreText(*score)).collect()
+}
+
+/// The board in a path. Refuses another form (400).
+#[derive(Debug, Clone, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct BoardPath {
+    /// The name of a board: 1 to 128 characters, without control characters, `/` and `%`.
+    #[param(value_type = String, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
+    pub board: BoardName,
+}
+
+/// The board and the member in a path. Refuses another form (400).
+#[derive(Debug, Clone, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct MemberPath {
+    /// The name of a board: 1 to 128 characters, without control characters, `/` and `%`.
+    #[param(value_type = String, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
+    pub board: BoardName,
+    /// The name of a member: 1 to 128 characters, without control characters, `/` and `%`.
+    #[param(value_type = String, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
+    pub member: MemberName,
+}
+
+/// The board and the percentile in a path. Refuses another form (400).
+#[derive(Debug, Clone, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct PercentilePath {
+    /// The name of a board: 1 to 128 characters, without control characters, `/` and `%`.
+    #[param(value_type = String, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
+    pub board: BoardName,
+    /// A percentile from 0 to 100, with at most two decimal digits.
+    #[param(value_type = String, pattern = "^(100|[1-9]?[0-9](\\.[0-9]{1,2})?)$", min_length = 1, max_length = 5)]
+    pub percentile: Percentile,
+}
+
+/// A percentile in hundredths of a percent, from 0 to 10,000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Percentile(pub u64);
+
+impl Percentile {
+    fn parse(text: &str) -> Option<Self> {
+        let (whole, part) = text.split_once('.').unwrap_or((text, "00"));
+        let digits =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_form = digits(whole) && digits(part) && whole.len() <= 3 && part.len() <= 2;
+        let is_plain = whole.len() == 1 || !whole.starts_with('0');
+        let hundredths: u64 = format!("{part:0<2}").parse().ok().filter(|_| is_form && is_plain)?;
+        let percentile = whole.parse::<u64>().ok()? * 100 + hundredths;
+        (percentile <= 10_000 && text != "100.0" && text != "100.00").then_some(Self(percentile))
+    }
+}
+
+async fn segments<S: Send + Sync, T: DeserializeOwned + Send>(
+    parts: &mut Parts,
+    state: &S,
+) -> Result<T, Problem> {
+    let path = Path::<T>::from_request_parts(parts, state).await;
+    path.map(|Path(path)| path).map_err(|error| Problem::new(Kind::InvalidId, error.body_text()))
+}
+
+fn parsed<T: TryFrom<String, Error: std::fmt::Display>>(text: String) -> Result<T, Problem> {
+    text.try_into().map_err(|error: T::Error| Problem::new(Kind::InvalidId, error.to_string()))
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for BoardPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self { board: parsed(segments::<S, String>(parts, state).await?)? })
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for MemberPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let (board, member) = segments::<S, (String, String)>(parts, state).await?;
+        Ok(Self { board: parsed(board)?, member: parsed(member)? })
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for PercentilePath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let (board, percentile) = segments::<S, (String, String)>(parts, state).await?;
+        let form = "a percentile is a number from 0 to 100, with at most two decimal digits";
+        let percentile =
+            Percentile::parse(&percentile).ok_or_else(|| Problem::new(Kind::InvalidId, form))?;
+        Ok(Self { board: parsed(board)?, percentile })
+    }
+}
+
+/// A JSON body of up to [`BOARD_BODY_BYTES_MAX`].
+pub struct LargeBody<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for LargeBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        json(request, BOARD_BODY_BYTES_MAX).await.map(Self)
+    }
+}
+
+/// The query parameters of the list of boards.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct BoardsQuery {
+    /// The id of the user to whom the boards belong. Without it, the caller.
+    #[param(value_type = Option<String>, pattern = "^[0-9a-f]{16}$", min_length = 16, max_length = 16)]
+    pub owner: Option<UserId>,
+}
+
+/// The query parameters that choose a round of a board.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RoundQuery {
+    /// The id of the user to whom the board belongs. Without it, the caller.
+    #[param(value_type = Option<String>, pattern = "^[0-9a-f]{16}$", min_length = 16, max_length = 16)]
+    owner: Option<UserId>,
+    /// A day of the period. Without it, the present period.
+    #[param(value_type = Option<String>, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", format = Date)]
+    day: Option<Day>,
+}
+
+/// The query parameters of a change of a board.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ChangeQuery {
+    /// The id of the user to whom the board belongs. Without it, the caller.
+    #[param(value_type = Option<String>, pattern = "^[0-9a-f]{16}$", min_length = 16, max_length = 16)]
+    owner: Option<UserId>,
+}
+
+/// The query parameters of a page of a board: from a rank on, or a range of the first score.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct BoardPageQuery {
+    /// The id of the user to whom the board belongs. Without it, the caller.
+    #[param(value_type = Option<String>, pattern = "^[0-9a-f]{16}$", min_length = 16, max_length = 16)]
+    owner: Option<UserId>,
+    /// A day of the period. Without it, the present period.
+    #[param(value_type = Option<String>, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", format = Date)]
+    day: Option<Day>,
+    /// The page begins with the first member that has this rank or a greater one.
+    #[param(value_type = Option<u64>, minimum = 1, maximum = 1_000_000_000, default = 1)]
+    from_rank: Option<String>,
+    /// The least first score of the members on the page. Not together with `from_rank`.
+    #[param(value_type = Option<String>, pattern = "^(0|-?[1-9][0-9]{0,17}|-?[1-8][0-9]{18})$")]
+    min_score: Option<String>,
+    /// The greatest first score of the members on the page. Not together with `from_rank`.
+    #[param(value_type = Option<String>, pattern = "^(0|-?[1-9][0-9]{0,17}|-?[1-8][0-9]{18})$")]
+    max_score: Option<String>,
+    /// The number of members of the range of scores that precede the page. Not together with `from_rank`.
+    #[param(value_type = Option<u64>, minimum = 0, maximum = 1_000_000_000, default = 0)]
+    offset: Option<String>,
+    /// The maximum number of members on the page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    limit: Option<String>,
+}
+
+/// The query parameters of the neighbours of a member.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct AroundQuery {
+    /// The id of the user to whom the board belongs. Without it, the caller.
+    #[param(value_type = Option<String>, pattern = "^[0-9a-f]{16}$", min_length = 16, max_length = 16)]
+    owner: Option<UserId>,
+    /// A day of the period. Without it, the present period.
+    #[param(value_type = Option<String>, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", format = Date)]
+    day: Option<Day>,
+    /// The number of members above the member.
+    #[param(value_type = Option<u32>, minimum = 0, maximum = 49, default = 5)]
+    above: Option<String>,
+    /// The number of members below the member.
+    #[param(value_type = Option<u32>, minimum = 0, maximum = 49, default = 5)]
+    below: Option<String>,
+}
+
+/// The greatest rank and place that a request can name.
+const PLACE_MAX: u64 = 1_000_000_000;
+/// The most members above and below a member.
+const NEIGHBOURS_MAX: u64 = 49;
+
+fn board_ref(caller: UserId, owner: Option<UserId>, name: BoardName, day: Option<Day>) -> BoardRef {
+    BoardRef { owner: owner.unwrap_or(caller), name, day }
+}
+
+impl RoundQuery {
+    /// The board that is meant.
+    pub fn board(self, caller: UserId, name: BoardName) -> BoardRef {
+        board_ref(caller, self.owner, name, self.day)
+    }
+}
+
+impl ChangeQuery {
+    /// The board that is meant.
+    pub fn board(self, caller: UserId, name: BoardName) -> BoardRef {
+        board_ref(caller, self.owner, name, None)
+    }
+}
+
+impl AroundQuery {
+    /// The board that is meant.
+    pub fn board(&self, caller: UserId, name: BoardName) -> BoardRef {
+        board_ref(caller, self.owner, name, self.day)
+    }
+
+    /// The page around a member. Refuses numbers outside of their range (400).
+    pub fn page<'a>(&self, member: &'a MemberName) -> Result<PageOf<'a>, Problem> {
+        let above = number("above", self.above.as_deref(), 5, 0, NEIGHBOURS_MAX)?;
+        let below = number("below", self.below.as_deref(), 5, 0, NEIGHBOURS_MAX)?;
+        Ok(PageOf::Around { member, above, below })
+    }
+}
+
+impl BoardPageQuery {
+    /// The board that is meant.
+    pub fn board(&self, caller: UserId, name: BoardName) -> BoardRef {
+        board_ref(caller, self.owner, name, self.day)
+    }
+
+    /// The page. Refuses numbers outside of their range, and parameters that do not go together (400).
+    pub fn page(&self) -> Result<PageOf<'static>, Problem> {
+        let limit = number(
+            "limit",
+            self.limit.as_deref(),
+            PAGE_ITEMS_DEFAULT as u64,
+            1,
+            BOARD_BATCH_MAX as u64,
+        )?;
+        let is_range =
+            [&self.min_score, &self.max_score, &self.offset].iter().any(|one| one.is_some());
+        if !is_range {
+            let from = number("from_rank", self.from_rank.as_deref(), 1, 1, PLACE_MAX)?;
+            return Ok(PageOf::Rank { from, limit });
+        }
+        if self.from_rank.is_some() {
+            let detail = "from_rank does not go together with min_score, max_score and offset";
+            return Err(Problem::new(Kind::InvalidParameter, detail));
+        }
+        let skip = number("offset", self.offset.as_deref(), 0, 0, PLACE_MAX)?;
+        let min = score("min_score", self.min_score.as_deref(), i64::MIN)?;
+        let max = score("max_score", self.max_score.as_deref(), i64::MAX)?;
+        if min > max {
+            let detail = "min_score must not be greater than max_score";
+            return Err(Problem::new(Kind::InvalidParameter, detail));
+        }
+        Ok(PageOf::Between { scores: (min, max), skip, limit })
+    }
+}
+
+fn number(
+    name: &str,
+    text: Option<&str>,
+    default: u64,
+    min: u64,
+    max: u64,
+) -> Result<u64, Problem> {
+    let Some(text) = text else { return Ok(default) };
+    let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|number| is_digits && (min..=max).contains(number));
+    number.ok_or_else(|| {
+        let detail = format!("{name} must be a whole number from {min} to {max}");
+        Problem::new(Kind::InvalidParameter, detail)
+    })
+}
+
+fn score(name: &str, text: Option<&str>, default: i64) -> Result<i64, Problem> {
+    let Some(text) = text else { return Ok(default) };
+    let score = text.parse().ok().filter(|score: &i64| score.to_string() == text);
+    score.ok_or_else(|| {
+        Problem::new(Kind::InvalidParameter, format!("{name} must be a 64-bit integer"))
+    })
+}
+
+/// Which value of a score is better.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ScoreOrder)]
+pub enum OrderView {
+    /// The lower one, as with times.
+    Ascending,
+    /// The higher one, as with points.
+    Descending,
+}
+
+/// The ranks of members with equal scores.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Ranks)]
+pub enum RanksView {
+    /// 1, 2, 2, 4.
+    #[default]
+    Competition,
+    /// 1, 2, 2, 3.
+    Dense,
+    /// 1, 2, 3, 4. The name decides between equal scores.
+    Ordinal,
+}
+
+/// How often a board begins again.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Period)]
+pub enum PeriodView {
+    /// Never.
+    #[default]
+    All,
+    /// Each day.
+    Day,
+    /// Each Monday.
+    Week,
+    /// On the first day of each month.
+    Month,
+}
+
+/// How the scores of a member of several boards are merged.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = MergeBy)]
+pub enum MergeByView {
+    /// The sum of each score. A sum beyond the 64-bit integers is the nearest of them.
+    Sum,
+    /// The lowest value of each score.
+    Minimum,
+    /// The highest value of each score.
+    Maximum,
+}
+
+/// The boards that a board is merged from.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Merge)]
+pub struct MergeView {
+    pub by: MergeByView,
+    #[schema(min_items = 1, max_items = 10)]
+    pub boards: Vec<MergeSourceView>,
+}
+
+/// A board that another one is merged from.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = MergeSource)]
+pub struct MergeSourceView {
+    /// The id of the user to whom the board belongs.
+    #[schema(value_type = String, pattern = "^[0-9a-f]{16}$")]
+    pub owner: UserId,
+    /// The name of the board.
+    #[schema(value_type = String, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
+    pub name: BoardName,
+    /// A day of the period that is merged. Without it, the present period.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[schema(value_type = Option<String>, format = Date, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", nullable = false)]
+    pub day: Option<Day>,
+}
+
+/// The settings of a board. Fields that are missing get their defaults.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BoardSettings)]
+pub struct BoardBody {
+    /// The order of each score; the first one counts most. It cannot change.
+    #[serde(default = "one_score")]
+    #[schema(min_items = 1, max_items = 4, required = false)]
+    orders: Vec<OrderView>,
+    #[serde(default)]
+    #[schema(required = false)]
+    ranks: RanksView,
+    /// The most members. The worst ones fall out. Without it, there is no limit.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 10_000_000)]
+    limit: Option<u64>,
+    /// It cannot change.
+    #[serde(default)]
+    #[schema(required = false)]
+    period: PeriodView,
+    /// The time zone in which periods begin, as a name of the IANA database. It cannot change.
+    #[serde(default = "Zone::utc")]
+    #[schema(value_type = String, required = false, default = "UTC", example = "Europe/Berlin", pattern = "^UTC$|^Europe/Berlin$|^[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+$")]
+    zone: Zone,
+    /// Days for which a period is kept after its end.
+    #[serde(default = "kept_days")]
+    #[schema(maximum = 400, required = false, default = 30)]
+    kept_days: u16,
+    /// Whether everybody may change the scores.
+    #[serde(default)]
+    #[schema(required = false)]
+    open: bool,
+    /// The ids of users who may change the scores, beside the owner.
+    #[serde(default)]
+    #[schema(value_type = Vec<String>, max_items = 100, required = false)]
+    writers: Vec<UserId>,
+    /// The boards that this one is merged from. Nobody changes the scores of a merged board. It cannot change.
+    #[serde(default)]
+    merge: Option<MergeView>,
+}
+
+fn one_score() -> Vec<OrderView> {
+    vec![OrderView::Descending]
+}
+
+fn kept_days() -> u16 {
+    BOARD_KEPT_DAYS_DEFAULT
+}
+
+impl BoardBody {
+    /// The settings. Refuses a number of scores that is not allowed (422).
+    pub fn settings(self) -> Result<BoardSettings, Problem> {
+        let orders: Vec<Order> = self.orders.into_iter().map(Order::from).collect();
+        let orders = orders.try_into().map_err(|error: fanfold_core::board::BoardError| {
+            Problem::new(Kind::InvalidBoard, error.to_string())
+        })?;
+        Ok(BoardSettings {
+            orders,
+            ranks: self.ranks.into(),
+            limit: self.limit,
+            period: self.period.into(),
+            zone: self.zone,
+            kept_days: self.kept_days,
+            open: self.open,
+            writers: self.writers,
+            merge: self.merge.map(MergeOf::from),
+        })
+    }
+}
+
+macro_rules! same {
+    ($view:ident, $core:ident: $($name:ident),+) => {
+        impl From<$view> for $core {
+            fn from(view: $view) -> Self {
+                match view { $($view::$name => Self::$name),+ }
+            }
+        }
+
+        impl From<$core> for $view {
+            fn from(core: $core) -> Self {
+                match core { $($core::$name => Self::$name),+ }
+            }
+        }
+    };
+}
+
+same!(OrderView, Order: Ascending, Descending);
+same!(RanksView, Ranks: Competition, Dense, Ordinal);
+same!(PeriodView, Period: All, Day, Week, Month);
+same!(MergeByView, MergeBy: Sum, Minimum, Maximum);
+
+impl From<MergeView> for MergeOf {
+    fn from(view: MergeView) -> Self {
+        let source = |MergeSourceView { owner, name, day }| MergeSource { owner, name, day };
+        Self { by: view.by.into(), boards: view.boards.into_iter().map(source).collect() }
+    }
+}
+
+impl From<MergeOf> for MergeView {
+    fn from(merge: MergeOf) -> Self {
+        let source = |MergeSource { owner, name, day }| MergeSourceView { owner, name, day };
+        Self { by: merge.by.into(), boards: merge.boards.into_iter().map(source).collect() }
+    }
+}
+
+/// A board with its settings.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Board)]
+pub struct BoardView {
+    /// The id of the user to whom the board belongs.
+    #[schema(pattern = "^[0-9a-f]{16}$")]
+    pub owner: String,
+    /// The name, unique among the boards of the owner.
+    pub name: String,
+    /// The order of each score; the first one counts most.
+    pub orders: Vec<OrderView>,
+    pub ranks: RanksView,
+    /// The most members. Null: no limit.
+    #[schema(required)]
+    pub limit: Option<u64>,
+    pub period: PeriodView,
+    /// The time zone in which periods begin.
+    pub zone: String,
+    /// Days for which a period is kept after its end.
+    pub kept_days: u16,
+    /// Whether everybody may change the scores.
+    pub open: bool,
+    /// The ids of users who may change the scores, beside the owner.
+    pub writers: Vec<String>,
+    /// The boards that this one is merged from. Null: it has scores of its own.
+    #[schema(required)]
+    pub merge: Option<MergeView>,
+    #[schema(format = DateTime)]
+    pub created_at: String,
+}
+
+impl From<StoredBoard> for BoardView {
+    fn from(board: StoredBoard) -> Self {
+        let StoredBoard { id, name, created_at, settings, .. } = board;
+        Self {
+            owner: id.owner.to_string(),
+            name: name.to_string(),
+            orders: settings
+                .orders
+                .as_slice()
+                .iter()
+                .map(|order| OrderView::from(*order))
+                .collect(),
+            ranks: settings.ranks.into(),
+            limit: settings.limit,
+            period: settings.period.into(),
+            zone: settings.zone.as_str().to_owned(),
+            kept_days: settings.kept_days,
+            open: settings.open,
+            writers: settings.writers.iter().map(UserId::to_string).collect(),
+            merge: settings.merge.map(MergeView::from),
+            created_at: created_at.rfc3339(),
+        }
+    }
+}
+
+/// The boards of a user.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BoardList {
+    /// The boards, by name.
+    pub items: Vec<BoardView>,
+}
+
+impl From<Vec<StoredBoard>> for BoardList {
+    fn from(boards: Vec<StoredBoard>) -> Self {
+        Self { items: boards.into_iter().map(BoardView::from).collect() }
+    }
+}
+
+/// A period of a board.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Round)]
+pub struct RoundView {
+    /// The first day. Null: the board has no periods.
+    #[schema(required, format = Date)]
+    pub first_day: Option<String>,
+    /// When it begins. Null: the board has no periods.
+    #[schema(required, format = DateTime)]
+    pub begins_at: Option<String>,
+    /// When it ends. Null: the board has no periods.
+    #[schema(required, format = DateTime)]
+    pub ends_at: Option<String>,
+}
+
+fn round(target: &fanfold_app::boards::copy::Target) -> RoundView {
+    let span = target.board.settings.span(target.round);
+    RoundView {
+        first_day: target.round.first().map(|day| day.to_string()),
+        begins_at: span.map(|(begin, _)| begin.rfc3339()),
+        ends_at: span.map(|(_, end)| end.rfc3339()),
+    }
+}
+
+/// A member with its rank.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RankedMember)]
+pub struct RankedView {
+    pub rank: u64,
+    pub member: String,
+    /// The scores, in the order in which they count.
+    pub scores: Vec<ScoreText>,
+}
+
+/// Members of a board that follow each other, best first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BoardPageView {
+    pub board: BoardView,
+    pub round: RoundView,
+    /// The number of members of the board.
+    pub members: u64,
+    /// The number of members in the range of scores. Without a range, all.
+    pub in_range: u64,
+    /// The position of the first item among all members, from 1. Null without items.
+    #[schema(required)]
+    pub position: Option<u64>,
+    pub items: Vec<RankedView>,
+    /// When the boards were merged. Later changes of them are not shown yet. Null: the board is not merged.
+    #[schema(required, format = DateTime)]
+    pub merged_at: Option<String>,
+}
+
+impl From<RoundPage> for BoardPageView {
+    fn from(RoundPage { target, page }: RoundPage) -> Self {
+        let item = |row: fanfold_store::valkey::Row| RankedView {
+            rank: row.rank,
+            member: row.member.to_string(),
+            scores: texts(&row.scores),
+        };
+        Self {
+            round: round(&target),
+            merged_at: target.merged_at().map(|at| at.rfc3339()),
+            board: target.board.into(),
+            members: page.members,
+            in_range: page.in_range,
+            position: page.position,
+            items: page.rows.into_iter().map(item).collect(),
+        }
+    }
+}
+
+/// The scores of a member to set.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetScores {
+    /// The scores, in the order in which they count: as many as the board has.
+    #[schema(min_items = 1, max_items = 4)]
+    scores: Vec<ScoreText>,
+    /// Whether scores that are not better than the present ones change nothing.
+    #[serde(default)]
+    #[schema(required = false)]
+    if_better: bool,
+}
+
+impl SetScores {
+    /// The change of a member.
+    pub fn change(self, member: MemberName) -> Result<Change, Problem> {
+        let scores = scores(&self.scores)?;
+        let what = if self.if_better { What::SetIfBetter(scores) } else { What::Set(scores) };
+        Ok(Change { member, what })
+    }
+}
+
+/// What is added to the scores of a member.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddScores {
+    /// What is added to each score, which can be negative: as many as the board has. A new member begins with zeros.
+    #[schema(min_items = 1, max_items = 4)]
+    add: Vec<ScoreText>,
+}
+
+impl AddScores {
+    /// The change of a member.
+    pub fn change(self, member: MemberName) -> Result<Change, Problem> {
+        Ok(Change { member, what: What::Add(scores(&self.add)?) })
+    }
+}
+
+/// Changes of several members.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeMembers {
+    /// One change for each member. Each is made or not, by itself.
+    #[schema(min_items = 1, max_items = 100)]
+    changes: Vec<MemberChange>,
+}
+
+/// The change of one member: exactly one of `set`, `set_if_better`, `add` and `remove`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemberChange {
+    #[schema(value_type = String, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
+    member: MemberName,
+    /// The new scores.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(min_items = 1, max_items = 4, nullable = false)]
+    set: Option<Vec<ScoreText>>,
+    /// The new scores, if they are better than the present ones.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(min_items = 1, max_items = 4, nullable = false)]
+    set_if_better: Option<Vec<ScoreText>>,
+    /// What is added to each score.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(min_items = 1, max_items = 4, nullable = false)]
+    add: Option<Vec<ScoreText>>,
+    /// `true`: the member is removed.
+    #[serde(default)]
+    #[schema(required = false)]
+    remove: bool,
+}
+
+impl ChangeMembers {
+    /// The changes. Refuses one that is not exactly one change (422).
+    pub fn changes(self) -> Result<Vec<Change>, Problem> {
+        self.changes.into_iter().map(MemberChange::change).collect()
+    }
+}
+
+impl MemberChange {
+    fn change(self) -> Result<Change, Problem> {
+        let Self { member, set, set_if_better, add, remove } = self;
+        let what = match (set, set_if_better, add, remove) {
+            (Some(to), None, None, false) => What::Set(scores(&to)?),
+            (None, Some(to), None, false) => What::SetIfBetter(scores(&to)?),
+            (None, None, Some(by), false) => What::Add(scores(&by)?),
+            (None, None, None, true) => What::Remove,
+            _ => {
+                let detail = format!("send one of set, set_if_better, add and remove for {member}");
+                return Err(Problem::new(Kind::InvalidScores, detail));
+            }
+        };
+        Ok(Change { member, what })
+    }
+}
+
+/// Members to look up.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskStandings {
+    #[schema(value_type = Vec<String>, min_items = 1, max_items = 100)]
+    members: Vec<MemberName>,
+}
+
+impl AskStandings {
+    /// The members.
+    pub fn members(self) -> Vec<MemberName> {
+        self.members
+    }
+}
+
+/// A member after a change.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MemberView {
+    pub member: String,
+    /// The present scores. Null: the member is not on the board, because it was removed or fell out.
+    #[schema(required)]
+    pub scores: Option<Vec<ScoreText>>,
+    /// The present rank. Null: the member is not on the board, or the rank is not known now.
+    #[schema(required)]
+    pub rank: Option<u64>,
+    /// The number of members of the board. Null: it is not known now.
+    #[schema(required)]
+    pub members: Option<u64>,
+    /// The members that fell out because of the limit.
+    pub fell_out: Vec<String>,
+}
+
+/// The results of changes of several members.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MembersView {
+    /// A result for each change, in the same order.
+    pub results: Vec<MemberResult>,
+    /// The number of members of the board. Null: it is not known now.
+    #[schema(required)]
+    pub members: Option<u64>,
+    /// The members that fell out because of the limit.
+    pub fell_out: Vec<String>,
+}
+
+/// The result of one change.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MemberResult {
+    pub member: String,
+    /// The present scores. Null: the member is not on the board, or was not changed.
+    #[schema(required)]
+    pub scores: Option<Vec<ScoreText>>,
+    /// The present rank. Null: the member is not on the board, or the rank is not known now.
+    #[schema(required)]
+    pub rank: Option<u64>,
+    /// The type of the problem for which the member was not changed. Null: it was.
+    #[schema(required, example = "/problems/score-overflow")]
+    pub problem: Option<&'static str>,
+}
+
+fn parts(outcome: Outcome) -> (Option<Vec<ScoreText>>, Option<u64>, Option<Kind>) {
+    match outcome {
+        Outcome::Placed { scores, rank } => (Some(texts(&scores)), rank, None),
+        Outcome::Gone => (None, None, None),
+        Outcome::Unknown => (None, None, Some(Kind::NoSuchMember)),
+        Outcome::Overflow => (None, None, Some(Kind::ScoreOverflow)),
+        Outcome::KeyReused => (None, None, Some(Kind::KeyReused)),
+    }
+}
+
+fn names(members: Vec<MemberName>) -> Vec<String> {
+    members.into_iter().map(String::from).collect()
+}
+
+/// The answer to a change of one member: 200, or 202 if its rank is not known now.
+pub fn changed_one(changed: Changed) -> Result<Response, Problem> {
+    let Some((member, outcome)) = changed.outcomes.into_iter().next() else {
+        return Err(Problem::new(Kind::InvalidScores, "name a member"));
+    };
+    refused(&member, outcome)?;
+    let (scores, rank, _) = parts(outcome);
+    let status = if changed.members.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
+    let fell_out = names(changed.out);
+    let member = member.to_string();
+    let view = MemberView { member, scores, rank, members: changed.members, fell_out };
+    Ok((status, axum::Json(view)).into_response())
+}
+
+/// The answer to the removal of a member: 204.
+pub fn removed_one(changed: Changed) -> Result<StatusCode, Problem> {
+    for (member, outcome) in &changed.outcomes {
+        refused(member, *outcome)?;
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn refused(member: &MemberName, outcome: Outcome) -> Result<(), Problem> {
+    match outcome {
+        Outcome::Placed { .. } | Outcome::Gone => Ok(()),
+        Outcome::Unknown => Err(fanfold_app::Error::NoSuchMember(member.clone()).into()),
+        Outcome::Overflow => Err(fanfold_app::Error::ScoreOverflow(member.clone()).into()),
+        Outcome::KeyReused => Err(fanfold_app::Error::KeyReused.into()),
+    }
+}
+
+/// The answer to changes of several members: 200, or 202 if their ranks are not known now.
+pub fn changed_all(changed: Changed) -> Response {
+    let result = |(member, outcome): (MemberName, Outcome)| {
+        let (scores, rank, problem) = parts(outcome);
+        let problem = problem.map(Kind::uri);
+        MemberResult { member: member.to_string(), scores, rank, problem }
+    };
+    let status = if changed.members.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
+    let view = MembersView {
+        results: changed.outcomes.into_iter().map(result).collect(),
+        members: changed.members,
+        fell_out: names(changed.out),
+    };
+    (status, axum::Json(view)).into_response()
+}
+
+/// The standing of a member.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct StandingView {
+    pub member: String,
+    /// The scores. Null: the member is not on the board.
+    #[schema(required)]
+    pub scores: Option<Vec<ScoreText>>,
+    /// The rank among all members.
+    #[schema(required)]
+    pub rank: Option<u64>,
+    /// The rank among the members that were asked for.
+    #[schema(required)]
+    pub rank_among: Option<u64>,
+    /// The share of members with worse or equal scores, the member included, in percent.
+    #[schema(required, minimum = 0, maximum = 100)]
+    pub percentile: Option<f64>,
+}
+
+/// The standings of members.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct StandingsView {
+    pub round: RoundView,
+    /// The number of members of the board.
+    pub members: u64,
+    /// A standing for each member that was asked for, in the same order.
+    pub items: Vec<StandingView>,
+}
+
+fn standing(member: MemberName, standing: Option<MemberStanding>, members: u64) -> StandingView {
+    let percentile = |of: MemberStanding| of.not_better as f64 * 100.0 / members.max(1) as f64;
+    StandingView {
+        member: member.to_string(),
+        scores: standing.map(|standing| texts(&standing.scores)),
+        rank: standing.map(|standing| standing.rank),
+        rank_among: standing.map(|standing| standing.rank_among),
+        percentile: standing.map(percentile),
+    }
+}
+
+impl From<RoundStandings> for StandingsView {
+    fn from(found: RoundStandings) -> Self {
+        let items = found.standings.into_iter();
+        Self {
+            round: round(&found.target),
+            members: found.members,
+            items: items.map(|(member, of)| standing(member, of, found.members)).collect(),
+        }
+    }
+}
+
+/// The standing of one member. Refuses a member who is not on the board (404).
+pub fn one_standing(found: RoundStandings) -> Result<StandingView, Problem> {
+    let members = found.members;
+    match found.standings.into_iter().next() {
+        Some((member, of @ Some(_))) => Ok(standing(member, of, members)),
+        Some((member, None)) => Err(fanfold_app::Error::NoSuchMember(member).into()),
+        None => Err(Problem::new(Kind::NoSuchMember, "name a member")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_has_one_spelling() {
+        for (text, percentile) in
+            [("0", 0), ("7", 700), ("99.9", 9_990), ("0.05", 5), ("50.25", 5_025), ("100", 10_000)]
+        {
+            assert_eq!(Percentile::parse(text), Some(Percentile(percentile)), "{text}");
+        }
+        for bad in ["", "101", "100.1", "100.0", "-1", "+1", "1.", ".5", "1.234", "01", "1e1", "٥"]
+        {
+            assert_eq!(Percentile::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_score_is_a_string_of_digits() {
+        for text in [i64::MIN, -1, 0, 1, i64::MAX].map(|score| score.to_string()) {
+            let score: ScoreText = serde_json::from_value(text.clone().into()).unwrap();
+            assert_eq!(serde_json::to_value(score).unwrap(), text);
+        }
+        for bad in [
+            serde_json::json!(5),
+            "".into(),
+            "+5".into(),
+            "05".into(),
+            "-0".into(),
+            "9223372036854775808".into(),
+            "1.0".into(),
+        ] {
+            assert!(serde_json::from_value::<ScoreText>(bad.clone()).is_err(), "{bad}");
+        }
+    }
+}
