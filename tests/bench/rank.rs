@@ -10,7 +10,7 @@
 //!
 //! | module | contains |
 //! | --- | --- |
-//! | [`ours`] | boards, and their merge |
+//! | [`ours`] | boards |
 //! | [`plain`] | the other ways |
 //! | [`optimistic`] | eight writers with WATCH and MULTI |
 
@@ -161,19 +161,7 @@ pub fn run(pace: &Pace, report: &mut Report) {
     }
     let head = ["members", "operation", "way", "server µs", "times ours", ""];
     report.table("rank", "rank: server CPU for one operation", &head, rows);
-    merge(pace, report);
     packed_loses(report);
-}
-
-fn merge(pace: &Pace, report: &mut Report) {
-    let (boards, members) = (10, if pace.quick { 500 } else { 100_000 });
-    let server = Server::start();
-    let (ms, merged) = ours::merge(&server, &runtime(), boards, members);
-    report.set("rank_merge_ms", ms);
-    let row =
-        vec![thousands(boards as f64), thousands(members as f64), thousands(merged), short(ms)];
-    let head = ["boards", "members of each", "merged members", "ms"];
-    report.table("rank_merge", "rank: boards merged into one", &head, vec![row]);
 }
 
 /// The share of pairs of members whose order is lost or wrong if two scores are packed into one double. Both members have

@@ -6,10 +6,10 @@
 //! | [`rebuilds`] | rebuilds: writers meanwhile, two rebuilds, lost data |
 //! | [`concurrent`] | writers and readers at the same time |
 //! | [`reads`] | ranges, percentiles, pages and limits, by example |
-//! | [`merges`] | boards merged into one, and boards on a cluster |
+//! | [`cluster`] | boards on a cluster |
 
+mod cluster;
 mod concurrent;
-mod merges;
 mod model;
 mod reads;
 mod rebuilds;

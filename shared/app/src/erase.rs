@@ -53,6 +53,8 @@ pub struct Erase {
     pub events: Queue<GraphEvent>,
     /// How long step 3 waits; see [`DROP_SETTLES`].
     pub settles: Duration,
+    /// The delay of events about boards: longer than a writer lives.
+    pub event_delay: Duration,
 }
 
 impl Erase {
@@ -67,6 +69,7 @@ impl Erase {
             feeds: Feeds::new(sdk, config)?,
             events: graph::events(sdk, config)?,
             settles: DROP_SETTLES,
+            event_delay: COMMIT_GRACE,
         })
     }
 }
@@ -398,7 +401,8 @@ impl Work<'_> {
                 let end = |sent| self.app.boards.end_board(sent, board, BoardEnd::OwnerDropped);
                 // mutation: dropped-board-event
                 let event = boards::settings::event(board);
-                let ended = announced_after(&self.app.events, &event, COMMIT_GRACE, end).await?;
+                let ended =
+                    announced_after(&self.app.events, &event, self.app.event_delay, end).await?;
                 // mutation: dropped-board-card
                 self.forget_cards(vec![CardId::Board(board.id)]).await?;
                 self.dropped.boards += u64::from(ended == BoardPut::Done);

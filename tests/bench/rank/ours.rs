@@ -1,15 +1,13 @@
-//! Boards, and their merge.
+//! Boards.
 
-use std::time::Instant;
-
-use fanfold_core::board::{MergeBy, Order, Ranks};
+use fanfold_core::board::{Order, Ranks};
 use fanfold_core::limits::BOARD_LOAD_ROWS;
 use fanfold_core::{Board, RoundId, Scores, Time};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_store::valkey::{BoardChange, BoardCommit, Valkey};
 use tokio::runtime::Runtime;
 
-use super::{Change, PAGE, SCORES, first_score, measured, name};
+use super::{Change, PAGE, first_score, measured, name};
 use crate::server::Server;
 
 const NOW: Time = Time::from_ms(1_800_000_000_000);
@@ -151,21 +149,4 @@ pub fn generation_us(server: &mut Server, count: usize) -> f64 {
     };
     let nothing = eval("return 1");
     eval("redis.call('INFO', 'replication') return 1") - nothing
-}
-
-/// Merges boards. Returns the time in ms, and the number of merged members.
-pub fn merge(server: &Server, runtime: &Runtime, boards: u64, members: u64) -> (f64, f64) {
-    let valkey = valkey(server);
-    runtime.block_on(async {
-        let mut all = Vec::new();
-        for nth in 0..boards {
-            let board = board(u128::from(nth), &[Order::Descending], Ranks::Competition);
-            build(&valkey, &board, members, |n| vec![((n + nth) % SCORES) as i64]).await;
-            all.push(board);
-        }
-        let start = Instant::now();
-        let merged = valkey.merge_boards(&all, MergeBy::Sum).await.expect("merged");
-        let merged = merged.ready().expect("boards").len();
-        (start.elapsed().as_secs_f64() * 1e3, merged as f64)
-    })
 }

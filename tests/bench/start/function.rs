@@ -61,6 +61,7 @@ impl Function {
             ("GRAPH_TABLE", "graph"),
             ("DUE_TABLE", "due"),
             ("LIKES_TABLE", "likes"),
+            ("BOARDS_TABLE", "boards"),
             ("TIMER_EVENTS_QUEUE_URL", "http://127.0.0.1:1/queue"),
             ("DOCTOR_QUEUE_URL", "http://127.0.0.1:1/queue"),
         ]);

@@ -149,6 +149,7 @@ fn invoke(function: &str, event: &Value, aws_answers: bool) -> Done {
             ("GRAPH_TABLE", "graph"),
             ("DUE_TABLE", "due"),
             ("LIKES_TABLE", "likes"),
+            ("BOARDS_TABLE", "boards"),
             ("DOCTOR_QUEUE_URL", "http://127.0.0.1:1/queue"),
         ])
         .envs(queue_urls(&format!("http://{endpoint}/0")))

@@ -9,6 +9,7 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
 use fanfold_app::audit::Audit;
+use fanfold_app::boards::Boards;
 use fanfold_app::due::handle::Due;
 use fanfold_app::due::lookahead::LookAhead;
 use fanfold_app::due::timers::Timers;
@@ -28,7 +29,7 @@ use fanfold_app::{due, posts, profiles, rebuild, relations, timeline};
 use fanfold_core::id::Identity;
 use fanfold_core::message::{
     CountFollowers, DeliverChunk, GraphEvent, ItemDue, PostDeleted, PostEvent, PostPublished,
-    ProfileChanged, RebuildFeed, RelationChanged, TimerFired,
+    ProfileChanged, RebuildOrder, RelationChanged, TimerFired,
 };
 use fanfold_core::registry::{
     AnyMessage, CHUNKS, DUE_ITEMS, GRAPH_EVENTS, POST_EVENTS, QUEUES, REBUILDS, TIMER_EVENTS,
@@ -54,6 +55,7 @@ pub struct World {
     pub deliver: Deliver,
     pub graph: RelationEvents,
     pub likes: Likes,
+    pub boards: Boards,
     pub rebuild: Rebuilds,
     pub timers: Timers,
     pub due: Due,
@@ -80,8 +82,9 @@ pub enum Message {
     Relation(RelationChanged),
     Profile(ProfileChanged),
     Count(CountFollowers),
+    /// Events of likes and boards.
     Like(GraphEvent),
-    Rebuild(RebuildFeed),
+    Rebuild(RebuildOrder),
     Due(ItemDue),
     Fired(TimerFired),
 }
@@ -108,6 +111,8 @@ impl From<GraphEvent> for Message {
             GraphEvent::Count(order) => Self::Count(order),
             event @ (GraphEvent::Like(_)
             | GraphEvent::CountLikes(_)
+            | GraphEvent::Scores(_)
+            | GraphEvent::Board(_)
             | GraphEvent::PostDeleted(_)) => Self::Like(event),
         }
     }
@@ -131,6 +136,7 @@ impl World {
             ("GRAPH_TABLE", true),
             ("DUE_TABLE", true),
             ("LIKES_TABLE", true),
+            ("BOARDS_TABLE", true),
         ] {
             let unique = format!("{table}-{name:x}");
             create_table(&dynamo, &unique, sorted).await;
@@ -159,6 +165,7 @@ impl World {
             "PROFILE_CHANGES_PER_MINUTE",
             "TIMER_CHANGES_PER_MINUTE",
             "LIKE_CHANGES_PER_MINUTE",
+            "BOARD_CHANGES_PER_MINUTE",
         ] {
             pairs.push((limit.to_owned(), "0".to_owned()));
         }
@@ -176,6 +183,10 @@ impl World {
                 ..RelationEvents::new(&sdk, &config).expect("graph")
             },
             likes: Likes::new(&sdk, &config).expect("likes"),
+            boards: Boards {
+                event_delay: Duration::ZERO,
+                ..Boards::new(&sdk, &config).expect("boards")
+            },
             rebuild: Rebuilds::new(&sdk, &config).expect("rebuild"),
             timers: Timers::new(&sdk, &config).expect("timers"),
             due: Due::new(&sdk, &config).expect("due"),
@@ -404,7 +415,9 @@ impl World {
                 apply::handle(&self.graph, &event, now, Deadline::NONE).await
             }
             Message::Like(event) => apply::handle(&self.graph, event, now, Deadline::NONE).await,
-            Message::Rebuild(order) => rebuild::rebuild(&self.rebuild, order, now).await.map(drop),
+            Message::Rebuild(order) => {
+                rebuild::handle(&self.rebuild, order, now, Deadline::NONE).await
+            }
             Message::Due(message) => due::handle::handle(&self.due, message, now).await.map(drop),
             Message::Fired(_) => panic!("no world has an address for webhooks"),
         }

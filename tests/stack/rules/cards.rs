@@ -701,7 +701,10 @@ async fn the_card_of_a_post_stays_right_when_its_tombstone_expires() {
     let dynamo = aws_sdk_dynamodb::Client::new(&world.sdk);
     let gone = dynamo.delete_item().table_name(table).set_key(Some(keys.into()));
     gone.send().await.unwrap();
-    let compared = cards.differing(&world.relations.graph, &[id], world.now()).await.unwrap();
+    let compared = cards
+        .differing((&world.relations.graph, &world.audit.boards), &[id], world.now())
+        .await
+        .unwrap();
     assert_eq!((compared.cards, compared.differing.len()), (1, 0));
 }
 

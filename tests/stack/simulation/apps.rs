@@ -41,6 +41,7 @@ pub const POSTS: &str = "posts";
 pub const GRAPH: &str = "graph";
 pub const DUE: &str = "due";
 pub const LIKES: &str = "likes";
+pub const BOARDS: &str = "boards";
 /// The number of buckets of the users.
 pub const BUCKETS: u16 = 2;
 const INACTIVE_AFTER: Duration = Duration::from_secs(100);
@@ -54,6 +55,7 @@ pub struct Apps {
     pub deliver: fanfold_app::fanout::deliver::Deliver,
     pub graph: fanfold_app::relations::apply::RelationEvents,
     pub likes: fanfold_app::likes::Likes,
+    pub boards: fanfold_app::boards::Boards,
     pub rebuild: fanfold_app::rebuild::Rebuilds,
     pub timers: fanfold_app::due::timers::Timers,
     pub due: fanfold_app::due::handle::Due,
@@ -235,6 +237,7 @@ impl Apps {
             ("GRAPH_TABLE", GRAPH),
             ("DUE_TABLE", DUE),
             ("LIKES_TABLE", LIKES),
+            ("BOARDS_TABLE", BOARDS),
             ("TIMER_EVENTS_QUEUE_URL", "timer-events"),
             ("DOCTOR_QUEUE_URL", "none"),
             ("CHUNK_FOLLOWERS", "1"),
@@ -272,6 +275,7 @@ impl Apps {
             graph: fanfold_app::relations::apply::RelationEvents::new(&sdk, &config)
                 .expect("graph"),
             likes: fanfold_app::likes::Likes::new(&sdk, &config).expect("likes"),
+            boards: fanfold_app::boards::Boards::new(&sdk, &config).expect("boards"),
             rebuild: fanfold_app::rebuild::Rebuilds::new(&sdk, &config).expect("rebuild"),
             timers: fanfold_app::due::timers::Timers::new(&sdk, &config).expect("timers"),
             due: fanfold_app::due::handle::Due::new(&sdk, &config).expect("due"),
@@ -295,7 +299,9 @@ impl Apps {
         apps.deliver.valkey = over();
         apps.graph.feeds.valkey = over();
         apps.likes.valkey = over();
+        apps.boards.copies.valkey = over();
         apps.rebuild.feeds.valkey = over();
+        apps.rebuild.copies.valkey = over();
         apps.timers.valkey = over();
         apps.due.valkey = over();
         apps.lookahead.valkey = over();

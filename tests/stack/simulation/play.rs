@@ -11,7 +11,7 @@ use fanfold_app::fanout::dispatch::Dispatched;
 use fanfold_app::present::Viewer;
 use fanfold_core::UserRef;
 use fanfold_core::limits::{CARD_MARK_WITHIN, COMMIT_GRACE, REL_KEPT};
-use fanfold_core::message::{DeliverChunk, GraphEvent, PostEvent, RebuildFeed};
+use fanfold_core::message::{DeliverChunk, GraphEvent, PostEvent, RebuildOrder};
 use fanfold_core::{FeedId, FeedKind, Time};
 use fanfold_core::{PostId, Relation, UserId};
 use fanfold_runtime::StoreError;
@@ -88,7 +88,7 @@ pub(super) enum Message {
     Post(PostEvent),
     Chunk(DeliverChunk),
     Graph(GraphEvent),
-    Rebuild(RebuildFeed),
+    Rebuild(RebuildOrder),
 }
 
 /// The post or relation that a message or a client may change.
@@ -1262,8 +1262,9 @@ impl Play {
 pub(super) async fn check_cards(apps: &Apps, now: Time) -> Result<u64, String> {
     let keys = apps.valkey.keys().into_iter();
     let ids: Vec<CardId> = keys.filter_map(|(key, _)| card_of(&key)).collect();
-    let (cards, graph) = (&apps.timeline.cards, &apps.timeline.feeds.graph);
-    let compared = cards.differing(graph, &ids, now).await.map_err(|e| format!("{e:?}"))?;
+    let cards = &apps.timeline.cards;
+    let tables = (&apps.timeline.feeds.graph, &apps.audit.boards);
+    let compared = cards.differing(tables, &ids, now).await.map_err(|e| format!("{e:?}"))?;
     match compared.differing.is_empty() {
         true => Ok(compared.cards),
         false => Err(format!("cards differ from their items: {:?}", compared.differing)),
@@ -1443,8 +1444,8 @@ pub(super) async fn handle(apps: &Apps, message: &Message, now: Time) -> Outcome
             handle(&apps.graph, event, now, Deadline::NONE).await.into()
         }
         Message::Rebuild(order) => {
-            let rebuild = fanfold_app::rebuild::rebuild;
-            rebuild(&apps.rebuild, order, now).await.map(drop).into()
+            let handle = fanfold_app::rebuild::handle;
+            handle(&apps.rebuild, order, now, Deadline::NONE).await.into()
         }
     }
 }

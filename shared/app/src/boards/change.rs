@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use fanfold_core::board::BoardError;
 use fanfold_core::id::Identity;
-use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_WRITES_AT_ONCE, COMMIT_GRACE};
+use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_WRITES_AT_ONCE};
 use fanfold_core::message::{GraphEvent, ScoresChanged};
 use fanfold_core::{MemberName, Scores, Time};
 use fanfold_runtime::StoreError;
@@ -113,7 +113,7 @@ pub async fn change(
     let members: Vec<MemberName> = changes.iter().map(|change| change.member.clone()).collect();
     let event = event(&target, members.clone());
     let commit = |sent| commit(app, caller, &target, changes, key, sent, now);
-    let refused = announced_after(&app.events, &event, COMMIT_GRACE, commit).await?;
+    let refused = announced_after(&app.events, &event, app.event_delay, commit).await?;
     let rows = app.copies.boards.rows_of(target.rows(), &members).await?;
     let mut changed = placed(app, target, members, rows, now).await;
     for ((_, outcome), refused) in changed.outcomes.iter_mut().zip(refused) {

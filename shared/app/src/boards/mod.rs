@@ -19,7 +19,10 @@ pub mod copy;
 pub mod read;
 pub mod settings;
 
+use std::time::Duration;
+
 use fanfold_core::board::Day;
+use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::message::{GraphEvent, RebuildOrder};
 use fanfold_core::registry::REBUILDS;
 use fanfold_core::{BoardId, BoardName, Time, UserId};
@@ -42,6 +45,8 @@ pub struct Boards {
     pub users: UserStore,
     pub events: Queue<GraphEvent>,
     pub limit: WriteLimit,
+    /// The delay of events: longer than a writer lives.
+    pub event_delay: Duration,
 }
 
 impl Boards {
@@ -52,6 +57,7 @@ impl Boards {
             users: UserStore::new(sdk, config)?,
             events: graph::events(sdk, config)?,
             limit: WriteLimit::read(config, WriteKind::Board)?,
+            event_delay: COMMIT_GRACE,
         })
     }
 

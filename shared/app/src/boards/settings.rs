@@ -5,8 +5,7 @@ use std::collections::HashSet;
 use fanfold_core::board::{BoardSettings, MergeOf, Period};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{
-    BOARD_KEPT_DAYS_MAX, BOARD_LIMIT_MAX, BOARD_MERGE_MAX, BOARD_WRITERS_MAX, BOARDS_MAX,
-    COMMIT_GRACE, TRIES_MAX,
+    BOARD_KEPT_DAYS_MAX, BOARD_LIMIT_MAX, BOARD_MERGE_MAX, BOARD_WRITERS_MAX, BOARDS_MAX, TRIES_MAX,
 };
 use fanfold_core::message::BoardChanged;
 use fanfold_core::{BoardId, BoardName, Time, UserId};
@@ -65,7 +64,7 @@ pub async fn put(
         };
         let commit =
             |sent| app.copies.boards.put_board(sent, &app.users, caller, old.as_ref(), &new);
-        match announced_after(&app.events, &event(&new), COMMIT_GRACE, commit).await? {
+        match announced_after(&app.events, &event(&new), app.event_delay, commit).await? {
             BoardPut::Done => {
                 // mutation: board-card
                 changed(&app.copies.valkey, &[CardId::Board(id)]).await;
@@ -120,7 +119,7 @@ pub async fn delete(
         }
         let commit =
             |sent| app.copies.boards.end_board(sent, &found, BoardEnd::Deleted(&app.users));
-        match announced_after(&app.events, &event(&found), COMMIT_GRACE, commit).await? {
+        match announced_after(&app.events, &event(&found), app.event_delay, commit).await? {
             BoardPut::Done => {
                 changed(&app.copies.valkey, &[CardId::Board(id)]).await;
                 tracing::info!(board = %id, "board deleted");

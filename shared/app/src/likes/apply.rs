@@ -112,7 +112,6 @@ async fn remove(
             tracing::info!(%post, removed, "removed the likes of a deleted post");
             return Ok(());
         }
-        // mutation: likers-last
         app.likes.remove_all(&likes).await?;
         let cards: Vec<CardId> = likes.iter().map(|like| CardId::Likes(like.user)).collect();
         // mutation: removed-like-cards

@@ -160,7 +160,6 @@ pub async fn liked(
 ) -> Result<LikedPage, Error> {
     let cards = app.cards();
     let mut found: Vec<(LikedPlace, ShownPost)> = Vec::new();
-    // mutation: liked-full
     for _ in 0..PAGE_ROUNDS_MAX {
         // one more than asked for shows whether there is a next page; some posts may be gone
         let wanted = (limit + 1 - found.len()).max(LIST_QUERY_MIN);

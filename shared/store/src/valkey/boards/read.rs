@@ -62,8 +62,6 @@ pub struct BoardPage {
     pub position: Option<u64>,
     /// The rows.
     pub rows: Vec<Row>,
-    /// The token of the rebuild that made the board.
-    pub(super) token: String,
 }
 
 /// What a page shows.
@@ -78,8 +76,6 @@ pub enum PageOf<'a> {
     /// The member at a percentile in hundredths of a percent (0 to 10,000), by nearest rank: with `n` members, the one at
     /// the place `percentile * n` from the worst, rounded up; for 0, the worst.
     Percentile(u64),
-    /// Members after an encoded one. After an empty one, the first ones.
-    After { member: &'a [u8], limit: u64 },
 }
 
 /// What a page shows, or that its member is not on the board.
@@ -131,15 +127,6 @@ impl Valkey {
         if most > at_most {
             return Err(failed(PAGE)(misused("too many members on a page")));
         }
-        self.any_board_page(board, page).await
-    }
-
-    /// A page of any length.
-    pub(super) async fn any_board_page(
-        &self,
-        board: &Board,
-        page: PageOf<'_>,
-    ) -> Result<BoardAnswer<Ranked>, StoreError> {
         let mut script = self.board_call(&scripts::BOARD_PAGE, board);
         script.arg(kind(board)).arg(board.orders.width());
         match page {
@@ -157,9 +144,6 @@ impl Valkey {
             PageOf::Percentile(percentile) => {
                 script.arg("percentile").arg(percentile.min(10_000));
             }
-            PageOf::After { member, limit } => {
-                script.arg("after").arg(member).arg(limit);
-            }
         }
         let answer: Vec<Value> = script.run(&self.link, PAGE).await?;
         parse_page(board, answer).map_err(failed(PAGE))
@@ -171,9 +155,7 @@ const PAGE: &str = "reading a page of a board";
 impl PageOf<'_> {
     fn most(&self) -> u64 {
         match self {
-            Self::Rank { limit, .. } | Self::Between { limit, .. } | Self::After { limit, .. } => {
-                *limit
-            }
+            Self::Rank { limit, .. } | Self::Between { limit, .. } => *limit,
             Self::Around { above, below, .. } => above.saturating_add(*below).saturating_add(1),
             Self::Percentile(_) => 1,
         }
@@ -211,7 +193,7 @@ fn parse_page(board: &Board, answer: Vec<Value>) -> RedisResult<BoardAnswer<Rank
         BoardAnswer::Missing => return Ok(BoardAnswer::Missing),
         BoardAnswer::Building => return Ok(BoardAnswer::Building),
     };
-    let (members, in_range, token) = (fields.number()?, fields.number()?, fields.text()?);
+    let (members, in_range) = (fields.number()?, fields.number()?);
     let (first, mut rank, mut list) = (fields.number()?, fields.number()?, fields.list()?);
     let mut rows: Vec<Row> = Vec::new();
     while !list.is_empty() {
@@ -224,6 +206,6 @@ fn parse_page(board: &Board, answer: Vec<Value>) -> RedisResult<BoardAnswer<Rank
         rows.push(Row { rank, member, scores });
     }
     let position = (first > 0).then_some(first);
-    let page = BoardPage { members, in_range, position, rows, token };
+    let page = BoardPage { members, in_range, position, rows };
     Ok(BoardAnswer::Ready(Ranked::Page(page)))
 }

@@ -6,10 +6,8 @@
 --       'around'      a member and its neighbours: 4 the member, 5 how many above it, 6 how many below it
 --       'between'     members between two bounds: 4 and 5 the bounds, 6 how many are left out, 7 the most members
 --       'percentile'  the member at a percentile, counted from the worst (nearest rank): 4 the percentile in hundredths
---       'after'       members after a bound: 4 the bound, which is empty at first, 5 the most members
--- Returns {'ready', the number of members, the number of members between the bounds, the token of the rebuild, the position
--- of the first member that is read (from 1) and its rank, which are 0 if there is none, and a list of the members}; or {'unknown'}
--- if the member is not on the board, {'building'} or {'missing'}
+-- Returns {'ready', the number of members, the number of members between the bounds, the position of the first member that is
+-- read (from 1) and its rank, which are 0 if there is none, and a list of the members}; or {'unknown'} if the member is not on the board, {'building'} or {'missing'}
 local gen = generation()
 if not gen then
   return READ_ONLY
@@ -24,7 +22,7 @@ if is_lost(kind == 'dense') then
   return { 'missing' }
 end
 local count = redis.call('ZCARD', KEYS[1]) - 1
-local token, counted = string.sub(state[1], #gen + 4), count
+local counted = count
 -- The position of the first member that is read, and the number of members.
 local first, most = 1, 0
 if what == 'rank' then
@@ -58,9 +56,6 @@ elseif what == 'percentile' then
   -- mutation: board-percentile
   first = count - math.max(1, math.ceil(ARGV[4] * count / 10000)) + 1
   most = 1
-elseif what == 'after' then
-  first = ARGV[4] == '' and 1 or redis.call('ZLEXCOUNT', KEYS[1], '-', '[' .. ARGV[4])
-  most = tonumber(ARGV[5])
 else
   return { 'unknown request' }
 end
@@ -69,10 +64,10 @@ if most > 0 and first <= count and count > 0 then
   members = redis.call('ZRANGE', KEYS[1], first, first + most - 1)
 end
 if #members == 0 then
-  return { 'ready', count, counted, token, 0, 0, members }
+  return { 'ready', count, counted, 0, 0, members }
 end
 local rank = first
 if kind ~= 'ordinal' then
   rank = rank_of(kind, string.sub(members[1], 1, width))
 end
-return { 'ready', count, counted, token, first, rank, members }
+return { 'ready', count, counted, first, rank, members }
