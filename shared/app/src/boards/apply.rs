@@ -38,7 +38,7 @@ pub async fn scores_changed(
         let rows = RoundId::of_rows(event.board, &event.token, event.round);
         return app.boards.delete_rows(rows, &event.members).await;
     };
-    let copies = Copies { boards: app.boards.clone(), valkey: app.valkey.clone(), rebuilds: None };
+    let copies = Copies::over(&app.boards, &app.valkey);
     let target = Target::new(board, event.round, now);
     let rows = app.boards.rows_of(target.rows(), &event.members).await?;
     let rows = rows.into_iter().flatten().collect();

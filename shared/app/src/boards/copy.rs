@@ -10,8 +10,7 @@ use std::time::Duration;
 use fanfold_core::board::{BoardSettings, MergeOf, Round};
 use fanfold_core::limits::{
     BOARD_COPY_KEPT, BOARD_KEEP_IN, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY, BOARD_OUT_ROUNDS_MAX,
-    BOARD_PARTS, BOARD_REBUILD_KEPT, BOARD_ROWS_IN_REQUEST, BOARD_TIME_LEFT_MIN,
-    BOARD_WRITES_AT_ONCE,
+    BOARD_PARTS, BOARD_REBUILD_KEPT, BOARD_TIME_LEFT_MIN, BOARD_WRITES_AT_ONCE,
 };
 use fanfold_core::message::{RebuildBoard, RebuildOrder};
 use fanfold_core::time::millis;
@@ -35,6 +34,8 @@ pub struct Copies {
     pub valkey: Valkey,
     /// `None`: every copy is made at once.
     pub rebuilds: Option<Queue<RebuildOrder>>,
+    /// Rows of a part that a request reads to make a copy; see [`BOARD_ROWS_IN_REQUEST`](fanfold_core::limits::BOARD_ROWS_IN_REQUEST).
+    pub rows_in_request: i32,
 }
 
 /// A round of a board, with its copy in Valkey.
@@ -278,7 +279,7 @@ async fn sources(app: &Copies, target: &Target, now: Time) -> Result<Sources, St
 
 /// All rows of a small round. `None`: a part has too many rows for a request.
 async fn few_rows(app: &Copies, sources: &Sources) -> Result<Option<Vec<Vec<Row>>>, StoreError> {
-    let limit = Some(BOARD_ROWS_IN_REQUEST);
+    let limit = Some(app.rows_in_request);
     let read = sources.rounds.iter().map(|rows| async move {
         let parts = (0..BOARD_PARTS).map(|part| app.boards.page(*rows, part, None, limit));
         let pages = try_join_all(parts).await?;

@@ -22,7 +22,7 @@ pub mod settings;
 use std::time::Duration;
 
 use fanfold_core::board::Day;
-use fanfold_core::limits::COMMIT_GRACE;
+use fanfold_core::limits::{BOARD_ROWS_IN_REQUEST, COMMIT_GRACE};
 use fanfold_core::message::{GraphEvent, RebuildOrder};
 use fanfold_core::registry::REBUILDS;
 use fanfold_core::{BoardId, BoardName, Time, UserId};
@@ -75,7 +75,14 @@ impl Copies {
             boards: BoardStore::new(sdk, config)?,
             valkey: Valkey::new(sdk, config)?,
             rebuilds: Some(rebuilds),
+            rows_in_request: BOARD_ROWS_IN_REQUEST,
         })
+    }
+
+    /// The copies over these stores, without a queue: every copy is made at once.
+    pub fn over(boards: &BoardStore, valkey: &Valkey) -> Self {
+        let (boards, valkey) = (boards.clone(), valkey.clone());
+        Self { boards, valkey, rebuilds: None, rows_in_request: BOARD_ROWS_IN_REQUEST }
     }
 }
 
