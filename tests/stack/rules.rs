@@ -3,6 +3,7 @@
 mod admin;
 mod audit;
 mod author_first;
+mod boards;
 mod cache;
 mod cards;
 mod coalesce;

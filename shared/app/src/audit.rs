@@ -191,8 +191,7 @@ pub async fn check_boards(
     for named in app.feeds.valkey.sample_boards(bucket, AUDIT_BOARDS).await? {
         let Some((id, round)) = Target::parts(&named) else { continue };
         let Some(board) = app.boards.board(id).await? else { continue };
-        let copies =
-            Copies { boards: app.boards.clone(), valkey: app.feeds.valkey.clone(), rebuilds: None };
+        let copies = Copies::over(&app.boards, &app.feeds.valkey);
         let target = Target::new(board, round, now);
         let Some(mut differing) = compare::differing(&copies, &target, now).await? else {
             continue;

@@ -238,8 +238,11 @@ async fn ranked(
         BoardAnswer::Building => return Ok(None),
         BoardAnswer::Missing => {}
     }
-    if make(&app.copies, target, now).await? == Made::UnderWay {
-        return Ok(None);
-    }
-    Ok(place(&app.copies, target, rows, now).await?.ready())
+    let Made::Ready(fallen) = make(&app.copies, target, now).await? else { return Ok(None) };
+    let done = place(&app.copies, target, rows, now).await?.ready();
+    Ok(done.map(|mut done| {
+        // the copy was made of the rows, with these changes
+        done.out.splice(0..0, fallen);
+        done
+    }))
 }

@@ -109,10 +109,10 @@ impl Target {
 }
 
 /// Whether a copy was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Made {
-    /// It is ready.
-    Ready,
+    /// It is ready. These members fell out, if this call made it.
+    Ready(Vec<(MemberName, Scores)>),
     /// Another function is making it, or a message has been sent.
     UnderWay,
 }
@@ -171,7 +171,7 @@ async fn keep_at_times(app: &Copies, target: &Target, copy: &Board, now: Time) {
 pub async fn make(app: &Copies, target: &Target, now: Time) -> Result<Made, StoreError> {
     let (copy, lease) = (target.copy(), format!("{:016x}", clock::random()));
     match app.valkey.begin_board(&copy, &lease, now).await? {
-        BoardBegun::Ready => return Ok(Made::Ready),
+        BoardBegun::Ready => return Ok(Made::Ready(Vec::new())),
         BoardBegun::Busy => return Ok(Made::UnderWay),
         BoardBegun::Begun => {}
     }
@@ -237,9 +237,10 @@ async fn commit(
     lease: &str,
     now: Time,
 ) -> Result<Made, StoreError> {
-    if app.valkey.commit_board(copy, lease, now).await? == BoardCommit::Lost {
-        return Ok(Made::UnderWay);
-    }
+    let out = match app.valkey.commit_board(copy, lease, now).await? {
+        BoardCommit::Done(out) => out,
+        BoardCommit::Lost => return Ok(Made::UnderWay),
+    };
     tracing::info!(board = %target.board.id, round = %target.round, "copied a board");
     app.valkey.keep_board(copy, &target.named(), target.kept(), now).await?;
     if target.board.settings.merge.is_none()
@@ -247,7 +248,7 @@ async fn commit(
     {
         remove_fallen(app, target, done, now).await?;
     }
-    Ok(Made::Ready)
+    Ok(Made::Ready(out))
 }
 
 /// The rows that a copy is made from. A board to merge that is gone, or has another number of scores, is left out.

@@ -90,6 +90,7 @@ script!(board BOARD_LOAD, "board_load.lua", "_board_change.lua");
 script!(board BOARD_PAGE, "board_page.lua", "_board_rank.lua");
 script!(board BOARD_PUT, "board_put.lua", "_board_change.lua", "_board_rank.lua");
 script!(board BOARD_RANKS, "board_ranks.lua", "_board_rank.lua");
+script!(plain BOARD_KEEP, "board_keep.lua");
 script!(plain DUE_HANDED_ON, "due_handed_on.lua");
 script!(plain DUE_OVERDUE, "due_overdue.lua");
 script!(plain LIMIT, "limit.lua");

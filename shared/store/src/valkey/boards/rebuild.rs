@@ -132,18 +132,12 @@ impl Valkey {
         kept: Duration,
         now: Time,
     ) -> Result<(), StoreError> {
-        let mut pipe = redis::pipe();
-        for key in self.keys.board(board.id) {
-            pipe.add_command(key.command("PEXPIRE")).arg(millis(kept)).ignore();
-        }
-        let list = self.keys.boards(board.id.bucket(self.keys.buckets()));
-        // a name that is still in the list has a copy that was used since
-        let old = (now - BOARD_COPY_KEPT).ms();
-        pipe.add_command(list.command("ZREMRANGEBYSCORE")).arg("-inf").arg(old).ignore();
-        pipe.add_command(list.command("ZADD")).arg(now.ms()).arg(named).ignore();
-        pipe.add_command(list.command("PEXPIRE")).arg(millis(BOARD_COPY_KEPT)).ignore();
-        let kept: Result<(), _> = pipe.query_async(&mut self.link.clone()).await;
-        kept.map_err(failed("keeping a board"))
+        let doing = "keeping a board";
+        let mut script = self.board_call(&scripts::BOARD_KEEP, board);
+        script.key(self.keys.boards(board.id.bucket(self.keys.buckets())));
+        script.arg(millis(kept)).arg(named).arg(now.ms()).arg(millis(BOARD_COPY_KEPT));
+        let _done: String = script.run(&self.link, doing).await?;
+        Ok(())
     }
 
     /// The names of some boards of a bucket that Valkey may have, chosen at random.

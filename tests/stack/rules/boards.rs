@@ -1,0 +1,770 @@
+//! Boards, one rule at a time, through the real handlers.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fanfold_app::Error;
+use fanfold_app::boards::change::{Change, Changed, Outcome, What, change};
+use fanfold_app::boards::copy::{Target, make};
+use fanfold_app::boards::read::{page, standings};
+use fanfold_app::boards::{BoardRef, Boards, settings};
+use fanfold_core::board::{BoardSettings, Day, MergeBy, MergeOf, MergeSource, Ranks};
+use fanfold_core::limits::BOARDS_MAX;
+use fanfold_core::message::{GraphEvent, RebuildOrder};
+use fanfold_core::{MemberName, RoundId, Scores, Time};
+use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::sqs::Announced;
+use fanfold_store::dynamo::boards::{Added, Addition, ScoreKey, StoredBoard};
+use fanfold_store::valkey::{BoardAnswer, CardId, PageOf, Valkey};
+use fanfold_web::{Kind, Problem};
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::harness::world::{Message, World};
+
+fn member(name: &str) -> MemberName {
+    name.parse().expect("a name")
+}
+
+fn scores(values: &[i64]) -> Scores {
+    Scores::new(values).expect("scores")
+}
+
+/// Settings with these changes of the defaults.
+fn with(changes: Value) -> BoardSettings {
+    let mut all = json!({
+        "orders": ["descending"], "ranks": "competition", "period": "all", "zone": "UTC",
+        "kept_days": 30, "open": false, "writers": [],
+    });
+    let fields = all.as_object_mut().expect("an object");
+    fields.extend(changes.as_object().expect("an object").clone());
+    serde_json::from_value(all).expect("settings")
+}
+
+fn board_of(world: &World, owner: &str, name: &str) -> BoardRef {
+    BoardRef { owner: world.id(owner), name: name.parse().expect("a name"), day: None }
+}
+
+async fn try_put(
+    world: &World,
+    owner: &str,
+    name: &str,
+    changes: Value,
+) -> Result<(StoredBoard, bool), Error> {
+    let (owner, name) = (world.identity(owner), name.parse().expect("a name"));
+    settings::put(&world.boards, &owner, &name, with(changes), world.now()).await
+}
+
+async fn put(world: &World, name: &str, changes: Value) -> StoredBoard {
+    try_put(world, "ash", name, changes).await.expect("a board").0
+}
+
+async fn try_change(
+    app: &Boards,
+    world: &World,
+    user: &str,
+    board: &BoardRef,
+    changes: &[(&str, What)],
+    key: Option<&str>,
+) -> Result<Changed, Error> {
+    let changes: Vec<Change> =
+        changes.iter().map(|(name, what)| Change { member: member(name), what: *what }).collect();
+    change(app, &world.identity(user), board, &changes, key, world.now()).await
+}
+
+/// Changes members of a board of ash.
+async fn changed(world: &World, board: &str, changes: &[(&str, What)]) -> Changed {
+    let board = board_of(world, "ash", board);
+    try_change(&world.boards, world, "ash", &board, changes, None).await.expect("changed")
+}
+
+/// The rank of each changed member.
+fn ranks(changed: &Changed) -> Vec<Option<u64>> {
+    let rank = |(_, outcome): &(MemberName, Outcome)| match outcome {
+        Outcome::Placed { rank, .. } => *rank,
+        _ => None,
+    };
+    changed.outcomes.iter().map(rank).collect()
+}
+
+/// All members with their ranks and scores.
+async fn all(world: &World, board: &BoardRef) -> Vec<(u64, String, Vec<i64>)> {
+    let first = PageOf::Rank { from: 1, limit: 100 };
+    let shown = page(&world.boards, board, first, world.now()).await.expect("a page").page;
+    let rows = shown.rows.into_iter();
+    rows.map(|row| (row.rank, row.member.to_string(), row.scores.as_slice().to_vec())).collect()
+}
+
+/// The names of all members, the best first.
+async fn names(world: &World, board: &str) -> Vec<String> {
+    let board = board_of(world, "ash", board);
+    all(world, &board).await.into_iter().map(|(_, name, _)| name).collect()
+}
+
+fn kind(error: Error) -> Kind {
+    Problem::from(error).kind
+}
+
+/// The rows of the present round in DynamoDB, without those of removed members.
+async fn rows(world: &World, board: &StoredBoard) -> BTreeMap<String, Vec<i64>> {
+    let rows = board.rows(board.settings.round(world.now()));
+    let mut found = BTreeMap::new();
+    for part in 0..16 {
+        let page = world.boards.copies.boards.page(rows.id, part, None, None).await.expect("rows");
+        assert_eq!(page.next_after, None);
+        let live = page
+            .rows
+            .into_iter()
+            .filter_map(|row| Some((row.member.to_string(), row.scores?.as_slice().to_vec())));
+        found.extend(live);
+    }
+    found
+}
+
+/// The world's use cases of boards with a Valkey that does not answer.
+fn without_valkey(world: &World) -> Boards {
+    let config = world.config_with_one("REDIS_URL", "redis://127.0.0.1:1");
+    let mut boards = world.boards.clone();
+    boards.copies.valkey = Valkey::new(&world.sdk, &config).expect("Valkey");
+    boards
+}
+
+#[tokio::test]
+async fn members_are_set_added_to_ranked_and_removed() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let (board, is_new) = try_put(&world, "ash", "a game", json!({})).await.expect("a board");
+    assert!(is_new);
+    let again = try_put(&world, "ash", "a game", json!({})).await.expect("the board");
+    assert_eq!(again, (board.clone(), false));
+    let done = changed(
+        &world,
+        "a game",
+        &[("x", What::Set(scores(&[5]))), ("y", What::Set(scores(&[7])))],
+    )
+    .await;
+    assert_eq!((ranks(&done), done.members), (vec![Some(2), Some(1)], Some(2)));
+    // additions begin with zero
+    let done = changed(
+        &world,
+        "a game",
+        &[
+            ("x", What::Add(scores(&[3]))),
+            ("z", What::Add(scores(&[-1]))),
+            ("nobody", What::Remove),
+            ("y", What::SetIfBetter(scores(&[6]))),
+        ],
+    )
+    .await;
+    assert_eq!(ranks(&done), [Some(1), Some(3), None, Some(2)]);
+    assert_eq!(done.outcomes[2].1, Outcome::Unknown);
+    let done =
+        changed(&world, "a game", &[("y", What::SetIfBetter(scores(&[8]))), ("z", What::Remove)])
+            .await;
+    assert_eq!((ranks(&done), done.members), (vec![Some(1), None], Some(2)));
+    let expected = [(1, "x".to_owned(), vec![8]), (1, "y".to_owned(), vec![8])];
+    let name = board_of(&world, "ash", "a game");
+    assert_eq!(all(&world, &name).await, expected);
+    let asked = [member("z"), member("y")];
+    let found = standings(&world.boards, &name, &asked, world.now()).await.expect("standings");
+    assert_eq!((found.standings[0].1, found.members), (None, 2));
+    let of_y = found.standings[1].1.expect("y");
+    assert_eq!((of_y.rank, of_y.rank_among, of_y.not_better), (1, 1, 2));
+    // the events find nothing to change
+    world.drain().await;
+    assert_eq!(all(&world, &name).await, expected);
+    assert_eq!(rows(&world, &board).await.len(), 2);
+    // an emptied server gets a new copy
+    let copy = Target::new(board, board_settings_round(&world), world.now()).copy();
+    world.boards.copies.valkey.drop_board(&copy).await.expect("dropped");
+    assert_eq!(all(&world, &name).await, expected);
+}
+
+fn board_settings_round(world: &World) -> fanfold_core::board::Round {
+    with(json!({})).round(world.now())
+}
+
+/// Extreme scores, in two orders.
+#[tokio::test]
+async fn scores_are_exact_and_a_sum_out_of_range_is_refused() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let board = put(&world, "b", json!({"orders": ["ascending", "descending"]})).await;
+    let done = changed(
+        &world,
+        "b",
+        &[
+            ("low", What::Set(scores(&[i64::MIN, i64::MAX]))),
+            ("next", What::Set(scores(&[i64::MIN, i64::MAX - 1]))),
+            ("high", What::Set(scores(&[i64::MAX, i64::MIN]))),
+        ],
+    )
+    .await;
+    assert_eq!(ranks(&done), [Some(1), Some(2), Some(3)]);
+    let done = changed(
+        &world,
+        "b",
+        &[
+            ("low", What::Add(scores(&[0, 1]))),
+            ("high", What::Add(scores(&[1, 0]))),
+            ("next", What::Add(scores(&[-1, 0]))),
+            ("fits", What::Add(scores(&[i64::MIN, i64::MAX]))),
+        ],
+    )
+    .await;
+    let outcomes: Vec<Outcome> = done.outcomes.iter().map(|(_, outcome)| *outcome).collect();
+    assert_eq!(outcomes[..3], [Outcome::Overflow; 3]);
+    assert_eq!(ranks(&done)[3], Some(1));
+    let done = changed(
+        &world,
+        "b",
+        &[
+            ("low", What::Add(scores(&[i64::MAX, i64::MIN]))),
+            ("next", What::SetIfBetter(scores(&[i64::MIN, i64::MAX - 2]))),
+        ],
+    )
+    .await;
+    assert!(
+        matches!(done.outcomes[0].1, Outcome::Placed { scores: of, .. } if of == scores(&[-1, -1]))
+    );
+    assert!(matches!(done.outcomes[1].1, Outcome::Placed { rank: Some(2), .. }), "{done:?}");
+    let stored = rows(&world, &board).await;
+    assert_eq!(stored["high"], [i64::MAX, i64::MIN]);
+    assert_eq!(stored["next"], [i64::MIN, i64::MAX - 1]);
+    let wrong = try_change(
+        &world.boards,
+        &world,
+        "ash",
+        &board_of(&world, "ash", "b"),
+        &[("x", What::Set(scores(&[1])))],
+        None,
+    )
+    .await;
+    assert_eq!(kind(wrong.unwrap_err()), Kind::InvalidScores);
+}
+
+#[tokio::test]
+async fn concurrent_additions_to_one_member_all_count() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    put(&world, "b", json!({})).await;
+    let add = async |_| {
+        for _ in 0..5 {
+            changed(&world, "b", &[("one", What::Add(scores(&[1])))]).await;
+        }
+    };
+    join_all((0..10).map(add)).await;
+    let shown = all(&world, &board_of(&world, "ash", "b")).await;
+    assert_eq!(shown, [(1, "one".to_owned(), vec![50])]);
+}
+
+#[tokio::test]
+async fn an_addition_with_a_key_is_made_once() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    put(&world, "b", json!({"open": true})).await;
+    let board = board_of(&world, "ash", "b");
+    let add = async |user: &str, name: &str, by: i64, key: &str| {
+        let changes = [(name, What::Add(scores(&[by])))];
+        let done = try_change(&world.boards, &world, user, &board, &changes, Some(key)).await;
+        done.expect("changed").outcomes[0].1
+    };
+    for _ in 0..3 {
+        let outcome = add("ash", "x", 5, "key").await;
+        assert_eq!(outcome, Outcome::Placed { scores: scores(&[5]), rank: Some(1) });
+    }
+    assert_eq!(add("ash", "x", 6, "key").await, Outcome::KeyReused);
+    // a key is for one user and one member
+    for (user, name) in [("birch", "x"), ("ash", "y")] {
+        assert!(matches!(add(user, name, 6, "key").await, Outcome::Placed { .. }));
+    }
+    // two requests at the same time
+    join_all((0..4).map(|_| add("ash", "x", 100, "another"))).await;
+    // the key is forgotten after a day
+    world.advance(Duration::from_secs(25 * 3600));
+    add("ash", "x", 1_000, "key").await;
+    let shown = all(&world, &board).await;
+    assert_eq!(shown[0], (1, "x".to_owned(), vec![1_111]));
+}
+
+/// A key that another request has just used.
+#[tokio::test]
+async fn a_key_is_checked_by_the_store() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let board = put(&world, "b", json!({})).await;
+    let (rows, x) = (board.rows(board_settings_round(&world)), member("x"));
+    let key = ScoreKey::new(world.id("ash"), "key", rows, &x);
+    let addition = |by| Addition { member: &x, by: scores(&[by]), key: Some(key.clone()) };
+    let store = &world.boards.copies.boards;
+    let sent = Announced::assumed();
+    for (by, added) in [(1, Added::Done), (1, Added::Done), (2, Added::KeyReused)] {
+        let result = store.add_scores(&sent, rows, &addition(by), world.now()).await;
+        assert_eq!(result.expect("an answer"), added);
+    }
+    let found = store.rows_of(rows, std::slice::from_ref(&x)).await.expect("rows");
+    assert_eq!(found[0].as_ref().and_then(|row| row.scores), Some(scores(&[1])));
+}
+
+/// A member who falls out is not in DynamoDB either, so it does not come back when there is room.
+#[tokio::test]
+async fn the_worst_members_fall_out() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let board = put(&world, "b", json!({"limit": 3})).await;
+    let five: Vec<(&str, What)> = [("a", 1), ("b", 2), ("c", 3), ("d", 4), ("e", 5)]
+        .map(|(name, score)| (name, What::Set(scores(&[score]))))
+        .into();
+    let done = changed(&world, "b", &five).await;
+    assert_eq!(done.out, [member("b"), member("a")]);
+    assert_eq!(done.outcomes[0].1, Outcome::Gone);
+    assert_eq!(rows(&world, &board).await.into_keys().collect::<Vec<_>>(), ["c", "d", "e"]);
+    changed(&world, "b", &[("d", What::Remove)]).await;
+    assert_eq!(names(&world, "b").await, ["e", "c"]);
+    // an addition begins with zero again
+    let done = changed(&world, "b", &[("a", What::Add(scores(&[1])))]).await;
+    assert_eq!(ranks(&done), [Some(3)]);
+    // members that are set while Valkey is away fall out when the copy is made
+    let copy = Target::new(board.clone(), board_settings_round(&world), world.now()).copy();
+    let away = without_valkey(&world);
+    let name = board_of(&world, "ash", "b");
+    let done = try_change(&away, &world, "ash", &name, &five, None).await.expect("taken");
+    assert_eq!((done.members, ranks(&done)), (None, vec![None; 5]));
+    world.boards.copies.valkey.drop_board(&copy).await.expect("dropped");
+    assert_eq!(names(&world, "b").await, ["e", "d", "c"]);
+    assert_eq!(rows(&world, &board).await.into_keys().collect::<Vec<_>>(), ["c", "d", "e"]);
+    // a lower limit makes another copy
+    put(&world, "b", json!({"limit": 1})).await;
+    assert_eq!(names(&world, "b").await, ["e"]);
+    assert_eq!(rows(&world, &board).await.into_keys().collect::<Vec<_>>(), ["e"]);
+}
+
+/// If a function dies before it removes members that fell out, the next one does it.
+#[tokio::test]
+async fn a_member_that_fell_out_is_removed_by_the_next_function() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let board = put(&world, "b", json!({"limit": 1})).await;
+    changed(&world, "b", &[("a", What::Set(scores(&[1])))]).await;
+    // the rows are committed and placed, and then the function dies
+    let target = Target::new(board.clone(), board_settings_round(&world), world.now());
+    let (store, x) = (&world.boards.copies.boards, member("x"));
+    let sent = Announced::assumed();
+    store
+        .set_scores(&sent, target.rows(), &x, &scores(&[9]), None, world.now())
+        .await
+        .expect("set");
+    let row = store.rows_of(target.rows(), &[x]).await.expect("rows").remove(0).expect("a row");
+    let placed = fanfold_store::valkey::BoardChange {
+        member: row.member,
+        revision: row.revision,
+        scores: row.scores,
+    };
+    let valkey = &world.boards.copies.valkey;
+    let done = valkey.put_on_board(&target.copy(), &[placed], world.now()).await.expect("put");
+    assert_eq!(done.ready().expect("a board").fallen.len(), 1);
+    assert_eq!(rows(&world, &board).await.len(), 2);
+    // the event of the first change comes
+    world.drain().await;
+    assert_eq!(rows(&world, &board).await.into_keys().collect::<Vec<_>>(), ["x"]);
+    assert_eq!(names(&world, "b").await, ["x"]);
+}
+
+#[tokio::test]
+async fn writes_are_taken_and_ranked_later_without_valkey() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    put(&world, "b", json!({})).await;
+    changed(&world, "b", &[("a", What::Set(scores(&[1])))]).await;
+    world.drain().await;
+    let (away, name) = (without_valkey(&world), board_of(&world, "ash", "b"));
+    let set = [("b", What::Set(scores(&[2])))];
+    let done = try_change(&away, &world, "ash", &name, &set, None).await.expect("taken");
+    assert_eq!(done.outcomes[0].1, Outcome::Placed { scores: scores(&[2]), rank: None });
+    let refused = page(&away, &name, PageOf::Rank { from: 1, limit: 1 }, world.now()).await;
+    assert_eq!(kind(refused.unwrap_err()), Kind::Unavailable);
+    // the server that is back has not heard of the change
+    assert_eq!(names(&world, "b").await, ["a"]);
+    world.drain().await;
+    assert_eq!(names(&world, "b").await, ["b", "a"]);
+}
+
+/// A round that is too large for a request is copied by messages, and is not shown before that.
+#[tokio::test]
+async fn a_large_board_is_copied_by_messages_and_never_shown_in_part() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let board = put(&world, "b", json!({"ranks": "dense"})).await;
+    let many: Vec<(String, What)> =
+        (0..60).map(|n| (format!("m{n}"), What::Set(scores(&[n / 2])))).collect();
+    let many: Vec<(&str, What)> = many.iter().map(|(name, what)| (name.as_str(), *what)).collect();
+    changed(&world, "b", &many).await;
+    world.drain().await;
+    let mut app = world.boards.clone();
+    app.copies.rows_in_request = 1;
+    let target = Target::new(board, board_settings_round(&world), world.now());
+    app.copies.valkey.drop_board(&target.copy()).await.expect("dropped");
+    let (name, first) = (board_of(&world, "ash", "b"), PageOf::Rank { from: 1, limit: 1 });
+    let refused = page(&app, &name, first, world.now()).await;
+    assert!(matches!(refused, Err(Error::BoardBuilding)), "{refused:?}");
+    let problem = Problem::from(refused.unwrap_err());
+    assert_eq!(
+        (problem.kind, problem.detail.as_str()),
+        (Kind::Unavailable, "the board is being prepared; try again")
+    );
+    let taken = world.take().await;
+    let [Message::Rebuild(RebuildOrder::Board(order))] = &taken[..] else { panic!("{taken:?}") };
+    // no message has time for more than one part
+    let (mut order, mut parts) = (order.clone(), 0);
+    loop {
+        let late = Deadline::at(Time::EPOCH);
+        let copy = fanfold_app::boards::copy::continue_copy;
+        copy(&world.rebuild.copies, &order, world.now(), late).await.expect("copied");
+        let taken = world.take().await;
+        let Some(Message::Rebuild(RebuildOrder::Board(next))) = taken.first() else { break };
+        let building = app.copies.valkey.board_page(&target.copy(), first).await.expect("asked");
+        assert_eq!(building.ready(), None, "shown in part");
+        // a message can come twice
+        copy(&world.rebuild.copies, &order, world.now(), Deadline::NONE).await.ok();
+        (order, parts) = (next.clone(), parts + 1);
+        if parts == 1 {
+            // the second delivery has copied everything
+            assert!(matches!(
+                app.copies.valkey.board_page(&target.copy(), first).await.expect("asked"),
+                BoardAnswer::Ready(_)
+            ));
+            app.copies.valkey.drop_board(&target.copy()).await.expect("dropped");
+            // the server has lost the copy, so the rest of the messages must not make one
+            copy(&world.rebuild.copies, &order, world.now(), Deadline::NONE).await.expect("lost");
+            let missing = app.copies.valkey.board_page(&target.copy(), first).await;
+            assert_eq!(missing.expect("asked"), BoardAnswer::Missing);
+            break;
+        }
+    }
+    make(&app.copies, &target, world.now()).await.expect("begun");
+    world.drain().await;
+    let shown = page(&app, &name, PageOf::Rank { from: 1, limit: 100 }, world.now()).await;
+    let shown = shown.expect("a page").page;
+    assert_eq!((shown.members, shown.rows[59].rank), (60, 30));
+}
+
+#[tokio::test]
+async fn a_board_begins_again_with_its_period() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let kept = json!({"period": "day", "zone": "Asia/Tokyo", "kept_days": 2});
+    let board = put(&world, "b", kept.clone()).await;
+    let today = board.settings.round(world.now()).first().expect("a day");
+    changed(&world, "b", &[("old", What::Set(scores(&[1])))]).await;
+    let (begin, end) = board.settings.span(today.into()).expect("a day");
+    assert!(begin <= world.now() && world.now() < end);
+    assert_eq!(end.since(begin), Duration::from_secs(24 * 3600));
+    // the last millisecond of the day, and the first of the next
+    world.advance(Duration::from_millis(end.ms() - world.now().ms() - 1));
+    assert_eq!(names(&world, "b").await, ["old"]);
+    world.advance(Duration::from_millis(1));
+    assert_eq!(names(&world, "b").await, Vec::<String>::new());
+    changed(&world, "b", &[("new", What::Set(scores(&[1])))]).await;
+    let of = |day: Day| BoardRef { day: Some(day), ..board_of(&world, "ash", "b") };
+    assert_eq!(all(&world, &of(today)).await, [(1, "old".to_owned(), vec![1])]);
+    assert_eq!(all(&world, &of(today.plus_days(1))).await, [(1, "new".to_owned(), vec![1])]);
+    for day in [today.minus_days(40), today.plus_days(2)] {
+        let refused = page(&world.boards, &of(day), PageOf::Percentile(0), world.now()).await;
+        assert_eq!(kind(refused.unwrap_err()), Kind::NoSuchBoard);
+    }
+    // a round is kept for two days after its end
+    world.advance(Duration::from_secs(2 * 24 * 3600 - 1));
+    assert_eq!(all(&world, &of(today)).await.len(), 1);
+    world.advance(Duration::from_secs(1));
+    let refused = page(&world.boards, &of(today), PageOf::Percentile(0), world.now()).await;
+    assert!(matches!(refused, Err(Error::NoSuchRound(day)) if day == today));
+    let item = board.rows(today.into()).expire.expect("a time");
+    assert_eq!(item, board.settings.rows_expire(today.into()).expect("a time"));
+    // the settings that a round depends on cannot change
+    for changes in
+        [json!({"period": "week"}), json!({"zone": "UTC"}), json!({"orders": ["ascending"]})]
+    {
+        let mut settings = kept.clone();
+        settings
+            .as_object_mut()
+            .expect("an object")
+            .extend(changes.as_object().expect("one").clone());
+        let refused = try_put(&world, "ash", "b", settings).await;
+        assert_eq!(kind(refused.unwrap_err()), Kind::BoardFixed);
+    }
+}
+
+#[tokio::test]
+async fn boards_are_merged_into_one() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let sources = ["one", "two", "three"];
+    for (nth, name) in (1..).zip(sources) {
+        put(&world, name, json!({"orders": ["ascending"]})).await;
+        let max = if nth == 3 { i64::MAX } else { 1 };
+        changed(
+            &world,
+            name,
+            &[
+                ("all", What::Set(scores(&[nth * 10]))),
+                ("max", What::Set(scores(&[max]))),
+                (name, What::Set(scores(&[nth]))),
+                ("gone", What::Set(scores(&[nth]))),
+            ],
+        )
+        .await;
+        changed(&world, name, &[("gone", What::Remove)]).await;
+    }
+    let source =
+        |name: &str| MergeSource { owner: world.id("ash"), name: name.parse().unwrap(), day: None };
+    let merged = |by| MergeOf { by, boards: sources.iter().map(|name| source(name)).collect() };
+    for (name, by, of_all, of_max) in [
+        ("sum", MergeBy::Sum, 60, i64::MAX),
+        ("least", MergeBy::Minimum, 10, 1),
+        ("most", MergeBy::Maximum, 30, i64::MAX),
+    ] {
+        let settings = BoardSettings { merge: Some(merged(by)), ..with(json!({"limit": 4})) };
+        let (owner, called) = (world.identity("birch"), name.parse().expect("a name"));
+        settings::put(&world.boards, &owner, &called, settings, world.now()).await.expect("merged");
+        let shown = all(&world, &board_of(&world, "birch", name)).await;
+        let expected = [
+            (1, "max".to_owned(), vec![of_max]),
+            (2, "all".to_owned(), vec![of_all]),
+            (3, "three".to_owned(), vec![3]),
+            (4, "two".to_owned(), vec![2]),
+        ];
+        let expected = if name == "least" {
+            // the limit leaves out the worst: one of them has the score 1
+            vec![
+                expected[1].clone(),
+                expected[2].clone(),
+                expected[3].clone(),
+                (4, "max".to_owned(), vec![1]),
+            ]
+            .into_iter()
+            .zip(1..)
+            .map(|((_, name, scores), rank)| (rank, name, scores))
+            .collect()
+        } else {
+            expected.to_vec()
+        };
+        assert_eq!(shown, expected, "{name}");
+    }
+    // nobody changes a merged board
+    let set = [("x", What::Set(scores(&[1])))];
+    let sum = board_of(&world, "birch", "sum");
+    let refused = try_change(&world.boards, &world, "birch", &sum, &set, None).await;
+    assert!(matches!(refused, Err(Error::BoardMerged)));
+    // a change of a source is shown a minute later
+    changed(&world, "one", &[("all", What::Set(scores(&[1_000])))]).await;
+    assert_eq!(all(&world, &sum).await[1].2, [60]);
+    world.advance(Duration::from_secs(61));
+    assert_eq!(all(&world, &sum).await[1].2, [1_050]);
+    // boards that do not exist, or have other scores, are not merged
+    put(&world, "wide", json!({"orders": ["ascending", "ascending"]})).await;
+    for (name, refusal) in [("nothing", Kind::NoSuchBoard), ("wide", Kind::InvalidBoard)] {
+        let merge = MergeOf { by: MergeBy::Sum, boards: vec![source(name)] };
+        let settings = BoardSettings { merge: Some(merge), ..with(json!({})) };
+        let (owner, called) = (world.identity("birch"), "bad".parse().expect("a name"));
+        let refused = settings::put(&world.boards, &owner, &called, settings, world.now()).await;
+        assert_eq!(kind(refused.unwrap_err()), refusal);
+    }
+}
+
+#[tokio::test]
+async fn only_the_owner_and_the_writers_change_a_board() {
+    let world = World::new().await;
+    world.people(&["ash", "birch", "cedar"]).await;
+    let board = board_of(&world, "ash", "b");
+    let set = [("x", What::Set(scores(&[1])))];
+    let try_set = async |user: &str| {
+        try_change(&world.boards, &world, user, &board, &set, None).await.map(drop).map_err(kind)
+    };
+    assert_eq!(try_set("ash").await, Err(Kind::NoSuchBoard));
+    put(&world, "b", json!({"writers": [world.id("birch")]})).await;
+    assert_eq!(try_set("birch").await, Ok(()));
+    assert_eq!(try_set("cedar").await, Err(Kind::NotYours));
+    put(&world, "b", json!({"open": true})).await;
+    assert_eq!(try_set("cedar").await, Ok(()));
+    assert_eq!(try_set("nobody").await, Err(Kind::ProfileMissing));
+    put(&world, "b", json!({})).await;
+    assert_eq!(try_set("birch").await, Err(Kind::NotYours));
+    // another user's board of this name is another board
+    try_put(&world, "birch", "b", json!({})).await.expect("a board");
+    let owner = world.identity("birch");
+    settings::delete(&world.boards, &owner, &board.name, world.now()).await.expect("deleted");
+    assert_eq!(names(&world, "b").await, ["x"]);
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_deleted_board() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let name = board_of(&world, "ash", "b");
+    let first = put(&world, "b", json!({"period": "day"})).await;
+    let round = first.settings.round(world.now());
+    changed(&world, "b", &[("x", What::Set(scores(&[1])))]).await;
+    world.drain().await;
+    let ash = world.identity("ash");
+    settings::delete(&world.boards, &ash, &name.name, world.now()).await.expect("deleted");
+    let refused = page(&world.boards, &name, PageOf::Percentile(0), world.now()).await;
+    assert_eq!(kind(refused.unwrap_err()), Kind::NoSuchBoard);
+    // a writer that had read the board commits after the deletion
+    let (target, sent) = (Target::new(first.clone(), round, world.now()), Announced::assumed());
+    let (late, store) = (member("late"), &world.boards.copies.boards);
+    // a board of the same name begins empty
+    put(&world, "b", json!({"period": "day"})).await;
+    assert_eq!(names(&world, "b").await, Vec::<String>::new());
+    let taken = world.take().await;
+    for message in &taken {
+        world.handle(message).await.expect("handled");
+    }
+    world.drain().await;
+    assert_eq!(rows(&world, &first).await.len(), 0);
+    let copy = world.boards.copies.valkey.board_page(&target.copy(), PageOf::Percentile(0)).await;
+    assert_eq!(copy.expect("asked"), BoardAnswer::Missing);
+    store
+        .set_scores(&sent, target.rows(), &late, &scores(&[1]), None, world.now())
+        .await
+        .expect("set");
+    let event =
+        fanfold_core::message::ScoresChanged::new(first.id, first.token.clone(), round, vec![late]);
+    let event = Message::Like(GraphEvent::Scores(event));
+    world.handle(&event).await.expect("handled");
+    assert_eq!(rows(&world, &first).await.len(), 0);
+    assert_eq!(RoundId::of_rows(first.id, &first.token, round), target.rows().id);
+    let profile = world.boards.users.profile(world.id("ash")).await.expect("read");
+    assert_eq!(profile.expect("a profile").boards, 1);
+}
+
+/// A function without time removes the scores of a deleted board in steps.
+#[tokio::test]
+async fn the_scores_of_a_board_are_removed_in_steps() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let board = put(&world, "b", json!({"period": "week"})).await;
+    for _ in 0..3 {
+        changed(&world, "b", &[("x", What::Set(scores(&[1]))), ("y", What::Set(scores(&[2])))])
+            .await;
+        world.advance(Duration::from_secs(7 * 24 * 3600));
+    }
+    world.drain().await;
+    let name = "b".parse().expect("a name");
+    settings::delete(&world.boards, &world.identity("ash"), &name, world.now())
+        .await
+        .expect("deleted");
+    let mut steps = 0;
+    loop {
+        let taken = world.take().await;
+        let [message] = &taken[..] else { break };
+        let Message::Like(event) = message else { panic!("{message:?}") };
+        let handle = fanfold_app::relations::apply::handle;
+        handle(&world.graph, event, world.now(), Deadline::at(Time::EPOCH)).await.expect("handled");
+        steps += 1;
+        assert!(steps < 50, "it does not end");
+    }
+    assert!(steps > 3, "{steps}");
+    let mut round = board.settings.round(board.created_at);
+    while round <= board.settings.round(world.now()) {
+        let rows = board.rows(round).id;
+        assert_eq!(world.boards.copies.boards.delete_some(rows).await.expect("asked"), 0);
+        round = board.settings.period.next(round).expect("a week");
+    }
+}
+
+/// The card of a board shows a change to the next request, and again after the event of a writer that died.
+#[tokio::test]
+async fn a_changed_board_is_shown_at_once() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let name = board_of(&world, "ash", "b");
+    let read = async || settings::read(&world.boards, &name, world.now()).await;
+    assert!(matches!(read().await, Err(Error::NoSuchBoard { .. })));
+    let first = put(&world, "b", json!({})).await;
+    assert_eq!(read().await.expect("the board"), first);
+    put(&world, "b", json!({"ranks": "ordinal"})).await;
+    assert_eq!(read().await.expect("the board").settings.ranks, Ranks::Ordinal);
+    world.take().await;
+    // a writer that dies after its commit
+    let (store, users) = (&world.boards.copies.boards, &world.boards.users);
+    let old = read().await.expect("the board");
+    let new = old.with(with(json!({"ranks": "dense"})));
+    let owner = world.identity("ash");
+    let put = store.put_board(Announced::assumed(), users, &owner, Some(&old), &new).await;
+    assert_eq!(put.expect("stored"), fanfold_store::dynamo::boards::BoardPut::Done);
+    assert_eq!(read().await.expect("the board"), old);
+    let event = fanfold_core::message::BoardChanged::new(
+        new.id,
+        new.token.clone(),
+        new.settings.period,
+        new.settings.round(new.created_at),
+        new.layout,
+    );
+    world.handle(&Message::Like(GraphEvent::Board(event))).await.expect("handled");
+    assert_eq!(read().await.expect("the board"), new);
+    // of two writers that read the same, one is first
+    let again = store.put_board(Announced::assumed(), users, &owner, Some(&old), &new).await;
+    assert_eq!(again.expect("an answer"), fanfold_store::dynamo::boards::BoardPut::Raced);
+    let cards = world.boards.copies.valkey.keys().card(&CardId::Board(new.id));
+    assert!(cards.starts_with("board-card:{"));
+}
+
+/// A row that is there after its tombstone expired is newer than what Valkey may still know.
+#[tokio::test]
+async fn a_member_that_comes_back_is_newer_than_its_tombstone() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let board = put(&world, "b", json!({})).await;
+    changed(&world, "b", &[("x", What::Set(scores(&[1])))]).await;
+    changed(&world, "b", &[("x", What::Remove)]).await;
+    let (rows, x) = (board.rows(board_settings_round(&world)), member("x"));
+    let store = &world.boards.copies.boards;
+    let tombstone = store.rows_of(rows, std::slice::from_ref(&x)).await.expect("rows").remove(0);
+    assert_eq!(tombstone.as_ref().map(|row| row.scores), Some(None));
+    store.delete_rows(rows.id, std::slice::from_ref(&x)).await.expect("expired");
+    world.advance(Duration::from_secs(1));
+    let done = changed(&world, "b", &[("x", What::Set(scores(&[2])))]).await;
+    assert_eq!(ranks(&done), [Some(1)]);
+    let row = store.rows_of(rows, &[x]).await.expect("rows").remove(0).expect("a row");
+    assert!(row.revision > tombstone.expect("a tombstone").revision);
+}
+
+#[tokio::test]
+async fn boards_and_settings_are_limited() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let writers: Vec<String> = (0..101).map(|n| format!("{n:016x}")).collect();
+    for bad in [
+        json!({"limit": 0}),
+        json!({"limit": 10_000_001}),
+        json!({"kept_days": 401}),
+        json!({"writers": writers}),
+        json!({"writers": [writers[0], writers[0]]}),
+        json!({"merge": {"by": "sum", "boards": []}}),
+        json!({"period": "day", "merge": {"by": "sum", "boards": [{"owner": world.id("ash"), "name": "b"}]}}),
+    ] {
+        let refused = try_put(&world, "ash", "b", bad.clone()).await;
+        assert_eq!(kind(refused.unwrap_err()), Kind::InvalidBoard, "{bad}");
+    }
+    for nth in 0..BOARDS_MAX {
+        put(&world, &format!("b{nth}"), json!({})).await;
+    }
+    let refused = try_put(&world, "ash", "one more", json!({})).await;
+    assert_eq!(kind(refused.unwrap_err()), Kind::BoardsLimit);
+    let listed = settings::list(&world.boards, world.id("ash")).await.expect("boards");
+    assert_eq!(listed.len() as u64, BOARDS_MAX);
+    assert!(listed.is_sorted_by(|a, b| a.name < b.name));
+    let name = "b7".parse().expect("a name");
+    settings::delete(&world.boards, &world.identity("ash"), &name, world.now())
+        .await
+        .expect("deleted");
+    put(&world, "one more", json!({})).await;
+    let members: Vec<String> = (0..101).map(|n| format!("m{n}")).collect();
+    let changes: Vec<(&str, What)> =
+        members.iter().map(|name| (name.as_str(), What::Remove)).collect();
+    for changes in [&changes[..], &[], &[changes[0], changes[0]]] {
+        let board = board_of(&world, "ash", "one more");
+        let refused = try_change(&world.boards, &world, "ash", &board, changes, None).await;
+        assert_eq!(kind(refused.unwrap_err()), Kind::InvalidScores);
+    }
+}
