@@ -7,7 +7,7 @@ use std::path::Path;
 use fanfold_core::limits::{ACCENTS_MAX, NAME_GRAPHEMES_MAX, TEXT_GRAPHEMES_MAX};
 use fanfold_core::text::{name, post_text};
 use fanfold_core::{Cursor, FeedId, Handle, ListId, PostId, UserId, UserRef};
-use fanfold_functions::{posts, timeline, timers, users};
+use fanfold_functions::{boards, posts, timeline, timers, users};
 use fanfold_web::OPENAPI_JSON;
 use fanfold_web::router::specification;
 use reqwest::Method;
@@ -24,6 +24,7 @@ fn the_file_matches_the_handlers() {
         users::routes().into_openapi(),
         timeline::routes().into_openapi(),
         timers::routes().into_openapi(),
+        boards::routes().into_openapi(),
     ]);
     let text = format!("{}\n", api.to_pretty_json().expect("JSON"));
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/web/openapi.json");

@@ -405,7 +405,7 @@ class Stacks(unittest.TestCase):
         kinds = {kind for kind, _ in made}
         self.assertLessEqual(EVERYTHING, kinds, "the inventory sees too little")
         self.assertEqual(delete(stack.name), "DELETE_COMPLETE")
-        kept = {("table", stack.outputs[name]) for name in ("UsersTable", "PostsTable", "GraphTable", "DueTable", "LikesTable")}
+        kept = {("table", stack.outputs[name]) for name in ("UsersTable", "PostsTable", "GraphTable", "DueTable", "LikesTable", "BoardsTable")}
         kept.add(("user pool", stack.outputs["UserPoolId"]))
         self.assertEqual(inventory() - before, kept)
         table = boto3.client("dynamodb").describe_table(TableName=stack.outputs["PostsTable"])["Table"]

@@ -409,7 +409,7 @@ class Order(unittest.TestCase):
         for parameters, before in (({}, {"Vpc", "Cache", "Names"}), (GIVEN, {"Cache", "Names"}), (OUTSIDE, {"Names"})):
             stack = deployed(**parameters)
             kept = [each for each, resource in stack.resources.items() if resource.get("DeletionPolicy") == "Retain"]
-            self.assertEqual(len(kept), 6)
+            self.assertEqual(len(kept), 7)
             for each in kept:
                 self.assertLessEqual(before, needs(stack, each), each)
 
@@ -611,6 +611,7 @@ class Parameters(unittest.TestCase):
         "ProfileChangesPerMinute": ("PROFILE_CHANGES_PER_MINUTE", {"Users"}),
         "TimerChangesPerMinute": ("TIMER_CHANGES_PER_MINUTE", {"Timers"}),
         "LikeChangesPerMinute": ("LIKE_CHANGES_PER_MINUTE", {"Posts"}),
+        "BoardChangesPerMinute": ("BOARD_CHANGES_PER_MINUTE", {"Boards"}),
         "AuditFeeds": ("AUDIT_FEEDS", {"Audit"}),
         "PullFollowers": ("PULL_FOLLOWERS", {"Dispatch"}),
     }
@@ -656,7 +657,7 @@ class Kept(unittest.TestCase):
                         found.add(logical)
                         self.assertEqual(resource.get("DeletionPolicy"), "Retain", logical)
                         self.assertEqual(resource.get("UpdateReplacePolicy"), "Retain", logical)
-        self.assertEqual(found, {"UsersTable", "PostsTable", "GraphTable", "DueTable", "LikesTable", "UserPool"})
+        self.assertEqual(found, {"UsersTable", "PostsTable", "GraphTable", "DueTable", "LikesTable", "BoardsTable", "UserPool"})
 
 
 # ---- how much at once --------------------------------------------------------------------------
@@ -991,19 +992,23 @@ class Watching(unittest.TestCase):
         stack = deployed()
         alarms = stack.stack("Alarms").of_type(ALARM).values()
         tables = {stack.ref(table) for table in stack.of_type("AWS::DynamoDB::Table")}
-        self.assertEqual(len(tables), 5)
+        self.assertEqual(len(tables), 6)
+        # additions to the score of one member meet by nature, and those that fail are answered with 503
+        boards = stack.ref("BoardsTable")
         for metric in ("ReadThrottleEvents", "WriteThrottleEvents", "TransactionConflict"):
+            expected = tables - {boards} if metric == "TransactionConflict" else tables
             watching = [a for a in alarms if a.get("MetricName") == metric]
             self.assertEqual({a["Namespace"] for a in watching}, {"AWS/DynamoDB"}, metric)
             self.assertEqual({d["Name"] for a in watching for d in a["Dimensions"]}, {"TableName"}, metric)
-            self.assertEqual(sorted(a["Dimensions"][0]["Value"] for a in watching), sorted(tables), metric)
+            self.assertEqual(sorted(a["Dimensions"][0]["Value"] for a in watching), sorted(expected), metric)
 
     def test_one_user_at_the_limit_raises_no_alarm_on_conflicts(self):
         """Every change of one user may meet others twice, and no alarm is raised."""
         alarms = deployed().stack("Alarms").of_type(ALARM).values()
         (threshold,) = {a["Threshold"] for a in alarms if a.get("MetricName") == "TransactionConflict"}
         (period,) = {int(a["Period"]) for a in alarms if a.get("MetricName") == "TransactionConflict"}
-        for limit in grouped("Write limits"):
+        # changes of boards write the boards table, whose conflicts are not watched
+        for limit in set(grouped("Write limits")) - {"BoardChangesPerMinute"}:
             self.assertGreaterEqual(threshold, 2 * PARAMETERS[limit]["Default"] * period / 60, limit)
 
     def test_refused_writes_are_shown_for_each_function_that_refuses_them(self):
@@ -1012,7 +1017,7 @@ class Watching(unittest.TestCase):
         shown = {m[3] for m in metrics if m[:2] == ["Fanfold", "WritesLimited"]}
         limits = {f: p["Environment"]["Variables"].keys() for f, p in functions(stack).items()}
         limiting = {f for f, settings in limits.items() if any(each.endswith("_PER_MINUTE") for each in settings)}
-        self.assertEqual(limiting, {"Posts", "Users", "Timers"})
+        self.assertEqual(limiting, {"Posts", "Users", "Timers", "Boards"})
         self.assertEqual(shown, {stack[function]["FunctionName"] for function in limiting})
 
     def test_hits_and_misses_of_cards_are_shown_for_each_function_that_reads_them(self):
