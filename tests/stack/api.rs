@@ -1,5 +1,6 @@
 //! The deployed stack over HTTP. The client compares each answer with the API description.
 
+mod boards;
 mod delivery;
 mod due;
 mod feeds;

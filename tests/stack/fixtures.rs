@@ -11,13 +11,16 @@ mod newer;
 use fanfold_core::Partition;
 use std::fmt::Debug;
 
+use fanfold_core::board::{Period, Round};
 use fanfold_core::fanout::{FanoutPart, Share};
 use fanfold_core::message::{
-    CountFollowers, CountLikes, DeliverChunk, GraphEvent, ItemDue, LikeChanged, PostDeleted,
-    PostEvent, PostPublished, ProfileChanged, RebuildFeed, RelationChanged, TimerFired,
+    BoardChanged, CountFollowers, CountLikes, DeliverChunk, GraphEvent, ItemDue, LikeChanged,
+    PostDeleted, PostEvent, PostPublished, ProfileChanged, RebuildBoard, RebuildFeed, RebuildOrder,
+    RelationChanged, ScoresChanged, TimerFired,
 };
 use fanfold_core::{
-    Cursor, DueEntry, DueItem, FeedId, ListId, PostId, ScheduledId, Time, TimerName, UserId,
+    BoardId, Cursor, DueEntry, DueItem, FeedId, ListId, PostId, ScheduledId, Time, TimerName,
+    UserId,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -116,6 +119,27 @@ fn messages_about_likes_keep_their_form() {
     check_lines(lines, &[changed(Some("00f1c3a5b7d9e0ff")), changed(None)]);
     let count = GraphEvent::from(CountLikes::new(post()));
     check_lines(include_str!("../fixtures/v1/count-likes.jsonl"), &[count]);
+}
+
+#[test]
+fn messages_about_boards_keep_their_form() {
+    let owner = UserId(0xa7ea_d61c_7209_542e);
+    let board = BoardId::of(owner, &"a game".parse().expect("a name"));
+    let token = || "00f1c3a5b7d9e0ff".to_owned();
+    let week: Round = "2026-01-05".parse().expect("a round");
+    let members = || ["one", "Räuber"].map(|name| name.parse().expect("a name")).to_vec();
+    let scores = [Round::ALL, week]
+        .map(|round| GraphEvent::from(ScoresChanged::new(board, token(), round, members())));
+    check_lines(include_str!("../fixtures/v1/scores-changed.jsonl"), &scores);
+    let changed = [(Period::All, Round::ALL, 0), (Period::Week, week, 3)];
+    let changed = changed.map(|(period, first, layout)| {
+        GraphEvent::from(BoardChanged::new(board, token(), period, first, layout))
+    });
+    check_lines(include_str!("../fixtures/v1/board-changed.jsonl"), &changed);
+    let first = RebuildBoard::new(board, token(), week, 0, "a lease".to_owned());
+    let later = RebuildBoard { version: 7, part: 5, ..first.clone() };
+    let orders = [first, later].map(RebuildOrder::from);
+    check_lines(include_str!("../fixtures/v1/rebuild-board.jsonl"), &orders);
 }
 
 #[test]

@@ -13,6 +13,7 @@ import pathlib
 import random
 import subprocess
 import sys
+import urllib.parse
 import urllib.request
 
 # Random requests for each operation and phase. A run takes about a minute.
@@ -33,17 +34,29 @@ def call(url: str, token: str, method: str, path: str, body: dict | None = None)
 ACCEPTED_STATUSES = ["2xx", "3xx", "401", "403", "404", "409", "429", "5xx"]
 # Operations that also give other answers to requests that match the description. Users cannot follow themselves. Times
 # have a range, which fuzz_hooks.py keeps in most requests; not every text with the pattern of `every` is a duration; a
-# payload may be too large. A check in fuzz_hooks.py allows no other reasons.
+# payload may be too large. Not every text with the pattern of a day is one, a board has a fixed number of scores, and some
+# settings and parameters exclude each other. A check in fuzz_hooks.py allows no other reasons.
 ALSO_EXPECTED = {
     "PUT /v1/users/{user}/follow": ["422"],
     "DELETE /v1/users/{user}/follow": ["422"],
     "POST /v1/posts": ["400", "422"],
     "PATCH /v1/scheduled/{id}": ["400", "422"],
     "PUT /v1/timers/{name}": ["400", "422"],
+    "PUT /v1/leaderboards/{board}": ["400", "422"],
+    "GET /v1/leaderboards/{board}": ["400"],
+    "GET /v1/leaderboards/{board}/members/{member}": ["400"],
+    "GET /v1/leaderboards/{board}/around/{member}": ["400"],
+    "GET /v1/leaderboards/{board}/percentiles/{percentile}": ["400"],
+    "POST /v1/leaderboards/{board}/members": ["400", "422"],
+    "POST /v1/leaderboards/{board}/standings": ["400", "422"],
+    "PUT /v1/leaderboards/{board}/members/{member}": ["422"],
+    "PATCH /v1/leaderboards/{board}/members/{member}": ["422"],
 }
 # Feeds and other lists, by their paths. Their cursors name the list and its owner.
 FEEDS = ("/v1/timeline", "/v1/users/{user}/posts")
 LISTS = (*FEEDS, "/v1/users/{user}/followers", "/v1/users/{user}/following", "/v1/scheduled", "/v1/timers")
+# What follows the name of a board in paths.
+BOARD_PATHS = ("members", "members/{member}", "around/{member}", "standings", "percentiles/{percentile}")
 # Scheduled posts and timers that requests can find. Some requests remove them.
 DUE_ITEMS = 40
 
@@ -72,6 +85,13 @@ def prepare(url: str, tokens: list[str]) -> dict[str, list[str]]:
         post = {"text": f"Later {number}.", "publish_at": later}
         known["scheduled"].append(call(url, caller, "POST", "/v1/posts", post)["id"])
         call(url, caller, "PUT", f"/v1/timers/{name}", {"due_at": later})
+    # the first board is the one whose members are changed
+    known["boards"], known["members"] = ["board 1", "board 2"], [f"member {number}" for number in range(8)]
+    for name in known["boards"]:
+        path = "/v1/leaderboards/" + urllib.parse.quote(name)
+        call(url, caller, "PUT", path, {})
+        changes = [{"member": member, "set": [str(place)]} for place, member in enumerate(known["members"])]
+        call(url, caller, "POST", f"{path}/members", {"changes": changes})
     for path in LISTS:
         page = call(url, caller, "GET", path.replace("{user}", owner) + "?limit=1")
         known[path] = [page[name] for name in ("next_cursor", "newest_cursor") if page.get(name)]
@@ -94,6 +114,13 @@ def config(token: str, known: dict[str, list[str]]) -> str:
     for path, name, values in (("/v1/scheduled/{id}", "id", "scheduled"), ("/v1/timers/{name}", "name", "timers")):
         lines += ["[[operations]]", f"include-path = {json.dumps(path)}"]
         lines += bindings("operations.parameters", {name: (values, 0.8)})
+    boards = "/v1/leaderboards/{board}"
+    for path in (boards, *(f"{boards}/{rest}" for rest in BOARD_PATHS)):
+        lines += ["[[operations]]", f"include-path = {json.dumps(path)}"]
+        names = {"board": ("boards", 0.8), "owner": ("owner", 0.8)}
+        if "{member}" in path:
+            names["member"] = ("members", 0.8)
+        lines += bindings("operations.parameters", names)
     for operation, statuses in ALSO_EXPECTED.items():
         lines += ["[[operations]]", f"include-name = {json.dumps(operation)}",
                   "[operations.checks.positive_data_acceptance]",

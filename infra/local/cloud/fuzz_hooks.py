@@ -11,8 +11,8 @@ COUNT = itertools.count(1)
 RANDOM_IN = 4
 # The reasons to refuse a valid body that the description cannot express: a part of the problem, by its status.
 ALLOWED = {
-    400: ("detail", r"a time must be RFC 3339|every must be"),
-    422: ("type", r"/problems/(invalid-time|invalid-payload|scheduled-limit|timers-limit)$"),
+    400: ("detail", r"a time must be RFC 3339|every must be|the time zone is not one|a day is a date|min_score must not|go together"),
+    422: ("type", r"/problems/(invalid-time|invalid-payload|scheduled-limit|timers-limit|boards-limit|invalid-board|invalid-scores|score-overflow)$"),
 }
 
 

@@ -173,10 +173,7 @@ pub const fn removal_of_keys(kind: KeyKind) -> Removal {
         KeyKind::Board | KeyKind::BoardScores | KeyKind::BoardDistinct | KeyKind::BoardRemoved => {
             Removal::Steps(&[Step::Boards])
         }
-        KeyKind::BoardCard => Removal::Steps(&[Step::Boards]),
-        KeyKind::Boards => {
-            Removal::Stays("it lists the copies of a bucket, without names, for a week")
-        }
+        KeyKind::BoardCard | KeyKind::Boards => Removal::Steps(&[Step::Boards]),
         KeyKind::Cards => Removal::Stays("it lists the cards of a bucket for an hour or two"),
     }
 }

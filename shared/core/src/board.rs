@@ -409,16 +409,13 @@ mod tests {
     }
 
     #[test]
-    fn sums_that_overflow_are_refused() {
-        for (one, two) in [(i64::MAX, 1), (i64::MIN, -1)] {
-            assert_eq!(scores(&[0, one]).plus(&scores(&[0, two])), Err(BoardError::Overflow));
-        }
-        assert_eq!(scores(&[i64::MAX]).plus(&scores(&[i64::MIN])), Ok(scores(&[-1])));
-        assert_eq!(scores(&[1]).plus(&scores(&[1, 2])), Err(BoardError::Scores));
+    fn scores_of_several_boards_are_merged() {
         let (one, two) = (scores(&[1, 5]), scores(&[2, 4]));
-        assert_eq!(MergeBy::Sum.merge(&one, &two), Ok(scores(&[3, 9])));
-        assert_eq!(MergeBy::Minimum.merge(&one, &two), Ok(scores(&[1, 4])));
-        assert_eq!(MergeBy::Maximum.merge(&one, &two), Ok(scores(&[2, 5])));
+        assert_eq!(MergeBy::Sum.merge(&one, &two), scores(&[3, 9]));
+        assert_eq!(MergeBy::Minimum.merge(&one, &two), scores(&[1, 4]));
+        assert_eq!(MergeBy::Maximum.merge(&one, &two), scores(&[2, 5]));
+        let (least, most) = (scores(&[i64::MIN, i64::MAX]), scores(&[-1, 1]));
+        assert_eq!(MergeBy::Sum.merge(&least, &most), least);
     }
 
     #[test]

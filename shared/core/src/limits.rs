@@ -421,6 +421,8 @@ pub const BOARD_PARTS: u8 = 16;
 pub const BOARD_TOMBSTONE_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// How long Valkey keeps a copy of a round after it was used last. The next reader makes it again.
 pub const BOARD_COPY_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long the order to copy a board may wait in its queue before another function begins to copy it.
+pub const BOARD_QUEUED: Duration = Duration::from_secs(120);
 /// How long Valkey keeps a copy whose rebuild has not ended.
 pub const BOARD_REBUILD_KEPT: Duration = Duration::from_secs(3_600);
 /// The time after which a merged board is merged again, if somebody reads it.
@@ -435,6 +437,8 @@ pub const BOARD_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 pub const BOARD_WRITES_AT_ONCE: usize = 16;
 /// Times that a request asks who fell out of a board with a limit. After that, later requests and messages do the rest.
 pub const BOARD_OUT_ROUNDS_MAX: u32 = 20;
+/// Layouts of a deleted board whose copies are removed at once. Copies of earlier ones expire.
+pub const BOARD_LAYOUTS_REMOVED: u64 = 10;
 /// Rows that a removal of scores reads and deletes at once.
 pub const BOARD_REMOVED_PAGE: i32 = 500;
 /// The seconds that a client should wait for a board that is being copied.

@@ -193,7 +193,11 @@ impl World {
             lookahead: LookAhead::new(&sdk, &config).expect("lookahead"),
             sweep: Sweep::new(&sdk, &config).expect("sweep"),
             audit: Audit::new(&sdk, &config).expect("audit"),
-            admin: admin::App::new(&sdk, &config).expect("admin"),
+            admin: {
+                let mut admin = admin::App::new(&sdk, &config).expect("admin");
+                admin.erase.event_delay = Duration::ZERO;
+                admin
+            },
             config,
             sdk,
             pairs,

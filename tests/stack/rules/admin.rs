@@ -1,6 +1,8 @@
 //! Orders of operators: rebuild feeds, return dead letters, drop a user. Only expiring data is left of a dropped
 //! user.
 
+use fanfold_app::boards::change::{Change, What};
+use fanfold_app::boards::{self, BoardRef};
 use fanfold_app::due::scheduled::{self, NewScheduled};
 use fanfold_app::due::timers::{self, NewTimer};
 use fanfold_app::erase::{Removal, removal_of_items, removal_of_keys};
@@ -8,7 +10,7 @@ use fanfold_app::present::Viewer;
 use fanfold_app::{Error, posts, profiles};
 use fanfold_core::limits::DROP_SETTLES;
 use fanfold_core::time::millis;
-use fanfold_core::{DueEntry, DueItem, FeedId, PostId, Time, UserRef, order};
+use fanfold_core::{DueEntry, DueItem, FeedId, PostId, Scores, Time, UserRef, order};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::{Order, read};
 use fanfold_runtime::clock::Deadline;
@@ -44,6 +46,7 @@ async fn drop_ash(world: &World, deadline: Deadline) -> (Value, usize) {
         for name in [
             "posts",
             "likes",
+            "boards",
             "scheduled",
             "timers",
             "followers",
@@ -108,6 +111,7 @@ async fn world() -> (World, Vec<PostId>) {
     valkey.invalidate(feed).await.unwrap();
     assert_eq!(valkey.begin(feed, "1", world.now()).await.unwrap(), RebuildStart::Begun);
     plan_ahead(&world).await;
+    make_a_board(&world).await;
     posts::read(&world.posts, &Viewer::of(world.id("ash")), posts[0], world.now()).await.unwrap();
     check_every_kind_exists(&world).await;
     (world, posts)
@@ -126,6 +130,30 @@ async fn plan_ahead(world: &World) {
     }
     let new = NewTimer { due_at: at(20), every: None, payload: json!("a secret") };
     timers::put(&world.timers, &ash, &"renew".parse().unwrap(), new, now).await.unwrap();
+}
+
+/// Ash has a board with dense ranks. A score has the bytes of ash's id, and a member its text.
+async fn make_a_board(world: &World) {
+    let (ash, name) = (world.identity("ash"), "a secret".parse().unwrap());
+    let settings = json!({
+        "orders": ["ascending"], "ranks": "dense", "period": "all", "zone": "UTC",
+        "kept_days": 1, "open": false, "writers": [],
+    });
+    let settings = serde_json::from_value(settings).unwrap();
+    boards::settings::put(&world.boards, &ash, &name, settings, world.now()).await.unwrap();
+    let board = BoardRef { owner: ash.user(), name, day: None };
+    let score = Scores::new(&[(ash.user().0 ^ 1 << 63) as i64]).unwrap();
+    let text = ash.user().to_string();
+    for (member, what) in [
+        ("x", What::Set(score)),
+        (text.as_str(), What::Set(score)),
+        (text.as_str(), What::Remove),
+        ("a secret", What::Set(score)),
+    ] {
+        let change = Change { member: member.parse().unwrap(), what };
+        let now = world.now();
+        boards::change::change(&world.boards, &ash, &board, &[change], None, now).await.unwrap();
+    }
 }
 
 async fn items(world: &World, table: &'static str) -> Vec<Value> {
@@ -190,7 +218,9 @@ struct Trace {
 /// Everything with data about ash in both stores.
 async fn traces(world: &World) -> Vec<Trace> {
     let mut traces = Vec::new();
-    for store in ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "DUE_TABLE", "LIKES_TABLE"] {
+    for store in
+        ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "DUE_TABLE", "LIKES_TABLE", "BOARDS_TABLE"]
+    {
         for item in items(world, store).await.iter().filter(|item| is_about_ash(world, item)) {
             let key = item["pk"]["S"].as_str().expect("a key").to_owned();
             let kind = ItemKind::of(&key).unwrap_or_else(|| panic!("{key} is of no known kind"));
@@ -210,6 +240,10 @@ async fn traces(world: &World) -> Vec<Trace> {
             }
             "string" => {
                 vec![redis::cmd("GET").arg(&key).query_async(&mut redis).await.unwrap()]
+            }
+            "hash" => {
+                let mut all = redis::cmd("HGETALL");
+                all.arg(&key).query_async(&mut redis).await.unwrap()
             }
             "list" => {
                 let mut all = redis::cmd("LRANGE");
@@ -296,9 +330,10 @@ const EXPIRING: [&str; 3] = ["GRAPH_TABLE following", "VALKEY rel", "VALKEY rels
 async fn only_expiring_data_is_left_of_a_dropped_user() {
     let (world, posts) = world().await;
     let (sums, orders) = drop_ash(&world, Deadline::NONE).await;
-    let counts = ["posts", "likes", "scheduled", "timers", "followers", "following", "keys"];
+    let counts =
+        ["posts", "likes", "boards", "scheduled", "timers", "followers", "following", "keys"];
     let counts = counts.map(|name| sums[name].as_u64());
-    assert_eq!(counts, [3, 7, 2, 1, 4, 4, 5].map(Some), "{sums}");
+    assert_eq!(counts, [3, 7, 1, 2, 1, 4, 4, 5].map(Some), "{sums}");
     assert!(sums["receipt_rows"].as_u64() >= Some(posts.len() as u64), "{sums}");
     assert_eq!(orders, 2, "the first order waits for work that is under way");
     world.drain().await;

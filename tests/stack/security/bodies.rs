@@ -1,5 +1,6 @@
 //! Bodies that are too large or too deep, or that do not match their headers.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::wire::{self, JSON, Raw};
@@ -38,6 +39,30 @@ async fn a_body_above_the_limit_is_refused_in_every_encoding() {
         let answer = wire::send("POST", "/v1/posts", head.as_bytes(), &chunked);
         refused(&answer, status, kind, "chunked");
     }
+}
+
+#[tokio::test]
+async fn a_change_of_many_members_has_a_limit_of_its_own() {
+    let owner = Client::new().await;
+    let token = owner.token.clone().expect("a token");
+    let path = "/v1/leaderboards/b";
+    assert_eq!(owner.send(Method::PUT, path, &[], Some(json!({}))).await.status, 201);
+    // the longest names, in the longest spelling
+    let name = |nth: usize| format!("{nth:03}{}", "\u{10ffff}".repeat(125));
+    let change = |nth| json!({"member": name(nth), "set": ["-9223372036854775807"]});
+    let changes: Vec<Value> = (0..100).map(change).collect();
+    let body = json!({"changes": changes}).to_string();
+    let escaped = body.replace('\u{10ffff}', "\\udbff\\udfff").into_bytes();
+    assert!(escaped.len() > 32 * 1024 && escaped.len() < 256 * 1024, "{}", escaped.len());
+    let answer = wire::send_as(&token, "POST", &format!("{path}/members"), JSON, &escaped);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let large = format!("{}{body}", " ".repeat(256 * 1024)).into_bytes();
+    let answer = wire::send_as(&token, "POST", &format!("{path}/members"), JSON, &large);
+    refused(&answer, 413, "body-too-large", "above the limit");
+    let one = format!("{path}/members/x");
+    let large = format!("{}{}", " ".repeat(32 * 1024), json!({"scores": ["1"]})).into_bytes();
+    let answer = wire::send_as(&token, "PUT", &one, JSON, &large);
+    refused(&answer, 413, "body-too-large", "one member");
 }
 
 #[tokio::test]

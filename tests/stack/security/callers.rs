@@ -44,6 +44,40 @@ async fn only_the_author_deletes_a_post_or_reads_its_delivery_status() {
 }
 
 #[tokio::test]
+async fn a_user_changes_only_boards_that_are_theirs_or_open_to_them() {
+    let (owner, other) = (Client::new().await, Client::new().await);
+    let (board, of) = ("/v1/leaderboards/mine", format!("owner={}", owner.id));
+    let member = format!("{board}/members/x?{of}");
+    let put = async |client: &Client, path: &str, body: Value| {
+        client.send(Method::PUT, path, &[], Some(body)).await
+    };
+    let score = || json!({"scores": ["1"]});
+    assert_eq!(put(&owner, board, json!({})).await.status, 201);
+    assert_eq!(put(&owner, &member, score()).await.status, 200);
+    let refused = (403, "/problems/not-yours");
+    assert_eq!(put(&other, &member, score()).await.problem(), refused);
+    let add = other.send(Method::PATCH, &member, &[], Some(json!({"add": ["1"]}))).await;
+    assert_eq!(add.problem(), refused);
+    assert_eq!(other.delete(&member).await.problem(), refused);
+    let many = json!({"changes": [{"member": "x", "remove": true}]});
+    let path = format!("{board}/members?{of}");
+    let many = other.send(Method::POST, &path, &[], Some(many)).await;
+    assert_eq!(many.problem(), refused);
+    // settings and deletion have no owner to name: they are about a board of the caller
+    for answer in [
+        put(&other, &format!("{board}?{of}"), json!({"open": true})).await,
+        other.delete(board).await,
+    ] {
+        assert!(answer.status == 404 || answer.body["owner"] == json!(other.id), "{answer:?}");
+    }
+    assert_eq!(owner.get(board).await.body["board"]["open"], false);
+    // a writer changes scores, and not the settings
+    put(&owner, board, json!({"writers": [other.id]})).await;
+    assert_eq!(put(&other, &member, json!({"scores": ["2"]})).await.status, 200);
+    assert_eq!(owner.get(board).await.body["items"][0]["scores"], json!(["2"]));
+}
+
+#[tokio::test]
 async fn a_header_does_not_identify_the_caller() {
     let (victim, attacker) = (Client::new().await, Client::new().await);
     let context = json!({"authorizer": {"jwt": {"claims": {"iss": "x", "sub": victim.id}}}});

@@ -7,6 +7,7 @@ use fanfold_app::relations;
 use fanfold_core::limits::{FOLLOWING_MAX, PAGE_ITEMS_MAX};
 use fanfold_core::{Relation, UserRef};
 use fanfold_web::{Kind, Problem};
+use reqwest::Method;
 use serde_json::json;
 
 use crate::harness::client::Client;
@@ -39,6 +40,23 @@ async fn the_length_of_texts_and_names_is_bounded() {
         let answer = user.send(reqwest::Method::PUT, "/v1/me", &[], Some(profile)).await;
         assert_eq!(answer.problem(), refused);
     }
+}
+
+#[tokio::test]
+async fn boards_and_their_members_are_limited() {
+    let owner = Client::new().await;
+    let put = async |path: &str| owner.send(Method::PUT, path, &[], Some(json!({}))).await;
+    for nth in 0..100 {
+        assert_eq!(put(&format!("/v1/leaderboards/b{nth}")).await.status, 201);
+    }
+    let refused = put("/v1/leaderboards/more").await;
+    assert_eq!(refused.problem(), (422, "/problems/boards-limit"));
+    let change = |nth: usize| json!({"member": format!("m{nth}"), "set": ["1"]});
+    let changes: Vec<_> = (0..101).map(change).collect();
+    let changes = Some(json!({"changes": changes}));
+    let path = "/v1/leaderboards/b0/members";
+    let refused = owner.send(Method::POST, path, &[], changes).await;
+    assert_eq!(refused.problem(), (422, "/problems/invalid-scores"));
 }
 
 #[tokio::test]

@@ -60,6 +60,45 @@ async fn no_id_or_handle_selects_another_key() {
     }
 }
 
+/// Names are hashed in the keys of Valkey, and a member is only the end of a key of DynamoDB.
+#[tokio::test]
+async fn names_of_boards_and_members_select_no_other_key() {
+    let owner = Client::new().await;
+    let refused = ["..", "../../x", "%23", "%00", "%0d%0aSET%20x%201"];
+    let mut members = BTreeSet::new();
+    for odd in ODD {
+        let encoded: String = odd.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let (board, score) = (format!("/v1/leaderboards/{encoded}"), json!({"scores": ["1"]}));
+        let made = owner.send(Method::PUT, &board, &[], Some(json!({}))).await;
+        let member = format!("/v1/leaderboards/*/members/{encoded}");
+        if refused.contains(&odd) {
+            assert!(matches!(made.status, 400 | 404), "{odd}: {made:?}");
+            let set = owner.send(Method::PUT, &member, &[], Some(score)).await;
+            assert!(matches!(set.status, 400 | 404), "{odd}: {set:?}");
+            continue;
+        }
+        assert_eq!((made.status, made.text("/name")), (201, odd.to_owned()));
+        assert_eq!(owner.get(&board).await.body["members"], 0);
+        members.insert(odd);
+    }
+    for odd in &members {
+        let encoded: String = odd.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let path = format!("/v1/leaderboards/*/members/{encoded}");
+        let set = owner.send(Method::PUT, &path, &[], Some(json!({"scores": ["1"]}))).await;
+        assert_eq!((set.status, set.text("/member")), (200, (*odd).to_owned()));
+    }
+    let page = owner.get("/v1/leaderboards/*?limit=100").await;
+    let items = page.body["items"].as_array().expect("items").iter();
+    let shown: BTreeSet<&str> = items.filter_map(|item| item["member"].as_str()).collect();
+    assert_eq!(shown, members);
+    // the other boards are as they were
+    for odd in members.iter().filter(|odd| **odd != "*") {
+        let encoded: String = odd.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let page = owner.get(&format!("/v1/leaderboards/{encoded}")).await;
+        assert_eq!(page.body["members"], 0, "{odd}");
+    }
+}
+
 async fn post_with_key(user: &Client, key: &str, text: &str) -> Answer {
     let headers = [("Idempotency-Key", key)];
     user.send(Method::POST, "/v1/posts", &headers, Some(json!({"text": text}))).await

@@ -39,6 +39,7 @@ pub fn check(function: &FunctionSpec, handle: &str, answer: &Value) {
     match function.name {
         "users" => assert_eq!(body(answer)["handle"], handle, "{what}"),
         "posts" => assert_eq!(body(answer)["text"], "Hello from an event", "{what}"),
+        "boards" => assert_eq!(body(answer)["name"], "a game", "{what}"),
         "timers" => assert_eq!(body(answer)["payload"]["plan"], "pro", "{what}"),
         "lookahead" => {
             assert!(answer["handed_on"].is_u64() && answer["overdue"].is_u64(), "{what}")

@@ -4,7 +4,7 @@
 //! present state.
 
 use fanfold_core::board::{Round, Zone};
-use fanfold_core::limits::{BOARD_KEPT_DAYS_MAX, LIKES_TIME_LEFT_MIN};
+use fanfold_core::limits::{BOARD_KEPT_DAYS_MAX, BOARD_LAYOUTS_REMOVED, LIKES_TIME_LEFT_MIN};
 use fanfold_core::message::{BoardChanged, GraphEvent, ScoresChanged};
 use fanfold_core::{RoundId, Time};
 use fanfold_runtime::StoreError;
@@ -13,7 +13,7 @@ use fanfold_runtime::sqs::Queue;
 use fanfold_store::dynamo::BoardStore;
 use fanfold_store::valkey::{CardId, Valkey};
 
-use super::copy::{Copies, Target, place};
+use super::copy::{Copies, Target, named, place};
 
 /// The stores and the queue of the handler of the events of boards.
 #[derive(Clone)]
@@ -76,9 +76,11 @@ pub async fn board_changed(
                 return rest(app, event, this).await;
             }
         }
-        let copy = RoundId::of_copy(event.board, &event.token, this, event.layout, 0);
-        // mutation: board-copy-left
-        app.valkey.drop_copy(copy).await?;
+        for layout in event.layout.saturating_sub(BOARD_LAYOUTS_REMOVED)..=event.layout {
+            let copy = RoundId::of_copy(event.board, &event.token, this, layout, 0);
+            // mutation: board-copy-left
+            app.valkey.forget_board(copy, &named(event.board, this)).await?;
+        }
         round = event.period.next(this);
         if deadline.is_within(LIKES_TIME_LEFT_MIN)
             && let Some(next) = round.filter(|next| *next <= last)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use fanfold_core::board::{BoardSettings, MergeOf, Round};
 use fanfold_core::limits::{
     BOARD_COPY_KEPT, BOARD_KEEP_IN, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY, BOARD_OUT_ROUNDS_MAX,
-    BOARD_PARTS, BOARD_REBUILD_KEPT, BOARD_TIME_LEFT_MIN, BOARD_WRITES_AT_ONCE,
+    BOARD_PARTS, BOARD_QUEUED, BOARD_REBUILD_KEPT, BOARD_TIME_LEFT_MIN, BOARD_WRITES_AT_ONCE,
 };
 use fanfold_core::message::{RebuildBoard, RebuildOrder};
 use fanfold_core::time::millis;
@@ -66,18 +66,14 @@ impl Target {
 
     /// The copy in Valkey.
     pub fn copy(&self) -> Board {
-        self.copy_of(self.version)
-    }
-
-    /// The earlier version of the copy of a merged board.
-    fn earlier_copy(&self) -> Option<Board> {
-        let version = self.version.checked_sub(1)?;
-        self.board.settings.merge.as_ref().map(|_| self.copy_of(version))
-    }
-
-    fn copy_of(&self, version: u64) -> Board {
         let StoredBoard { id, token, layout, settings, .. } = &self.board;
-        settings.copy(RoundId::of_copy(*id, token, self.round, *layout, version))
+        settings.copy(RoundId::of_copy(*id, token, self.round, *layout, self.version))
+    }
+
+    /// The earlier version of a merged board.
+    fn earlier(&self) -> Option<Self> {
+        let version = self.version.checked_sub(1)?;
+        self.board.settings.merge.as_ref().map(|_| Self { version, ..self.clone() })
     }
 
     /// When the version of the copy of a merged board was begun. `None`: the copy has every change.
@@ -95,17 +91,21 @@ impl Target {
         }
     }
 
-    /// The name of the copy in the list of its bucket.
-    fn named(&self) -> String {
-        format!("{} {} {}", self.board.id, self.round, self.version)
+    /// The name of the copy in the list of its bucket, for the audit. The copies of merged boards have none.
+    fn named(&self) -> Option<String> {
+        self.board.settings.merge.is_none().then(|| named(self.board.id, self.round))
     }
 
-    /// The board and the round of a name in the list of a bucket. `None` for other texts, and for copies of merged boards.
+    /// The board and the round of a name in the list of a bucket. `None` for other texts.
     pub fn parts(named: &str) -> Option<(BoardId, Round)> {
-        let mut parts = named.split(' ');
-        let (board, round) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        (parts.next()? == "0").then_some((board, round))
+        let (board, round) = named.split_once(' ')?;
+        Some((board.parse().ok()?, round.parse().ok()?))
     }
+}
+
+/// The name of the copy of a round in the list of its bucket.
+pub(super) fn named(board: BoardId, round: Round) -> String {
+    format!("{board} {round}")
 }
 
 /// Whether a copy was made.
@@ -127,27 +127,29 @@ struct Sources {
 const LOOKS: u32 = 6;
 
 /// Calls a copy, and makes it first if Valkey does not have it. `None`: it is being made, and did not become ready in time.
+///
+/// Also returns the target with the version of the copy that answered.
 pub async fn call<T, F: Future<Output = Result<BoardAnswer<T>, StoreError>>>(
     app: &Copies,
-    target: &Target,
+    target: Target,
     now: Time,
     call: impl Fn(Board) -> F,
-) -> Result<Option<T>, StoreError> {
+) -> Result<Option<(Target, T)>, StoreError> {
     let copy = target.copy();
     for looked in 0..=LOOKS {
         let made = match call(copy.clone()).await? {
             BoardAnswer::Ready(answer) => {
-                keep_at_times(app, target, &copy, now).await;
-                return Ok(Some(answer));
+                keep_at_times(app, &target, &copy, now).await;
+                return Ok(Some((target, answer)));
             }
-            BoardAnswer::Missing => make(app, target, now).await?,
+            BoardAnswer::Missing => make(app, &target, now).await?,
             BoardAnswer::Building => Made::UnderWay,
         };
         if made == Made::UnderWay {
-            if let Some(earlier) = target.earlier_copy()
-                && let BoardAnswer::Ready(answer) = call(earlier).await?
+            if let Some(earlier) = target.earlier()
+                && let BoardAnswer::Ready(answer) = call(earlier.copy()).await?
             {
-                return Ok(Some(answer));
+                return Ok(Some((earlier, answer)));
             }
             if looked < LOOKS {
                 clock::sleep(Duration::from_millis(10 << looked)).await;
@@ -162,7 +164,9 @@ async fn keep_at_times(app: &Copies, target: &Target, copy: &Board, now: Time) {
     if !clock::random().is_multiple_of(BOARD_KEEP_IN) {
         return;
     }
-    if let Err(error) = app.valkey.keep_board(copy, &target.named(), target.kept(), now).await {
+    if let Err(error) =
+        app.valkey.keep_board(copy, target.named().as_deref(), target.kept(), now).await
+    {
         tracing::warn!(error = %Chain(&error), "a board is not kept for longer");
     }
 }
@@ -175,11 +179,13 @@ pub async fn make(app: &Copies, target: &Target, now: Time) -> Result<Made, Stor
         BoardBegun::Busy => return Ok(Made::UnderWay),
         BoardBegun::Begun => {}
     }
-    app.valkey.keep_board(&copy, &target.named(), BOARD_REBUILD_KEPT, now).await?;
+    app.valkey.keep_board(&copy, target.named().as_deref(), BOARD_REBUILD_KEPT, now).await?;
     let sources = sources(app, target, now).await?;
     if let Some(rebuilds) = &app.rebuilds {
         let Some(rows) = few_rows(app, &sources).await? else {
             let StoredBoard { id, token, .. } = target.board.clone();
+            // the message may wait
+            app.valkey.load_board(&copy, &lease, &[], now + BOARD_QUEUED).await?;
             let order = RebuildBoard::new(id, token, target.round, target.version, lease);
             rebuilds.send(&order.into()).await?;
             return Ok(Made::UnderWay);
@@ -223,6 +229,7 @@ pub async fn continue_copy(
         if deadline.is_within(BOARD_TIME_LEFT_MIN) && part + 1 < BOARD_PARTS {
             let rest = RebuildBoard { part: part + 1, ..order.clone() };
             if let Some(rebuilds) = &app.rebuilds {
+                app.valkey.load_board(&copy, lease, &[], now + BOARD_QUEUED).await?;
                 return rebuilds.send(&rest.into()).await;
             }
         }
@@ -242,7 +249,7 @@ async fn commit(
         BoardCommit::Lost => return Ok(Made::UnderWay),
     };
     tracing::info!(board = %target.board.id, round = %target.round, "copied a board");
-    app.valkey.keep_board(copy, &target.named(), target.kept(), now).await?;
+    app.valkey.keep_board(copy, target.named().as_deref(), target.kept(), now).await?;
     if target.board.settings.merge.is_none()
         && let BoardAnswer::Ready(done) = app.valkey.put_on_board(copy, &[], now).await?
     {
@@ -375,8 +382,10 @@ pub async fn place(
     now: Time,
 ) -> Result<BoardAnswer<PutDone>, StoreError> {
     let changes: Vec<BoardChange> = rows.into_iter().map(change).collect();
-    let answer = app.valkey.put_on_board(&target.copy(), &changes, now).await?;
+    let copy = target.copy();
+    let answer = app.valkey.put_on_board(&copy, &changes, now).await?;
     if let BoardAnswer::Ready(done) = &answer {
+        keep_at_times(app, target, &copy, now).await;
         remove_fallen(app, target, done.clone(), now).await?;
     }
     Ok(answer)

@@ -52,7 +52,8 @@ pub async fn page(
     let target = target(app, board, now).await?;
     let valkey = &app.copies.valkey;
     let ask = |copy: Board| async move { valkey.board_page(&copy, page).await };
-    match call(&app.copies, &target, now, ask).await?.ok_or(Error::BoardBuilding)? {
+    let (target, shown) = call(&app.copies, target, now, ask).await?.ok_or(Error::BoardBuilding)?;
+    match shown {
         Ranked::Page(page) => Ok(RoundPage { target, page }),
         Ranked::Unknown => match page {
             PageOf::Around { member, .. } => Err(Error::NoSuchMember(member.clone())),
@@ -75,7 +76,7 @@ pub async fn standings(
     let target = target(app, board, now).await?;
     let valkey = &app.copies.valkey;
     let ask = |copy: Board| async move { valkey.board_standings(&copy, members).await };
-    let found = call(&app.copies, &target, now, ask).await?.ok_or(Error::BoardBuilding)?;
+    let (target, found) = call(&app.copies, target, now, ask).await?.ok_or(Error::BoardBuilding)?;
     let on_board = members.iter().zip(&found.standings);
     let on_board =
         on_board.filter_map(|(member, standing)| Some((member.clone(), (*standing)?.scores)));

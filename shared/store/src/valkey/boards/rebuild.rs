@@ -124,18 +124,23 @@ impl Valkey {
         }
     }
 
-    /// Makes Valkey keep a board for this long from now on, and notes it in the list of its bucket.
+    /// Makes Valkey keep a board for this long from now on, and notes it in the list of its bucket by a name. Without a name,
+    /// it is not noted.
     pub async fn keep_board(
         &self,
         board: &Board,
-        named: &str,
+        named: Option<&str>,
         kept: Duration,
         now: Time,
     ) -> Result<(), StoreError> {
         let doing = "keeping a board";
         let mut script = self.board_call(&scripts::BOARD_KEEP, board);
         script.key(self.keys.boards(board.id.bucket(self.keys.buckets())));
-        script.arg(millis(kept)).arg(named).arg(now.ms()).arg(millis(BOARD_COPY_KEPT));
+        script
+            .arg(millis(kept))
+            .arg(named.unwrap_or_default())
+            .arg(now.ms())
+            .arg(millis(BOARD_COPY_KEPT));
         let _done: String = script.run(&self.link, doing).await?;
         Ok(())
     }
@@ -154,11 +159,19 @@ impl Valkey {
 
     /// Removes a board from Valkey. A rebuild that is under way is lost.
     pub async fn drop_board(&self, board: &Board) -> Result<(), StoreError> {
-        self.drop_copy(board.id).await
+        self.unlink_board(board.id).await
     }
 
-    /// Removes the board with this id from Valkey. A rebuild that is under way is lost.
-    pub async fn drop_copy(&self, id: RoundId) -> Result<(), StoreError> {
+    /// Removes the board with this id from Valkey, and its name from the list of its bucket.
+    pub async fn forget_board(&self, id: RoundId, named: &str) -> Result<(), StoreError> {
+        let list = self.keys.boards(id.bucket(self.keys.buckets()));
+        let mut remove = list.command("ZREM");
+        let removed: Result<u64, _> = remove.arg(named).query_async(&mut self.link.clone()).await;
+        removed.map_err(failed("forgetting a board"))?;
+        self.unlink_board(id).await
+    }
+
+    async fn unlink_board(&self, id: RoundId) -> Result<(), StoreError> {
         let mut unlink = redis::cmd("UNLINK");
         for key in self.keys.board(id) {
             unlink.arg(key);
