@@ -185,13 +185,16 @@ fn a_commit_with_an_event_takes_the_proof_that_it_was_sent() {
     }
     announced.sort_unstable();
     let with_event = [
+        "add_scores",
         "close",
         "commit",
         "commit",
         "commit_end",
         "create",
         "delete",
+        "end_board",
         "publish",
+        "put_board",
         "put_profile_over",
         "put_timer",
         "remove_of_dropped",
@@ -213,6 +216,7 @@ fn the_proof_of_an_event_is_made_in_one_place() {
         ("shared/runtime/src/sqs/queue.rs", "fn assumed("),
         ("shared/app/src/announce.rs", ".announce("),
         ("shared/app/src/announce.rs", ".announce_all("),
+        ("shared/app/src/announce.rs", ".announce_after("),
         ("shared/app/src/due/mod.rs", ".announce_after("),
     ];
     for folder in ["shared", "functions"] {

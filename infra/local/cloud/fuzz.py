@@ -49,8 +49,8 @@ ALSO_EXPECTED = {
     "GET /v1/leaderboards/{board}/percentiles/{percentile}": ["400"],
     "POST /v1/leaderboards/{board}/members": ["400", "422"],
     "POST /v1/leaderboards/{board}/standings": ["400", "422"],
-    "PUT /v1/leaderboards/{board}/members/{member}": ["422"],
-    "PATCH /v1/leaderboards/{board}/members/{member}": ["422"],
+    "PUT /v1/leaderboards/{board}/members/{member}": ["400", "422"],
+    "PATCH /v1/leaderboards/{board}/members/{member}": ["400", "422"],
 }
 # Feeds and other lists, by their paths. Their cursors name the list and its owner.
 FEEDS = ("/v1/timeline", "/v1/users/{user}/posts")

@@ -25,7 +25,7 @@ use crate::{Kind, Problem};
 
 /// A score: a 64-bit signed integer as a string of digits, because many clients read numbers in JSON as doubles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
-#[schema(value_type = String, as = Score, pattern = "^(0|-?[1-9][0-9]{0,17}|-?[1-8][0-9]{18})$", example = "1500")]
+#[schema(value_type = String, as = Score, pattern = "^(0|-?[1-9][0-9]{0,18})$", min_length = 1, max_length = 20, example = "1500")]
 pub struct ScoreText(pub i64);
 
 impl Serialize for ScoreText {
@@ -46,6 +46,18 @@ impl<'de> Deserialize<'de> for ScoreText {
             .ok_or_else(|| de::Error::custom(form))
     }
 }
+
+/// The id of a user in a list.
+#[derive(ToSchema)]
+#[schema(value_type = String, as = UserId, pattern = "^[0-9a-f]{16}$", min_length = 16, max_length = 16)]
+#[allow(dead_code, reason = "read by the derive alone")]
+struct UserIdText(String);
+
+/// The name of a member in a list: 1 to 128 characters, without control characters, `/` and `%`.
+#[derive(ToSchema)]
+#[schema(value_type = String, as = MemberName, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
+#[allow(dead_code, reason = "read by the derive alone")]
+struct MemberText(String);
 
 fn scores(list: &[ScoreText]) -> Result<Scores, Problem> {
     let list: Vec<i64> = list.iter().map(|score| score.0).collect();
@@ -177,7 +189,7 @@ pub struct RoundQuery {
     #[param(value_type = Option<String>, pattern = "^[0-9a-f]{16}$", min_length = 16, max_length = 16)]
     owner: Option<UserId>,
     /// A day of the period. Without it, the present period.
-    #[param(value_type = Option<String>, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", format = Date)]
+    #[param(value_type = Option<String>, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", format = Date, min_length = 10, max_length = 10)]
     day: Option<Day>,
 }
 
@@ -200,16 +212,16 @@ pub struct BoardPageQuery {
     #[param(value_type = Option<String>, pattern = "^[0-9a-f]{16}$", min_length = 16, max_length = 16)]
     owner: Option<UserId>,
     /// A day of the period. Without it, the present period.
-    #[param(value_type = Option<String>, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", format = Date)]
+    #[param(value_type = Option<String>, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", format = Date, min_length = 10, max_length = 10)]
     day: Option<Day>,
     /// The page begins with the first member that has this rank or a greater one.
     #[param(value_type = Option<u64>, minimum = 1, maximum = 1_000_000_000, default = 1)]
     from_rank: Option<String>,
     /// The least first score of the members on the page. Not together with `from_rank`.
-    #[param(value_type = Option<String>, pattern = "^(0|-?[1-9][0-9]{0,17}|-?[1-8][0-9]{18})$")]
+    #[param(value_type = Option<String>, pattern = "^(0|-?[1-9][0-9]{0,18})$", min_length = 1, max_length = 20)]
     min_score: Option<String>,
     /// The greatest first score of the members on the page. Not together with `from_rank`.
-    #[param(value_type = Option<String>, pattern = "^(0|-?[1-9][0-9]{0,17}|-?[1-8][0-9]{18})$")]
+    #[param(value_type = Option<String>, pattern = "^(0|-?[1-9][0-9]{0,18})$", min_length = 1, max_length = 20)]
     max_score: Option<String>,
     /// The number of members of the range of scores that precede the page. Not together with `from_rank`.
     #[param(value_type = Option<u64>, minimum = 0, maximum = 1_000_000_000, default = 0)]
@@ -228,7 +240,7 @@ pub struct AroundQuery {
     #[param(value_type = Option<String>, pattern = "^[0-9a-f]{16}$", min_length = 16, max_length = 16)]
     owner: Option<UserId>,
     /// A day of the period. Without it, the present period.
-    #[param(value_type = Option<String>, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", format = Date)]
+    #[param(value_type = Option<String>, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", format = Date, min_length = 10, max_length = 10)]
     day: Option<Day>,
     /// The number of members above the member.
     #[param(value_type = Option<u32>, minimum = 0, maximum = 49, default = 5)]
@@ -405,14 +417,14 @@ pub struct MergeView {
 #[schema(as = MergeSource)]
 pub struct MergeSourceView {
     /// The id of the user to whom the board belongs.
-    #[schema(value_type = String, pattern = "^[0-9a-f]{16}$")]
+    #[schema(value_type = String, pattern = "^[0-9a-f]{16}$", min_length = 16, max_length = 16)]
     pub owner: UserId,
     /// The name of the board.
     #[schema(value_type = String, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
     pub name: BoardName,
     /// A day of the period that is merged. Without it, the present period.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    #[schema(value_type = Option<String>, format = Date, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", nullable = false)]
+    #[schema(value_type = Option<String>, format = Date, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", min_length = 10, max_length = 10, nullable = false)]
     pub day: Option<Day>,
 }
 
@@ -438,7 +450,7 @@ pub struct BoardBody {
     period: PeriodView,
     /// The time zone in which periods begin, as a name of the IANA database. It cannot change.
     #[serde(default = "Zone::utc")]
-    #[schema(value_type = String, required = false, default = "UTC", example = "Europe/Berlin", pattern = "^UTC$|^Europe/Berlin$|^[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+$")]
+    #[schema(value_type = String, required = false, default = "UTC", example = "Europe/Berlin", pattern = "^(UTC|[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+)$", min_length = 1, max_length = 40)]
     zone: Zone,
     /// Days for which a period is kept after its end.
     #[serde(default = "kept_days")]
@@ -450,7 +462,7 @@ pub struct BoardBody {
     open: bool,
     /// The ids of users who may change the scores, beside the owner.
     #[serde(default)]
-    #[schema(value_type = Vec<String>, max_items = 100, required = false)]
+    #[schema(value_type = Vec<UserIdText>, max_items = 100, required = false)]
     writers: Vec<UserId>,
     /// The boards that this one is merged from. Nobody changes the scores of a merged board. It cannot change.
     #[serde(default)]
@@ -760,7 +772,7 @@ impl MemberChange {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskStandings {
-    #[schema(value_type = Vec<String>, min_items = 1, max_items = 100)]
+    #[schema(value_type = Vec<MemberText>, min_items = 1, max_items = 100)]
     members: Vec<MemberName>,
 }
 

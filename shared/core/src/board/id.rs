@@ -6,7 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{BoardName, Round};
+use super::names::BoardName;
+use super::period::Round;
 use crate::{Bucket, IdError, UserId};
 
 /// The id of a board: its owner, and the first 64 bits of a SHA-256 over its name. Two names of one owner with the same
@@ -120,7 +121,7 @@ mod tests {
     #[test]
     fn ids_differ_if_any_part_does() {
         let board = |owner, name: &str| BoardId::of(UserId(owner), &name.parse().unwrap());
-        let day = |text: &str| Round::from(text.parse::<crate::board::Day>().unwrap());
+        let day = |text: &str| Round::from(text.parse::<crate::board::period::Day>().unwrap());
         let mut ids = BTreeSet::new();
         for board in [board(1, "a"), board(1, "b"), board(2, "a"), board(2, "aa")] {
             for token in ["t", "u"] {

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use serde::{Deserialize, Serialize};
 
-use super::BoardError;
+use super::names::BoardError;
 use crate::Time;
 
 /// A day of the calendar, without a time zone. Text form: `2030-01-31`. The year has four digits.

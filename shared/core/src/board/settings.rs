@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Board, BoardName, Day, MergeBy, Orders, Period, Ranks, Round, RoundId, Zone};
+use super::id::RoundId;
+use super::names::BoardName;
+use super::period::{Day, Period, Round, Zone};
+use super::scores::{Board, MergeBy, Orders, Ranks};
 use crate::{Second, Time, UserId};
 
 /// The settings of a board.
