@@ -139,7 +139,8 @@ async fn delete(
     params(BoardPath, ChangeQuery,
         ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255,
         pattern = "^[!-~]([ -~]{0,253}[!-~])?$", nullable = false,
-        description = "An addition is made once for each key and member, for 24 hours.")),
+        description = "An addition is made once for each key, member and period, for 24 hours. Without a key, \
+            an addition whose answer is lost may have been made.")),
     request_body = ChangeMembers,
     responses(
         (status = 200, description = "Each change is made, or has a problem.", body = MembersView),
@@ -232,7 +233,8 @@ async fn set(
     params(MemberPath, ChangeQuery,
         ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255,
         pattern = "^[!-~]([ -~]{0,253}[!-~])?$", nullable = false,
-        description = "The addition is made once for each key and member, for 24 hours.")),
+        description = "The addition is made once for each key, member and period, for 24 hours. Without a key, \
+            an addition whose answer is lost may have been made.")),
     request_body = AddScores,
     responses(
         (status = 200, description = "The scores have grown, now or by an earlier request with this key.",

@@ -170,7 +170,8 @@ fn a_commit_with_an_event_takes_the_proof_that_it_was_sent() {
     for (file, text) in sources("shared/store/src/dynamo") {
         for function in text.split("fn ").skip(1) {
             let name = function.split(['(', '<']).next().unwrap_or_default().to_owned();
-            if !function.contains(".commit(&self.client)") {
+            let commits = [".commit(&self.client)", ".commit_within(&self.client"];
+            if !commits.iter().any(|commit| function.contains(commit)) {
                 continue;
             }
             let (head, _) = function.split_once(") -> ").expect("a function with a result");
@@ -185,7 +186,7 @@ fn a_commit_with_an_event_takes_the_proof_that_it_was_sent() {
     }
     announced.sort_unstable();
     let with_event = [
-        "add_scores",
+        "add_once",
         "close",
         "commit",
         "commit",

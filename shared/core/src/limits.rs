@@ -439,6 +439,8 @@ pub const BOARD_WRITES_AT_ONCE: usize = 16;
 pub const BOARD_OUT_ROUNDS_MAX: u32 = 20;
 /// Layouts of a deleted board whose copies are removed at once. Copies of earlier ones expire.
 pub const BOARD_LAYOUTS_REMOVED: u64 = 10;
+/// Tries of an addition to scores. Additions with a key meet on their member; on average a try waits for 320 ms.
+pub const BOARD_ADD_TRIES: u32 = 20;
 /// Rows that a removal of scores reads and deletes at once.
 pub const BOARD_REMOVED_PAGE: i32 = 500;
 /// The seconds that a client should wait for a board that is being copied.

@@ -7,14 +7,17 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
+use fanfold_app::boards::BoardRef;
+use fanfold_app::boards::change::{Change, Outcome as Changed, What};
 use fanfold_app::present::Viewer;
 use fanfold_core::FeedId;
 use fanfold_core::UserRef;
 use fanfold_core::fanout::{FirstPartitions, partition_of};
 use fanfold_core::message::GraphEvent;
-use fanfold_core::{PostId, Relation, Time, UserId};
+use fanfold_core::{PostId, Relation, Scores, Time, UserId};
 use fanfold_runtime::sqs::Announced;
 use fanfold_runtime::sqs::Outcome;
+use fanfold_store::valkey::PageOf;
 use fanfold_web::extract::FeedQuery;
 use futures::future::join_all;
 use serde_json::json;
@@ -505,6 +508,82 @@ async fn like_all(server: &Server, posts: usize) -> ([Times; 2], Deployment) {
         assert_eq!(likes.len(), if liked { PEOPLE } else { 0 });
     }
     (times, deployment)
+}
+
+/// A board that everybody may change.
+async fn open_board(deployment: &Deployment) -> BoardRef {
+    let settings = json!({
+        "orders": ["descending"], "ranks": "competition", "period": "all", "zone": "UTC",
+        "kept_days": 1, "open": true, "writers": [],
+    });
+    let settings = serde_json::from_value(settings).expect("settings");
+    let board = BoardRef { owner: id(STAR), name: "b".parse().expect("a name"), day: None };
+    let (boards, star) = (&deployment.apps.boards, identity(STAR));
+    let put = fanfold_app::boards::settings::put;
+    put(boards, &star, &board.name, settings, deployment.now()).await.expect("a board");
+    board
+}
+
+/// A user changes a member of the board.
+async fn score(deployment: &Deployment, user: &str, board: &BoardRef, member: &str, what: What) {
+    let change = Change { member: member.parse().expect("a name"), what };
+    let (boards, me) = (&deployment.apps.boards, identity(user));
+    let changed = fanfold_app::boards::change::change;
+    let done = changed(boards, &me, board, &[change], None, deployment.now()).await;
+    let done = done.unwrap_or_else(|error| panic!("{user} {member}: {error:?}"));
+    assert!(matches!(done.outcomes[0].1, Changed::Placed { .. }), "{user} {member}: {done:?}");
+}
+
+/// 2,000 users set a score of one board within a second, and ten of them add to one member at the same time.
+#[test]
+fn a_crowd_changes_one_board() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let deployment = Deployment::new(&server, &[]);
+        deployment.put_profiles((0..PEOPLE).map(fan).chain([STAR.to_owned()])).await;
+        let board = open_board(&deployment).await;
+        deployment.start_latency();
+        let (more, start) = (Cell::new(true), Instant::now());
+        let scores = |score| Scores::new(&[score]).expect("a score");
+        let crowd = async {
+            let sets = (0..PEOPLE).map(|n| {
+                let (deployment, board, what) = (&deployment, &board, What::Set(scores(n as i64)));
+                async move {
+                    sleep(Duration::from_secs(1) * n as u32 / PEOPLE as u32).await;
+                    score(deployment, &fan(n), board, &fan(n), what).await;
+                }
+            });
+            join_all(sets).await;
+            let set_in = start.elapsed();
+            let additions = (0..10).map(|n| {
+                let (deployment, board, what) = (&deployment, &board, What::Add(scores(1)));
+                async move {
+                    for _ in 0..10 {
+                        score(deployment, &fan(n), board, "one", what).await;
+                    }
+                }
+            });
+            join_all(additions).await;
+            println!(
+                "2,000 scores set in {set_in:?}, 100 additions in {:?}",
+                start.elapsed() - set_in
+            );
+            more.set(false);
+            set_in
+        };
+        let (set_in, ()) = futures::join!(crowd, deployment.functions(&more));
+        assert!(set_in < Duration::from_secs(3), "{set_in:?}");
+        assert_eq!(deployment.refused(), Vec::new());
+        let page = fanfold_app::boards::read::page;
+        let first = PageOf::Rank { from: 1, limit: 1 };
+        let shown = page(&deployment.apps.boards, &board, first, deployment.now()).await;
+        assert_eq!(shown.expect("a page").page.members, PEOPLE as u64 + 1);
+        let one = PageOf::Between { scores: (100, 100), skip: 0, limit: 9 };
+        let shown = page(&deployment.apps.boards, &board, one, deployment.now()).await;
+        let rows = shown.expect("a page").page.rows;
+        let names: Vec<&str> = rows.iter().map(|row| row.member.as_str()).collect();
+        assert_eq!(names, ["fan100", "one"]);
+    });
 }
 
 /// An author has 100,000 followers in 64 partitions, and 40 of them read. Ten posts reach all of them.

@@ -197,8 +197,15 @@ fn compare(left: &Value, sign: &str, right: &Value) -> bool {
     }
 }
 
+/// The sum of two numbers.
+fn sum(one: &Value, two: &Value) -> Value {
+    let number = |value: &Value| value["N"].as_str().and_then(|text| text.parse::<i128>().ok());
+    let sum = number(one).expect("a number") + number(two).expect("a number");
+    json!({"N": sum.to_string()})
+}
+
 /// Applies an update expression to an item, such as
-/// `ADD a :b SET c = :d, e = if_not_exists(e, :f) REMOVE g`.
+/// `ADD a :b SET c = :d, e = if_not_exists(e, :f) + :g REMOVE h`.
 pub fn update(expression: &str, item: &mut Item, given: &Given) {
     let words = words(expression);
     let mut rest = words.as_slice();
@@ -219,7 +226,12 @@ pub fn update(expression: &str, item: &mut Item, given: &Given) {
                 }
                 let other = given.value(take(&mut rest), item).cloned();
                 take_if(&mut rest, ")");
-                item.insert(name, value.or(other).expect("a value"));
+                let mut value = value.or(other).expect("a value");
+                if take_if(&mut rest, "+") {
+                    let by = given.value(take(&mut rest), item).expect("a value");
+                    value = sum(&value, by);
+                }
+                item.insert(name, value);
             }
             "ADD" => {
                 let by = given.value(take(&mut rest), item).expect("a value").clone();

@@ -77,10 +77,19 @@ impl<P: Copy> Transaction<P> {
     /// Writes everything or nothing. After a conflict with another transaction, tries again, at most [`TRANSACTION_TRIES_MAX`]
     /// times.
     pub async fn commit(&self, client: &Client) -> Result<CommitResult<P>, StoreError> {
+        self.commit_within(client, TRANSACTION_TRIES_MAX).await
+    }
+
+    /// The same, with another number of tries.
+    pub async fn commit_within(
+        &self,
+        client: &Client,
+        tries: u32,
+    ) -> Result<CommitResult<P>, StoreError> {
         let doing = self.doing;
         // one for all tries: an earlier one that is still in progress must not be followed by a second one
         let token = format!("{:016x}{:016x}", clock::random(), clock::random());
-        for tried in 0..TRANSACTION_TRIES_MAX {
+        for tried in 0..tries {
             let items = self.items.clone();
             let call = client.transact_write_items().set_transact_items(Some(items));
             let call = call.client_request_token(&token);
@@ -96,7 +105,7 @@ impl<P: Copy> Transaction<P> {
             // mutation: transaction-conflict
             pause(tried).await;
         }
-        Err(StoreError::GaveUp { doing, tries: TRANSACTION_TRIES_MAX })
+        Err(StoreError::GaveUp { doing, tries })
     }
 }
 

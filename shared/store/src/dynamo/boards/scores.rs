@@ -1,11 +1,17 @@
 //! Changes of the scores of members. Each writes the row of one member.
 
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::config::Builder;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, Update};
 use fanfold_core::board::{Order, Orders};
-use fanfold_core::limits::{BOARD_TOMBSTONE_KEPT, IDEMPOTENCY_KEPT};
+use fanfold_core::limits::{BOARD_ADD_TRIES, BOARD_TOMBSTONE_KEPT, IDEMPOTENCY_KEPT};
 use fanfold_core::message::GraphEvent;
 use fanfold_core::{MemberName, Scores, Second, Time, UserId};
 use fanfold_runtime::StoreError;
+use fanfold_runtime::retry::pause;
 use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -93,6 +99,33 @@ fn expiry(rows: Rows) -> (&'static str, &'static str) {
     }
 }
 
+const ADDING: &str = "adding to scores";
+
+/// The update that adds to scores, its condition, and their values.
+fn sums(rows: Rows, by: &Scores, now: Time) -> (String, String, HashMap<String, AttributeValue>) {
+    let (set, remove) = expiry(rows);
+    let sets = names(by).map(|name| format!("{name} = if_not_exists({name}, :zero) + :{name}"));
+    let sets: Vec<String> = sets.collect();
+    let mut all: HashMap<String, AttributeValue> = values(rows, now).into_iter().collect();
+    all.insert(":zero".to_owned(), number(0));
+    all.insert(":v".to_owned(), number(ScoreItem::V));
+    let mut condition = "(attribute_not_exists(v) OR v <= :v)".to_owned();
+    for (name, by) in names(by).zip(by.as_slice()) {
+        // DynamoDB adds with 38 digits, so the condition keeps the sum within 64 bits
+        let (compared, bound) = match *by {
+            by if by < 0 => (">=", i64::MIN - by),
+            by => ("<=", i64::MAX - by),
+        };
+        // mutation: board-add-bounds
+        condition.push_str(&format!(
+            " AND (attribute_not_exists({name}) OR {name} {compared} :{name}_bound)"
+        ));
+        all.insert(format!(":{name}"), number(by));
+        all.insert(format!(":{name}_bound"), number(bound));
+    }
+    (format!("SET {}, {REVISION}{set}{remove}", sets.join(", ")), condition, all)
+}
+
 /// The values that the updates of scores share.
 fn values(rows: Rows, now: Time) -> Vec<(String, AttributeValue)> {
     let mut values = vec![(":begin".to_owned(), number(now.ms())), (":one".to_owned(), number(1))];
@@ -133,64 +166,97 @@ impl BoardStore {
         changed(doing, ScoreItem::V, update).await.map(drop)
     }
 
-    /// Adds to the scores of a member, once for each key.
+    /// Adds to the scores of a member. With a key, the addition is made once. Without one, it is not known after an error
+    /// whether it was made.
     pub async fn add_scores(
         &self,
-        _sent: &Announced<GraphEvent>,
+        sent: &Announced<GraphEvent>,
         rows: Rows,
         addition: &Addition<'_>,
         now: Time,
     ) -> Result<Added, StoreError> {
-        let doing = "adding to scores";
-        let Addition { member, by, key: name } = addition;
-        let (set, remove) = expiry(rows);
-        let sets = names(by).map(|name| format!("{name} = if_not_exists({name}, :zero) + :{name}"));
-        let sets: Vec<String> = sets.collect();
-        let mut update = Update::builder()
+        let added = match &addition.key {
+            Some(key) => self.add_once(sent, rows, addition, key, now).await?,
+            None => self.add(rows, addition, now).await?,
+        };
+        if added == Added::Overflow {
+            // fails if the row has a newer version
+            self.rows_of(rows, std::slice::from_ref(addition.member)).await?;
+        }
+        Ok(added)
+    }
+
+    /// Adds in a transaction with the key. Transactions that meet on a member are tried again.
+    async fn add_once(
+        &self,
+        _sent: &Announced<GraphEvent>,
+        rows: Rows,
+        addition: &Addition<'_>,
+        name: &ScoreKey,
+        now: Time,
+    ) -> Result<Added, StoreError> {
+        let doing = ADDING;
+        let (update, condition, values) = sums(rows, &addition.by, now);
+        let update = Update::builder()
             .table_name(&self.table)
-            .set_key(Some(rows.key(member)))
-            .update_expression(format!("SET {}, {REVISION}{set}{remove}", sets.join(", ")))
-            .expression_attribute_values(":zero", number(0))
-            .expression_attribute_values(":v", number(ScoreItem::V));
-        let mut condition = "(attribute_not_exists(v) OR v <= :v)".to_owned();
-        for (name, by) in names(by).zip(by.as_slice()) {
-            // DynamoDB adds with 38 digits, so the condition keeps the sum within 64 bits
-            let (compared, bound) = match *by {
-                by if by < 0 => (">=", i64::MIN - by),
-                by => ("<=", i64::MAX - by),
-            };
-            // mutation: board-add-bounds
-            condition.push_str(&format!(
-                " AND (attribute_not_exists({name}) OR {name} {compared} :{name}_bound)"
-            ));
-            update = update
-                .expression_attribute_values(format!(":{name}"), number(by))
-                .expression_attribute_values(format!(":{name}_bound"), number(bound));
-        }
-        for (name, value) in values(rows, now) {
-            update = update.expression_attribute_values(name, value);
-        }
+            .set_key(Some(rows.key(addition.member)))
+            .update_expression(update)
+            .condition_expression(condition)
+            .set_expression_attribute_values(Some(values));
         let mut transaction = Transaction::new(doing);
-        transaction.update(AddWrite::Row, update.condition_expression(condition))?;
-        if let Some(name) = name {
-            // mutation: board-add-once
-            transaction.put(AddWrite::Key, self.put_key(doing, name, by, now)?)?;
-        }
-        match (transaction.commit(&self.client).await?, name) {
-            (CommitResult::Done, _) => Ok(Added::Done),
-            (refused, Some(name)) if refused.refused(AddWrite::Key) => {
+        transaction.update(AddWrite::Row, update)?;
+        // mutation: board-add-once
+        transaction.put(AddWrite::Key, self.put_key(doing, name, &addition.by, now)?)?;
+        match transaction.commit_within(&self.client, BOARD_ADD_TRIES).await? {
+            CommitResult::Done => Ok(Added::Done),
+            refused if refused.refused(AddWrite::Key) => {
                 let item = key(&name.pk(), "-");
                 let item = batch::get_one(&self.client, &self.table, doing, item).await?;
                 let item = item.map(|item| read::<KeyItem>(doing, item)).transpose()?;
-                let is_same = item.is_none_or(|item| item.request == request(by));
+                let is_same = item.is_none_or(|item| item.request == request(&addition.by));
                 Ok(if is_same { Added::Done } else { Added::KeyReused })
             }
-            (CommitResult::Refused(_), _) => {
-                // fails if the row has a newer version
-                self.rows_of(rows, std::slice::from_ref(*member)).await?;
-                Ok(Added::Overflow)
+            CommitResult::Refused(_) => Ok(Added::Overflow),
+        }
+    }
+
+    /// Adds with an update, which waits for others of the same member instead of conflicting with them. The SDK does not
+    /// repeat it after an error, because the first try may have been made.
+    async fn add(
+        &self,
+        rows: Rows,
+        addition: &Addition<'_>,
+        now: Time,
+    ) -> Result<Added, StoreError> {
+        let (update, condition, values) = sums(rows, &addition.by, now);
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(rows.key(addition.member)))
+            .update_expression(update)
+            .condition_expression(condition)
+            .set_expression_attribute_values(Some(values));
+        for tried in 0..BOARD_ADD_TRIES {
+            let once = Builder::new().retry_config(RetryConfig::disabled());
+            // mutation: board-add-repeated
+            let sent = update.clone().customize().config_override(once).send().await;
+            let Err(error) = sent else { return Ok(Added::Done) };
+            match error.as_service_error() {
+                Some(UpdateItemError::ConditionalCheckFailedException(_)) => {
+                    return Ok(Added::Overflow);
+                }
+                // these say that nothing was written
+                Some(
+                    UpdateItemError::TransactionConflictException(_)
+                    | UpdateItemError::ProvisionedThroughputExceededException(_)
+                    | UpdateItemError::RequestLimitExceeded(_)
+                    | UpdateItemError::ThrottlingException(_),
+                ) => pause(tried).await,
+                _ => return Err(StoreError::dynamo(ADDING)(error)),
             }
         }
+        Err(StoreError::GaveUp { doing: ADDING, tries: BOARD_ADD_TRIES })
     }
 
     /// The write of a key, on condition that it is unused or has expired.
@@ -274,7 +340,7 @@ impl BoardStore {
     ) -> Result<Vec<Option<Row>>, StoreError> {
         let doing = "reading scores";
         let keys = members.iter().map(|member| rows.key(member)).collect();
-        let mut found = std::collections::HashMap::new();
+        let mut found = HashMap::new();
         for item in batch::get_all(&self.client, &self.table, doing, keys).await? {
             let row = Row::from(read::<ScoreItem>(doing, item)?);
             found.insert(row.member.clone(), row);
