@@ -396,7 +396,6 @@ impl Work<'_> {
             let boards = self.app.boards.of_owner(self.user).await?;
             for board in &boards {
                 let end = |sent| self.app.boards.end_board(sent, board, BoardEnd::OwnerDropped);
-                // mutation: dropped-board-event
                 let event = boards::settings::event(board);
                 let ended =
                     announced_after(&self.app.events, &event, self.app.event_delay, end).await?;

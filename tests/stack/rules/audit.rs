@@ -3,15 +3,21 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use fanfold_app::audit::{Audited, audit, check, check_cards};
+use fanfold_app::audit::{Audited, audit, check, check_boards, check_cards};
+use fanfold_app::boards::change::{Change, What};
+use fanfold_app::boards::copy::Target;
+use fanfold_app::boards::{self, BoardRef};
 use fanfold_app::posts;
 use fanfold_app::present::{Span, Viewer};
-use fanfold_core::{Bucket, FeedId, PostId, Time, UserId, UserRef, order};
+use fanfold_core::{Bucket, FeedId, PostId, Scores, Time, UserId, UserRef, order};
 use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::likes::LikeCount;
 use fanfold_store::dynamo::posts::LikesPut;
 use fanfold_store::feeds::ReadContext;
 use fanfold_store::feeds::Source;
+use fanfold_store::valkey::PageOf;
+use serde_json::json;
 
 use super::store_without_delivery;
 use crate::harness::valkeys::Node;
@@ -193,4 +199,38 @@ async fn a_run_is_bounded_and_does_not_mark_feeds_as_read() {
     // without time, the audit does nothing
     let audited = audit(&world.audit, world.now(), Deadline::at(Time::EPOCH)).await.unwrap();
     assert_eq!(audited, Audited::default());
+}
+
+/// A copy of a board that has other scores than DynamoDB is dropped, and made again by the next reader.
+#[tokio::test]
+async fn a_board_that_differs_is_made_again() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let (ash, now) = (world.identity("ash"), world.now());
+    let settings = json!({
+        "orders": ["descending"], "ranks": "competition", "period": "all", "zone": "UTC",
+        "kept_days": 1, "open": false, "writers": [],
+    });
+    let settings = serde_json::from_value(settings).unwrap();
+    let name = "b".parse().unwrap();
+    let put = boards::settings::put(&world.boards, &ash, &name, settings, now).await;
+    let board = put.unwrap().0;
+    let named = BoardRef { owner: ash.user(), name, day: None };
+    let what = What::Set(Scores::new(&[1]).unwrap());
+    let change = Change { member: "x".parse().unwrap(), what };
+    boards::change::change(&world.boards, &ash, &named, &[change], None, now).await.unwrap();
+    let target = Target::new(board.clone(), board.settings.round(now), now);
+    let bucket = target.copy().id.bucket(world.timeline.feeds.valkey.keys().buckets());
+    let mut audited = Audited::default();
+    check_boards(&world.audit, bucket, now, &mut audited).await.unwrap();
+    assert_eq!((audited.boards, audited.boards_differed), (1, 0));
+    // the writer died, and its event was removed from the queue by hand
+    let (sent, member) = (Announced::assumed(), "x".parse().unwrap());
+    let (store, scores) = (&world.boards.copies.boards, Scores::new(&[2]).unwrap());
+    store.set_scores(&sent, target.rows(), &member, &scores, None, now).await.unwrap();
+    check_boards(&world.audit, bucket, now, &mut audited).await.unwrap();
+    assert_eq!((audited.boards, audited.boards_differed), (2, 1));
+    let first = PageOf::Rank { from: 1, limit: 1 };
+    let shown = boards::read::page(&world.boards, &named, first, now).await.unwrap();
+    assert_eq!(shown.page.rows[0].scores, scores);
 }

@@ -33,7 +33,6 @@ impl BoardStore {
             .table_name(&self.table)
             .key_condition_expression("pk = :pk")
             .expression_attribute_values(":pk", pk.value())
-            // mutation: board-consistent
             .consistent_read(true)
             .set_limit(limit)
             .set_exclusive_start_key(after.map(|after| key(&pk, after)))

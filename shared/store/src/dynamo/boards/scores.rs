@@ -86,7 +86,6 @@ const SCORES: [&str; 4] = ["s0", "s1", "s2", "s3"];
 
 /// The part of an update that gives the row a greater revision. A member that was never there begins with the time, so
 /// that its revision is greater than that of an earlier tombstone, which has expired.
-// mutation: board-first-revision
 const REVISION: &str = "revision = if_not_exists(revision, :begin) + :one, v = :v";
 
 /// The part of an update that sets or removes the time at which the row expires.
@@ -94,7 +93,6 @@ fn expiry(rows: Rows) -> (&'static str, &'static str) {
     match rows.expire {
         Some(_) => (", expires_at = :expires", ""),
         // the row may be a tombstone
-        // mutation: board-tombstone-expires
         None => ("", " REMOVE expires_at"),
     }
 }
@@ -111,12 +109,12 @@ fn sums(rows: Rows, by: &Scores, now: Time) -> (String, String, HashMap<String, 
     all.insert(":v".to_owned(), number(ScoreItem::V));
     let mut condition = "(attribute_not_exists(v) OR v <= :v)".to_owned();
     for (name, by) in names(by).zip(by.as_slice()) {
+        // mutation: board-add-bounds
         // DynamoDB adds with 38 digits, so the condition keeps the sum within 64 bits
         let (compared, bound) = match *by {
             by if by < 0 => (">=", i64::MIN - by),
             by => ("<=", i64::MAX - by),
         };
-        // mutation: board-add-bounds
         condition.push_str(&format!(
             " AND (attribute_not_exists({name}) OR {name} {compared} :{name}_bound)"
         ));
@@ -128,6 +126,7 @@ fn sums(rows: Rows, by: &Scores, now: Time) -> (String, String, HashMap<String, 
 
 /// The values that the updates of scores share.
 fn values(rows: Rows, now: Time) -> Vec<(String, AttributeValue)> {
+    // mutation: board-first-revision
     let mut values = vec![(":begin".to_owned(), number(now.ms())), (":one".to_owned(), number(1))];
     values.extend(rows.expire.map(|expires| (":expires".to_owned(), number(expires))));
     values
@@ -239,7 +238,6 @@ impl BoardStore {
             .set_expression_attribute_values(Some(values));
         for tried in 0..BOARD_ADD_TRIES {
             let once = Builder::new().retry_config(RetryConfig::disabled());
-            // mutation: board-add-repeated
             let sent = update.clone().customize().config_override(once).send().await;
             let Err(error) = sent else { return Ok(Added::Done) };
             match error.as_service_error() {
@@ -325,7 +323,6 @@ impl BoardStore {
         let update = match revision {
             None => update.condition_expression("attribute_exists(s0)"),
             Some(revision) => update
-                // mutation: board-fallen-as-read
                 .condition_expression("attribute_exists(s0) AND revision = :revision")
                 .expression_attribute_values(":revision", number(revision)),
         };
