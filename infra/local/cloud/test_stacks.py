@@ -355,7 +355,7 @@ class Stacks(unittest.TestCase):
             for schedule in stack.resources("AWS::Scheduler::Schedule").values():
                 targets[schedule] = boto3.client("scheduler").get_schedule(Name=schedule)["Target"]["Arn"]
             integrations = gateway.get_integrations(ApiId=stack.outputs["ApiId"])["Items"]
-            self.assertEqual(len(integrations), 4)
+            self.assertEqual(len(integrations), 5)
             for each in integrations:
                 targets[each["IntegrationId"]] = each["IntegrationUri"].removesuffix("/invocations")
             for target, arn in targets.items():
