@@ -23,7 +23,7 @@ use futures::future::LocalBoxFuture;
 use serde_json::Value;
 
 use super::apps::{
-    Apps, DUE, GRAPH, LIKES, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity,
+    Apps, BOARDS, DUE, GRAPH, LIKES, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity,
 };
 use super::cloud::{Cloud, Faults};
 use super::oracle::{Truth, check_agreement, likes};
@@ -453,7 +453,7 @@ impl History {
     /// reader may have created.
     fn check_no_trace(&self, user: UserId) -> Result<(), String> {
         let cloud = self.apps.cloud.lock();
-        for table in [USERS, POSTS, GRAPH, DUE, LIKES] {
+        for table in [USERS, POSTS, GRAPH, DUE, LIKES, BOARDS] {
             let traces =
                 cloud.items(table).filter(|item| contains(user, &Value::Object((*item).clone())));
             for item in traces {

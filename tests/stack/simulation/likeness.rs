@@ -25,7 +25,7 @@ use fanfold_store::dynamo::receipts::Plan;
 use fanfold_store::feeds::ReadContext;
 use serde_json::Value;
 
-use super::apps::{Apps, DUE, GRAPH, LIKES, PEOPLE, POSTS, START, USERS, id, identity};
+use super::apps::{Apps, BOARDS, DUE, GRAPH, LIKES, PEOPLE, POSTS, START, USERS, id, identity};
 use super::oracle::Truth;
 use super::server::Server;
 use crate::harness::dice::{Dice, fresh};
@@ -50,7 +50,7 @@ async fn the_simulated_tables_answer_as_those_of_the_local_cloud() {
         .build();
     let dynamo = aws_sdk_dynamodb::Client::new(&sdk);
     for (table, sorted) in
-        [(USERS, false), (POSTS, true), (GRAPH, true), (DUE, true), (LIKES, true)]
+        [(USERS, false), (POSTS, true), (GRAPH, true), (DUE, true), (LIKES, true), (BOARDS, true)]
     {
         world::create_table(&dynamo, &format!("{table}{suffix}"), sorted).await;
     }
@@ -82,11 +82,12 @@ fn rename_tables(value: &Value, suffix: &str) -> Value {
             fields
                 .iter()
                 .map(|(name, value)| {
-                    let table = [USERS, POSTS, GRAPH, DUE, LIKES].into_iter().find(|table| {
-                        name.strip_prefix(table)
-                            .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-                            && value.get("N").is_none()
-                    });
+                    let table =
+                        [USERS, POSTS, GRAPH, DUE, LIKES, BOARDS].into_iter().find(|table| {
+                            name.strip_prefix(table)
+                                .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+                                && value.get("N").is_none()
+                        });
                     let value = match (name.as_str(), value.as_str()) {
                         ("TableName", Some(table)) => Value::String(format!("{table}{suffix}")),
                         _ => rename_tables(value, suffix),
