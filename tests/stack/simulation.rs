@@ -27,6 +27,7 @@
 //! | [`shrink`] | shortens a history that failed |
 
 mod apps;
+mod boards;
 mod capacity;
 mod cloud;
 mod crowd;

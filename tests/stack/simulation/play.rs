@@ -1283,6 +1283,7 @@ fn card_of(key: &str) -> Option<CardId> {
             Some(CardId::Relation(viewer, user))
         }
         KeyKind::LikesCard => Some(CardId::Likes(name.parse().expect("an id"))),
+        KeyKind::BoardCard => Some(CardId::Board(name.parse().expect("the id of a board"))),
         _ => None,
     }
 }

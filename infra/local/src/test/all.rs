@@ -74,7 +74,7 @@ fn older_valkey(report: &mut Report) -> Done<()> {
 const GRAVITON: &str = "sam_build_makes_graviton";
 
 /// Tests that do not run together with the rest: each has a step of its own.
-const APART: [&str; 13] = [
+const APART: [&str; 14] = [
     "serial::",
     "tools::",
     "binaries::",
@@ -84,6 +84,7 @@ const APART: [&str; 13] = [
     "simulation::dropping",
     "simulation::due",
     "simulation::likes",
+    "simulation::boards",
     "simulation::every",
     "simulation::stampede",
     "simulation::fresh",

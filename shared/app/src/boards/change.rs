@@ -233,10 +233,8 @@ async fn ranked(
     rows: Vec<Row>,
     now: Time,
 ) -> Result<Option<fanfold_store::valkey::PutDone>, StoreError> {
-    match place(&app.copies, target, rows.clone(), now).await? {
-        BoardAnswer::Ready(done) => return Ok(Some(done)),
-        BoardAnswer::Building => return Ok(None),
-        BoardAnswer::Missing => {}
+    if let BoardAnswer::Ready(done) = place(&app.copies, target, rows.clone(), now).await? {
+        return Ok(Some(done));
     }
     let Made::Ready(fallen) = make(&app.copies, target, now).await? else { return Ok(None) };
     let done = place(&app.copies, target, rows, now).await?.ready();

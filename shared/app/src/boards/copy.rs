@@ -142,8 +142,9 @@ pub async fn call<T, F: Future<Output = Result<BoardAnswer<T>, StoreError>>>(
                 keep_at_times(app, &target, &copy, now).await;
                 return Ok(Some((target, answer)));
             }
-            BoardAnswer::Missing => make(app, &target, now).await?,
-            BoardAnswer::Building => Made::UnderWay,
+            // a function that was making it may have died
+            // mutation: board-dead-copy
+            BoardAnswer::Missing | BoardAnswer::Building => make(app, &target, now).await?,
         };
         if made == Made::UnderWay {
             if let Some(earlier) = target.earlier()
