@@ -57,7 +57,7 @@ FEEDS = ("/v1/timeline", "/v1/users/{user}/posts")
 LISTS = (*FEEDS, "/v1/users/{user}/followers", "/v1/users/{user}/following", "/v1/scheduled", "/v1/timers")
 # What follows the name of a board in paths.
 BOARD_PATHS = ("members", "members/{member}", "around/{member}", "standings", "percentiles/{percentile}")
-# Scheduled posts and timers that requests can find. Some requests remove them.
+# Scheduled posts, timers and boards that requests can find. Some requests remove them.
 DUE_ITEMS = 40
 
 
@@ -85,8 +85,8 @@ def prepare(url: str, tokens: list[str]) -> dict[str, list[str]]:
         post = {"text": f"Later {number}.", "publish_at": later}
         known["scheduled"].append(call(url, caller, "POST", "/v1/posts", post)["id"])
         call(url, caller, "PUT", f"/v1/timers/{name}", {"due_at": later})
-    # the first board is the one whose members are changed
-    known["boards"], known["members"] = ["board 1", "board 2"], [f"member {number}" for number in range(8)]
+    known["boards"] = [f"board {number}" for number in range(DUE_ITEMS)]
+    known["members"] = [f"member {number}" for number in range(8)]
     for name in known["boards"]:
         path = "/v1/leaderboards/" + urllib.parse.quote(name)
         call(url, caller, "PUT", path, {})

@@ -27,6 +27,7 @@ def before_call(context, case, kwargs):
     if is_valid(case):
         use_a_new_key(case)
         use_allowed_times(case)
+        use_allowed_scores(case)
 
 
 def use_a_new_key(case):
@@ -36,6 +37,24 @@ def use_a_new_key(case):
     key = headers.get("Idempotency-Key")
     if isinstance(key, str) and re.fullmatch(r"[!-~]([ -~]{0,238}[!-~])?", key):
         headers["Idempotency-Key"] = f"{key}-{next(COUNT)}"
+
+
+def use_allowed_scores(case):
+    """Makes most requests about leaderboards those of boards of one score: random bodies mostly have several, or changes
+    that exclude each other, and random days are mostly not kept."""
+    if next(COUNT) % RANDOM_IN == 0:
+        return
+    if isinstance(case.query, dict) and "day" in case.query:
+        case.query.pop("day")
+    if not isinstance(case.body, dict):
+        return
+    score = [str(next(COUNT) % 100)]
+    if isinstance(case.body.get("changes"), list):
+        members = [change.get("member") for change in case.body["changes"] if isinstance(change, dict)]
+        members = [member for member in dict.fromkeys(members) if isinstance(member, str)] or ["member 1"]
+        case.body = {"changes": [{"member": member, "set": score} for member in members]}
+    elif "scores" in case.body or "add" in case.body:
+        case.body = case.body | {name: score for name in ("scores", "add") if name in case.body}
 
 
 def use_allowed_times(case):

@@ -75,6 +75,11 @@ async fn the_deployed_admin_function_executes_every_order() {
     assert_eq!(user.send(Method::POST, "/v1/posts", &[], Some(scheduled)).await.status, 202);
     let timer = json!({"due_at": in_an_hour, "payload": {}});
     assert_eq!(user.send(Method::PUT, "/v1/timers/renew", &[], Some(timer)).await.status, 201);
+    let board = "/v1/leaderboards/b";
+    assert_eq!(user.send(Method::PUT, board, &[], Some(json!({}))).await.status, 201);
+    let score = Some(json!({"scores": ["1"]}));
+    let path = format!("{board}/members/x");
+    assert_eq!(user.send(Method::PUT, &path, &[], score).await.status, 200);
     let rebuilt = order(json!({"do": "rebuild-feed", "user": format!("@{}", user.handle)})).await;
     assert_eq!(rebuilt["home"]["entries"], json!(2), "{rebuilt}");
     let drop = json!({"do": "drop-user", "user": user.id});
@@ -90,6 +95,8 @@ async fn the_deployed_admin_function_executes_every_order() {
     for path in ["/v1/scheduled", "/v1/timers"] {
         assert!(user.walk(path, 10).await.is_empty(), "{path}");
     }
+    let board = format!("{board}?owner={}", user.id);
+    assert_eq!(other.get(&board).await.problem(), (404, "/problems/no-such-board"));
     assert_eq!(other.get(&format!("/v1/users/{}", user.id)).await.status, 404);
     assert_eq!(other.get(&format!("/v1/posts/{post}")).await.status, 404);
     // the likes that the user gave are gone, and messages remove those of the user's posts
