@@ -103,8 +103,8 @@ impl Ours {
         let mut call = self.call(&self.hashes[0], board);
         call.arg(0).arg(board.orders.width()).arg(NOW.ms()).arg(NOW.ms() - 3_600_000);
         call.arg(name(member)).arg(&revision.to_be_bytes()[..]).arg(scores);
-        type Put = (String, u64, Vec<Vec<u8>>, Vec<u8>, u64);
-        let (_, _, out, _, rank): Put = server.query(&call);
+        type Put = (String, u64, Vec<Vec<u8>>, Vec<Vec<u8>>, Vec<u8>, u64);
+        let (_, _, out, _, _, rank): Put = server.query(&call);
         assert!(rank > 0 && out.is_empty());
     }
 
@@ -132,8 +132,8 @@ impl Ours {
         for Change { member, .. } in changes {
             let mut call = self.call(&self.hashes[2], &self.board);
             call.arg(self.board.orders.width()).arg("rank").arg(member + 1).arg(PAGE);
-            let answer: (String, u64, u64, String, u64, u64, Vec<Vec<u8>>) = server.query(&call);
-            assert!(answer.6.len() as u64 <= PAGE);
+            let answer: (String, u64, u64, u64, u64, Vec<Vec<u8>>) = server.query(&call);
+            assert!(answer.5.len() as u64 <= PAGE);
         }
     }
 }
