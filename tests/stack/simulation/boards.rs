@@ -561,16 +561,17 @@ impl History {
                 self.check_sums(&members.into_iter().collect())?;
             }
         }
-        let cloud = self.apps.cloud.lock();
-        for item in cloud.items(BOARDS) {
-            let pk = item["pk"]["S"].as_str().unwrap_or_default();
-            if pk.starts_with("scores#") && !live.contains(pk) {
-                return Err(format!("a score of a deleted board is left: {item:?}"));
-            }
-        }
-        drop(cloud);
+        self.check_deleted(&live)?;
         check_cards(&self.apps, now).await?;
         Ok(())
+    }
+
+    /// Only live boards have scores.
+    fn check_deleted(&self, live: &BTreeSet<String>) -> Result<(), String> {
+        let cloud = self.apps.cloud.lock();
+        let is_left = |pk: &str| pk.starts_with("scores#") && !live.contains(pk);
+        let left = cloud.items(BOARDS).find(|item| item["pk"]["S"].as_str().is_some_and(is_left));
+        left.map_or(Ok(()), |item| Err(format!("a score of a deleted board is left: {item:?}")))
     }
 
     /// Every acknowledged addition counts, and every acknowledged set stands.
