@@ -20,7 +20,7 @@ use fanfold_store::valkey::{CachedSlice, CardId, Read};
 use serde::Serialize;
 
 use crate::boards::compare;
-use crate::boards::copy::{Copies, Target};
+use crate::boards::copy::{Stores, Target};
 
 /// The stores and the settings of the audit.
 #[derive(Clone)]
@@ -191,9 +191,9 @@ pub async fn check_boards(
     for named in app.feeds.valkey.sample_boards(bucket, AUDIT_BOARDS).await? {
         let Some((id, round)) = Target::parts(&named) else { continue };
         let Some(board) = app.boards.board(id).await? else { continue };
-        let copies = Copies::over(&app.boards, &app.feeds.valkey);
+        let stores = Stores { boards: &app.boards, valkey: &app.feeds.valkey };
         let target = Target::new(board, round, now);
-        let Some(mut differing) = compare::differing(&copies, &target, now).await? else {
+        let Some(mut differing) = compare::differing(stores, &target, now).await? else {
             continue;
         };
         audited.boards += 1;
@@ -203,7 +203,7 @@ pub async fn check_boards(
             }
             clock::sleep(AUDIT_LOOK_EVERY).await;
             let members: Vec<MemberName> = differing.keys().cloned().collect();
-            let again = compare::members(&copies, &target, &members).await?.unwrap_or_default();
+            let again = compare::members(stores, &target, &members).await?.unwrap_or_default();
             // only what is wrong in the same way every time counts
             differing.retain(|member, difference| again.get(member) == Some(difference));
         }

@@ -431,7 +431,7 @@ pub const BOARD_MERGED_EVERY: Duration = Duration::from_secs(60);
 pub const BOARD_KEEP_IN: u64 = 64;
 /// Rows of a part that a request reads to make a copy. A round with more rows in a part is copied by a message.
 pub const BOARD_ROWS_IN_REQUEST: i32 = 250;
-/// The remaining time below which the rebuild of a board hands the rest on.
+/// The remaining time below which the rebuild of a board, or the removal of its scores, hands the rest on.
 pub const BOARD_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 /// Members that were changed, or that fell out, whose rows one request or message changes at the same time.
 pub const BOARD_WRITES_AT_ONCE: usize = 16;

@@ -678,7 +678,11 @@ async fn a_changed_board_is_shown_at_once() {
     let world = World::new().await;
     world.people(&["ash"]).await;
     let name = board_of(&world, "ash", "b");
-    let read = async || settings::read(&world.boards, &name, world.now()).await;
+    let read = async || {
+        let first = PageOf::Rank { from: 1, limit: 1 };
+        let shown = page(&world.boards, &name, first, world.now()).await?;
+        Ok::<_, Error>(shown.target.board)
+    };
     assert!(matches!(read().await, Err(Error::NoSuchBoard { .. })));
     let first = put(&world, "b", json!({})).await;
     assert_eq!(read().await.expect("the board"), first);

@@ -552,7 +552,7 @@ impl History {
             if members.len() as u64 > limit {
                 return Err(format!("{board} has {} members", members.len()));
             }
-            let differing = compare::differing(copies, &shown.target, now).await;
+            let differing = compare::differing(copies.stores(), &shown.target, now).await;
             let differing = differing.map_err(|error| format!("{error:?}"))?;
             if differing.is_none_or(|differing| !differing.is_empty()) {
                 return Err(format!("{board}: the audit finds differences"));

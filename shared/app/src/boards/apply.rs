@@ -4,7 +4,7 @@
 //! present state.
 
 use fanfold_core::board::{Round, Zone};
-use fanfold_core::limits::{BOARD_KEPT_DAYS_MAX, BOARD_LAYOUTS_REMOVED, LIKES_TIME_LEFT_MIN};
+use fanfold_core::limits::{BOARD_KEPT_DAYS_MAX, BOARD_LAYOUTS_REMOVED, BOARD_TIME_LEFT_MIN};
 use fanfold_core::message::{BoardChanged, GraphEvent, ScoresChanged};
 use fanfold_core::{RoundId, Time};
 use fanfold_runtime::StoreError;
@@ -13,7 +13,7 @@ use fanfold_runtime::sqs::Queue;
 use fanfold_store::dynamo::BoardStore;
 use fanfold_store::valkey::{CardId, Valkey};
 
-use super::copy::{Copies, Target, named, place};
+use super::copy::{Stores, Target, named, place};
 
 /// The stores and the queue of the handler of the events of boards.
 #[derive(Clone)]
@@ -38,12 +38,12 @@ pub async fn scores_changed(
         let rows = RoundId::of_rows(event.board, &event.token, event.round);
         return app.boards.delete_rows(rows, &event.members).await;
     };
-    let copies = Copies::over(&app.boards, &app.valkey);
+    let stores = Stores { boards: &app.boards, valkey: &app.valkey };
     let target = Target::new(board, event.round, now);
     let rows = app.boards.rows_of(target.rows(), &event.members).await?;
     let rows = rows.into_iter().flatten().collect();
     // mutation: board-event
-    place(&copies, &target, rows, now).await.map(drop)
+    place(stores, &target, rows, now).await.map(drop)
 }
 
 /// Marks the card of a board that was made, changed or deleted. If the board is gone, removes its scores, as far as the
@@ -72,7 +72,7 @@ pub async fn board_changed(
             if deleted == 0 {
                 break;
             }
-            if deadline.is_within(LIKES_TIME_LEFT_MIN) {
+            if deadline.is_within(BOARD_TIME_LEFT_MIN) {
                 return rest(app, event, this).await;
             }
         }
@@ -82,7 +82,7 @@ pub async fn board_changed(
             app.valkey.forget_board(copy, &named(event.board, this)).await?;
         }
         round = event.period.next(this);
-        if deadline.is_within(LIKES_TIME_LEFT_MIN)
+        if deadline.is_within(BOARD_TIME_LEFT_MIN)
             && let Some(next) = round.filter(|next| *next <= last)
         {
             return rest(app, event, next).await;

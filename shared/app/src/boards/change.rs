@@ -233,11 +233,11 @@ async fn ranked(
     rows: Vec<Row>,
     now: Time,
 ) -> Result<Option<fanfold_store::valkey::PutDone>, StoreError> {
-    if let BoardAnswer::Ready(done) = place(&app.copies, target, rows.clone(), now).await? {
+    if let BoardAnswer::Ready(done) = place(app.copies.stores(), target, rows.clone(), now).await? {
         return Ok(Some(done));
     }
     let Made::Ready(fallen) = make(&app.copies, target, now).await? else { return Ok(None) };
-    let done = place(&app.copies, target, rows, now).await?.ready();
+    let done = place(app.copies.stores(), target, rows, now).await?.ready();
     Ok(done.map(|mut done| {
         // the copy was made of the rows, with these changes
         done.out.splice(0..0, fallen);

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use fanfold_core::board::{BoardSettings, MergeOf, Round};
+use fanfold_core::board::{BoardSettings, MergeOf, MergeSource, Round};
 use fanfold_core::limits::{
     BOARD_COPY_KEPT, BOARD_KEEP_IN, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY, BOARD_OUT_ROUNDS_MAX,
     BOARD_PARTS, BOARD_QUEUED, BOARD_REBUILD_KEPT, BOARD_TIME_LEFT_MIN, BOARD_WRITES_AT_ONCE,
@@ -32,10 +32,23 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 pub struct Copies {
     pub boards: BoardStore,
     pub valkey: Valkey,
-    /// `None`: every copy is made at once.
-    pub rebuilds: Option<Queue<RebuildOrder>>,
+    pub rebuilds: Queue<RebuildOrder>,
     /// Rows of a part that a request reads to make a copy; see [`BOARD_ROWS_IN_REQUEST`](fanfold_core::limits::BOARD_ROWS_IN_REQUEST).
     pub rows_in_request: i32,
+}
+
+/// The stores of the rows and of their copies.
+#[derive(Clone, Copy)]
+pub struct Stores<'a> {
+    pub boards: &'a BoardStore,
+    pub valkey: &'a Valkey,
+}
+
+impl Copies {
+    /// The stores.
+    pub fn stores(&self) -> Stores<'_> {
+        Stores { boards: &self.boards, valkey: &self.valkey }
+    }
 }
 
 /// A round of a board, with its copy in Valkey.
@@ -139,7 +152,7 @@ pub async fn call<T, F: Future<Output = Result<BoardAnswer<T>, StoreError>>>(
     for looked in 0..=LOOKS {
         let made = match call(copy.clone()).await? {
             BoardAnswer::Ready(answer) => {
-                keep_at_times(app, &target, &copy, now).await;
+                keep_at_times(&app.valkey, &target, &copy, now).await;
                 return Ok(Some((target, answer)));
             }
             // a function that was making it may have died
@@ -161,12 +174,11 @@ pub async fn call<T, F: Future<Output = Result<BoardAnswer<T>, StoreError>>>(
 }
 
 /// Makes Valkey keep a copy for longer, once in many calls. If this fails, the copy is made again some day.
-async fn keep_at_times(app: &Copies, target: &Target, copy: &Board, now: Time) {
+async fn keep_at_times(valkey: &Valkey, target: &Target, copy: &Board, now: Time) {
     if !clock::random().is_multiple_of(BOARD_KEEP_IN) {
         return;
     }
-    if let Err(error) =
-        app.valkey.keep_board(copy, target.named().as_deref(), target.kept(), now).await
+    if let Err(error) = valkey.keep_board(copy, target.named().as_deref(), target.kept(), now).await
     {
         tracing::warn!(error = %Chain(&error), "a board is not kept for longer");
     }
@@ -182,27 +194,28 @@ pub async fn make(app: &Copies, target: &Target, now: Time) -> Result<Made, Stor
     }
     app.valkey.keep_board(&copy, target.named().as_deref(), BOARD_REBUILD_KEPT, now).await?;
     let sources = sources(app, target, now).await?;
-    if let Some(rebuilds) = &app.rebuilds {
-        let Some(rows) = few_rows(app, &sources).await? else {
-            let StoredBoard { id, token, .. } = target.board.clone();
-            // the message may wait
-            app.valkey.load_board(&copy, &lease, &[], now + BOARD_QUEUED).await?;
-            let order = RebuildBoard::new(id, token, target.round, target.version, lease);
-            rebuilds.send(&order.into()).await?;
-            return Ok(Made::UnderWay);
-        };
-        let rows = changes(sources.merge.as_ref(), rows);
-        if load(app, &copy, &lease, &rows, now).await? == BoardLoaded::Lost {
-            return Ok(Made::UnderWay);
-        }
-    } else {
-        for part in 0..BOARD_PARTS {
-            if load_part(app, &copy, &sources, part, &lease, now).await? == BoardLoaded::Lost {
-                return Ok(Made::UnderWay);
-            }
-        }
+    let Some(rows) = few_rows(app, &sources).await? else {
+        let StoredBoard { id, token, .. } = target.board.clone();
+        let order = RebuildBoard::new(id, token, target.round, target.version, lease);
+        queue(app, &copy, order, now).await?;
+        return Ok(Made::UnderWay);
+    };
+    let rows = changes(sources.merge.as_ref(), rows);
+    if load(app, &copy, &lease, &rows, now).await? == BoardLoaded::Lost {
+        return Ok(Made::UnderWay);
     }
     commit(app, target, &copy, &lease, now).await
+}
+
+/// Sends the order to make a copy, or the rest of it, with a lease for as long as the order may wait.
+async fn queue(
+    app: &Copies,
+    copy: &Board,
+    order: RebuildBoard,
+    now: Time,
+) -> Result<(), StoreError> {
+    app.valkey.load_board(copy, &order.lease, &[], now + BOARD_QUEUED).await?;
+    app.rebuilds.send(&order.into()).await
 }
 
 /// Continues to make a copy of a large round, as far as the deadline allows. Another message does the rest.
@@ -229,10 +242,7 @@ pub async fn continue_copy(
         }
         if deadline.is_within(BOARD_TIME_LEFT_MIN) && part + 1 < BOARD_PARTS {
             let rest = RebuildBoard { part: part + 1, ..order.clone() };
-            if let Some(rebuilds) = &app.rebuilds {
-                app.valkey.load_board(&copy, lease, &[], now + BOARD_QUEUED).await?;
-                return rebuilds.send(&rest.into()).await;
-            }
+            return queue(app, &copy, rest, now).await;
         }
     }
     commit(app, &target, &copy, lease, now).await.map(drop)
@@ -254,7 +264,7 @@ async fn commit(
     if target.board.settings.merge.is_none()
         && let BoardAnswer::Ready(done) = app.valkey.put_on_board(copy, &[], now).await?
     {
-        remove_fallen(app, target, done, now).await?;
+        remove_fallen(app.stores(), target, done.fallen, now).await?;
     }
     Ok(Made::Ready(out))
 }
@@ -264,16 +274,10 @@ async fn sources(app: &Copies, target: &Target, now: Time) -> Result<Sources, St
     let Some(merge) = &target.board.settings.merge else {
         return Ok(Sources { rounds: vec![target.rows().id], merge: None });
     };
-    let mut ids: Vec<BoardId> =
-        merge.boards.iter().map(|source| BoardId::of(source.owner, &source.name)).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let found = app.boards.boards(&ids).await?;
+    let found = app.boards.sources(merge).await?;
     let scores = |settings: &BoardSettings| settings.orders.as_slice().len();
-    let round = |source: &fanfold_core::board::MergeSource| {
-        let board = found.iter().find(|found| {
-            found.id == BoardId::of(source.owner, &source.name) && found.name == source.name
-        })?;
+    let round = |(source, board): (&MergeSource, Option<StoredBoard>)| {
+        let board = board?;
         let is_same = scores(&board.settings) == scores(&target.board.settings)
             && board.settings.merge.is_none();
         let round = match source.day {
@@ -282,7 +286,7 @@ async fn sources(app: &Copies, target: &Target, now: Time) -> Result<Sources, St
         };
         round.filter(|_| is_same).map(|round| board.rows(round).id)
     };
-    let rounds = merge.boards.iter().filter_map(round).collect();
+    let rounds = merge.boards.iter().zip(found).filter_map(round).collect();
     Ok(Sources { rounds, merge: Some(merge.clone()) })
 }
 
@@ -374,20 +378,19 @@ fn change(row: Row) -> BoardChange {
     BoardChange { member: row.member, revision: row.revision, scores: row.scores }
 }
 
-/// Makes a copy equal to the rows of these members. Also removes members from DynamoDB who fell out of the copy. `None`: Valkey
-/// does not have the copy, or it is being made.
+/// Makes a copy equal to the rows of these members. Also removes members from DynamoDB who fell out of the copy.
 pub async fn place(
-    app: &Copies,
+    stores: Stores<'_>,
     target: &Target,
     rows: Vec<Row>,
     now: Time,
 ) -> Result<BoardAnswer<PutDone>, StoreError> {
     let changes: Vec<BoardChange> = rows.into_iter().map(change).collect();
     let copy = target.copy();
-    let answer = app.valkey.put_on_board(&copy, &changes, now).await?;
+    let answer = stores.valkey.put_on_board(&copy, &changes, now).await?;
     if let BoardAnswer::Ready(done) = &answer {
-        keep_at_times(app, target, &copy, now).await;
-        remove_fallen(app, target, done.clone(), now).await?;
+        keep_at_times(stores.valkey, target, &copy, now).await;
+        remove_fallen(stores, target, done.fallen.clone(), now).await?;
     }
     Ok(answer)
 }
@@ -395,20 +398,19 @@ pub async fn place(
 /// Removes members from DynamoDB who fell out of a copy. The copy names them until it has their removal, so that a function
 /// that dies here leaves nothing behind.
 async fn remove_fallen(
-    app: &Copies,
+    Stores { boards, valkey }: Stores<'_>,
     target: &Target,
-    mut done: PutDone,
+    mut fallen: Vec<(MemberName, u64)>,
     now: Time,
 ) -> Result<(), StoreError> {
     let rows = target.rows();
     for _ in 0..BOARD_OUT_ROUNDS_MAX {
-        if done.fallen.is_empty() {
+        if fallen.is_empty() {
             return Ok(());
         }
-        let removals = done
-            .fallen
+        let removals = fallen
             .iter()
-            .map(|(member, revision)| app.boards.remove_fallen(rows, member, *revision, now));
+            .map(|(member, revision)| boards.remove_fallen(rows, member, *revision, now));
         let removals: Vec<_> = removals.collect();
         let removed: Vec<bool> =
             stream::iter(removals).buffered(BOARD_WRITES_AT_ONCE).try_collect().await?;
@@ -417,17 +419,16 @@ async fn remove_fallen(
             members = removed.iter().filter(|removed| **removed).count(),
             "members fell out of a board"
         );
-        let members: Vec<MemberName> =
-            done.fallen.iter().map(|(member, _)| member.clone()).collect();
-        let present = app.boards.rows_of(rows, &members).await?;
-        let changes = done.fallen.iter().zip(present).map(|((member, revision), row)| match row {
+        let members: Vec<MemberName> = fallen.iter().map(|(member, _)| member.clone()).collect();
+        let present = boards.rows_of(rows, &members).await?;
+        let changes = fallen.iter().zip(present).map(|((member, revision), row)| match row {
             Some(row) => change(row),
             // the tombstone has expired
             None => BoardChange { member: member.clone(), revision: revision + 1, scores: None },
         });
         let changes: Vec<BoardChange> = changes.collect();
-        match app.valkey.put_on_board(&target.copy(), &changes, now).await? {
-            BoardAnswer::Ready(next) => done = next,
+        match valkey.put_on_board(&target.copy(), &changes, now).await? {
+            BoardAnswer::Ready(next) => fallen = next.fallen,
             BoardAnswer::Missing | BoardAnswer::Building => return Ok(()),
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! | module | contains |
 //! | --- | --- |
-//! | [`settings`] | make, change, read, list and delete a board |
+//! | [`settings`] | make, change, list and delete a board |
 //! | [`change`] | set, add to and remove scores |
 //! | [`read`] | ranks, pages, ranges and percentiles |
 //! | [`copy`] | makes copies, and calls them |
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use fanfold_core::board::Day;
 use fanfold_core::limits::{BOARD_ROWS_IN_REQUEST, COMMIT_GRACE};
-use fanfold_core::message::{GraphEvent, RebuildOrder};
+use fanfold_core::message::GraphEvent;
 use fanfold_core::registry::REBUILDS;
 use fanfold_core::{BoardId, BoardName, Time, UserId};
 use fanfold_runtime::aws::SdkConfig;
@@ -70,19 +70,12 @@ impl Boards {
 impl Copies {
     /// Makes the clients from the settings. An error names the setting that is missing or malformed.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        let rebuilds: Queue<RebuildOrder> = Queue::new(sdk, config, REBUILDS)?;
         Ok(Self {
             boards: BoardStore::new(sdk, config)?,
             valkey: Valkey::new(sdk, config)?,
-            rebuilds: Some(rebuilds),
+            rebuilds: Queue::new(sdk, config, REBUILDS)?,
             rows_in_request: BOARD_ROWS_IN_REQUEST,
         })
-    }
-
-    /// The copies over these stores, without a queue: every copy is made at once.
-    pub fn over(boards: &BoardStore, valkey: &Valkey) -> Self {
-        let (boards, valkey) = (boards.clone(), valkey.clone());
-        Self { boards, valkey, rebuilds: None, rows_in_request: BOARD_ROWS_IN_REQUEST }
     }
 }
 

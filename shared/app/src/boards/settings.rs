@@ -1,4 +1,4 @@
-//! Make, change, read, list and delete a board.
+//! Make, change, list and delete a board.
 
 use std::collections::HashSet;
 
@@ -90,11 +90,6 @@ pub(crate) fn event(board: &StoredBoard) -> fanfold_core::message::GraphEvent {
         .into()
 }
 
-/// Reads a board. Fails with [`Error::NoSuchBoard`].
-pub async fn read(app: &Boards, board: &BoardRef, now: Time) -> Result<StoredBoard, Error> {
-    super::find(app, board, now).await
-}
-
 /// The boards of a user, by name.
 pub async fn list(app: &Boards, owner: UserId) -> Result<Vec<StoredBoard>, Error> {
     Ok(app.copies.boards.of_owner(owner).await?)
@@ -159,11 +154,8 @@ fn check(settings: &BoardSettings) -> Result<(), Error> {
 
 /// Checks that the boards to merge exist and have the same number of scores.
 async fn check_sources(app: &Boards, merge: &MergeOf, scores: usize) -> Result<(), Error> {
-    let id = |source: &fanfold_core::board::MergeSource| BoardId::of(source.owner, &source.name);
-    let ids: HashSet<BoardId> = merge.boards.iter().map(id).collect();
-    let found = app.copies.boards.boards(&ids.into_iter().collect::<Vec<_>>()).await?;
-    for source in &merge.boards {
-        let found = found.iter().find(|found| found.id == id(source) && found.name == source.name);
+    let found = app.copies.boards.sources(merge).await?;
+    for (source, found) in merge.boards.iter().zip(found) {
         let Some(found) = found else {
             return Err(Error::NoSuchBoard { owner: source.owner, name: source.name.clone() });
         };

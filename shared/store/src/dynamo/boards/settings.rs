@@ -1,7 +1,9 @@
 //! The settings of boards.
 
+use std::collections::HashSet;
+
 use aws_sdk_dynamodb::types::{Delete, Put};
-use fanfold_core::board::id::NameHash;
+use fanfold_core::board::{MergeOf, MergeSource};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::BOARDS_MAX;
 use fanfold_core::message::GraphEvent;
@@ -72,6 +74,21 @@ impl BoardStore {
         let keys = ids.iter().map(|id| board_key(*id)).collect();
         let items = batch::get_all(&self.client, &self.table, doing, keys).await?;
         items.into_iter().map(|item| Ok(read::<BoardItem>(doing, item)?.board)).collect()
+    }
+
+    /// The boards that a board is merged from, in the same order. `None`: there is no such board.
+    pub async fn sources(&self, merge: &MergeOf) -> Result<Vec<Option<StoredBoard>>, StoreError> {
+        let id = |source: &MergeSource| BoardId::of(source.owner, &source.name);
+        let ids: HashSet<BoardId> = merge.boards.iter().map(id).collect();
+        let found = self.boards(&ids.into_iter().collect::<Vec<_>>()).await?;
+        let of = |source: &MergeSource| {
+            let is_it = |found: &&StoredBoard| {
+                // another name of the owner can have the same hash
+                found.id == id(source) && found.name == source.name
+            };
+            found.iter().find(is_it).cloned()
+        };
+        Ok(merge.boards.iter().map(of).collect())
     }
 
     /// The boards of a user, by name.
@@ -183,6 +200,5 @@ fn boards_pk(owner: UserId) -> Pk {
 }
 
 fn board_key(id: BoardId) -> Item {
-    let BoardId { owner, name: NameHash(_) } = id;
-    key(&boards_pk(owner), id.name)
+    key(&boards_pk(id.owner), id.name)
 }
