@@ -321,14 +321,7 @@ impl UserCards {
     }
 
     fn tables(&self) -> Tables<'_> {
-        Tables {
-            users: Some(&self.users),
-            posts: None,
-            handle: None,
-            graph: None,
-            likes: None,
-            boards: None,
-        }
+        Tables { users: Some(&self.users), ..Tables::default() }
     }
 }
 
@@ -529,7 +522,7 @@ impl PostCards {
 }
 
 /// The tables that cards are made from.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Tables<'a> {
     /// `None` if no card of a user or a handle is read.
     users: Option<&'a UserStore>,
@@ -653,14 +646,7 @@ impl BoardCards {
         reading: &ReadContext,
     ) -> Result<HashMap<BoardId, StoredBoard>, StoreError> {
         let cards = ids.iter().map(|id| CardId::Board(*id)).collect();
-        let tables = Tables {
-            users: None,
-            posts: None,
-            handle: None,
-            graph: None,
-            likes: None,
-            boards: Some(&self.boards),
-        };
+        let tables = Tables { boards: Some(&self.boards), ..Tables::default() };
         let cards = read_through(&self.valkey, cards, reading, tables).await?;
         let board = |card| match card {
             Card::Board(Some(board)) => Some((board.id, *board)),

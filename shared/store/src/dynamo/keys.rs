@@ -6,6 +6,7 @@ use std::fmt::{self, Display};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fanfold_core::UserId;
+use sha2::{Digest as _, Sha256};
 
 use super::attribute::{Item, text};
 
@@ -113,6 +114,11 @@ impl fmt::Debug for Pk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// The SHA-256 of a text, in hexadecimal digits. Keys have it in place of texts of any form and length.
+pub(super) fn hashed(text: &str) -> String {
+    base16ct::lower::encode_string(&Sha256::digest(text))
 }
 
 /// The key of an item in a table without a sort key.

@@ -49,7 +49,7 @@ pub use due::DueStore;
 use form::{Stored, changed, check, read, read_key, write};
 pub use graph::GraphStore;
 pub use keys::ItemKind;
-use keys::{Pk, key, pk_only};
+use keys::{Pk, hashed, key, pk_only};
 pub use likes::LikeStore;
 pub use posts::PostStore;
 pub use probe::TableProbe;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::config::Builder;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::builders::PutBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, Update};
 use fanfold_core::board::{Order, Orders};
 use fanfold_core::limits::{BOARD_ADD_TRIES, BOARD_TOMBSTONE_KEPT, IDEMPOTENCY_KEPT};
@@ -14,10 +15,9 @@ use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::pause;
 use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::super::transact::{CommitResult, Transaction};
-use super::super::{ItemKind, Pk, Stored, batch, changed, key, number, read, write};
+use super::super::{ItemKind, Pk, Stored, batch, changed, hashed, key, number, read, write};
 use super::{BoardStore, Row, Rows, ScoreItem};
 
 /// An addition to the scores of a member.
@@ -40,7 +40,7 @@ impl ScoreKey {
     /// The key `name` of a user, for a member of these rows.
     pub fn new(user: UserId, name: &str, rows: Rows, member: &MemberName) -> Self {
         // the length separates the name, which may contain any character, from the rest
-        Self(hex(&format!("{user} {} {name} {} {member}", name.len(), rows.id)))
+        Self(hashed(&format!("{user} {} {name} {} {member}", name.len(), rows.id)))
     }
 
     fn pk(&self) -> Pk {
@@ -104,7 +104,7 @@ fn sums(rows: Rows, by: &Scores, now: Time) -> (String, String, HashMap<String, 
     let (set, remove) = expiry(rows);
     let sets = names(by).map(|name| format!("{name} = if_not_exists({name}, :zero) + :{name}"));
     let sets: Vec<String> = sets.collect();
-    let mut all: HashMap<String, AttributeValue> = values(rows, now).into_iter().collect();
+    let mut all = values(rows, by, now);
     all.insert(":zero".to_owned(), number(0));
     all.insert(":v".to_owned(), number(ScoreItem::V));
     let mut condition = "(attribute_not_exists(v) OR v <= :v)".to_owned();
@@ -118,16 +118,19 @@ fn sums(rows: Rows, by: &Scores, now: Time) -> (String, String, HashMap<String, 
         condition.push_str(&format!(
             " AND (attribute_not_exists({name}) OR {name} {compared} :{name}_bound)"
         ));
-        all.insert(format!(":{name}"), number(by));
         all.insert(format!(":{name}_bound"), number(bound));
     }
     (format!("SET {}, {REVISION}{set}{remove}", sets.join(", ")), condition, all)
 }
 
-/// The values that the updates of scores share.
-fn values(rows: Rows, now: Time) -> Vec<(String, AttributeValue)> {
+/// The values that the updates of scores share: the scores, and those of the revision and the expiry.
+fn values(rows: Rows, scores: &Scores, now: Time) -> HashMap<String, AttributeValue> {
+    let scores = names(scores).zip(scores.as_slice());
+    let mut values: HashMap<String, AttributeValue> =
+        scores.map(|(name, score)| (format!(":{name}"), number(score))).collect();
     // mutation: board-first-revision
-    let mut values = vec![(":begin".to_owned(), number(now.ms())), (":one".to_owned(), number(1))];
+    values.insert(":begin".to_owned(), number(now.ms()));
+    values.insert(":one".to_owned(), number(1));
     values.extend(rows.expire.map(|expires| (":expires".to_owned(), number(expires))));
     values
 }
@@ -152,13 +155,8 @@ impl BoardStore {
             .update_item()
             .table_name(&self.table)
             .set_key(Some(rows.key(member)))
-            .update_expression(format!("SET {}, {REVISION}{set}{remove}", sets.join(", ")));
-        for (name, score) in names(scores).zip(scores.as_slice()) {
-            update = update.expression_attribute_values(format!(":{name}"), number(score));
-        }
-        for (name, value) in values(rows, now) {
-            update = update.expression_attribute_values(name, value);
-        }
+            .update_expression(format!("SET {}, {REVISION}{set}{remove}", sets.join(", ")))
+            .set_expression_attribute_values(Some(values(rows, scores, now)));
         if let Some(orders) = better_by {
             update = update.condition_expression(is_better(orders));
         }
@@ -264,7 +262,7 @@ impl BoardStore {
         name: &ScoreKey,
         by: &Scores,
         now: Time,
-    ) -> Result<aws_sdk_dynamodb::types::builders::PutBuilder, StoreError> {
+    ) -> Result<PutBuilder, StoreError> {
         let item = KeyItem {
             sk: "-".to_owned(),
             v: KeyItem::V,
@@ -370,11 +368,7 @@ fn is_better(orders: &Orders) -> String {
 
 /// A hash of what is added.
 fn request(by: &Scores) -> String {
-    hex(&format!("{:?}", by.as_slice()))
-}
-
-fn hex(text: &str) -> String {
-    base16ct::lower::encode_string(&Sha256::digest(text))
+    hashed(&format!("{:?}", by.as_slice()))
 }
 
 #[cfg(test)]

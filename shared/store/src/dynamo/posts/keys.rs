@@ -5,9 +5,8 @@ use aws_sdk_dynamodb::types::builders::PutBuilder;
 use fanfold_core::limits::IDEMPOTENCY_KEPT;
 use fanfold_core::{PostId, Second, Time, UserId};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
-use super::super::{ItemKind, Pk, Stored, key, number, read, write};
+use super::super::{ItemKind, Pk, Stored, hashed, key, number, read, write};
 use super::PostStore;
 use fanfold_runtime::error::StoreError;
 
@@ -45,7 +44,7 @@ impl Stored for KeyItem {
 impl RequestKey {
     /// The key `name` of a user, with a text that stands for the request.
     pub fn new(user: UserId, name: &str, request: &str) -> Self {
-        Self { user, name: hex(name), request: hex(request) }
+        Self { user, name: hashed(name), request: hashed(request) }
     }
 
     /// The hash of the key, in hexadecimal digits.
@@ -98,8 +97,4 @@ impl PostStore {
 
 pub(super) fn key_pk(user: UserId, name: &str) -> Pk {
     ItemKind::IdempotencyKey.pk(format_args!("{user}#{name}"))
-}
-
-fn hex(text: &str) -> String {
-    base16ct::lower::encode_string(&Sha256::digest(text))
 }
