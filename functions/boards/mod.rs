@@ -14,7 +14,7 @@ use fanfold_web::boards::{
     MemberView, MembersView, PercentilePath, RoundQuery, SetScores, StandingView, StandingsView,
     changed_all, changed_one, one_standing, removed_one,
 };
-use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
+use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany, Writers};
 use fanfold_web::{Caller, IdempotencyKey, JsonBody, Problem, Query};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -146,10 +146,7 @@ async fn delete(
         (status = 200, description = "Each change is made, or has a problem.", body = MembersView),
         (status = 202, description = "Each change is made, or has a problem. The ranks are not known now.",
             body = MembersView),
-        (status = 403, description = "The caller may not change the scores.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "The caller has no profile, or the board is merged.",
-            body = ProblemBody, content_type = "application/problem+json"),
+        Writers,
         (status = 422, description = "The members or their scores are not allowed.",
             body = ProblemBody, content_type = "application/problem+json"),
         BadBody,
@@ -202,10 +199,7 @@ async fn show_member(
     responses(
         (status = 200, description = "The scores are set, unless better ones were asked for.", body = MemberView),
         (status = 202, description = "The same. The rank is not known now.", body = MemberView),
-        (status = 403, description = "The caller may not change the scores.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "The caller has no profile, or the board is merged.",
-            body = ProblemBody, content_type = "application/problem+json"),
+        Writers,
         (status = 422, description = "The board has another number of scores.",
             body = ProblemBody, content_type = "application/problem+json"),
         BadBody,
@@ -240,10 +234,7 @@ async fn set(
         (status = 200, description = "The scores have grown, now or by an earlier request with this key.",
             body = MemberView),
         (status = 202, description = "The same. The rank is not known now.", body = MemberView),
-        (status = 403, description = "The caller may not change the scores.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "The caller has no profile, or the board is merged.",
-            body = ProblemBody, content_type = "application/problem+json"),
+        Writers,
         (status = 422, description = "A sum would not be a 64-bit integer, the board has another number of scores, or the key \
             was used with another body.",
             body = ProblemBody, content_type = "application/problem+json"),
@@ -274,10 +265,7 @@ async fn add(
     tag = "leaderboards", security(("jwt" = [])), params(MemberPath, ChangeQuery),
     responses(
         (status = 204, description = "The member is removed."),
-        (status = 403, description = "The caller may not change the scores.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "The caller has no profile, or the board is merged.",
-            body = ProblemBody, content_type = "application/problem+json"),
+        Writers,
         BadRequest,
         NotFound,
         TooMany,

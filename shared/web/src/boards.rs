@@ -1,6 +1,6 @@
 //! The requests and the answers of boards.
 
-use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
@@ -20,7 +20,7 @@ use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::extract::{json, present};
+use crate::extract::{json, number, parsed, present, segment, segments};
 use crate::{Kind, Problem};
 
 /// A score: a 64-bit signed integer as a string of digits, because many clients read numbers in JSON as doubles.
@@ -38,13 +38,13 @@ impl<'de> Deserialize<'de> for ScoreText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let form = "a score is a string of digits, from \"-9223372036854775808\" to \"9223372036854775807\"";
         let text = String::deserialize(deserializer).map_err(|_| de::Error::custom(form))?;
-        let score: Option<i64> = text.parse().ok();
-        // one spelling for each number
-        score
-            .filter(|score| score.to_string() == text)
-            .map(Self)
-            .ok_or_else(|| de::Error::custom(form))
+        plain_score(&text).map(Self).ok_or_else(|| de::Error::custom(form))
     }
+}
+
+/// The score in a text. `None` for other texts, and for other spellings of a score.
+fn plain_score(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|score: &i64| score.to_string() == text)
 }
 
 /// The id of a user in a list.
@@ -118,23 +118,11 @@ impl Percentile {
     }
 }
 
-async fn segments<S: Send + Sync, T: DeserializeOwned + Send>(
-    parts: &mut Parts,
-    state: &S,
-) -> Result<T, Problem> {
-    let path = Path::<T>::from_request_parts(parts, state).await;
-    path.map(|Path(path)| path).map_err(|error| Problem::new(Kind::InvalidId, error.body_text()))
-}
-
-fn parsed<T: TryFrom<String, Error: std::fmt::Display>>(text: String) -> Result<T, Problem> {
-    text.try_into().map_err(|error: T::Error| Problem::new(Kind::InvalidId, error.to_string()))
-}
-
 impl<S: Send + Sync> FromRequestParts<S> for BoardPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        Ok(Self { board: parsed(segments::<S, String>(parts, state).await?)? })
+        Ok(Self { board: segment(parts, state).await? })
     }
 }
 
@@ -143,7 +131,7 @@ impl<S: Send + Sync> FromRequestParts<S> for MemberPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let (board, member) = segments::<S, (String, String)>(parts, state).await?;
-        Ok(Self { board: parsed(board)?, member: parsed(member)? })
+        Ok(Self { board: parsed(&board)?, member: parsed(&member)? })
     }
 }
 
@@ -155,7 +143,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PercentilePath {
         let form = "a percentile is a number from 0 to 100, with at most two decimal digits";
         let percentile =
             Percentile::parse(&percentile).ok_or_else(|| Problem::new(Kind::InvalidId, form))?;
-        Ok(Self { board: parsed(board)?, percentile })
+        Ok(Self { board: parsed(&board)?, percentile })
     }
 }
 
@@ -323,26 +311,9 @@ impl BoardPageQuery {
     }
 }
 
-fn number(
-    name: &str,
-    text: Option<&str>,
-    default: u64,
-    min: u64,
-    max: u64,
-) -> Result<u64, Problem> {
-    let Some(text) = text else { return Ok(default) };
-    let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text.parse().ok().filter(|number| is_digits && (min..=max).contains(number));
-    number.ok_or_else(|| {
-        let detail = format!("{name} must be a whole number from {min} to {max}");
-        Problem::new(Kind::InvalidParameter, detail)
-    })
-}
-
 fn score(name: &str, text: Option<&str>, default: i64) -> Result<i64, Problem> {
     let Some(text) = text else { return Ok(default) };
-    let score = text.parse().ok().filter(|score: &i64| score.to_string() == text);
-    score.ok_or_else(|| {
+    plain_score(text).ok_or_else(|| {
         Problem::new(Kind::InvalidParameter, format!("{name} must be a 64-bit integer"))
     })
 }

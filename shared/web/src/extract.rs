@@ -298,15 +298,25 @@ impl FeedQuery {
 }
 
 fn limit(text: Option<&str>) -> Result<usize, Problem> {
-    let Some(text) = text else { return Ok(PAGE_ITEMS_DEFAULT) };
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    match text.parse() {
-        Ok(limit) if digits && (1..=PAGE_ITEMS_MAX).contains(&limit) => Ok(limit),
-        _ => Err(Problem::new(
-            Kind::InvalidParameter,
-            format!("limit must be a whole number from 1 to {PAGE_ITEMS_MAX}"),
-        )),
-    }
+    let limit = number("limit", text, PAGE_ITEMS_DEFAULT as u64, 1, PAGE_ITEMS_MAX as u64)?;
+    Ok(limit as usize)
+}
+
+/// The whole number in a parameter. Refuses one outside `min` to `max`, and other texts (400).
+pub(crate) fn number(
+    name: &str,
+    text: Option<&str>,
+    default: u64,
+    min: u64,
+    max: u64,
+) -> Result<u64, Problem> {
+    let Some(text) = text else { return Ok(default) };
+    let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|number| is_digits && (min..=max).contains(number));
+    number.ok_or_else(|| {
+        let detail = format!("{name} must be a whole number from {min} to {max}");
+        Problem::new(Kind::InvalidParameter, detail)
+    })
 }
 
 /// The user in a path. Refuses another form (400).
@@ -378,14 +388,27 @@ impl<S: Send + Sync> FromRequestParts<S> for TimerPath {
 }
 
 /// The one parameter of a path.
-async fn segment<S, T>(parts: &mut Parts, state: &S) -> Result<T, Problem>
+pub(crate) async fn segment<S, T>(parts: &mut Parts, state: &S) -> Result<T, Problem>
 where
     S: Send + Sync,
     T: FromStr<Err: Display>,
 {
-    let path = Path::<String>::from_request_parts(parts, state).await;
-    let Path(segment) = path.map_err(|error| Problem::new(Kind::InvalidId, error.body_text()))?;
-    segment.parse().map_err(|error: T::Err| Problem::new(Kind::InvalidId, error.to_string()))
+    parsed(&segments::<S, String>(parts, state).await?)
+}
+
+/// The parameters of a path, as texts.
+pub(crate) async fn segments<S, T>(parts: &mut Parts, state: &S) -> Result<T, Problem>
+where
+    S: Send + Sync,
+    T: DeserializeOwned + Send,
+{
+    let path = Path::<T>::from_request_parts(parts, state).await;
+    path.map(|Path(path)| path).map_err(|error| Problem::new(Kind::InvalidId, error.body_text()))
+}
+
+/// What a parameter of a path names.
+pub(crate) fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, Problem> {
+    text.parse().map_err(|error: T::Err| Problem::new(Kind::InvalidId, error.to_string()))
 }
 
 /// A point in time in a body: RFC 3339 with a zone.

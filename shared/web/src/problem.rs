@@ -143,6 +143,18 @@ pub enum TooMany {
     Limited(ProblemBody),
 }
 
+/// Answers of a route that changes scores of a board.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "read by the derive alone")]
+pub enum Writers {
+    /// The caller may not change the scores.
+    #[response(status = 403, content_type = "application/problem+json")]
+    NotAWriter(ProblemBody),
+    /// The caller has no profile, or the board is merged.
+    #[response(status = 409, content_type = "application/problem+json")]
+    Refused(ProblemBody),
+}
+
 /// Answers of a route about one user, post or board.
 #[derive(IntoResponses)]
 #[allow(dead_code, reason = "read by the derive alone")]
