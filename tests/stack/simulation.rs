@@ -21,6 +21,7 @@
 //! | [`likeness`] | the simulated DynamoDB gives the same answers as the local cloud's |
 //! | [`due`] | items fall due while everything goes wrong |
 //! | [`likes`] | posts are liked while everything goes wrong |
+//! | [`boards`] | scores of boards change while everything goes wrong |
 //! | [`due_crowd`] | thousands of items fall due in a short time |
 //! | [`dropping`] | a user is erased while everything else goes on |
 //! | [`stampede`] | all readers return at once |
@@ -48,6 +49,8 @@ mod steps;
 mod tasks;
 mod units;
 
+use std::fmt::Debug;
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -91,6 +94,46 @@ fn fresh_histories_leave_every_feed_right() {
     let first = env_number("FANFOLD_FRESH_SEED", crate::harness::dice::fresh() >> 16);
     let soak = env_number("FANFOLD_SOAK_S", 0);
     run_all("FANFOLD_FRESH_HISTORIES", first, if soak > 0 { u64::MAX } else { 1_000 });
+}
+
+/// The share of a soak that each of the two series of a kind of histories may take: due items, likes and boards take as long
+/// together as the histories of feeds.
+const SOAK_SHARES: u64 = 6;
+
+/// Runs histories of a kind of their own: some that are the same in every run, and then some with fresh seeds. The
+/// environment variables `FANFOLD_<name>` and `FANFOLD_FRESH_<name>` give other numbers. Returns the sums of the counters of
+/// the first ones, if no fewer run than usual: fresh ones may give smaller counts by chance.
+fn histories_of<C: Default + AddAssign + Debug>(
+    name: &str,
+    count: u64,
+    fresh_count: u64,
+    run: impl Fn(u64) -> Result<C, String>,
+) -> Option<C> {
+    let (usual, first) = (count, env_number("FANFOLD_SEED", 1));
+    let count = env_number(&format!("FANFOLD_{name}"), count);
+    let fresh = env_number("FANFOLD_FRESH_SEED", crate::harness::dice::fresh() >> 16);
+    let fresh_count = env_number(&format!("FANFOLD_FRESH_{name}"), fresh_count);
+    let soak = env_number("FANFOLD_SOAK_S", 0);
+    let soak = (soak > 0).then(|| Duration::from_secs(soak / SOAK_SHARES));
+    println!("the other histories have fresh seeds, from {fresh} on");
+    let run_all = |seeds: std::ops::Range<u64>| {
+        let (mut histories, mut total, begun) = (0, C::default(), Instant::now());
+        for seed in seeds {
+            if soak.is_some_and(|soak| begun.elapsed() > soak) {
+                break;
+            }
+            histories += 1;
+            match run(seed) {
+                Ok(counts) => total += counts,
+                Err(report) => panic!("{report}"),
+            }
+        }
+        println!("{histories} histories: {total:?}");
+        total
+    };
+    let total = run_all(first..first + count);
+    run_all(fresh..soak.map_or(fresh + fresh_count, |_| u64::MAX));
+    (first == 1 && count >= usual).then_some(total)
 }
 
 /// Runs `count` histories, unless the environment variable `setting` gives another count. Returns the sums of their

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_app::Error;
@@ -750,32 +750,8 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String
 fn every_item_is_published_or_fired_at_its_time() {
     let (server, runtime) = (Server::start(), runtime());
     let start = cloud_with_profiles(&server, &runtime, 1);
-    let first = super::env_number("FANFOLD_SEED", 1);
-    let count = super::env_number("FANFOLD_DUE", 80);
-    let fresh = super::env_number("FANFOLD_FRESH_SEED", crate::harness::dice::fresh() >> 16);
-    let fresh_count = super::env_number("FANFOLD_FRESH_DUE", 30);
-    let soak = super::env_number("FANFOLD_SOAK_S", 0);
-    let soak = (soak > 0).then(|| Duration::from_secs(soak / 4));
-    println!("the other histories have fresh seeds, from {fresh} on");
-    let run_all = |seeds: std::ops::Range<u64>| {
-        let (mut histories, mut total, begun) = (0, Counts::default(), Instant::now());
-        for seed in seeds {
-            if soak.is_some_and(|soak| begun.elapsed() > soak) {
-                break;
-            }
-            histories += 1;
-            match runtime.block_on(run(&server, &start, seed)) {
-                Ok(counts) => total += counts,
-                Err(report) => panic!("{report}"),
-            }
-        }
-        println!("{histories} histories: {total:?}");
-        total
-    };
-    let total = run_all(first..first + count);
-    run_all(fresh..soak.map_or(fresh + fresh_count, |_| u64::MAX));
-    // the fixed seeds alone: the others may give smaller counts by chance
-    if first == 1 && count >= 80 {
+    let run = |seed| runtime.block_on(run(&server, &start, seed));
+    if let Some(total) = super::histories_of("DUE", 80, 30, run) {
         let Counts { published, cancelled, refused_late, fired, early, overdue, loaded } = total;
         let all = [published, cancelled, refused_late, fired, early, overdue, loaded];
         assert!(all.iter().all(|count| *count > 20), "{total:?}");
