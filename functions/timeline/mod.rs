@@ -1,11 +1,15 @@
-//! The function `timeline` answers pages of home and author feeds.
+//! The function `timeline` answers pages of home and author feeds, and of rankings.
+
+mod rankings;
 
 use axum::Json;
 use axum::extract::State;
 use fanfold_app::present::Viewer;
+use fanfold_app::rankings::Rankings;
 use fanfold_app::timeline::{self, Timeline};
 use fanfold_core::{FeedId, ListId, Time, UserRef};
-use fanfold_runtime::{StartError, clock};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::{Config, StartError, clock};
 use fanfold_store::feeds::ReadContext;
 use fanfold_web::extract::FeedQuery;
 use fanfold_web::problem::{BadRequest, Common, NotFound};
@@ -17,12 +21,31 @@ use utoipa_axum::routes;
 use crate::http::{Prepare, serve};
 
 pub(crate) async fn run(prepare: Prepare) -> Result<(), StartError> {
-    serve(routes(), Timeline::new, prepare).await
+    serve(routes(), App::new, prepare).await
+}
+
+/// The state of the function's routes: the use cases of timelines and rankings.
+#[derive(Clone)]
+pub struct App {
+    pub timeline: Timeline,
+    pub rankings: Rankings,
+}
+
+impl App {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        let timeline = Timeline::new(sdk, config)?;
+        let rankings = Rankings::over(&timeline, sdk, config)?;
+        Ok(Self { timeline, rankings })
+    }
 }
 
 /// The routes of the function, with their descriptions.
-pub fn routes() -> OpenApiRouter<Timeline> {
-    OpenApiRouter::new().routes(routes!(get_timeline)).routes(routes!(get_posts))
+pub fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(get_timeline))
+        .routes(routes!(get_posts))
+        .merge(rankings::routes())
 }
 
 /// Reads a page of the caller's home feed.
@@ -71,7 +94,7 @@ async fn page(
     ),
 )]
 async fn get_timeline(
-    State(app): State<Timeline>,
+    State(App { timeline: app, .. }): State<App>,
     Viewing(viewer): Viewing,
     Query(query): Query<FeedQuery>,
 ) -> Result<Json<FeedView>, Problem> {
@@ -90,7 +113,7 @@ async fn get_timeline(
     ),
 )]
 async fn get_posts(
-    State(app): State<Timeline>,
+    State(App { timeline: app, .. }): State<App>,
     Viewing(viewer): Viewing,
     UserPath { user }: UserPath,
     Query(query): Query<FeedQuery>,

@@ -16,11 +16,11 @@ use fanfold_core::fanout::{FanoutPart, Share};
 use fanfold_core::message::{
     BoardChanged, CountFollowers, CountLikes, DeliverChunk, GraphEvent, ItemDue, LikeChanged,
     PostDeleted, PostEvent, PostPublished, ProfileChanged, RebuildBoard, RebuildFeed, RebuildOrder,
-    RelationChanged, ScoresChanged, TimerFired,
+    RebuildRanking, RelationChanged, ScoresChanged, TimerFired,
 };
 use fanfold_core::{
-    BoardId, Cursor, DueEntry, DueItem, FeedId, ListId, PostId, ScheduledId, Time, TimerName,
-    UserId,
+    BoardId, Cursor, DueEntry, DueItem, FeedId, ListId, PostId, Ranking, ScheduledId, Snapshot,
+    Time, TimerName, UserId,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -143,6 +143,15 @@ fn messages_about_boards_keep_their_form() {
 }
 
 #[test]
+fn messages_about_rankings_keep_their_form() {
+    let at = Time::from_ms(1_767_225_600_000);
+    let first = |ranking| RebuildRanking::new(Snapshot { ranking, at }, "a lease".to_owned());
+    let [day, week, authors] = Ranking::ALL.map(first);
+    let orders = [day, RebuildRanking { part: 5, ..week }, authors].map(RebuildOrder::from);
+    check_lines(include_str!("../fixtures/v1/rebuild-ranking.jsonl"), &orders);
+}
+
+#[test]
 fn messages_about_due_items_keep_their_form() {
     let at = Time::from_ms(1_767_225_600_123);
     let owner = UserId(0xa7ea_d61c_7209_542e);
@@ -175,6 +184,7 @@ fn cursors_keep_their_form() {
             "timers" => ListId::Timers(owner()),
             "likes" => ListId::Likes(owner()),
             "likers" => ListId::Likers(text("owner").parse().expect("a post")),
+            "ranking" => ListId::Ranking(text("owner").parse().expect("a ranking")),
             other => panic!("{other}"),
         };
         let at = || Time::from_ms(given["at_ms"].as_u64().expect("a time"));
@@ -192,6 +202,9 @@ fn cursors_keep_their_form() {
             ListId::Likers(_) => {
                 Cursor::Liker { at: at(), user: text("user").parse().expect("a user") }
             }
+            ListId::Ranking(_) => {
+                Cursor::Ranked { at: at(), place: given["place"].as_u64().expect("a place") }
+            }
             ListId::Timers(_) => Cursor::Timer { name: text("name").parse().expect("a name") },
         };
         assert_eq!(Cursor::decode(text("cursor"), list), Ok(place.clone()), "{given}");
@@ -200,5 +213,5 @@ fn cursors_keep_their_form() {
     }
     lists.sort_unstable();
     lists.dedup();
-    assert_eq!(lists.len(), 8, "every list has a cursor");
+    assert_eq!(lists.len(), 9, "every list has a cursor");
 }

@@ -19,6 +19,7 @@ mod limits;
 mod memory;
 mod pages;
 mod pulled;
+mod rankings;
 mod rebuild;
 mod relations;
 mod retries;

@@ -34,13 +34,14 @@ RARE = {
     ("audit", "dynamodb:Query", "BoardsTable"),
     # only if a function died after a member fell out of a board (rules::boards)
     ("audit", "dynamodb:UpdateItem", "BoardsTable"),
-    ("graph", "dynamodb:UpdateItem", "BoardsTable"),
     # only for a board that is too large to be copied within a request (rules::boards)
     ("boards", "sqs:SendMessage", "rebuilds"),
     ("rebuild", "dynamodb:GetItem", "BoardsTable"),
     ("rebuild", "dynamodb:BatchGetItem", "BoardsTable"),
     ("rebuild", "dynamodb:Query", "BoardsTable"),
     ("rebuild", "dynamodb:UpdateItem", "BoardsTable"),
+    # only for a ranking of very many authors (rules::rankings)
+    ("rebuild", "dynamodb:BatchGetItem", "UsersTable"),
     # only for a viewer who likes more than 200 posts (rules::likes)
     ("posts", "dynamodb:BatchGetItem", "LikesTable"),
     ("timeline", "dynamodb:BatchGetItem", "LikesTable"),

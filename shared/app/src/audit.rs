@@ -156,7 +156,7 @@ pub async fn check_cards(
         _ => None,
     });
     if let Some(post) = post {
-        count_likes(app, post, audited).await?;
+        count_likes(app, post, now, audited).await?;
     }
     let Compared { cards: compared, mut differing } = cards.differing(tables, &ids, now).await?;
     audited.cards += compared;
@@ -220,10 +220,15 @@ pub async fn check_boards(
 }
 
 /// Counts the likes of a post again. The last count may have been lost with Valkey's note that it was requested.
-async fn count_likes(app: &Audit, post: PostId, audited: &mut Audited) -> Result<(), StoreError> {
+async fn count_likes(
+    app: &Audit,
+    post: PostId,
+    now: Time,
+    audited: &mut Audited,
+) -> Result<(), StoreError> {
     let counted = app.likes.counted(post).await?;
     // mutation: audit-likes
-    if app.feeds.posts.put_likes(post, counted).await? == LikesPut::Written {
+    if app.feeds.posts.put_likes(&app.boards, post, counted, now).await? == LikesPut::Written {
         app.feeds.valkey.cards_changed(&[CardId::Post(post)]).await?;
         audited.likes_counted += 1;
     }

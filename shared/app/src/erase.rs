@@ -93,7 +93,7 @@ pub enum Step {
     Following,
     /// The feeds, the write limits, and the mark of a pulled author.
     Caches,
-    /// The rows that count followers.
+    /// The rows that count followers and the likes of posts.
     Counts,
     /// The tombstones of relations to followed authors.
     EndedRelations,
@@ -139,6 +139,9 @@ pub const fn removal_of_items(kind: ItemKind) -> Removal {
         ItemKind::Liker | ItemKind::LikeCount => Removal::Steps(&[Step::Likes, Step::Posts]),
         // the messages that Boards sends remove the scores
         ItemKind::Board | ItemKind::Score => Removal::Steps(&[Step::Boards]),
+        // the messages that Posts sends remove the likes of the user's posts by day
+        ItemKind::Trend => Removal::Steps(&[Step::Posts]),
+        ItemKind::Received => Removal::Steps(&[Step::Counts]),
         ItemKind::ScoreKey => Removal::Stays("it consists of hashes, and expires after 24 hours"),
         ItemKind::Scheduled | ItemKind::Soonest | ItemKind::Timer | ItemKind::Due => {
             Removal::Steps(&[Step::Due])
@@ -517,8 +520,11 @@ impl Work<'_> {
         relations::end(&app.feeds.graph, &app.users, &app.events, ends, *now).await
     }
 
-    /// Removes the rows that count the user's followers.
+    /// Removes the rows that count the user's followers, and the likes of the user's posts. No count adds to them any more,
+    /// because all posts are tombstones.
     async fn counts(&mut self, partitions: u16) -> Result<Progress, StoreError> {
+        // mutation: dropped-received
+        self.app.boards.forget_received(self.user).await?;
         self.app.feeds.graph.forget_counts(self.user, partitions).await?;
         Ok(Progress::Done)
     }

@@ -88,6 +88,8 @@ pub enum Error {
     ScoreOverflow(MemberName),
     #[error("the board is being prepared; try again")]
     BoardBuilding,
+    #[error("the ranking is being prepared; try again")]
+    RankingBuilding,
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -16,6 +16,7 @@
 //! | [`due`] | scheduled posts and timers, and the look-ahead that finds what is due |
 //! | [`webhook`] | post the timers that were due to the operator's address |
 //! | [`boards`] | boards: their settings, scores and ranks |
+//! | [`rankings`] | posts by likes, and authors by likes |
 //! | [`erase`] | remove everything that belongs to a user |
 //! | [`doctor`] | check the assumptions about Valkey, DynamoDB, SQS and clocks |
 //! | [`memory`] | ignore the present data in Valkey, so that every feed is rebuilt |
@@ -39,6 +40,7 @@ pub mod memory;
 pub mod posts;
 pub mod present;
 pub mod profiles;
+pub mod rankings;
 pub mod rebuild;
 pub mod relations;
 pub mod sweep;

@@ -1,4 +1,4 @@
-//! Rebuilds a feed or a copy of a board that a reader queued, or both feeds of a user by an operator's order.
+//! Rebuilds a feed, a copy of a board or a ranking that a reader queued, or both feeds of a user by an operator's order.
 
 use fanfold_core::limits::{ADMIN_REBUILD_LOOK_EVERY, ADMIN_REBUILD_LOOKS_MAX, FEED_CAP_MAX};
 use fanfold_core::message::{RebuildFeed, RebuildOrder};
@@ -36,7 +36,10 @@ pub async fn handle(
 ) -> Result<(), StoreError> {
     match order {
         RebuildOrder::Feed(order) => rebuild(app, order, now).await.map(drop),
-        RebuildOrder::Board(order) => copy::continue_copy(&app.copies, order, now, deadline).await,
+        RebuildOrder::Board(order) => copy::continue_round(&app.copies, order, now, deadline).await,
+        RebuildOrder::Ranking(order) => {
+            copy::continue_ranking(&app.copies, order, now, deadline).await
+        }
     }
 }
 

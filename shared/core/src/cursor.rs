@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use crate::limits::TIMER_NAME_CHARS_MAX;
-use crate::{FeedId, Partition, PostId, ScheduledId, Time, TimerName, UserId};
+use crate::{FeedId, Partition, PostId, Ranking, ScheduledId, Time, TimerName, UserId};
 
 const VERSION: u8 = 1;
 
@@ -44,6 +44,8 @@ pub enum ListId {
     Likes(UserId),
     /// The users who like this post.
     Likers(PostId),
+    /// The posts or authors of this ranking.
+    Ranking(Ranking),
 }
 
 impl ListId {
@@ -57,6 +59,7 @@ impl ListId {
             Self::Timers(_) => b't',
             Self::Likes(_) => b'l',
             Self::Likers(_) => b'k',
+            Self::Ranking(_) => b'r',
         }
     }
 
@@ -70,6 +73,7 @@ impl ListId {
             | Self::Likes(user) => user.0,
             // both halves of the id, so that posts of one author differ
             Self::Likers(post) => (post.0 >> 64) as u64 ^ post.0 as u64,
+            Self::Ranking(ranking) => ranking as u64,
         }
     }
 
@@ -79,7 +83,7 @@ impl ListId {
             Self::Feed(_) => 32,
             Self::Followers(_) | Self::Following(_) => 10,
             Self::Scheduled(_) | Self::Likes(_) => 24,
-            Self::Likers(_) => 16,
+            Self::Likers(_) | Self::Ranking(_) => 16,
             Self::Timers(_) => TIMER_NAME_CHARS_MAX,
         };
         ((2 + 8 + place + 4) * 4usize).div_ceil(3)
@@ -101,6 +105,8 @@ pub enum Cursor {
     Liked { at: Time, post: PostId },
     /// In a list of users who like a post: the page begins after the like of this time and user.
     Liker { at: Time, user: UserId },
+    /// In a ranking: the page begins after this place, counted from 1, of the snapshot of this time.
+    Ranked { at: Time, place: u64 },
 }
 
 impl From<(Partition, UserId)> for Cursor {
@@ -140,6 +146,10 @@ impl Cursor {
             Cursor::Liker { at, user } => {
                 bytes.extend(at.ms().to_be_bytes());
                 bytes.extend(user.0.to_be_bytes());
+            }
+            Cursor::Ranked { at, place } => {
+                bytes.extend(at.ms().to_be_bytes());
+                bytes.extend(place.to_be_bytes());
             }
             Cursor::Timer { name } => {
                 // filled up, so that all cursors of the list have the same length
@@ -199,6 +209,12 @@ impl Cursor {
                 let user = user.try_into().map_err(|_| CursorError::Malformed)?;
                 Ok(Cursor::Liker { at, user: UserId(u64::from_be_bytes(user)) })
             }
+            ListId::Ranking(_) => {
+                let place = <[u8; 16]>::try_from(place).map_err(|_| CursorError::Malformed)?;
+                let (at, place) = time(&place)?;
+                let place = place.try_into().map_err(|_| CursorError::Malformed)?;
+                Ok(Cursor::Ranked { at, place: u64::from_be_bytes(place) })
+            }
             ListId::Timers(_) => {
                 let name = place.split(|byte| *byte == 0).next().unwrap_or_default();
                 let name = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
@@ -248,7 +264,8 @@ mod tests {
             ListId::Scheduled(_) => Some(ListId::Timers(owner)),
             ListId::Timers(_) => Some(ListId::Likes(owner)),
             ListId::Likes(_) => Some(ListId::Likers(PostId(7))),
-            ListId::Likers(_) => None,
+            ListId::Likers(_) => Some(ListId::Ranking(Ranking::Authors)),
+            ListId::Ranking(_) => None,
         };
         while let Some(list) = lists.last().and_then(next) {
             lists.push(list);
@@ -285,6 +302,9 @@ mod tests {
             let place = Cursor::Liker { at: Time::from_ms(user), user: owner };
             let list = ListId::Likers(PostId(after));
             prop_assert_eq!(Cursor::decode(&place.encode(list), list), Ok(place));
+            let (place, list) = (Cursor::Ranked { at: Time::from_ms(user), place: user }, ListId::Ranking(Ranking::PostsWeek));
+            prop_assert_eq!(Cursor::decode(&place.encode(list), list), Ok(place.clone()));
+            prop_assert_eq!(Cursor::decode(&place.encode(list), ListId::Ranking(Ranking::PostsDay)), Err(CursorError::Foreign));
             let name = name.parse().unwrap();
             let (place, list) = (Cursor::Timer { name }, ListId::Timers(owner));
             prop_assert_eq!(Cursor::decode(&place.encode(list), list), Ok(place));

@@ -25,6 +25,9 @@ pub enum IdError {
     /// Not the id of a board.
     #[error("a board's id is a user id, a colon, and 16 lower-case hexadecimal digits")]
     Board,
+    /// Not the name of a ranking.
+    #[error("a ranking is posts-day, posts-week or authors")]
+    Ranking,
 }
 
 /// The id of a user: the first 64 bits of a SHA-256 over the issuer and the subject of the token, so no

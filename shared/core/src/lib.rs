@@ -12,6 +12,7 @@
 //! | [`due`] | items with a time of their own |
 //! | [`fanout`] | partitions, ranges and chunks of followers |
 //! | [`message`] | the bodies of messages on the queues |
+//! | [`ranking`] | posts by likes, and authors by likes |
 //! | [`registry`] | the queues, functions and settings of a deployment |
 //! | [`relation`] | follow and unfollow as changes with a time |
 //! | [`text`] | the rules for texts, names and handles |
@@ -28,6 +29,7 @@ pub mod limits;
 pub mod merge;
 pub mod message;
 pub mod order;
+pub mod ranking;
 pub mod registry;
 pub mod relation;
 pub mod slice;
@@ -41,6 +43,7 @@ pub use fanout::Partition;
 pub use feed::{FeedId, FeedKind};
 pub use id::{Bucket, IdError, PostId, UserId, UserRef};
 pub use merge::Merge;
+pub use ranking::{Ranking, Snapshot};
 pub use relation::{Change, Relation};
 pub use slice::Slice;
 pub use text::{Handle, HandleHash};

@@ -449,6 +449,21 @@ pub const BOARD_RETRY_AFTER: Duration = Duration::from_secs(1);
 pub const BOARD_BODY_BYTES_MAX: usize = 256 * 1024;
 /// Boards that the audit compares in one bucket, and members of each.
 pub const AUDIT_BOARDS: usize = 1;
+/// The time after which a ranking is made again, if somebody reads it (setting `RANKING_SECONDS`).
+pub const RANKING_SECONDS_DEFAULT: Duration = Duration::from_secs(60);
+/// The least value of the setting `RANKING_SECONDS`.
+pub const RANKING_SECONDS_MIN: Duration = Duration::from_secs(1);
+/// The greatest value of the setting `RANKING_SECONDS`.
+pub const RANKING_SECONDS_MAX: Duration = Duration::from_secs(300);
+/// How long Valkey keeps a snapshot of a ranking after it was made or used last. Readers who page through it need it.
+pub const RANKING_KEPT: Duration = Duration::from_secs(15 * 60);
+/// The places of a ranking.
+pub const RANKING_PLACES_MAX: u64 = 500;
+/// Authors with as many likes as the last one of a ranking whose followers are compared, together with those before them.
+pub const RANKING_AUTHORS_COMPARED: usize = 2_000;
+/// Days for which the likes of a post on one day are kept, from the beginning of that day: as long as a ranking of a week
+/// may count them.
+pub const RANKING_DAYS_KEPT: u16 = 9;
 /// The most scores of a member of a board.
 pub const BOARD_SCORES_MAX: usize = 4;
 /// The most members of a board in one request.

@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 use crate::board::{BoardId, MemberName, Period, Round};
 use crate::fanout::{DeliveryCounts, FanoutPart, Share};
 use crate::limits::COMMIT_GRACE;
-use crate::{DueEntry, PostId, Time, TimerName, UserId};
+use crate::{DueEntry, PostId, Ranking, Snapshot, Time, TimerName, UserId};
 
 /// A post was published, on `post-events` and `bulk-events`. It is sent before the post is committed, so its
 /// handler reads the post first.
@@ -254,6 +254,27 @@ pub struct RebuildBoard {
     pub part: u8,
 }
 
+/// The order to make a snapshot of a ranking in Valkey, on `rebuilds`. Its handler reads the likes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RebuildRanking {
+    /// The kind of message, as `type` in JSON.
+    #[serde(rename = "type")]
+    pub kind: RebuildRankingKind,
+    /// The version.
+    pub v: Version<{ RebuildRankingKind::V }>,
+    /// The ranking.
+    pub ranking: Ranking,
+    /// The time of the snapshot.
+    #[serde(rename = "at_ms")]
+    pub at: Time,
+    /// The token of the lease that the sender took. The handler continues with it.
+    pub lease: String,
+    /// The first part of the rows that is not copied yet.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub part: u8,
+}
+
 fn is_first(part: &u8) -> bool {
     *part == 0
 }
@@ -330,7 +351,9 @@ one_of!(
     /// The order to rebuild a feed.
     Feed(RebuildFeed),
     /// The order to make a copy of a round of a board.
-    Board(RebuildBoard)
+    Board(RebuildBoard),
+    /// The order to make a snapshot of a ranking.
+    Ranking(RebuildRanking)
 );
 
 impl GraphEvent {
@@ -566,6 +589,19 @@ impl RebuildBoard {
     }
 }
 
+impl RebuildRanking {
+    /// The order to make a snapshot with this lease, from the first part on.
+    pub fn new(Snapshot { ranking, at }: Snapshot, lease: String) -> Self {
+        let kind = RebuildRankingKind::RebuildRanking;
+        Self { kind, v: Version, ranking, at, lease, part: 0 }
+    }
+
+    /// The snapshot.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { ranking: self.ranking, at: self.at }
+    }
+}
+
 impl RebuildFeed {
     /// The order to rebuild this user's home feed with this lease.
     pub fn new(user: UserId, lease: String) -> Self {
@@ -606,6 +642,7 @@ kinds!(
     CountLikesKind CountLikes 1,
     RebuildFeedKind RebuildFeed 1,
     RebuildBoardKind RebuildBoard 1,
+    RebuildRankingKind RebuildRanking 1,
     ScoresChangedKind ScoresChanged 1,
     BoardChangedKind BoardChanged 1,
     ItemDueKind ItemDue 1,

@@ -99,9 +99,9 @@ queues! {
     GRAPH_EVENTS: GraphEvent = "graph-events", "GRAPH_EVENTS_QUEUE_URL", "GRAPH_EVENTS_DEAD_QUEUE_URL",
         "GraphEvents", ["RelationChanged", "ProfileChanged", "CountFollowers", "LikeChanged", "CountLikes", "PostDeleted",
             "ScoresChanged", "BoardChanged"];
-    /// Rebuilds of home feeds of many authors, and of large boards, for `rebuild`.
+    /// Rebuilds of home feeds of many authors, of large boards, and of rankings of very many likes, for `rebuild`.
     REBUILDS: RebuildOrder = "rebuilds", "REBUILDS_QUEUE_URL", "REBUILDS_DEAD_QUEUE_URL",
-        "Rebuilds", ["RebuildFeed", "RebuildBoard"];
+        "Rebuilds", ["RebuildFeed", "RebuildBoard", "RebuildRanking"];
     /// Items that are due, for `due`.
     DUE_ITEMS: ItemDue = "due-items", "DUE_ITEMS_QUEUE_URL", "DUE_ITEMS_DEAD_QUEUE_URL", "DueItems", ["ItemDue"];
     /// Timers that were due, for `webhook`.
@@ -280,7 +280,15 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         name: "timeline",
         resource: "Timeline",
         trigger: Trigger::Http,
-        settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "LIKES_TABLE", REBUILDS.spec.url],
+        settings: &[
+            "USERS_TABLE",
+            "POSTS_TABLE",
+            "GRAPH_TABLE",
+            "LIKES_TABLE",
+            "BOARDS_TABLE",
+            REBUILDS.spec.url,
+            "RANKING_SECONDS",
+        ],
     },
     FunctionSpec {
         name: "dispatch",

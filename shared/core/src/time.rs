@@ -134,6 +134,21 @@ impl Hour {
         Self(self.0.saturating_add(1))
     }
 
+    /// The hour that is this many hours later.
+    pub const fn plus(self, hours: u64) -> Self {
+        Self(self.0.saturating_add(hours))
+    }
+
+    /// The hour that is this many hours earlier. The first hour stays.
+    pub const fn minus(self, hours: u64) -> Self {
+        Self(self.0.saturating_sub(hours))
+    }
+
+    /// The number of the hour in its day, from 0 to 23.
+    pub const fn of_day(self) -> usize {
+        (self.0 % 24) as usize
+    }
+
     /// All hours from this one to `last`.
     pub fn to(self, last: Self) -> impl Iterator<Item = Self> {
         (self.0..=last.0).map(Self)

@@ -297,7 +297,7 @@ impl FeedQuery {
     }
 }
 
-fn limit(text: Option<&str>) -> Result<usize, Problem> {
+pub(crate) fn limit(text: Option<&str>) -> Result<usize, Problem> {
     let limit = number("limit", text, PAGE_ITEMS_DEFAULT as u64, 1, PAGE_ITEMS_MAX as u64)?;
     Ok(limit as usize)
 }

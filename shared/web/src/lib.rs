@@ -21,6 +21,7 @@ pub mod event;
 pub mod extract;
 pub mod fallback;
 pub mod problem;
+pub mod rankings;
 pub mod router;
 mod served;
 pub mod shared_answers;

@@ -288,7 +288,7 @@ impl From<Error> for Problem {
             Error::NotAWriter => Kind::NotYours,
             Error::Members { .. } | Error::Scores(_) => Kind::InvalidScores,
             Error::ScoreOverflow(_) => Kind::ScoreOverflow,
-            Error::BoardBuilding => {
+            Error::BoardBuilding | Error::RankingBuilding => {
                 return Self::unavailable(&error.to_string(), BOARD_RETRY_AFTER);
             }
         };

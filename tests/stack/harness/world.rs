@@ -20,6 +20,7 @@ use fanfold_app::likes::{self, Likes};
 use fanfold_app::posts::Posts;
 use fanfold_app::present::{Page, Span, Viewer};
 use fanfold_app::profiles::Profiles;
+use fanfold_app::rankings::Rankings;
 use fanfold_app::rebuild::Rebuilds;
 use fanfold_app::relations::apply::RelationEvents;
 use fanfold_app::relations::{Relations, apply};
@@ -56,6 +57,7 @@ pub struct World {
     pub graph: RelationEvents,
     pub likes: Likes,
     pub boards: Boards,
+    pub rankings: Rankings,
     pub rebuild: Rebuilds,
     pub timers: Timers,
     pub due: Due,
@@ -171,11 +173,13 @@ impl World {
         }
         pairs.extend(settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
         let config = Config::from_pairs(pairs.clone());
+        let timeline = Timeline::new(&sdk, &config).expect("timeline");
         Self {
             posts: Posts::new(&sdk, &config).expect("posts"),
             profiles: Profiles::new(&sdk, &config).expect("profiles"),
             relations: Relations::new(&sdk, &config).expect("relations"),
-            timeline: Timeline::new(&sdk, &config).expect("timeline"),
+            rankings: Rankings::over(&timeline, &sdk, &config).expect("rankings"),
+            timeline,
             dispatch: Dispatch::new(&sdk, &config).expect("dispatch"),
             deliver: Deliver::new(&sdk, &config).expect("deliver"),
             graph: RelationEvents {

@@ -135,7 +135,10 @@ async fn a_wrong_number_of_likes_is_corrected() {
     assert_eq!((shown().await, audited().await), (1, 0));
     // a wrong number after the same changes
     let counted = LikeCount { likes: 7, changes: 1 };
-    assert_eq!(world.posts.posts.put_likes(post, counted).await.unwrap(), LikesPut::Written);
+    assert_eq!(
+        world.posts.posts.put_likes(&world.audit.boards, post, counted, world.now()).await.unwrap(),
+        LikesPut::Written
+    );
     assert_eq!((audited().await, shown().await), (1, 1));
 }
 

@@ -418,7 +418,7 @@ async fn a_large_board_is_copied_by_messages_and_never_shown_in_part() {
     let (mut order, mut parts) = (order.clone(), 0);
     loop {
         let late = Deadline::at(Time::EPOCH);
-        let copy = fanfold_app::boards::copy::continue_copy;
+        let copy = fanfold_app::boards::copy::continue_round;
         copy(&world.rebuild.copies, &order, world.now(), late).await.expect("copied");
         let taken = world.take().await;
         let Some(Message::Rebuild(RebuildOrder::Board(next))) = taken.first() else { break };

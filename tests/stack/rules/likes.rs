@@ -313,7 +313,9 @@ async fn an_older_count_does_not_replace_a_newer_one() {
     world.people(&["ash"]).await;
     let post = world.publish("ash", "text").await;
     let put = async |likes, changes| {
-        world.posts.posts.put_likes(post, LikeCount { likes, changes }).await.unwrap()
+        let (posts, boards) = (&world.posts.posts, &world.audit.boards);
+        let count = LikeCount { likes, changes };
+        posts.put_likes(boards, post, count, world.now()).await.unwrap()
     };
     assert_eq!(put(2, 4).await, LikesPut::Written);
     assert_eq!(put(3, 3).await, LikesPut::Known);

@@ -56,6 +56,7 @@ pub struct Apps {
     pub graph: fanfold_app::relations::apply::RelationEvents,
     pub likes: fanfold_app::likes::Likes,
     pub boards: fanfold_app::boards::Boards,
+    pub rankings: fanfold_app::rankings::Rankings,
     pub rebuild: fanfold_app::rebuild::Rebuilds,
     pub timers: fanfold_app::due::timers::Timers,
     pub due: fanfold_app::due::handle::Due,
@@ -264,11 +265,14 @@ impl Apps {
             false => Link::given(valkey.clone()),
         };
         let over = || Valkey::over(link.clone(), &settings);
+        let timeline = fanfold_app::timeline::Timeline::new(&sdk, &config).expect("timeline");
+        let rankings = fanfold_app::rankings::Rankings::over(&timeline, &sdk, &config);
         let mut apps = Self {
             posts: fanfold_app::posts::Posts::new(&sdk, &config).expect("posts"),
             profiles: fanfold_app::profiles::Profiles::new(&sdk, &config).expect("profiles"),
             relations: fanfold_app::relations::Relations::new(&sdk, &config).expect("relations"),
-            timeline: fanfold_app::timeline::Timeline::new(&sdk, &config).expect("timeline"),
+            rankings: rankings.expect("rankings"),
+            timeline,
             dispatch: fanfold_app::fanout::dispatch::Dispatch::new(&sdk, &config)
                 .expect("dispatch"),
             deliver: fanfold_app::fanout::deliver::Deliver::new(&sdk, &config).expect("deliver"),
@@ -300,6 +304,9 @@ impl Apps {
         apps.graph.feeds.valkey = over();
         apps.likes.valkey = over();
         apps.boards.copies.valkey = over();
+        apps.rankings.copies.valkey = over();
+        apps.rankings.cards.users.valkey = over();
+        apps.rankings.relations.users.valkey = over();
         apps.rebuild.feeds.valkey = over();
         apps.rebuild.copies.valkey = over();
         apps.timers.valkey = over();

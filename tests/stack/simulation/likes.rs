@@ -2,8 +2,9 @@
 //! twice, late and out of order; workers die between any two calls; calls fail with or without effect; and Valkey loses its
 //! data or falls back to an older state.
 //!
-//! A reader who begins after the answer to a like sees it. At rest, every acknowledged like is there, both lists have the
-//! same likes, every number is exact, every card equals its item, and nothing is left of the likes of a deleted post.
+//! A reader who begins after the answer to a like sees it. No ranking shows a post or an author twice, or in a wrong order. At
+//! rest, every acknowledged like is there, both lists have the same likes, every number is exact, every card equals its item,
+//! every ranking has the likes of all posts, and nothing is left of the likes of a deleted post.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -13,9 +14,10 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_app::Error;
 use fanfold_app::likes::{liked, likers, put};
 use fanfold_app::present::Viewer;
+use fanfold_app::rankings::{RankingEntry, RankingPage, Shown, page};
 use fanfold_app::relations::apply;
-use fanfold_core::limits::{CARD_MARK_WITHIN, COMMIT_GRACE};
-use fanfold_core::{PostId, Time, UserId};
+use fanfold_core::limits::{BOARD_ROWS_IN_REQUEST, CARD_MARK_WITHIN, COMMIT_GRACE};
+use fanfold_core::{PostId, Ranking, Time, UserId};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
 use fanfold_store::feeds::ReadContext;
@@ -43,6 +45,8 @@ enum Done {
     /// What a reader must see, and what was shown. `None`: the post is gone.
     Read(Pair, u64, Option<bool>),
     Handled(Outcome<Message>),
+    /// The page of a ranking that was shown.
+    Ranked(Result<RankingPage, Error>),
 }
 
 /// A worker, by its number.
@@ -74,6 +78,7 @@ struct Counts {
     taken_back: u64,
     refused: u64,
     reads: u64,
+    ranked: u64,
     gone: u64,
 }
 
@@ -83,6 +88,7 @@ impl std::ops::AddAssign for Counts {
         self.taken_back += other.taken_back;
         self.refused += other.refused;
         self.reads += other.reads;
+        self.ranked += other.ranked;
         self.gone += other.gone;
     }
 }
@@ -178,6 +184,32 @@ impl History {
         self.begin(None, None, future);
     }
 
+    /// A reader reads a ranking, page by page.
+    fn rank(&mut self) {
+        let (apps, now) = (self.apps.clone(), self.clock());
+        let (viewer, ranking) = (*self.dice.pick(&PEOPLE), *self.dice.pick(&Ranking::ALL));
+        let future = Box::pin(async move {
+            let (viewer, reading) = (Viewer::of(id(viewer)), ReadContext::new(now));
+            let mut shown = match page(&apps.rankings, &viewer, ranking, None, 2, &reading).await {
+                Ok(first) => first,
+                refused => return Done::Ranked(refused),
+            };
+            while let Some(after) = shown.next_after {
+                let next = page(&apps.rankings, &viewer, ranking, Some(after), 2, &reading).await;
+                match next {
+                    // a snapshot that was lost is replaced by another one
+                    Ok(next) if next.at == shown.at => {
+                        shown.entries.extend(next.entries);
+                        shown.next_after = next.next_after;
+                    }
+                    _ => break,
+                }
+            }
+            Done::Ranked(Ok(shown))
+        });
+        self.begin(None, None, future);
+    }
+
     /// A message arrives. `again`: it will arrive once more, even if it is handled.
     fn arrive(&mut self, again: bool) {
         if self.mail.is_empty() {
@@ -246,6 +278,23 @@ impl History {
                     }
                 }
             }
+            Done::Ranked(Ok(page)) => {
+                self.counts.ranked += u64::from(!page.entries.is_empty());
+                let places = page.entries.windows(2).all(|two| match two {
+                    [one, two] => one.place < two.place && one.likes >= two.likes,
+                    _ => true,
+                });
+                let mut shown: Vec<String> =
+                    page.entries.iter().map(|entry| ranked(entry).0).collect();
+                let count = shown.len();
+                shown.sort_unstable();
+                shown.dedup();
+                if !places || shown.len() < count {
+                    self.wrong = Some(format!("a ranking is out of order: {page:?}"));
+                }
+            }
+            Done::Ranked(Err(Error::RankingBuilding | Error::Store(_))) => {}
+            Done::Ranked(Err(error)) => self.wrong = Some(format!("a ranking: {error:?}")),
             Done::Handled(Outcome::Failed(_)) => {
                 self.mail.extend(self.workers[number].message.take())
             }
@@ -313,17 +362,18 @@ impl History {
                 7..9 => self.change(false),
                 9 if self.dice.one_in(3) => self.delete(),
                 10 if self.dice.one_in(2) => self.publish(),
-                11..18 => self.read(),
-                18..25 => {
+                11..20 => self.read(),
+                20 => self.rank(),
+                21..28 => {
                     let again = self.dice.one_in(4);
                     self.arrive(again);
                 }
-                25 if !self.tasks.is_empty() => {
+                28 if !self.tasks.is_empty() => {
                     let at = self.dice.below(self.tasks.len() as u64) as usize;
                     self.kill(at);
                 }
-                26 if self.dice.one_in(3) => self.disturb_valkey(),
-                27 if self.dice.one_in(3) => {
+                29 if self.dice.one_in(3) => self.disturb_valkey(),
+                30 if self.dice.one_in(3) => {
                     let waits = [Duration::from_millis(200), Duration::from_secs(2), TIMEOUT];
                     let wait = *self.dice.pick(&waits);
                     self.wait(wait).await;
@@ -375,7 +425,50 @@ impl History {
             }
         }
         check_cards(&self.apps, self.now).await?;
-        self.check_lists(&likes).await
+        self.check_lists(&likes).await?;
+        self.check_rankings(&likes, &truth).await
+    }
+
+    /// Each ranking has the likes of all posts that are there, in the right order. No history takes longer than a day.
+    async fn check_rankings(
+        &mut self,
+        likes: &BTreeSet<(UserId, PostId, u64)>,
+        truth: &oracle::Truth,
+    ) -> Result<(), String> {
+        // the next snapshot
+        self.now += 2 * self.apps.rankings.every;
+        let (mut posts, mut authors) = (BTreeMap::new(), BTreeMap::new());
+        for (_, post, _) in likes.iter().filter(|like| truth.posts.get(&like.1) == Some(&true)) {
+            *posts.entry(*post).or_insert(0u64) += 1;
+            *authors.entry(post.author()).or_insert(0u64) += 1;
+        }
+        let mut posts: Vec<(String, u64)> =
+            posts.into_iter().map(|(post, likes)| (post.to_string(), likes)).collect();
+        posts.sort_by_key(|(_, likes)| std::cmp::Reverse(*likes));
+        // nobody follows anybody, so the id decides between authors
+        let mut authors: Vec<(String, u64)> =
+            authors.into_iter().map(|(author, likes)| (author.to_string(), likes)).collect();
+        authors.sort_by_key(|(_, likes)| std::cmp::Reverse(*likes));
+        let (viewer, reading) = (Viewer::of(id(PEOPLE[0])), ReadContext::new(self.now));
+        let mut rankings = self.apps.rankings.clone();
+        rankings.copies.rows_in_request = BOARD_ROWS_IN_REQUEST;
+        for ranking in Ranking::ALL {
+            let (mut shown, mut after) = (Vec::new(), None);
+            loop {
+                let next = page(&rankings, &viewer, ranking, after, 3, &reading).await;
+                let next = next.map_err(|error| format!("{ranking}: {error:?}"))?;
+                shown.extend(next.entries.iter().map(ranked));
+                after = next.next_after;
+                if after.is_none() {
+                    break;
+                }
+            }
+            let expected = if ranking == Ranking::Authors { &authors } else { &posts };
+            if shown != *expected {
+                return Err(format!("{ranking} is {expected:?}, shown {shown:?}"));
+            }
+        }
+        Ok(())
     }
 
     /// Both lists have the likes, newest first, page by page.
@@ -431,11 +524,24 @@ impl History {
     }
 }
 
+/// Who or what has a place in a ranking, with the likes.
+fn ranked(entry: &RankingEntry) -> (String, u64) {
+    let id = match &entry.shown {
+        Shown::Post(shown) => shown.post.id.to_string(),
+        Shown::Author(author) => author.card.id.to_string(),
+    };
+    (id, entry.likes)
+}
+
 /// Runs the history of a seed.
 async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String> {
     fastrand::seed(seed);
     let mut dice = Dice(seed);
-    let apps = Apps::on(server, &[], RetryConfig::disabled(), dice.one_in(2));
+    let mut apps = Apps::on(server, &[], RetryConfig::disabled(), dice.one_in(2));
+    if dice.one_in(3) {
+        // rankings are made by messages
+        apps.rankings.copies.rows_in_request = 1;
+    }
     *apps.cloud.lock() = start.clone();
     apps.cloud.lock().sent.clear();
     apps.valkey.reset();
@@ -474,8 +580,8 @@ fn likes_are_exact_whatever_goes_wrong() {
     let start = cloud_with_profiles(&server, &runtime, 1);
     let run = |seed| runtime.block_on(run(&server, &start, seed));
     if let Some(total) = super::histories_of("LIKES", 60, 20, run) {
-        let Counts { likes, taken_back, refused, reads, gone } = total;
-        let all = [likes, taken_back, refused, reads, gone];
+        let Counts { likes, taken_back, refused, reads, ranked, gone } = total;
+        let all = [likes, taken_back, refused, reads, ranked, gone];
         assert!(all.iter().all(|count| *count > 20), "{total:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fanfold_core::{PostId, UserId};
 use serde_json::Value;
 
-use super::apps::{GRAPH, LIKES, PEOPLE, POSTS, USERS};
+use super::apps::{BOARDS, GRAPH, LIKES, PEOPLE, POSTS, USERS};
 use super::cloud::Cloud;
 
 /// The posts and relations in the tables, read without the code under test.
@@ -143,7 +143,52 @@ pub fn likes(cloud: &Cloud) -> Result<BTreeSet<(UserId, PostId, u64)>, String> {
             return Err(format!("{of} has {all} likes, the rows count {count}, the post {shown}"));
         }
     }
+    check_rankings(cloud, &likes, &truth)?;
     Ok(likes)
+}
+
+/// Checks that the rows of rankings have these likes: those of each post by hour, and those of each author. No history takes
+/// longer than the rows are kept.
+fn check_rankings(
+    cloud: &Cloud,
+    likes: &BTreeSet<(UserId, PostId, u64)>,
+    truth: &Truth,
+) -> Result<(), String> {
+    let number = |value: &Value| {
+        value["N"].as_str().and_then(|number| number.parse::<i64>().ok()).expect("a number")
+    };
+    let (mut posts, mut authors) = (BTreeMap::<PostId, i64>::new(), BTreeMap::<UserId, i64>::new());
+    for item in cloud.items(BOARDS) {
+        let (kind, sk) =
+            (text(&item["pk"]).split('#').next().unwrap_or_default(), text(&item["sk"]));
+        match kind {
+            "trends" => {
+                let hours = item.iter().filter(|(name, _)| name.starts_with('h'));
+                *posts.entry(sk.parse().expect("a post id")).or_default() +=
+                    hours.map(|(_, value)| number(value)).sum::<i64>();
+            }
+            "received" => {
+                authors.insert(sk.parse().expect("an id"), number(&item["likes"]));
+            }
+            _ => {}
+        }
+    }
+    if let Some(gone) = posts.keys().find(|post| truth.posts.get(*post) != Some(&true)) {
+        return Err(format!("{gone} is gone, and has rows of a ranking"));
+    }
+    let (mut of_posts, mut of_authors) = (BTreeMap::new(), BTreeMap::new());
+    for (_, post, _) in likes {
+        *of_posts.entry(*post).or_default() += 1;
+        *of_authors.entry(post.author()).or_default() += 1;
+    }
+    posts.retain(|_, likes| *likes != 0);
+    authors.retain(|_, likes| *likes != 0);
+    if (&posts, &authors) != (&of_posts, &of_authors) {
+        return Err(format!(
+            "the rankings have {posts:?} and {authors:?}, the likes are {of_posts:?} and {of_authors:?}"
+        ));
+    }
+    Ok(())
 }
 
 /// Checks that both directions of the graph and all counters agree.

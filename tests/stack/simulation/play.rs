@@ -1108,7 +1108,7 @@ impl Play {
 
     /// Runs until no worker and no message is left.
     async fn rest(&mut self) -> Checked {
-        for round in 0..10_000 {
+        for round in 0..50_000 {
             if self.tasks.is_empty() && self.mail.is_empty() {
                 return Ok(());
             }

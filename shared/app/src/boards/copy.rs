@@ -1,4 +1,4 @@
-//! Copies of rounds in Valkey: makes them from the rows in DynamoDB, and calls them.
+//! Copies of rounds and rankings in Valkey: makes them from the rows in DynamoDB, and calls them.
 //!
 //! A copy is made in three steps: it begins empty, the rows are read and loaded, and then it is ready. Writers add their
 //! changes to it from the beginning on, and rows are read after that, so it misses no change. A small round is copied within
@@ -7,30 +7,56 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use fanfold_core::board::{BoardSettings, MergeOf, MergeSource, Round};
+use crate::rankings;
+use fanfold_core::board::{BoardSettings, MergeBy, MergeSource, Round};
 use fanfold_core::limits::{
     BOARD_COPY_KEPT, BOARD_KEEP_IN, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY, BOARD_OUT_ROUNDS_MAX,
     BOARD_PARTS, BOARD_QUEUED, BOARD_REBUILD_KEPT, BOARD_TIME_LEFT_MIN, BOARD_WRITES_AT_ONCE,
 };
-use fanfold_core::message::{RebuildBoard, RebuildOrder};
+use fanfold_core::message::{RebuildBoard, RebuildOrder, RebuildRanking};
 use fanfold_core::time::millis;
-use fanfold_core::{Board, BoardId, MemberName, RoundId, Scores, Time};
+use fanfold_core::{Board, BoardId, MemberName, RoundId, Scores, Snapshot, Time};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{StoreError, clock};
-use fanfold_store::dynamo::BoardStore;
 use fanfold_store::dynamo::boards::{Row, Rows, StoredBoard};
+use fanfold_store::dynamo::{BoardStore, UserStore};
 use fanfold_store::valkey::{
     BoardAnswer, BoardBegun, BoardChange, BoardCommit, BoardLoaded, PutDone, Valkey,
 };
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
-/// The stores of boards, and the queue for copies of large rounds.
+/// What Valkey has a copy of: a round of a board, or a snapshot of a ranking.
+pub trait Copied: Send + Sync {
+    /// The board in Valkey.
+    fn board(&self) -> Board;
+    /// How long Valkey keeps the copy after its last use.
+    fn kept(&self) -> Duration;
+    /// The name of the copy in the list of its bucket, for the audit. `None`: the audit does not compare it.
+    fn named(&self) -> Option<String>;
+    /// The order to make the copy with a lease, from its first part on.
+    fn order(&self, lease: &str) -> RebuildOrder;
+    /// What the copy is made from.
+    fn sources(
+        &self,
+        app: &Copies,
+        now: Time,
+    ) -> impl Future<Output = Result<Sources, StoreError>> + Send;
+    /// What follows a commit.
+    fn committed(
+        &self,
+        app: &Copies,
+        now: Time,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+}
+
+/// The stores of boards and rankings, and the queue for large copies.
 #[derive(Clone)]
 pub struct Copies {
     pub boards: BoardStore,
+    pub users: UserStore,
     pub valkey: Valkey,
     pub rebuilds: Queue<RebuildOrder>,
     /// Rows of a part that a request reads to make a copy; see [`BOARD_ROWS_IN_REQUEST`](fanfold_core::limits::BOARD_ROWS_IN_REQUEST).
@@ -83,8 +109,8 @@ impl Target {
         settings.copy(RoundId::of_copy(*id, token, self.round, *layout, self.version))
     }
 
-    /// The earlier version of a merged board.
-    fn earlier(&self) -> Option<Self> {
+    /// The earlier version of a merged board, which readers get while this one is being made.
+    pub(super) fn earlier(&self) -> Option<Self> {
         let version = self.version.checked_sub(1)?;
         self.board.settings.merge.as_ref().map(|_| Self { version, ..self.clone() })
     }
@@ -95,7 +121,18 @@ impl Target {
         self.board.settings.merge.as_ref().map(|_| Time::from_ms(self.version * every))
     }
 
-    /// How long Valkey keeps the copy after its last use.
+    /// The board and the round of a name in the list of a bucket. `None` for other texts.
+    pub fn parts(named: &str) -> Option<(BoardId, Round)> {
+        let (board, round) = named.split_once(' ')?;
+        Some((board.parse().ok()?, round.parse().ok()?))
+    }
+}
+
+impl Copied for Target {
+    fn board(&self) -> Board {
+        self.copy()
+    }
+
     fn kept(&self) -> Duration {
         match self.board.settings.merge {
             // the next version replaces it
@@ -104,15 +141,46 @@ impl Target {
         }
     }
 
-    /// The name of the copy in the list of its bucket, for the audit. The copies of merged boards have none.
     fn named(&self) -> Option<String> {
         self.board.settings.merge.is_none().then(|| named(self.board.id, self.round))
     }
 
-    /// The board and the round of a name in the list of a bucket. `None` for other texts.
-    pub fn parts(named: &str) -> Option<(BoardId, Round)> {
-        let (board, round) = named.split_once(' ')?;
-        Some((board.parse().ok()?, round.parse().ok()?))
+    fn order(&self, lease: &str) -> RebuildOrder {
+        let StoredBoard { id, token, .. } = self.board.clone();
+        RebuildBoard::new(id, token, self.round, self.version, lease.to_owned()).into()
+    }
+
+    /// The rows of the round, or of all rounds of a merged board. A board to merge that is gone, or has another number of
+    /// scores, is left out.
+    async fn sources(&self, app: &Copies, now: Time) -> Result<Sources, StoreError> {
+        let Some(merge) = &self.board.settings.merge else {
+            return Ok(Sources::Round(self.rows().id));
+        };
+        let found = app.boards.sources(merge).await?;
+        let scores = |settings: &BoardSettings| settings.orders.as_slice().len();
+        let round = |(source, board): (&MergeSource, Option<StoredBoard>)| {
+            let board = board?;
+            let is_same = scores(&board.settings) == scores(&self.board.settings)
+                && board.settings.merge.is_none();
+            let round = match source.day {
+                None => Some(board.settings.round(now)),
+                Some(day) => board.settings.round_of(day, now),
+            };
+            round.filter(|_| is_same).map(|round| board.rows(round).id)
+        };
+        let rounds = merge.boards.iter().zip(found).filter_map(round).collect();
+        Ok(Sources::Merge { rounds, by: merge.by })
+    }
+
+    /// Removes members from DynamoDB who fell out.
+    async fn committed(&self, app: &Copies, now: Time) -> Result<(), StoreError> {
+        if self.board.settings.merge.is_none()
+            && let BoardAnswer::Ready(done) =
+                app.valkey.put_on_board(&self.copy(), &[], now).await?
+        {
+            remove_fallen(app.stores(), self, done.fallen, now).await?;
+        }
+        Ok(())
     }
 }
 
@@ -131,24 +199,31 @@ pub enum Made {
 }
 
 /// What a copy is made from.
-struct Sources {
-    rounds: Vec<RoundId>,
-    merge: Option<MergeOf>,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sources {
+    /// The rows of a round.
+    Round(RoundId),
+    /// The rows of several rounds. Those of one member are merged.
+    Merge { rounds: Vec<RoundId>, by: MergeBy },
+    /// The likes that a ranking counts.
+    Ranking(Snapshot),
 }
 
 /// Times that a caller looks for a copy that another function is making, 10 to 320 ms apart.
 const LOOKS: u32 = 6;
 
-/// Calls a copy, and makes it first if Valkey does not have it. `None`: it is being made, and did not become ready in time.
+/// Calls a copy, and makes it first if Valkey does not have it. While it is being made, the earlier one answers, if there is
+/// one. `None`: it is being made, and did not become ready in time.
 ///
-/// Also returns the target with the version of the copy that answered.
-pub async fn call<T, F: Future<Output = Result<BoardAnswer<T>, StoreError>>>(
+/// Also returns the version of the copy that answered.
+pub async fn call<C: Copied, T, F: Future<Output = Result<BoardAnswer<T>, StoreError>>>(
     app: &Copies,
-    target: Target,
+    target: C,
+    earlier: Option<C>,
     now: Time,
     call: impl Fn(Board) -> F,
-) -> Result<Option<(Target, T)>, StoreError> {
-    let copy = target.copy();
+) -> Result<Option<(C, T)>, StoreError> {
+    let copy = target.board();
     for looked in 0..=LOOKS {
         let made = match call(copy.clone()).await? {
             BoardAnswer::Ready(answer) => {
@@ -160,10 +235,10 @@ pub async fn call<T, F: Future<Output = Result<BoardAnswer<T>, StoreError>>>(
             BoardAnswer::Missing | BoardAnswer::Building => make(app, &target, now).await?,
         };
         if made == Made::UnderWay {
-            if let Some(earlier) = target.earlier()
-                && let BoardAnswer::Ready(answer) = call(earlier.copy()).await?
+            if let Some(before) = &earlier
+                && let BoardAnswer::Ready(answer) = call(before.board()).await?
             {
-                return Ok(Some((earlier, answer)));
+                return Ok(earlier.map(|earlier| (earlier, answer)));
             }
             if looked < LOOKS {
                 clock::sleep(Duration::from_millis(10 << looked)).await;
@@ -174,7 +249,7 @@ pub async fn call<T, F: Future<Output = Result<BoardAnswer<T>, StoreError>>>(
 }
 
 /// Makes Valkey keep a copy for longer, once in many calls. If this fails, the copy is made again some day.
-async fn keep_at_times(valkey: &Valkey, target: &Target, copy: &Board, now: Time) {
+async fn keep_at_times(valkey: &Valkey, target: &impl Copied, copy: &Board, now: Time) {
     if !clock::random().is_multiple_of(BOARD_KEEP_IN) {
         return;
     }
@@ -185,22 +260,18 @@ async fn keep_at_times(valkey: &Valkey, target: &Target, copy: &Board, now: Time
 }
 
 /// Makes a copy, unless another function is making it.
-pub async fn make(app: &Copies, target: &Target, now: Time) -> Result<Made, StoreError> {
-    let (copy, lease) = (target.copy(), format!("{:016x}", clock::random()));
+pub async fn make(app: &Copies, target: &impl Copied, now: Time) -> Result<Made, StoreError> {
+    let (copy, lease) = (target.board(), format!("{:016x}", clock::random()));
     match app.valkey.begin_board(&copy, &lease, now).await? {
         BoardBegun::Ready => return Ok(Made::Ready(Vec::new())),
         BoardBegun::Busy => return Ok(Made::UnderWay),
         BoardBegun::Begun => {}
     }
     app.valkey.keep_board(&copy, target.named().as_deref(), BOARD_REBUILD_KEPT, now).await?;
-    let sources = sources(app, target, now).await?;
-    let Some(rows) = few_rows(app, &sources).await? else {
-        let StoredBoard { id, token, .. } = target.board.clone();
-        let order = RebuildBoard::new(id, token, target.round, target.version, lease);
-        queue(app, &copy, order, now).await?;
+    let Some(rows) = few_rows(app, &target.sources(app, now).await?).await? else {
+        queue(app, &copy, target.order(&lease), &lease, now).await?;
         return Ok(Made::UnderWay);
     };
-    let rows = changes(sources.merge.as_ref(), rows);
     if load(app, &copy, &lease, &rows, now).await? == BoardLoaded::Lost {
         return Ok(Made::UnderWay);
     }
@@ -211,15 +282,16 @@ pub async fn make(app: &Copies, target: &Target, now: Time) -> Result<Made, Stor
 async fn queue(
     app: &Copies,
     copy: &Board,
-    order: RebuildBoard,
+    order: RebuildOrder,
+    lease: &str,
     now: Time,
 ) -> Result<(), StoreError> {
-    app.valkey.load_board(copy, &order.lease, &[], now + BOARD_QUEUED).await?;
-    app.rebuilds.send(&order.into()).await
+    app.valkey.load_board(copy, lease, &[], now + BOARD_QUEUED).await?;
+    app.rebuilds.send(&order).await
 }
 
-/// Continues to make a copy of a large round, as far as the deadline allows. Another message does the rest.
-pub async fn continue_copy(
+/// Continues to make the copy of a large round.
+pub async fn continue_round(
     app: &Copies,
     order: &RebuildBoard,
     now: Time,
@@ -228,29 +300,53 @@ pub async fn continue_copy(
     let board = app.boards.board(order.board).await?;
     let Some(board) = board.filter(|board| board.token == order.token) else { return Ok(()) };
     let target = Target { board, round: order.round, version: order.version };
-    let (copy, lease) = (target.copy(), order.lease.as_str());
+    let rest = |part| RebuildBoard { part, ..order.clone() }.into();
+    continue_copy(app, &target, (order.part, &order.lease), rest, now, deadline).await
+}
+
+/// Continues to make the snapshot of a ranking of very many likes.
+pub async fn continue_ranking(
+    app: &Copies,
+    order: &RebuildRanking,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    let rest = |part| RebuildRanking { part, ..order.clone() }.into();
+    let from = (order.part, order.lease.as_str());
+    continue_copy(app, &order.snapshot(), from, rest, now, deadline).await
+}
+
+/// Continues to make a copy from a part on, with a lease, as far as the deadline allows. Another message does the rest.
+async fn continue_copy(
+    app: &Copies,
+    target: &impl Copied,
+    (first, lease): (u8, &str),
+    rest: impl Fn(u8) -> RebuildOrder,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    let copy = target.board();
     // the first message alone: a later one must not begin with an empty copy
     // mutation: board-continues
-    if order.part == 0 && app.valkey.begin_board(&copy, lease, now).await? != BoardBegun::Begun {
+    if first == 0 && app.valkey.begin_board(&copy, lease, now).await? != BoardBegun::Begun {
         return Ok(());
     }
-    let sources = sources(app, &target, now).await?;
-    for part in order.part..BOARD_PARTS {
+    let sources = target.sources(app, now).await?;
+    for part in first..BOARD_PARTS {
         if load_part(app, &copy, &sources, part, lease, now).await? == BoardLoaded::Lost {
-            tracing::info!(board = %order.board, part, "the copy of a board was lost");
+            tracing::info!(copy = %copy.id, part, "the copy of a board was lost");
             return Ok(());
         }
         if deadline.is_within(BOARD_TIME_LEFT_MIN) && part + 1 < BOARD_PARTS {
-            let rest = RebuildBoard { part: part + 1, ..order.clone() };
-            return queue(app, &copy, rest, now).await;
+            return queue(app, &copy, rest(part + 1), lease, now).await;
         }
     }
-    commit(app, &target, &copy, lease, now).await.map(drop)
+    commit(app, target, &copy, lease, now).await.map(drop)
 }
 
 async fn commit(
     app: &Copies,
-    target: &Target,
+    target: &impl Copied,
     copy: &Board,
     lease: &str,
     now: Time,
@@ -259,48 +355,35 @@ async fn commit(
         BoardCommit::Done(out) => out,
         BoardCommit::Lost => return Ok(Made::UnderWay),
     };
-    tracing::info!(board = %target.board.id, round = %target.round, "copied a board");
-    app.valkey.keep_board(copy, target.named().as_deref(), target.kept(), now).await?;
-    if target.board.settings.merge.is_none()
-        && let BoardAnswer::Ready(done) = app.valkey.put_on_board(copy, &[], now).await?
-    {
-        remove_fallen(app.stores(), target, done.fallen, now).await?;
-    }
+    let named = target.named();
+    tracing::info!(copy = %copy.id, board = named, "copied a board");
+    app.valkey.keep_board(copy, named.as_deref(), target.kept(), now).await?;
+    target.committed(app, now).await?;
     Ok(Made::Ready(out))
 }
 
-/// The rows that a copy is made from. A board to merge that is gone, or has another number of scores, is left out.
-async fn sources(app: &Copies, target: &Target, now: Time) -> Result<Sources, StoreError> {
-    let Some(merge) = &target.board.settings.merge else {
-        return Ok(Sources { rounds: vec![target.rows().id], merge: None });
-    };
-    let found = app.boards.sources(merge).await?;
-    let scores = |settings: &BoardSettings| settings.orders.as_slice().len();
-    let round = |(source, board): (&MergeSource, Option<StoredBoard>)| {
-        let board = board?;
-        let is_same = scores(&board.settings) == scores(&target.board.settings)
-            && board.settings.merge.is_none();
-        let round = match source.day {
-            None => Some(board.settings.round(now)),
-            Some(day) => board.settings.round_of(day, now),
-        };
-        round.filter(|_| is_same).map(|round| board.rows(round).id)
-    };
-    let rounds = merge.boards.iter().zip(found).filter_map(round).collect();
-    Ok(Sources { rounds, merge: Some(merge.clone()) })
-}
-
-/// All rows of a small round. `None`: a part has too many rows for a request.
-async fn few_rows(app: &Copies, sources: &Sources) -> Result<Option<Vec<Vec<Row>>>, StoreError> {
+/// All rows of a small copy. `None`: a part has too many rows for a request.
+async fn few_rows(app: &Copies, sources: &Sources) -> Result<Option<Vec<BoardChange>>, StoreError> {
     let limit = Some(app.rows_in_request);
-    let read = sources.rounds.iter().map(|rows| async move {
-        let parts = (0..BOARD_PARTS).map(|part| app.boards.page(*rows, part, None, limit));
-        let pages = try_join_all(parts).await?;
-        let is_all = pages.iter().all(|page| page.next_after.is_none());
-        let rows: Vec<Row> = pages.into_iter().flat_map(|page| page.rows).collect();
-        Ok::<_, StoreError>(is_all.then_some(rows))
-    });
-    Ok(try_join_all(read).await?.into_iter().collect())
+    let parts = match sources {
+        Sources::Round(round) => {
+            let pages = (0..BOARD_PARTS).map(|part| app.boards.page(*round, part, None, limit));
+            let pages = try_join_all(pages).await?;
+            let all = pages.iter().all(|page| page.next_after.is_none());
+            let rows = pages.into_iter().flat_map(|page| page.rows).map(change);
+            return Ok(all.then(|| rows.collect()));
+        }
+        Sources::Merge { rounds, by } => {
+            let parts = (0..BOARD_PARTS).map(|part| merged(app, rounds, *by, part, limit));
+            try_join_all(parts).await?
+        }
+        Sources::Ranking(snapshot) => {
+            let parts = (0..BOARD_PARTS).map(|part| rankings::part(app, *snapshot, part, limit));
+            try_join_all(parts).await?
+        }
+    };
+    let parts: Option<Vec<Vec<BoardChange>>> = parts.into_iter().collect();
+    Ok(parts.map(|parts| parts.into_iter().flatten().collect()))
 }
 
 /// Loads the rows of one part into a copy.
@@ -312,29 +395,72 @@ async fn load_part(
     lease: &str,
     now: Time,
 ) -> Result<BoardLoaded, StoreError> {
-    let mut all = Vec::new();
-    for rows in &sources.rounds {
-        let (mut of_round, mut after) = (Vec::new(), None);
-        loop {
-            let page = app.boards.page(*rows, part, after.as_ref(), None).await?;
-            after = page.next_after;
-            match sources.merge {
-                // a member is on several boards, so all of its rows are needed
-                Some(_) => of_round.extend(page.rows),
-                None => {
-                    let rows = changes(None, vec![page.rows]);
-                    if load(app, copy, lease, &rows, now).await? == BoardLoaded::Lost {
-                        return Ok(BoardLoaded::Lost);
-                    }
+    let rows = match sources {
+        Sources::Round(round) => {
+            let mut after = None;
+            loop {
+                let page = app.boards.page(*round, part, after.as_ref(), None).await?;
+                let rows: Vec<BoardChange> = page.rows.into_iter().map(change).collect();
+                let loaded = load(app, copy, lease, &rows, now).await?;
+                after = page.next_after;
+                if loaded == BoardLoaded::Lost || after.is_none() {
+                    return Ok(loaded);
                 }
             }
-            if after.is_none() {
-                break;
-            }
         }
-        all.push(of_round);
+        Sources::Merge { rounds, by } => merged(app, rounds, *by, part, None).await?,
+        Sources::Ranking(snapshot) => rankings::part(app, *snapshot, part, None).await?,
+    };
+    load(app, copy, lease, &rows.unwrap_or_default(), now).await
+}
+
+/// The merged scores of the members of one part of several rounds. A member is in the same part of all of them. `None`: a
+/// round has more rows in this part than `limit`.
+async fn merged(
+    app: &Copies,
+    rounds: &[RoundId],
+    by: MergeBy,
+    part: u8,
+    limit: Option<i32>,
+) -> Result<Option<Vec<BoardChange>>, StoreError> {
+    let rows = rounds.iter().map(|round| rows_of(app, *round, part, limit));
+    let rows: Option<Vec<Vec<Row>>> = try_join_all(rows).await?.into_iter().collect();
+    let Some(rows) = rows else { return Ok(None) };
+    let mut merged: HashMap<MemberName, Scores> = HashMap::new();
+    for Row { member, scores, .. } in rows.into_iter().flatten() {
+        let Some(scores) = scores else { continue };
+        // mutation: board-merge
+        let scores = match merged.get(&member) {
+            Some(known) => by.merge(known, &scores),
+            None => scores,
+        };
+        merged.insert(member, scores);
     }
-    load(app, copy, lease, &changes(sources.merge.as_ref(), all), now).await
+    Ok(Some(merged.into_iter().map(|(member, scores)| fixed(member, scores)).collect()))
+}
+
+/// All rows of one part of a round. `None`: there are more than `limit`.
+async fn rows_of(
+    app: &Copies,
+    round: RoundId,
+    part: u8,
+    limit: Option<i32>,
+) -> Result<Option<Vec<Row>>, StoreError> {
+    let (mut rows, mut after) = (Vec::new(), None);
+    loop {
+        let page = app.boards.page(round, part, after.as_ref(), limit).await?;
+        rows.extend(page.rows);
+        match page.next_after {
+            None => return Ok(Some(rows)),
+            Some(_) if limit.is_some() => return Ok(None),
+            next => after = next,
+        }
+    }
+}
+
+/// The scores of a member of a copy that nobody changes.
+pub(crate) fn fixed(member: MemberName, scores: Scores) -> BoardChange {
+    BoardChange { member, revision: 1, scores: Some(scores) }
 }
 
 async fn load(
@@ -350,27 +476,6 @@ async fn load(
         }
     }
     Ok(BoardLoaded::Done)
-}
-
-/// The changes that load rows of several rounds. Without `merge`, there is one round.
-fn changes(merge: Option<&MergeOf>, rounds: Vec<Vec<Row>>) -> Vec<BoardChange> {
-    let rows = rounds.into_iter().flatten();
-    let Some(merge) = merge else {
-        return rows.map(change).collect();
-    };
-    let mut merged: HashMap<MemberName, Scores> = HashMap::new();
-    for Row { member, scores, .. } in rows {
-        let Some(scores) = scores else { continue };
-        // mutation: board-merge
-        let scores = match merged.get(&member) {
-            Some(known) => merge.by.merge(known, &scores),
-            None => scores,
-        };
-        merged.insert(member, scores);
-    }
-    // nobody changes a merged board
-    let change = |(member, scores)| BoardChange { member, revision: 1, scores: Some(scores) };
-    merged.into_iter().map(change).collect()
 }
 
 /// A row as a change of a copy.

@@ -72,6 +72,7 @@ impl Copies {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
         Ok(Self {
             boards: BoardStore::new(sdk, config)?,
+            users: UserStore::new(sdk, config)?,
             valkey: Valkey::new(sdk, config)?,
             rebuilds: Queue::new(sdk, config, REBUILDS)?,
             rows_in_request: BOARD_ROWS_IN_REQUEST,

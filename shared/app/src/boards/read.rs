@@ -50,9 +50,10 @@ pub async fn page(
     now: Time,
 ) -> Result<RoundPage, Error> {
     let target = target(app, board, now).await?;
-    let valkey = &app.copies.valkey;
+    let (earlier, valkey) = (target.earlier(), &app.copies.valkey);
     let ask = |copy: Board| async move { valkey.board_page(&copy, page).await };
-    let (target, shown) = call(&app.copies, target, now, ask).await?.ok_or(Error::BoardBuilding)?;
+    let answer = call(&app.copies, target, earlier, now, ask).await?;
+    let (target, shown) = answer.ok_or(Error::BoardBuilding)?;
     match shown {
         Ranked::Page(page) => Ok(RoundPage { target, page }),
         Ranked::Unknown => match page {
@@ -74,9 +75,10 @@ pub async fn standings(
         return Err(Error::Members { max: BOARD_BATCH_MAX });
     }
     let target = target(app, board, now).await?;
-    let valkey = &app.copies.valkey;
+    let (earlier, valkey) = (target.earlier(), &app.copies.valkey);
     let ask = |copy: Board| async move { valkey.board_standings(&copy, members).await };
-    let (target, found) = call(&app.copies, target, now, ask).await?.ok_or(Error::BoardBuilding)?;
+    let answer = call(&app.copies, target, earlier, now, ask).await?;
+    let (target, found) = answer.ok_or(Error::BoardBuilding)?;
     let on_board = members.iter().zip(&found.standings);
     let on_board =
         on_board.filter_map(|(member, standing)| Some((member.clone(), (*standing)?.scores)));

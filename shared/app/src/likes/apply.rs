@@ -10,7 +10,7 @@ use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::retry::look_again;
 use fanfold_runtime::sqs::Queue;
 use fanfold_store::dynamo::posts::{LikesPut, PostState};
-use fanfold_store::dynamo::{LikeStore, PostStore};
+use fanfold_store::dynamo::{BoardStore, LikeStore, PostStore};
 use fanfold_store::valkey::{CardId, Counted, Valkey};
 
 use crate::count;
@@ -20,6 +20,7 @@ use crate::count;
 pub struct LikeEvents {
     pub likes: LikeStore,
     pub posts: PostStore,
+    pub boards: BoardStore,
     pub valkey: Valkey,
     /// The queue that these events come from. Requests for a count go to it as well.
     pub events: Queue<GraphEvent>,
@@ -54,7 +55,7 @@ pub async fn like_changed(
     .await
 }
 
-/// Counts the likes of a post and writes the number into the post. A change from now on requests another count. If the
+/// Counts the likes of a post and writes the number into the post and into the rows of the rankings. A change from now on requests another count. If the
 /// post is gone, its likes are removed: some were given while it was deleted.
 pub async fn count(
     app: &LikeEvents,
@@ -66,7 +67,7 @@ pub async fn count(
     // mutation: like-count-begins
     app.valkey.begin_count(Counted::Likes(post)).await?;
     let counted = app.likes.counted(post).await?;
-    let put = app.posts.put_likes(post, counted).await?;
+    let put = app.posts.put_likes(&app.boards, post, counted, now).await?;
     tracing::info!(%post, likes = counted.likes, outcome = ?put, "counted likes");
     // mutation: late-like
     if put == LikesPut::Gone {
@@ -107,6 +108,9 @@ async fn remove(
     loop {
         let likes = app.likes.some_of(post).await?;
         if likes.is_empty() {
+            // mutation: ranking-deleted
+            app.posts.forget_likes(&app.boards, post).await?;
+            app.boards.forget_trends(post, now).await?;
             // mutation: like-counts-forgotten
             app.likes.forget_counts(post).await?;
             tracing::info!(%post, removed, "removed the likes of a deleted post");

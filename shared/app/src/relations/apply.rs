@@ -51,6 +51,7 @@ impl RelationEvents {
         LikeEvents {
             likes: self.likes.clone(),
             posts: self.feeds.posts.clone(),
+            boards: self.boards.clone(),
             valkey: self.feeds.valkey.clone(),
             events: self.events.clone(),
             count_delay: self.count_delay,

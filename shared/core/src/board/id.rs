@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::names::BoardName;
 use super::period::Round;
-use crate::{Bucket, IdError, UserId};
+use crate::{Bucket, IdError, Time, UserId};
 
 /// The id of a board: its owner, and the first 64 bits of a SHA-256 over its name. Two names of one owner with the same
 /// hash cannot both have a board. Text form: the owner, `:`, and 16 lower-case hexadecimal digits.
@@ -92,6 +92,11 @@ impl RoundId {
     /// A copy of a round in Valkey. Another layout has another copy, and so has another version of a merged board.
     pub fn of_copy(board: BoardId, token: &str, round: Round, layout: u64, version: u64) -> Self {
         Self::hash(&format!("copy {board} {token} {round} {layout} {version}"))
+    }
+
+    /// The snapshot of a ranking in Valkey.
+    pub fn of_ranking(ranking: &str, at: Time) -> Self {
+        Self::hash(&format!("ranking {ranking} {at}"))
     }
 
     // no part of the text contains a space

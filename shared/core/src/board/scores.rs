@@ -140,6 +140,11 @@ impl From<Orders> for Vec<Order> {
 }
 
 impl Orders {
+    /// The same order for each of this many scores, at least one and at most [`BOARD_SCORES_MAX`].
+    pub fn all(order: Order, scores: usize) -> Self {
+        Self(vec![order; scores.clamp(1, BOARD_SCORES_MAX)])
+    }
+
     /// The orders, that of the first score first.
     pub fn as_slice(&self) -> &[Order] {
         &self.0

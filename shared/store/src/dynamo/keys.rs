@@ -61,6 +61,10 @@ kinds! {
     Board "board#";
     /// The scores of a member of a board, or its tombstone.
     Score "scores#";
+    /// The likes of a post on one day, hour by hour.
+    Trend "trends#";
+    /// The likes that the posts of an author have.
+    Received "received#";
     /// An addition to scores that an `Idempotency-Key` names.
     ScoreKey "score-key#";
     /// A scheduled post, or what is left of it.

@@ -1,10 +1,11 @@
-//! Boards: their settings, and the scores of their members.
+//! Boards: their settings, the scores of their members, and the rows of rankings.
 //!
 //! A request may change the scores of many members, and many requests one board. No item is therefore written by each
 //! change of a board: the rows of a round have [`BOARD_PARTS`] partition keys, and a change writes the row of its member
 //! alone. Each change gives the row a greater revision, so that of two states the newer one is known. A member that was
 //! removed leaves its revision for a day.
 
+mod rankings;
 mod rows;
 mod scores;
 mod settings;
@@ -21,6 +22,8 @@ use sha2::{Digest as _, Sha256};
 use super::users::identity_text;
 use super::{Item, ItemKind, Pk, Stored, key};
 use fanfold_runtime::config::{Config, ConfigError};
+pub use rankings::RankingPage;
+pub(super) use rankings::Received;
 pub use rows::RowPage;
 pub use scores::{Added, Addition, ScoreKey};
 pub use settings::{BoardEnd, BoardPut};
@@ -158,7 +161,12 @@ impl BoardStore {
 
 /// The part of the rows of a round that a member is in.
 fn part(member: &MemberName) -> u8 {
-    let hash: [u8; 32] = Sha256::digest(member.as_str()).into();
+    part_of(member.as_str())
+}
+
+/// The part that a text is in.
+fn part_of(text: &str) -> u8 {
+    let hash: [u8; 32] = Sha256::digest(text).into();
     let [first, ..] = hash;
     // mutation: board-parts
     first % BOARD_PARTS

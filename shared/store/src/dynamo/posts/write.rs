@@ -116,7 +116,8 @@ impl PostStore {
             .table_name(&self.table)
             .set_key(Some(key(&posts_pk(id.author()), id)))
             .update_expression(
-                "SET deleted_at_ms = :now, expires_at = :gone REMOVE #text, likes, like_changes",
+                // the handler of the event takes the likes from those of the author
+                "SET deleted_at_ms = :now, expires_at = :gone REMOVE #text",
             )
             .condition_expression("v <= :v AND attribute_not_exists(deleted_at_ms)")
             .expression_attribute_values(":v", number(PostItem::V))

@@ -1,0 +1,213 @@
+//! The rows that rankings are made from. The count of the likes of a post changes them, together with the post.
+//!
+//! A post has a row for each day (UTC) on which its number of likes changed, with the change in each hour. An author has a row
+//! with the likes of all present posts. Both have [`BOARD_PARTS`](fanfold_core::limits::BOARD_PARTS) partition keys, so that no key is changed by each count.
+
+use aws_sdk_dynamodb::types::Update;
+use aws_sdk_dynamodb::types::builders::UpdateBuilder;
+use fanfold_core::board::{Day, Zone};
+use fanfold_core::limits::RANKING_DAYS_KEPT;
+use fanfold_core::{Hour, PostId, Time, UserId};
+use fanfold_runtime::error::StoreError;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::super::{Item, ItemKind, Pk, Stored, batch, check, key, number, read, read_key};
+use super::{BoardStore, part_of};
+
+/// The changes of the number of likes of a post on one day. It also has `h0` to `h23`, the change in each hour.
+#[derive(Deserialize)]
+struct TrendItem {
+    sk: PostId,
+}
+
+impl Stored for TrendItem {
+    const V: u32 = 1;
+}
+
+/// The likes that the present posts of an author have.
+#[derive(Deserialize)]
+struct ReceivedItem {
+    sk: UserId,
+    likes: i64,
+}
+
+impl Stored for ReceivedItem {
+    const V: u32 = 1;
+}
+
+/// Rows of a part of a ranking, with the key after which the next page begins. `None`: this is the last one.
+pub type RankingPage<K> = (Vec<(K, i64)>, Option<K>);
+
+/// The attributes of the hours of a day.
+const HOURS: [&str; 24] = [
+    "h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8", "h9", "h10", "h11", "h12", "h13", "h14",
+    "h15", "h16", "h17", "h18", "h19", "h20", "h21", "h22", "h23",
+];
+
+/// When a change of an author's likes is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Received {
+    /// Never: it makes the row.
+    Made,
+    /// If there is no row: that of a dropped author is not made again.
+    Known,
+}
+
+impl BoardStore {
+    /// The write that adds to the likes of a post in the present hour.
+    pub(in super::super) fn trend(&self, post: PostId, by: i64, now: Time) -> UpdateBuilder {
+        let day = Zone::utc().day(now);
+        let hour = HOURS.get(now.hour().of_day()).unwrap_or(&"h0");
+        let expires = Zone::utc().begin(day.plus_days(RANKING_DAYS_KEPT));
+        Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(trend_key(day, post)))
+            .update_expression(format!("ADD {hour} :by SET v = :v, expires_at = :expires"))
+            .condition_expression("attribute_not_exists(v) OR v <= :v")
+            .expression_attribute_values(":by", number(by))
+            .expression_attribute_values(":expires", number(expires.second()))
+            .expression_attribute_values(":v", number(TrendItem::V))
+    }
+
+    /// The write that adds to the likes that an author has received.
+    pub(in super::super) fn received(
+        &self,
+        author: UserId,
+        by: i64,
+        refused: Received,
+    ) -> UpdateBuilder {
+        let condition = match refused {
+            Received::Made => "attribute_not_exists(v) OR v <= :v",
+            // mutation: ranking-dropped-author
+            Received::Known => "v <= :v",
+        };
+        Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(received_key(author)))
+            .update_expression("ADD likes :by SET v = :v")
+            .condition_expression(condition)
+            .expression_attribute_values(":by", number(by))
+            .expression_attribute_values(":v", number(ReceivedItem::V))
+    }
+
+    /// Fails if a row of a post or of its author has a newer version, which explains why its write was refused.
+    pub(in super::super) async fn check_rankings(
+        &self,
+        doing: &'static str,
+        post: PostId,
+        now: Time,
+    ) -> Result<(), StoreError> {
+        let keys = [trend_key(Zone::utc().day(now), post), received_key(post.author())];
+        for (key, newest) in keys.into_iter().zip([TrendItem::V, ReceivedItem::V]) {
+            if let Some(row) = batch::get_one(&self.client, &self.table, doing, key).await? {
+                check(doing, &row, newest)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Posts with the likes that they got on a day from this hour on, of one part, after a post.
+    pub async fn trends(
+        &self,
+        day: Day,
+        part: u8,
+        first: Hour,
+        after: Option<PostId>,
+        limit: Option<i32>,
+    ) -> Result<RankingPage<PostId>, StoreError> {
+        let doing = "reading the likes of a day";
+        let midnight = Zone::utc().begin(day).hour();
+        let hours = midnight.to(midnight.plus(23));
+        let counted: Vec<&str> =
+            hours.zip(HOURS).filter(|(hour, _)| *hour >= first).map(|(_, name)| name).collect();
+        let pk = trends_pk(day, part);
+        let likes = |item: Item| {
+            let found =
+                counted.iter().filter_map(|name| item.get(*name)?.as_n().ok()?.parse::<i64>().ok());
+            let likes: i64 = found.sum();
+            Ok((read::<TrendItem>(doing, item)?.sk, likes))
+        };
+        self.ranking_page(doing, &pk, after, limit, likes).await
+    }
+
+    /// Authors with the likes of their posts, of one part, after an author.
+    pub async fn received_by(
+        &self,
+        part: u8,
+        after: Option<UserId>,
+        limit: Option<i32>,
+    ) -> Result<RankingPage<UserId>, StoreError> {
+        let doing = "reading the likes of authors";
+        let likes = |item| {
+            let item: ReceivedItem = read(doing, item)?;
+            Ok((item.sk, item.likes))
+        };
+        self.ranking_page(doing, &received_pk(part), after, limit, likes).await
+    }
+
+    async fn ranking_page<K: ToString + DeserializeOwned>(
+        &self,
+        doing: &'static str,
+        pk: &Pk,
+        after: Option<K>,
+        limit: Option<i32>,
+        row: impl Fn(Item) -> Result<(K, i64), StoreError>,
+    ) -> Result<RankingPage<K>, StoreError> {
+        let page = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", pk.value())
+            .consistent_read(true)
+            .set_limit(limit)
+            .set_exclusive_start_key(after.map(|after| key(pk, after.to_string())))
+            .send()
+            .await
+            .map_err(StoreError::dynamo(doing))?;
+        let rows = page.items.unwrap_or_default().into_iter().map(row);
+        let rows: Vec<(K, i64)> = rows.collect::<Result<_, StoreError>>()?;
+        let next = page.last_evaluated_key.map(|last| read_key::<LastItem<K>>(doing, last));
+        Ok((rows, next.transpose()?.map(|last| last.sk)))
+    }
+
+    /// Removes the rows of a post that is gone.
+    pub async fn forget_trends(&self, post: PostId, now: Time) -> Result<(), StoreError> {
+        let today = Zone::utc().day(now);
+        // with tomorrow: the clock of another function may be ahead
+        let days = (0..=RANKING_DAYS_KEPT).map(|back| today.plus_days(1).minus_days(back));
+        let born = Zone::utc().day(post.time()).minus_days(1);
+        let keys = days.filter(|day| *day >= born).map(|day| trend_key(day, post)).collect();
+        batch::delete_all(&self.client, &self.table, "removing the likes of a post", keys).await
+    }
+
+    /// Removes the row of an author who is being dropped.
+    pub async fn forget_received(&self, author: UserId) -> Result<(), StoreError> {
+        let doing = "removing the likes of an author";
+        let delete = self.client.delete_item().table_name(&self.table);
+        let deleted = delete.set_key(Some(received_key(author))).send().await;
+        deleted.map(drop).map_err(StoreError::dynamo(doing))
+    }
+}
+
+#[derive(Deserialize)]
+struct LastItem<K> {
+    sk: K,
+}
+
+fn trends_pk(day: Day, part: u8) -> Pk {
+    ItemKind::Trend.pk(format_args!("{day}#{part}"))
+}
+
+fn trend_key(day: Day, post: PostId) -> Item {
+    key(&trends_pk(day, part_of(&post.to_string())), post)
+}
+
+fn received_pk(part: u8) -> Pk {
+    ItemKind::Received.pk(part)
+}
+
+fn received_key(author: UserId) -> Item {
+    key(&received_pk(part_of(&author.to_string())), author)
+}
