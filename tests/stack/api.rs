@@ -7,5 +7,6 @@ mod feeds;
 mod likes;
 mod logs;
 mod posts;
+mod rankings;
 mod refusals;
 mod users;

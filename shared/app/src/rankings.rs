@@ -4,6 +4,7 @@
 //! reads it, and shared until the next one. It is a board in Valkey with the first places, made like a merged board.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::time::Duration;
 
 use fanfold_core::limits::{
@@ -229,7 +230,7 @@ pub(crate) async fn part(
     let Some(first) = snapshot.first_hour() else {
         let page = |after| app.boards.received_by(part, after, limit);
         let Some(authors) = all(page, limit).await? else { return Ok(None) };
-        return best_authors(app, authors).await.map(Some);
+        return best_authors(app, added(authors)).await.map(Some);
     };
     let days = snapshot.days();
     let days = days.iter().map(|day| {
@@ -238,13 +239,8 @@ pub(crate) async fn part(
     });
     let days: Option<Vec<_>> = try_join_all(days).await?.into_iter().collect();
     let Some(days) = days else { return Ok(None) };
-    let mut posts: HashMap<PostId, i64> = HashMap::new();
-    for (post, likes) in days.into_iter().flatten() {
-        *posts.entry(post).or_default() += likes;
-    }
-    let mut posts: Vec<(PostId, i64)> = posts.into_iter().filter(|(_, likes)| *likes > 0).collect();
+    let mut posts = added(days.into_iter().flatten());
     posts.sort_unstable_by_key(|(post, likes)| (-likes, *post));
-    // mutation: ranking-places
     posts.truncate(RANKING_PLACES_MAX as usize);
     Ok(Some(posts.into_iter().filter_map(|(post, likes)| row(post, &[likes])).collect()))
 }
@@ -254,7 +250,6 @@ async fn best_authors(
     app: &Copies,
     mut authors: Vec<(UserId, i64)>,
 ) -> Result<Vec<BoardChange>, StoreError> {
-    authors.retain(|(_, likes)| *likes > 0);
     authors.sort_unstable_by_key(|(author, likes)| (-likes, *author));
     // those with as many likes as the last one may have more followers
     let places = RANKING_PLACES_MAX as usize;
@@ -275,8 +270,8 @@ async fn best_authors(
 }
 
 /// All pages of a part. `None`: there is more than one page with a limit.
-async fn all<K: Copy, F: Future<Output = Result<Rows<K>, StoreError>>>(
-    page: impl Fn(Option<K>) -> F,
+async fn all<K, F: Future<Output = Result<Rows<K>, StoreError>>>(
+    page: impl Fn(Option<String>) -> F,
     limit: Option<i32>,
 ) -> Result<Option<Vec<(K, i64)>>, StoreError> {
     let (mut all, mut after) = (Vec::new(), None);
@@ -289,6 +284,15 @@ async fn all<K: Copy, F: Future<Output = Result<Rows<K>, StoreError>>>(
             next => after = next,
         }
     }
+}
+
+/// The sums of the likes in all rows of a post or an author, without those that are not above zero.
+fn added<K: Eq + Hash>(rows: impl IntoIterator<Item = (K, i64)>) -> Vec<(K, i64)> {
+    let mut sums: HashMap<K, i64> = HashMap::new();
+    for (id, likes) in rows {
+        *sums.entry(id).or_default() += likes;
+    }
+    sums.into_iter().filter(|(_, likes)| *likes > 0).collect()
 }
 
 fn row(member: impl ToString, scores: &[i64]) -> Option<BoardChange> {

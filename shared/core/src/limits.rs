@@ -461,6 +461,8 @@ pub const RANKING_KEPT: Duration = Duration::from_secs(15 * 60);
 pub const RANKING_PLACES_MAX: u64 = 500;
 /// Authors with as many likes as the last one of a ranking whose followers are compared, together with those before them.
 pub const RANKING_AUTHORS_COMPARED: usize = 2_000;
+/// Rows that count the likes of an author.
+pub const RANKING_AUTHOR_ROWS: u8 = 16;
 /// Days for which the likes of a post on one day are kept, from the beginning of that day: as long as a ranking of a week
 /// may count them.
 pub const RANKING_DAYS_KEPT: u16 = 9;

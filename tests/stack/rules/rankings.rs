@@ -9,7 +9,9 @@ use fanfold_app::rankings::{RankingEntry, RankingPage, RankingPlace, Shown, page
 use fanfold_app::rebuild;
 use fanfold_core::limits::{BOARD_PARTS, COMMIT_GRACE, RANKING_KEPT};
 use fanfold_core::message::RebuildOrder;
-use fanfold_core::{PostId, Ranking, Time};
+use fanfold_core::{PostId, Ranking, Time, UserId};
+use fanfold_functions::admin::execute;
+use fanfold_functions::admin::order::Order;
 use fanfold_runtime::clock::Deadline;
 use fanfold_store::dynamo::likes::LikeCount;
 use fanfold_store::dynamo::posts::LikesPut;
@@ -206,6 +208,46 @@ async fn the_pages_of_a_snapshot_have_no_gaps_and_no_repetitions() {
         let past = read(&world, Ranking::PostsDay, Some((first.at, place)), 3).await;
         assert_eq!((past.entries, past.next_after), (Vec::new(), None));
     }
+}
+
+/// The rows of all authors.
+async fn received(world: &World) -> Vec<(UserId, i64)> {
+    let mut rows = Vec::new();
+    for part in 0..BOARD_PARTS {
+        rows.extend(world.audit.boards.received_by(part, None, None).await.expect("rows").0);
+    }
+    rows
+}
+
+/// Also if the message about a deleted post arrives after the author was dropped.
+#[tokio::test]
+async fn a_dropped_author_leaves_no_row() {
+    let (_node, world) = world().await;
+    let (deleted, kept) = (world.publish("ash", "one").await, world.publish("ash", "two").await);
+    for post in [deleted, kept] {
+        world.like("birch", post).await;
+    }
+    world.drain().await;
+    let likes: i64 = received(&world).await.into_iter().map(|(_, likes)| likes).sum();
+    assert_eq!(likes, 2);
+    world.delete("ash", deleted).await;
+    let late = world.take().await;
+    let order = || Order::DropUser { user: world.id("ash").to_string() };
+    loop {
+        let dropped = execute(&world.admin, order(), world.now(), Deadline::NONE).await;
+        let dropped = dropped.expect("dropped");
+        if dropped["done"] == true {
+            break;
+        }
+        world.advance(Duration::from_millis(dropped["wait_ms"].as_u64().expect("a time") + 1));
+    }
+    assert_eq!(received(&world).await, []);
+    for message in &late {
+        world.handle(message).await.expect("handled");
+    }
+    world.drain().await;
+    assert_eq!(received(&world).await, []);
+    assert_eq!(posts(&world, Ranking::PostsDay).await, []);
 }
 
 /// Readers share a snapshot, and it reads no row again.

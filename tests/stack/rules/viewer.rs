@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use fanfold_app::present::{self, Page, Span, Viewer, feed_page};
+use fanfold_app::rankings::{self, Shown};
 use fanfold_app::relations;
 use fanfold_core::limits::PAGE_ROUNDS_MAX;
-use fanfold_core::{FeedId, PostId, UserId, UserRef};
+use fanfold_core::{FeedId, PostId, Ranking, UserId, UserRef};
 use fanfold_functions::{timeline, users};
 use fanfold_store::feeds::ReadContext;
 use fanfold_web::Kind;
 use fanfold_web::extract::{FeedQuery, ListQuery};
 
+use crate::harness::valkeys::Node;
 use crate::harness::world::World;
 
 async fn page(world: &World, viewer: &Viewer, feed: FeedId, span: Span, limit: usize) -> Page {
@@ -87,6 +89,35 @@ async fn a_hidden_author_is_replaced_on_pages_and_stays_in_the_feed() {
     ] {
         assert_eq!(page.expect_err("hidden").kind, Kind::NoSuchUser);
     }
+}
+
+#[tokio::test]
+async fn a_hidden_author_is_passed_over_in_rankings() {
+    let node = Node::start(&[]);
+    let world = World::with(&[("REDIS_URL", &node.url())]).await;
+    world.people(&["ash", "birch", "cedar"]).await;
+    let mut all = Vec::new();
+    for author in ["ash", "birch", "cedar"] {
+        let post = world.publish(author, "text").await;
+        world.like("ash", post).await;
+        all.push(post);
+    }
+    world.drain().await;
+    let reading = ReadContext::new(world.now());
+    let viewer = hiding(world.id("ash"), &[world.id("birch")]);
+    let read = async |viewer, ranking, limit| {
+        rankings::page(&world.rankings, viewer, ranking, None, limit, &reading).await.unwrap()
+    };
+    let page = read(&viewer, Ranking::PostsDay, 2).await;
+    let shown = page.entries.iter().map(|entry| match &entry.shown {
+        Shown::Post(shown) => (entry.place, shown.post.id),
+        Shown::Author(author) => panic!("{author:?}"),
+    });
+    assert_eq!(shown.collect::<Vec<_>>(), [(1, all[0]), (3, all[2])]);
+    assert_eq!(page.next_after, None);
+    assert_eq!(read(&viewer, Ranking::Authors, 100).await.entries.len(), 2);
+    let all = Viewer::of(world.id("cedar"));
+    assert_eq!(read(&all, Ranking::Authors, 100).await.entries.len(), 3);
 }
 
 #[tokio::test]

@@ -168,7 +168,8 @@ fn check_rankings(
                     hours.map(|(_, value)| number(value)).sum::<i64>();
             }
             "received" => {
-                authors.insert(sk.parse().expect("an id"), number(&item["likes"]));
+                let author = sk.split('#').next().unwrap_or_default().parse().expect("an id");
+                *authors.entry(author).or_default() += number(&item["likes"]);
             }
             _ => {}
         }

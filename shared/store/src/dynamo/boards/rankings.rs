@@ -1,16 +1,16 @@
 //! The rows that rankings are made from. The count of the likes of a post changes them, together with the post.
 //!
-//! A post has a row for each day (UTC) on which its number of likes changed, with the change in each hour. An author has a row
-//! with the likes of all present posts. Both have [`BOARD_PARTS`](fanfold_core::limits::BOARD_PARTS) partition keys, so that no key is changed by each count.
+//! A post has a row for each day (UTC) on which its number of likes changed, with the change in each hour. An author has
+//! [`RANKING_AUTHOR_ROWS`] rows with the likes of all present posts; the post chooses the row. Both have [`BOARD_PARTS`](fanfold_core::limits::BOARD_PARTS) partition keys, so that no key is changed by each count.
 
 use aws_sdk_dynamodb::types::Update;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use fanfold_core::board::{Day, Zone};
-use fanfold_core::limits::RANKING_DAYS_KEPT;
-use fanfold_core::{Hour, PostId, Time, UserId};
+use fanfold_core::limits::{RANKING_AUTHOR_ROWS, RANKING_DAYS_KEPT};
+use fanfold_core::{Hour, IdError, PostId, Time, UserId};
 use fanfold_runtime::error::StoreError;
+use futures::future::try_join_all;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use super::super::{Item, ItemKind, Pk, Stored, batch, check, key, number, read, read_key};
 use super::{BoardStore, part_of};
@@ -25,10 +25,11 @@ impl Stored for TrendItem {
     const V: u32 = 1;
 }
 
-/// The likes that the present posts of an author have.
+/// The likes that some of the present posts of an author have.
 #[derive(Deserialize)]
 struct ReceivedItem {
-    sk: UserId,
+    /// The author, `#`, and the number of the row.
+    sk: String,
     likes: i64,
 }
 
@@ -36,8 +37,9 @@ impl Stored for ReceivedItem {
     const V: u32 = 1;
 }
 
-/// Rows of a part of a ranking, with the key after which the next page begins. `None`: this is the last one.
-pub type RankingPage<K> = (Vec<(K, i64)>, Option<K>);
+/// Rows of a part of a ranking, each with a post or an author and its likes; and the key after which the next page begins.
+/// `None`: this is the last one.
+pub type RankingPage<K> = (Vec<(K, i64)>, Option<String>);
 
 /// The attributes of the hours of a day.
 const HOURS: [&str; 24] = [
@@ -70,10 +72,10 @@ impl BoardStore {
             .expression_attribute_values(":v", number(TrendItem::V))
     }
 
-    /// The write that adds to the likes that an author has received.
+    /// The write that adds to the likes that the author of a post has received.
     pub(in super::super) fn received(
         &self,
-        author: UserId,
+        post: PostId,
         by: i64,
         refused: Received,
     ) -> UpdateBuilder {
@@ -84,7 +86,7 @@ impl BoardStore {
         };
         Update::builder()
             .table_name(&self.table)
-            .set_key(Some(received_key(author)))
+            .set_key(Some(received_key(post)))
             .update_expression("ADD likes :by SET v = :v")
             .condition_expression(condition)
             .expression_attribute_values(":by", number(by))
@@ -98,7 +100,7 @@ impl BoardStore {
         post: PostId,
         now: Time,
     ) -> Result<(), StoreError> {
-        let keys = [trend_key(Zone::utc().day(now), post), received_key(post.author())];
+        let keys = [trend_key(Zone::utc().day(now), post), received_key(post)];
         for (key, newest) in keys.into_iter().zip([TrendItem::V, ReceivedItem::V]) {
             if let Some(row) = batch::get_one(&self.client, &self.table, doing, key).await? {
                 check(doing, &row, newest)?;
@@ -107,13 +109,13 @@ impl BoardStore {
         Ok(())
     }
 
-    /// Posts with the likes that they got on a day from this hour on, of one part, after a post.
+    /// Posts with the likes that they got on a day from this hour on, of one part, after a key.
     pub async fn trends(
         &self,
         day: Day,
         part: u8,
         first: Hour,
-        after: Option<PostId>,
+        after: Option<String>,
         limit: Option<i32>,
     ) -> Result<RankingPage<PostId>, StoreError> {
         let doing = "reading the likes of a day";
@@ -131,26 +133,29 @@ impl BoardStore {
         self.ranking_page(doing, &pk, after, limit, likes).await
     }
 
-    /// Authors with the likes of their posts, of one part, after an author.
+    /// Authors with likes of their posts, of one part, after a key. An author can have several rows.
     pub async fn received_by(
         &self,
         part: u8,
-        after: Option<UserId>,
+        after: Option<String>,
         limit: Option<i32>,
     ) -> Result<RankingPage<UserId>, StoreError> {
         let doing = "reading the likes of authors";
         let likes = |item| {
-            let item: ReceivedItem = read(doing, item)?;
-            Ok((item.sk, item.likes))
+            let ReceivedItem { sk, likes } = read(doing, item)?;
+            let author = sk.split('#').next().unwrap_or_default().parse();
+            let author: UserId = author
+                .map_err(|error: IdError| StoreError::Item { doing, source: error.into() })?;
+            Ok((author, likes))
         };
         self.ranking_page(doing, &received_pk(part), after, limit, likes).await
     }
 
-    async fn ranking_page<K: ToString + DeserializeOwned>(
+    async fn ranking_page<K>(
         &self,
         doing: &'static str,
         pk: &Pk,
-        after: Option<K>,
+        after: Option<String>,
         limit: Option<i32>,
         row: impl Fn(Item) -> Result<(K, i64), StoreError>,
     ) -> Result<RankingPage<K>, StoreError> {
@@ -162,13 +167,13 @@ impl BoardStore {
             .expression_attribute_values(":pk", pk.value())
             .consistent_read(true)
             .set_limit(limit)
-            .set_exclusive_start_key(after.map(|after| key(pk, after.to_string())))
+            .set_exclusive_start_key(after.map(|after| key(pk, after)))
             .send()
             .await
             .map_err(StoreError::dynamo(doing))?;
         let rows = page.items.unwrap_or_default().into_iter().map(row);
         let rows: Vec<(K, i64)> = rows.collect::<Result<_, StoreError>>()?;
-        let next = page.last_evaluated_key.map(|last| read_key::<LastItem<K>>(doing, last));
+        let next = page.last_evaluated_key.map(|last| read_key::<LastItem>(doing, last));
         Ok((rows, next.transpose()?.map(|last| last.sk)))
     }
 
@@ -182,18 +187,20 @@ impl BoardStore {
         batch::delete_all(&self.client, &self.table, "removing the likes of a post", keys).await
     }
 
-    /// Removes the row of an author who is being dropped.
+    /// Removes the rows of an author who is being dropped.
     pub async fn forget_received(&self, author: UserId) -> Result<(), StoreError> {
         let doing = "removing the likes of an author";
-        let delete = self.client.delete_item().table_name(&self.table);
-        let deleted = delete.set_key(Some(received_key(author))).send().await;
-        deleted.map(drop).map_err(StoreError::dynamo(doing))
+        let deletes = (0..RANKING_AUTHOR_ROWS).map(|row| {
+            let delete = self.client.delete_item().table_name(&self.table);
+            delete.set_key(Some(received_row(author, row))).send()
+        });
+        try_join_all(deletes).await.map(drop).map_err(StoreError::dynamo(doing))
     }
 }
 
 #[derive(Deserialize)]
-struct LastItem<K> {
-    sk: K,
+struct LastItem {
+    sk: String,
 }
 
 fn trends_pk(day: Day, part: u8) -> Pk {
@@ -208,6 +215,14 @@ fn received_pk(part: u8) -> Pk {
     ItemKind::Received.pk(part)
 }
 
-fn received_key(author: UserId) -> Item {
-    key(&received_pk(part_of(&author.to_string())), author)
+/// The row of an author that has the likes of this post. Very many posts of one author may be liked at the same time, and
+/// transactions that meet on a row conflict.
+fn received_key(post: PostId) -> Item {
+    // mutation: ranking-author-rows
+    received_row(post.author(), part_of(&post.to_string()) % RANKING_AUTHOR_ROWS)
+}
+
+/// All rows of an author are in one part.
+fn received_row(author: UserId, row: u8) -> Item {
+    key(&received_pk(part_of(&author.to_string())), format_args!("{author}#{row}"))
 }

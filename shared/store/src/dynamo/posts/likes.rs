@@ -68,7 +68,7 @@ impl PostStore {
                 // mutation: ranking-trend
                 transaction.update(CountWrite::Trend, boards.trend(post, by, now))?;
                 // mutation: ranking-author
-                let author = boards.received(post.author(), by, Received::Made);
+                let author = boards.received(post, by, Received::Made);
                 transaction.update(CountWrite::Author, author)?;
             }
             match transaction.commit(&self.client).await? {
@@ -98,8 +98,7 @@ impl PostStore {
             let mut transaction = Transaction::new(doing);
             transaction.update(CountWrite::Post, update)?;
             let by = -(known.likes as i64);
-            transaction
-                .update(CountWrite::Author, boards.received(post.author(), by, Received::Known))?;
+            transaction.update(CountWrite::Author, boards.received(post, by, Received::Known))?;
             match transaction.commit(&self.client).await? {
                 CommitResult::Done => return Ok(()),
                 // the author was dropped, and has no row
