@@ -23,7 +23,7 @@ use fanfold_store::dynamo::BoardStore;
 use fanfold_store::dynamo::boards::RankingPage as Rows;
 use fanfold_store::feeds::ReadContext;
 use fanfold_store::valkey::{BoardAnswer, BoardChange, BoardPage, PageOf, Ranked};
-use futures::future::try_join_all;
+use futures::future::{BoxFuture, ready, try_join_all};
 
 use crate::Error;
 use crate::boards::copy::{Copied, Copies, Sources, call, fixed};
@@ -210,12 +210,12 @@ impl Copied for Snapshot {
         RebuildRanking::new(*self, lease.to_owned()).into()
     }
 
-    async fn sources(&self, _: &Copies, _: Time) -> Result<Sources, StoreError> {
-        Ok(Sources::Ranking(*self))
+    fn sources<'a>(&'a self, _: &'a Copies, _: Time) -> BoxFuture<'a, Result<Sources, StoreError>> {
+        Box::pin(ready(Ok(Sources::Ranking(*self))))
     }
 
-    async fn committed(&self, _: &Copies, _: Time) -> Result<(), StoreError> {
-        Ok(())
+    fn committed<'a>(&'a self, _: &'a Copies, _: Time) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(ready(Ok(())))
     }
 }
 

@@ -25,7 +25,7 @@ use fanfold_store::dynamo::{BoardStore, UserStore};
 use fanfold_store::valkey::{
     BoardAnswer, BoardBegun, BoardChange, BoardCommit, BoardLoaded, PutDone, Valkey,
 };
-use futures::future::try_join_all;
+use futures::future::{BoxFuture, try_join_all};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 /// What Valkey has a copy of: a round of a board, or a snapshot of a ranking.
@@ -39,17 +39,14 @@ pub trait Copied: Send + Sync {
     /// The order to make the copy with a lease, from its first part on.
     fn order(&self, lease: &str) -> RebuildOrder;
     /// What the copy is made from.
-    fn sources(
-        &self,
-        app: &Copies,
+    fn sources<'a>(
+        &'a self,
+        app: &'a Copies,
         now: Time,
-    ) -> impl Future<Output = Result<Sources, StoreError>> + Send;
+    ) -> BoxFuture<'a, Result<Sources, StoreError>>;
     /// What follows a commit.
-    fn committed(
-        &self,
-        app: &Copies,
-        now: Time,
-    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn committed<'a>(&'a self, app: &'a Copies, now: Time)
+    -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
 /// The stores of boards and rankings, and the queue for large copies.
@@ -150,9 +147,27 @@ impl Copied for Target {
         RebuildBoard::new(id, token, self.round, self.version, lease.to_owned()).into()
     }
 
+    fn sources<'a>(
+        &'a self,
+        app: &'a Copies,
+        now: Time,
+    ) -> BoxFuture<'a, Result<Sources, StoreError>> {
+        Box::pin(self.rounds(app, now))
+    }
+
+    fn committed<'a>(
+        &'a self,
+        app: &'a Copies,
+        now: Time,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(self.remove_out(app, now))
+    }
+}
+
+impl Target {
     /// The rows of the round, or of all rounds of a merged board. A board to merge that is gone, or has another number of
     /// scores, is left out.
-    async fn sources(&self, app: &Copies, now: Time) -> Result<Sources, StoreError> {
+    async fn rounds(&self, app: &Copies, now: Time) -> Result<Sources, StoreError> {
         let Some(merge) = &self.board.settings.merge else {
             return Ok(Sources::Round(self.rows().id));
         };
@@ -173,7 +188,7 @@ impl Copied for Target {
     }
 
     /// Removes members from DynamoDB who fell out.
-    async fn committed(&self, app: &Copies, now: Time) -> Result<(), StoreError> {
+    async fn remove_out(&self, app: &Copies, now: Time) -> Result<(), StoreError> {
         if self.board.settings.merge.is_none()
             && let BoardAnswer::Ready(done) =
                 app.valkey.put_on_board(&self.copy(), &[], now).await?
@@ -249,7 +264,7 @@ pub async fn call<C: Copied, T, F: Future<Output = Result<BoardAnswer<T>, StoreE
 }
 
 /// Makes Valkey keep a copy for longer, once in many calls. If this fails, the copy is made again some day.
-async fn keep_at_times(valkey: &Valkey, target: &impl Copied, copy: &Board, now: Time) {
+async fn keep_at_times(valkey: &Valkey, target: &dyn Copied, copy: &Board, now: Time) {
     if !clock::random().is_multiple_of(BOARD_KEEP_IN) {
         return;
     }
@@ -260,7 +275,7 @@ async fn keep_at_times(valkey: &Valkey, target: &impl Copied, copy: &Board, now:
 }
 
 /// Makes a copy, unless another function is making it.
-pub async fn make(app: &Copies, target: &impl Copied, now: Time) -> Result<Made, StoreError> {
+pub async fn make(app: &Copies, target: &dyn Copied, now: Time) -> Result<Made, StoreError> {
     let (copy, lease) = (target.board(), format!("{:016x}", clock::random()));
     match app.valkey.begin_board(&copy, &lease, now).await? {
         BoardBegun::Ready => return Ok(Made::Ready(Vec::new())),
@@ -301,7 +316,7 @@ pub async fn continue_round(
     let Some(board) = board.filter(|board| board.token == order.token) else { return Ok(()) };
     let target = Target { board, round: order.round, version: order.version };
     let rest = |part| RebuildBoard { part, ..order.clone() }.into();
-    continue_copy(app, &target, (order.part, &order.lease), rest, now, deadline).await
+    continue_copy(app, &target, (order.part, &order.lease), &rest, now, deadline).await
 }
 
 /// Continues to make the snapshot of a ranking of very many likes.
@@ -313,15 +328,15 @@ pub async fn continue_ranking(
 ) -> Result<(), StoreError> {
     let rest = |part| RebuildRanking { part, ..order.clone() }.into();
     let from = (order.part, order.lease.as_str());
-    continue_copy(app, &order.snapshot(), from, rest, now, deadline).await
+    continue_copy(app, &order.snapshot(), from, &rest, now, deadline).await
 }
 
 /// Continues to make a copy from a part on, with a lease, as far as the deadline allows. Another message does the rest.
 async fn continue_copy(
     app: &Copies,
-    target: &impl Copied,
+    target: &dyn Copied,
     (first, lease): (u8, &str),
-    rest: impl Fn(u8) -> RebuildOrder,
+    rest: &(dyn Fn(u8) -> RebuildOrder + Sync),
     now: Time,
     deadline: Deadline,
 ) -> Result<(), StoreError> {
@@ -346,7 +361,7 @@ async fn continue_copy(
 
 async fn commit(
     app: &Copies,
-    target: &impl Copied,
+    target: &dyn Copied,
     copy: &Board,
     lease: &str,
     now: Time,
