@@ -151,9 +151,10 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
 }
 
 /// The transactions that no event announces: the probe, which belongs to the doctor; those that end an item, whose entries
-/// then lead to nothing; the one that removes an entry without its item; and the one that removes a like of a post that is
-/// gone, which the event of the deletion has announced.
-const WITHOUT_EVENT: [&str; 7] = [
+/// then lead to nothing; the one that removes an entry without its item; and those that remove a like of a post that is
+/// gone, and take its likes from its author, which the event of the deletion has announced; and the one that writes a
+/// number of likes, which handlers of events do.
+const WITHOUT_EVENT: [&str; 9] = [
     "transact",
     "cancel",
     "end_timer",
@@ -161,6 +162,8 @@ const WITHOUT_EVENT: [&str; 7] = [
     "forget_timers",
     "remove",
     "remove_stray",
+    "put_likes",
+    "forget_likes",
 ];
 
 /// A transaction takes the proof that its event was sent, or is one of those without an event.

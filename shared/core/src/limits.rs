@@ -457,6 +457,8 @@ pub const RANKING_SECONDS_MIN: Duration = Duration::from_secs(1);
 pub const RANKING_SECONDS_MAX: Duration = Duration::from_secs(300);
 /// How long Valkey keeps a snapshot of a ranking after it was made or used last. Readers who page through it need it.
 pub const RANKING_KEPT: Duration = Duration::from_secs(15 * 60);
+/// Snapshots before the present one that a reader looks for, while that one is being made.
+pub const RANKING_LOOKS_BACK: u32 = 4;
 /// The places of a ranking.
 pub const RANKING_PLACES_MAX: u64 = 500;
 /// Authors with as many likes as the last one of a ranking whose followers are compared, together with those before them.

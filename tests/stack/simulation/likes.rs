@@ -16,7 +16,9 @@ use fanfold_app::likes::{liked, likers, put};
 use fanfold_app::present::Viewer;
 use fanfold_app::rankings::{RankingEntry, RankingPage, Shown, page};
 use fanfold_app::relations::apply;
-use fanfold_core::limits::{BOARD_ROWS_IN_REQUEST, CARD_MARK_WITHIN, COMMIT_GRACE};
+use fanfold_core::limits::{
+    BOARD_ROWS_IN_REQUEST, CARD_MARK_WITHIN, COMMIT_GRACE, RANKING_LOOKS_BACK,
+};
 use fanfold_core::{PostId, Ranking, Time, UserId};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
@@ -440,8 +442,8 @@ impl History {
         likes: &BTreeSet<(UserId, PostId, u64)>,
         truth: &oracle::Truth,
     ) -> Result<(), String> {
-        // the next snapshot
-        self.now += 2 * self.apps.rankings.every;
+        // a snapshot that no function has begun
+        self.now += (RANKING_LOOKS_BACK + 2) * self.apps.rankings.every;
         let (mut posts, mut authors) = (BTreeMap::new(), BTreeMap::new());
         for (_, post, _) in likes.iter().filter(|like| truth.posts.get(&like.1) == Some(&true)) {
             *posts.entry(*post).or_insert(0u64) += 1;

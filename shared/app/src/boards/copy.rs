@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::rankings;
+use crate::rankings::rows;
 use fanfold_core::board::{BoardSettings, MergeBy, MergeSource, Round};
 use fanfold_core::limits::{
     BOARD_COPY_KEPT, BOARD_KEEP_IN, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY, BOARD_OUT_ROUNDS_MAX,
@@ -71,6 +71,10 @@ impl Copies {
     /// The stores.
     pub fn stores(&self) -> Stores<'_> {
         Stores { boards: &self.boards, valkey: &self.valkey }
+    }
+
+    fn tables(&self) -> (&BoardStore, &UserStore) {
+        (&self.boards, &self.users)
     }
 }
 
@@ -393,7 +397,8 @@ async fn few_rows(app: &Copies, sources: &Sources) -> Result<Option<Vec<BoardCha
             try_join_all(parts).await?
         }
         Sources::Ranking(snapshot) => {
-            let parts = (0..BOARD_PARTS).map(|part| rankings::part(app, *snapshot, part, limit));
+            let parts =
+                (0..BOARD_PARTS).map(|part| rows::part(app.tables(), *snapshot, part, limit));
             try_join_all(parts).await?
         }
     };
@@ -424,7 +429,7 @@ async fn load_part(
             }
         }
         Sources::Merge { rounds, by } => merged(app, rounds, *by, part, None).await?,
-        Sources::Ranking(snapshot) => rankings::part(app, *snapshot, part, None).await?,
+        Sources::Ranking(snapshot) => rows::part(app.tables(), *snapshot, part, None).await?,
     };
     load(app, copy, lease, &rows.unwrap_or_default(), now).await
 }
@@ -451,7 +456,9 @@ async fn merged(
         };
         merged.insert(member, scores);
     }
-    Ok(Some(merged.into_iter().map(|(member, scores)| fixed(member, scores)).collect()))
+    Ok(Some(
+        merged.into_iter().map(|(member, scores)| BoardChange::fixed(member, scores)).collect(),
+    ))
 }
 
 /// All rows of one part of a round. `None`: there are more than `limit`.
@@ -471,11 +478,6 @@ async fn rows_of(
             next => after = next,
         }
     }
-}
-
-/// The scores of a member of a copy that nobody changes.
-pub(crate) fn fixed(member: MemberName, scores: Scores) -> BoardChange {
-    BoardChange { member, revision: 1, scores: Some(scores) }
 }
 
 async fn load(

@@ -21,6 +21,13 @@ pub struct BoardChange {
     pub scores: Option<Scores>,
 }
 
+impl BoardChange {
+    /// The scores of a member of a board that nobody changes.
+    pub fn fixed(member: MemberName, scores: Scores) -> Self {
+        Self { member, revision: 1, scores: Some(scores) }
+    }
+}
+
 /// The place of a member after a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placed {
