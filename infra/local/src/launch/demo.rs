@@ -1,4 +1,4 @@
-//! Demo data: a few users, follows, posts and likes, made through the public API.
+//! Demo data: a few users, follows, posts and likes, and a leaderboard, made through the public API.
 
 use serde_json::{Value, json};
 
@@ -25,6 +25,11 @@ const POSTS: [(&str, &str, &[&str]); 6] = [
     ("birch", "Somebody carved a heart into me. Again.", &[]),
     ("ash", "Wind from the west. Hold on to your twigs.", &["cedar"]),
 ];
+
+/// The leaderboard of the first user: heights in metres.
+const BOARD: &str = "/v1/leaderboards/heights";
+const HEIGHTS: [(&str, &str); 4] =
+    [("ash", "33"), ("birch", "24"), ("cedar", "40"), ("dogwood", "8")];
 
 /// Makes the demo data.
 pub fn fill(system: &System) -> Done<()> {
@@ -53,6 +58,12 @@ pub fn fill(system: &System) -> Done<()> {
             request(system, &token(fan)?, "PUT", &path, None, 204)?;
         }
     }
+    let (owner, _) = USERS[0];
+    let settings = json!({"orders": ["descending"]});
+    request(system, &token(owner)?, "PUT", BOARD, Some(&settings), 201)?;
+    let changes = HEIGHTS.map(|(member, height)| json!({"member": member, "set": [height]}));
+    let changes = json!({"changes": changes});
+    request(system, &token(owner)?, "POST", &format!("{BOARD}/members"), Some(&changes), 200)?;
     Ok(())
 }
 
