@@ -47,8 +47,8 @@ enum Done {
     /// What a reader must see, and what was shown. `None`: the post is gone.
     Read(Pair, u64, Option<bool>),
     Handled(Outcome<Message>),
-    /// The page of a ranking that was shown.
-    Ranked(Result<RankingPage, Error>),
+    /// The pages of a ranking that were shown, and the number of faults of Valkey before them.
+    Ranked(u64, Result<RankingPage, Error>),
 }
 
 /// A worker, by its number.
@@ -110,6 +110,8 @@ struct History {
     known: BTreeMap<Pair, Known>,
     /// Whether Valkey takes every mark in this history, so that readers must see every answered change.
     is_strict: bool,
+    /// How often Valkey lost data, or might have.
+    valkey_faults: u64,
     counts: Counts,
     wrong: Option<String>,
 }
@@ -190,11 +192,12 @@ impl History {
     fn rank(&mut self) {
         let (apps, now) = (self.apps.clone(), self.clock());
         let (viewer, ranking) = (*self.dice.pick(&PEOPLE), *self.dice.pick(&Ranking::ALL));
+        let faults = self.valkey_faults;
         let future = Box::pin(async move {
             let (viewer, reading) = (Viewer::of(id(viewer)), ReadContext::new(now));
             let mut shown = match page(&apps.rankings, &viewer, ranking, None, 2, &reading).await {
                 Ok(first) => first,
-                refused => return Done::Ranked(refused),
+                refused => return Done::Ranked(faults, refused),
             };
             while let Some(after) = shown.next_after {
                 let next = page(&apps.rankings, &viewer, ranking, Some(after), 2, &reading).await;
@@ -207,7 +210,7 @@ impl History {
                     _ => break,
                 }
             }
-            Done::Ranked(Ok(shown))
+            Done::Ranked(faults, Ok(shown))
         });
         self.begin(None, None, future);
     }
@@ -280,7 +283,9 @@ impl History {
                     }
                 }
             }
-            Done::Ranked(Ok(page)) => {
+            // a snapshot that was lost meanwhile is made again, with the present likes
+            Done::Ranked(faults, Ok(_)) if faults < self.valkey_faults => {}
+            Done::Ranked(_, Ok(page)) => {
                 self.counts.ranked += u64::from(!page.entries.is_empty());
                 let places = page.entries.windows(2).all(|two| match two {
                     [one, two] => one.place < two.place && one.likes >= two.likes,
@@ -295,8 +300,8 @@ impl History {
                     self.wrong = Some(format!("a ranking is out of order: {page:?}"));
                 }
             }
-            Done::Ranked(Err(Error::RankingBuilding | Error::Store(_))) => {}
-            Done::Ranked(Err(error)) => self.wrong = Some(format!("a ranking: {error:?}")),
+            Done::Ranked(_, Err(Error::RankingBuilding | Error::Store(_))) => {}
+            Done::Ranked(_, Err(error)) => self.wrong = Some(format!("a ranking: {error:?}")),
             Done::Handled(Outcome::Failed(_)) => {
                 self.mail.extend(self.workers[number].message.take())
             }
@@ -345,6 +350,7 @@ impl History {
     }
 
     fn disturb_valkey(&mut self) {
+        self.valkey_faults += 1;
         match self.dice.below(5) {
             0 => self.apps.valkey.flush(),
             1 | 2 => self.apps.valkey.replicate(),
@@ -567,6 +573,7 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String
         deleted: BTreeSet::new(),
         known: BTreeMap::new(),
         is_strict: one_in == 0,
+        valkey_faults: 0,
         counts: Counts::default(),
         wrong: None,
     };

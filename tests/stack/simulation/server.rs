@@ -152,8 +152,10 @@ impl Valkey {
         let mut replica = Vec::new();
         for key in self.run::<Vec<Vec<u8>>>(&[b"KEYS", b"*"]) {
             let ttl: i64 = self.run(&[b"PTTL", &key]);
-            let dump: Vec<u8> = self.run(&[b"DUMP", &key]);
-            replica.push((key, ttl.max(0), dump));
+            // a key may have expired meanwhile
+            if let Some(dump) = self.run::<Option<Vec<u8>>>(&[b"DUMP", &key]) {
+                replica.push((key, ttl.max(0), dump));
+            }
         }
         self.lock().replica = replica;
     }
