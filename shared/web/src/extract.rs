@@ -187,12 +187,10 @@ impl LikesQuery {
     /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
     /// another form (400).
     pub fn after(&self, owner: UserId) -> Result<Option<LikedPlace>, Problem> {
-        let list = ListId::Likes(owner);
-        match self.cursor.as_deref().map(|text| Cursor::decode(text, list)).transpose()? {
-            None => Ok(None),
-            Some(Cursor::Liked { at, post }) => Ok(Some((at, post))),
-            Some(_) => Err(CursorError::Foreign.into()),
-        }
+        place(self.cursor.as_deref(), ListId::Likes(owner), |cursor| match cursor {
+            Cursor::Liked { at, post } => Some((at, post)),
+            _ => None,
+        })
     }
 }
 
@@ -205,12 +203,10 @@ impl LikersQuery {
     /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
     /// another form (400).
     pub fn after(&self, post: PostId) -> Result<Option<LikerPlace>, Problem> {
-        let list = ListId::Likers(post);
-        match self.cursor.as_deref().map(|text| Cursor::decode(text, list)).transpose()? {
-            None => Ok(None),
-            Some(Cursor::Liker { at, user }) => Ok(Some((at, user))),
-            Some(_) => Err(CursorError::Foreign.into()),
-        }
+        place(self.cursor.as_deref(), ListId::Likers(post), |cursor| match cursor {
+            Cursor::Liker { at, user } => Some((at, user)),
+            _ => None,
+        })
     }
 }
 
@@ -223,12 +219,10 @@ impl ScheduledQuery {
     /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
     /// another form (400).
     pub fn after(&self, owner: UserId) -> Result<Option<(Time, ScheduledId)>, Problem> {
-        let list = ListId::Scheduled(owner);
-        match self.cursor.as_deref().map(|text| Cursor::decode(text, list)).transpose()? {
-            None => Ok(None),
-            Some(Cursor::Scheduled { at, id }) => Ok(Some((at, id))),
-            Some(_) => Err(CursorError::Foreign.into()),
-        }
+        place(self.cursor.as_deref(), ListId::Scheduled(owner), |cursor| match cursor {
+            Cursor::Scheduled { at, id } => Some((at, id)),
+            _ => None,
+        })
     }
 }
 
@@ -241,12 +235,10 @@ impl TimersQuery {
     /// The name after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of another
     /// form (400).
     pub fn after(&self, owner: UserId) -> Result<Option<TimerName>, Problem> {
-        let list = ListId::Timers(owner);
-        match self.cursor.as_deref().map(|text| Cursor::decode(text, list)).transpose()? {
-            None => Ok(None),
-            Some(Cursor::Timer { name }) => Ok(Some(name)),
-            Some(_) => Err(CursorError::Foreign.into()),
-        }
+        place(self.cursor.as_deref(), ListId::Timers(owner), |cursor| match cursor {
+            Cursor::Timer { name } => Some(name),
+            _ => None,
+        })
     }
 }
 
@@ -264,11 +256,10 @@ impl ListQuery {
     /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
     /// another form (400).
     pub fn after(&self, list: ListId) -> Result<Option<UserPlace>, Problem> {
-        match self.cursor.as_deref().map(|text| Cursor::decode(text, list)).transpose()? {
-            None => Ok(None),
-            Some(Cursor::User { partition, user }) => Ok(Some((partition, user))),
-            Some(_) => Err(CursorError::Foreign.into()),
-        }
+        place(self.cursor.as_deref(), list, |cursor| match cursor {
+            Cursor::User { partition, user } => Some((partition, user)),
+            _ => None,
+        })
     }
 }
 
@@ -295,6 +286,17 @@ impl FeedQuery {
         }
         Ok(span)
     }
+}
+
+/// The place in a list that a cursor names. None without a cursor. Refuses a cursor of another list (404) or of another form
+/// (400).
+pub(crate) fn place<P>(
+    cursor: Option<&str>,
+    list: ListId,
+    of: impl FnOnce(Cursor) -> Option<P>,
+) -> Result<Option<P>, Problem> {
+    let Some(text) = cursor else { return Ok(None) };
+    of(Cursor::decode(text, list)?).map(Some).ok_or_else(|| CursorError::Foreign.into())
 }
 
 pub(crate) fn limit(text: Option<&str>) -> Result<usize, Problem> {

@@ -3,12 +3,12 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use fanfold_app::rankings::{RankingEntry, RankingPage, RankingPlace, Shown};
-use fanfold_core::{Cursor, CursorError, ListId, Ranking};
+use fanfold_core::{Cursor, ListId, Ranking};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::Problem;
-use crate::extract::{limit, segment};
+use crate::extract::{limit, place, segment};
 use crate::view::{PostView, UserView};
 
 /// The ranking in a path. Refuses another name (400).
@@ -52,12 +52,10 @@ impl RankingQuery {
     /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of another
     /// form (400).
     pub fn after(&self, ranking: Ranking) -> Result<Option<RankingPlace>, Problem> {
-        let list = ListId::Ranking(ranking);
-        match self.cursor.as_deref().map(|text| Cursor::decode(text, list)).transpose()? {
-            None => Ok(None),
-            Some(Cursor::Ranked { at, place }) => Ok(Some((at, place))),
-            Some(_) => Err(CursorError::Foreign.into()),
-        }
+        place(self.cursor.as_deref(), ListId::Ranking(ranking), |cursor| match cursor {
+            Cursor::Ranked { at, place } => Some((at, place)),
+            _ => None,
+        })
     }
 }
 
@@ -84,7 +82,8 @@ pub struct RankedView {
 pub struct RankingView {
     /// The posts or authors, best first. A ranking has at most 500.
     pub items: Vec<RankedView>,
-    /// The time of the ranking, in UTC. A ranking is made again after a minute, if it is read.
+    /// The time of the ranking, in UTC. A ranking that is read is made again after a time that the operator sets, by default a
+    /// minute.
     #[schema(format = DateTime)]
     pub made_at: String,
     /// The cursor of the next page. Null at the end of the ranking.

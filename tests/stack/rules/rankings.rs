@@ -170,7 +170,7 @@ async fn deleted_posts_vanish() {
     let (now, mut rows) = (world.now(), Vec::new());
     for part in 0..BOARD_PARTS {
         let day = fanfold_core::board::Zone::utc().day(now);
-        rows.extend(boards.trends(day, part, now.hour().minus(24), None, None).await.unwrap().0);
+        rows.extend(boards.trends(day, part, now.hour().minus(24), None, None).await.unwrap().rows);
     }
     assert_eq!(rows, [(stays, 1)], "the rows of the deleted post are left");
 }
@@ -214,7 +214,7 @@ async fn the_pages_of_a_snapshot_have_no_gaps_and_no_repetitions() {
 async fn received(world: &World) -> Vec<(UserId, i64)> {
     let mut rows = Vec::new();
     for part in 0..BOARD_PARTS {
-        rows.extend(world.audit.boards.received_by(part, None, None).await.expect("rows").0);
+        rows.extend(world.audit.boards.received_by(part, None, None).await.expect("rows").rows);
     }
     rows
 }

@@ -20,12 +20,12 @@ use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{StoreError, clock};
-use fanfold_store::dynamo::boards::{Row, Rows, StoredBoard};
+use fanfold_store::dynamo::boards::{Row, Rows, StoredBoard, all_rows};
 use fanfold_store::dynamo::{BoardStore, UserStore};
 use fanfold_store::valkey::{
     BoardAnswer, BoardBegun, BoardChange, BoardCommit, BoardLoaded, PutDone, Valkey,
 };
-use futures::future::{BoxFuture, try_join_all};
+use futures::future::{BoxFuture, ready, try_join_all};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 /// What Valkey has a copy of: a round of a board, or a snapshot of a ranking.
@@ -35,7 +35,9 @@ pub trait Copied: Send + Sync {
     /// How long Valkey keeps the copy after its last use.
     fn kept(&self) -> Duration;
     /// The name of the copy in the list of its bucket, for the audit. `None`: the audit does not compare it.
-    fn named(&self) -> Option<String>;
+    fn named(&self) -> Option<String> {
+        None
+    }
     /// The order to make the copy with a lease, from its first part on.
     fn order(&self, lease: &str) -> RebuildOrder;
     /// What the copy is made from.
@@ -45,8 +47,9 @@ pub trait Copied: Send + Sync {
         now: Time,
     ) -> BoxFuture<'a, Result<Sources, StoreError>>;
     /// What follows a commit.
-    fn committed<'a>(&'a self, app: &'a Copies, now: Time)
-    -> BoxFuture<'a, Result<(), StoreError>>;
+    fn committed<'a>(&'a self, _: &'a Copies, _: Time) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(ready(Ok(())))
+    }
 }
 
 /// The stores of boards and rankings, and the queue for large copies.
@@ -383,27 +386,26 @@ async fn commit(
 
 /// All rows of a small copy. `None`: a part has too many rows for a request.
 async fn few_rows(app: &Copies, sources: &Sources) -> Result<Option<Vec<BoardChange>>, StoreError> {
-    let limit = Some(app.rows_in_request);
-    let parts = match sources {
-        Sources::Round(round) => {
-            let pages = (0..BOARD_PARTS).map(|part| app.boards.page(*round, part, None, limit));
-            let pages = try_join_all(pages).await?;
-            let all = pages.iter().all(|page| page.next_after.is_none());
-            let rows = pages.into_iter().flat_map(|page| page.rows).map(change);
-            return Ok(all.then(|| rows.collect()));
-        }
-        Sources::Merge { rounds, by } => {
-            let parts = (0..BOARD_PARTS).map(|part| merged(app, rounds, *by, part, limit));
-            try_join_all(parts).await?
-        }
-        Sources::Ranking(snapshot) => {
-            let parts =
-                (0..BOARD_PARTS).map(|part| rows::part(app.tables(), *snapshot, part, limit));
-            try_join_all(parts).await?
-        }
-    };
-    let parts: Option<Vec<Vec<BoardChange>>> = parts.into_iter().collect();
+    let parts = (0..BOARD_PARTS).map(|part| part_of(app, sources, part, Some(app.rows_in_request)));
+    let parts: Option<Vec<_>> = try_join_all(parts).await?.into_iter().collect();
     Ok(parts.map(|parts| parts.into_iter().flatten().collect()))
+}
+
+/// The rows of one part of a copy. `None`: a page with at most `limit` rows is not the last one.
+async fn part_of(
+    app: &Copies,
+    sources: &Sources,
+    part: u8,
+    limit: Option<i32>,
+) -> Result<Option<Vec<BoardChange>>, StoreError> {
+    match sources {
+        Sources::Round(round) => {
+            let rows = rows_of(app, *round, part, limit).await?;
+            Ok(rows.map(|rows| rows.into_iter().map(change).collect()))
+        }
+        Sources::Merge { rounds, by } => merged(app, rounds, *by, part, limit).await,
+        Sources::Ranking(snapshot) => rows::part(app.tables(), *snapshot, part, limit).await,
+    }
 }
 
 /// Loads the rows of one part into a copy.
@@ -415,23 +417,21 @@ async fn load_part(
     lease: &str,
     now: Time,
 ) -> Result<BoardLoaded, StoreError> {
-    let rows = match sources {
-        Sources::Round(round) => {
-            let mut after = None;
-            loop {
-                let page = app.boards.page(*round, part, after.as_ref(), None).await?;
-                let rows: Vec<BoardChange> = page.rows.into_iter().map(change).collect();
-                let loaded = load(app, copy, lease, &rows, now).await?;
-                after = page.next_after;
-                if loaded == BoardLoaded::Lost || after.is_none() {
-                    return Ok(loaded);
-                }
-            }
-        }
-        Sources::Merge { rounds, by } => merged(app, rounds, *by, part, None).await?,
-        Sources::Ranking(snapshot) => rows::part(app.tables(), *snapshot, part, None).await?,
+    let Sources::Round(round) = sources else {
+        let rows = part_of(app, sources, part, None).await?;
+        return load(app, copy, lease, &rows.unwrap_or_default(), now).await;
     };
-    load(app, copy, lease, &rows.unwrap_or_default(), now).await
+    // page by page: a part of a large board has very many rows
+    let mut after = None;
+    loop {
+        let page = app.boards.page(*round, part, after, None).await?;
+        let rows: Vec<BoardChange> = page.rows.into_iter().map(change).collect();
+        let loaded = load(app, copy, lease, &rows, now).await?;
+        after = page.next_after;
+        if loaded == BoardLoaded::Lost || after.is_none() {
+            return Ok(loaded);
+        }
+    }
 }
 
 /// The merged scores of the members of one part of several rounds. A member is in the same part of all of them. `None`: a
@@ -468,16 +468,7 @@ async fn rows_of(
     part: u8,
     limit: Option<i32>,
 ) -> Result<Option<Vec<Row>>, StoreError> {
-    let (mut rows, mut after) = (Vec::new(), None);
-    loop {
-        let page = app.boards.page(round, part, after.as_ref(), limit).await?;
-        rows.extend(page.rows);
-        match page.next_after {
-            None => return Ok(Some(rows)),
-            Some(_) if limit.is_some() => return Ok(None),
-            next => after = next,
-        }
-    }
+    all_rows(|after| app.boards.page(round, part, after, limit), limit).await
 }
 
 async fn load(

@@ -5,6 +5,7 @@
 
 pub mod rows;
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use fanfold_core::limits::{
@@ -13,7 +14,7 @@ use fanfold_core::limits::{
 };
 use fanfold_core::message::{RebuildOrder, RebuildRanking};
 use fanfold_core::registry::REBUILDS;
-use fanfold_core::{Board, MemberName, PostId, Ranking, Snapshot, Time, UserId};
+use fanfold_core::{Board, PostId, Ranking, Snapshot, Time, UserId};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError};
@@ -117,28 +118,25 @@ pub async fn page(
             let last = entries.last().map(|entry| (at, entry.place));
             return Ok(RankingPage { ranking, at, entries, next_after: last.filter(|_| more) });
         }
-        match places(app, snapshot, wanted(from, entries.len())).await? {
-            Found::Ready(next) => found = next,
+        match places(app, snapshot.copy(), wanted(from, entries.len())).await? {
+            BoardAnswer::Ready(next) => found = next,
             // a page has places of one snapshot
-            Found::Building | Found::Missing => break,
+            BoardAnswer::Building | BoardAnswer::Missing => break,
         }
     }
     Ok(RankingPage { ranking, at, entries, next_after: Some((at, from.saturating_sub(1))) })
 }
 
 /// Places of a snapshot in Valkey.
-enum Found {
-    Ready(BoardPage),
-    /// It is being made.
-    Building,
-    Missing,
-}
-
-async fn places(app: &Rankings, snapshot: Snapshot, page: PageOf<'_>) -> Result<Found, StoreError> {
-    Ok(match app.copies.valkey.board_page(&snapshot.copy(), page).await? {
-        BoardAnswer::Ready(Ranked::Page(page)) => Found::Ready(page),
-        BoardAnswer::Building => Found::Building,
-        BoardAnswer::Ready(Ranked::Unknown) | BoardAnswer::Missing => Found::Missing,
+async fn places(
+    app: &Rankings,
+    snapshot: Board,
+    page: PageOf<'_>,
+) -> Result<BoardAnswer<BoardPage>, StoreError> {
+    Ok(match app.copies.valkey.board_page(&snapshot, page).await? {
+        BoardAnswer::Ready(Ranked::Page(page)) => BoardAnswer::Ready(page),
+        BoardAnswer::Building => BoardAnswer::Building,
+        BoardAnswer::Ready(Ranked::Unknown) | BoardAnswer::Missing => BoardAnswer::Missing,
     })
 }
 
@@ -152,38 +150,35 @@ async fn first_rows(
 ) -> Result<(Snapshot, BoardPage), Error> {
     // mutation: ranking-same-snapshot
     if let Some(snapshot) = snapshot
-        && let Found::Ready(found) = places(app, snapshot, page).await?
+        && let BoardAnswer::Ready(found) = places(app, snapshot.copy(), page).await?
     {
         return Ok((snapshot, found));
     }
     let present = Snapshot::of(ranking, now, app.every);
-    if let Found::Ready(found) = places(app, present, page).await? {
+    if let BoardAnswer::Ready(found) = places(app, present.copy(), page).await? {
         return Ok((present, found));
     }
     // a snapshot can take longer than the time between two
     let (mut earlier, mut is_under_way) = (None, false);
     for back in 1..=RANKING_LOOKS_BACK {
         let before = Snapshot::of(ranking, now - app.every * back, app.every);
-        match places(app, before, page).await? {
-            Found::Ready(found) => {
+        match places(app, before.copy(), page).await? {
+            BoardAnswer::Ready(found) => {
                 earlier = Some((before, found));
                 break;
             }
             // the function that made it may have died
-            Found::Building => is_under_way |= back < RANKING_LOOKS_BACK - 1,
-            Found::Missing => {}
+            BoardAnswer::Building => is_under_way |= back < RANKING_LOOKS_BACK - 1,
+            BoardAnswer::Missing => {}
         }
     }
     // mutation: ranking-one-at-a-time
     if is_under_way && let Some(found) = earlier {
         return Ok(found);
     }
-    let valkey = &app.copies.valkey;
-    let ask = |copy: Board| async move { valkey.board_page(&copy, page).await };
     let earlier = earlier.map(|(before, _)| before);
-    let found = call(&app.copies, present, earlier, now, ask).await?;
-    let (snapshot, found) = found.ok_or(Error::RankingBuilding)?;
-    Ok((snapshot, found.page().ok_or(Error::RankingBuilding)?))
+    let ask = |snapshot| places(app, snapshot, page);
+    call(&app.copies, present, earlier, now, ask).await?.ok_or(Error::RankingBuilding)
 }
 
 /// What a viewer sees of places.
@@ -194,22 +189,17 @@ async fn shown(
     found: BoardPage,
     reading: &ReadContext,
 ) -> Result<Vec<RankingEntry>, Error> {
-    let rows: Vec<(u64, u64, MemberName)> = found
-        .rows
-        .into_iter()
-        .map(|row| (row.rank, row.scores.as_slice().first().map_or(0, likes), row.member))
-        .collect();
     let entry = |(place, likes), shown| RankingEntry { place, likes, shown };
     Ok(match ranking {
         Ranking::PostsDay | Ranking::PostsWeek => {
-            let rows = ids::<PostId>(rows);
+            let rows = ids::<PostId>(found);
             let ids: Vec<PostId> = rows.iter().map(|(_, id)| *id).collect();
             let mut found = present::posts(&app.cards, viewer, &ids, reading).await?;
             let found = |(at, id)| Some(entry(at, Shown::Post(Box::new(found.remove(&id)?))));
             rows.into_iter().filter_map(found).collect()
         }
         Ranking::Authors => {
-            let mut rows = ids::<UserId>(rows);
+            let mut rows = ids::<UserId>(found);
             rows.retain(|(_, id)| viewer.sees(*id));
             let ids: Vec<UserId> = rows.iter().map(|(_, id)| *id).collect();
             let mut found = app.relations.users(viewer.user, &ids, reading).await?;
@@ -219,16 +209,14 @@ async fn shown(
     })
 }
 
-fn likes(score: &i64) -> u64 {
-    u64::try_from(*score).unwrap_or_default()
-}
-
-/// The place and the likes of each id.
-fn ids<T: std::str::FromStr>(rows: Vec<(u64, u64, MemberName)>) -> Vec<((u64, u64), T)> {
-    let id = |(place, likes, member): (u64, u64, MemberName)| {
-        Some(((place, likes), member.as_str().parse().ok()?))
-    };
-    rows.into_iter().filter_map(id).collect()
+/// The ids on a page of a snapshot, each with its place and its likes.
+fn ids<T: FromStr>(found: BoardPage) -> Vec<((u64, u64), T)> {
+    let rows = found.rows.into_iter();
+    let ids = rows.filter_map(|row| {
+        let likes = u64::try_from(*row.scores.as_slice().first()?).ok()?;
+        Some(((row.rank, likes), row.member.as_str().parse().ok()?))
+    });
+    ids.collect()
 }
 
 impl Copied for Snapshot {
@@ -240,19 +228,11 @@ impl Copied for Snapshot {
         RANKING_KEPT
     }
 
-    fn named(&self) -> Option<String> {
-        None
-    }
-
     fn order(&self, lease: &str) -> RebuildOrder {
         RebuildRanking::new(*self, lease.to_owned()).into()
     }
 
     fn sources<'a>(&'a self, _: &'a Copies, _: Time) -> BoxFuture<'a, Result<Sources, StoreError>> {
         Box::pin(ready(Ok(Sources::Ranking(*self))))
-    }
-
-    fn committed<'a>(&'a self, _: &'a Copies, _: Time) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(ready(Ok(())))
     }
 }

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use fanfold_core::limits::{RANKING_AUTHORS_COMPARED, RANKING_PLACES_MAX};
 use fanfold_core::{MemberName, Scores, Snapshot, UserId};
 use fanfold_runtime::StoreError;
-use fanfold_store::dynamo::boards::RankingPage as Rows;
+use fanfold_store::dynamo::boards::all_rows;
 use fanfold_store::dynamo::{BoardStore, UserStore};
 use fanfold_store::valkey::BoardChange;
 use futures::future::try_join_all;
@@ -21,13 +21,13 @@ pub async fn part(
 ) -> Result<Option<Vec<BoardChange>>, StoreError> {
     let Some(first) = snapshot.first_hour() else {
         let page = |after| boards.received_by(part, after, limit);
-        let Some(authors) = all(page, limit).await? else { return Ok(None) };
+        let Some(authors) = all_rows(page, limit).await? else { return Ok(None) };
         return best_authors(users, added(authors)).await.map(Some);
     };
     let days = snapshot.days();
     let days = days.iter().map(|day| {
         let page = move |after| boards.trends(*day, part, first, after, limit);
-        all(page, limit)
+        all_rows(page, limit)
     });
     let days: Option<Vec<_>> = try_join_all(days).await?.into_iter().collect();
     let Some(days) = days else { return Ok(None) };
@@ -59,23 +59,6 @@ async fn best_authors(
     rows.truncate(places);
     let row = |(author, likes, followers)| row(author, &[likes, followers]);
     Ok(rows.into_iter().filter_map(row).collect())
-}
-
-/// All pages of a part. `None`: there is more than one page with a limit.
-async fn all<K, F: Future<Output = Result<Rows<K>, StoreError>>>(
-    page: impl Fn(Option<String>) -> F,
-    limit: Option<i32>,
-) -> Result<Option<Vec<(K, i64)>>, StoreError> {
-    let (mut all, mut after) = (Vec::new(), None);
-    loop {
-        let (rows, next) = page(after).await?;
-        all.extend(rows);
-        match next {
-            None => return Ok(Some(all)),
-            Some(_) if limit.is_some() => return Ok(None),
-            next => after = next,
-        }
-    }
 }
 
 /// The sums of the likes in all rows of a post or an author, without those that are not above zero.

@@ -22,9 +22,8 @@ use sha2::{Digest as _, Sha256};
 use super::users::identity_text;
 use super::{Item, ItemKind, Pk, Stored, key};
 use fanfold_runtime::config::{Config, ConfigError};
-pub use rankings::RankingPage;
 pub(super) use rankings::Received;
-pub use rows::RowPage;
+pub use rows::{RowPage, all_rows};
 pub use scores::{Added, Addition, ScoreKey};
 pub use settings::{BoardEnd, BoardPut};
 

@@ -12,8 +12,8 @@ use fanfold_runtime::error::StoreError;
 use futures::future::try_join_all;
 use serde::Deserialize;
 
-use super::super::{Item, ItemKind, Pk, Stored, batch, check, key, number, read, read_key};
-use super::{BoardStore, part_of};
+use super::super::{Item, ItemKind, Pk, Stored, batch, check, key, number, read};
+use super::{BoardStore, RowPage, part_of};
 
 /// The changes of the number of likes of a post on one day. It also has `h0` to `h23`, the change in each hour.
 #[derive(Deserialize)]
@@ -36,10 +36,6 @@ struct ReceivedItem {
 impl Stored for ReceivedItem {
     const V: u32 = 1;
 }
-
-/// Rows of a part of a ranking, each with a post or an author and its likes; and the key after which the next page begins.
-/// `None`: this is the last one.
-pub type RankingPage<K> = (Vec<(K, i64)>, Option<String>);
 
 /// The attributes of the hours of a day.
 const HOURS: [&str; 24] = [
@@ -117,20 +113,19 @@ impl BoardStore {
         first: Hour,
         after: Option<String>,
         limit: Option<i32>,
-    ) -> Result<RankingPage<PostId>, StoreError> {
+    ) -> Result<RowPage<(PostId, i64)>, StoreError> {
         let doing = "reading the likes of a day";
         let midnight = Zone::utc().begin(day).hour();
         let hours = midnight.to(midnight.plus(23));
         let counted: Vec<&str> =
             hours.zip(HOURS).filter(|(hour, _)| *hour >= first).map(|(_, name)| name).collect();
-        let pk = trends_pk(day, part);
         let likes = |item: Item| {
             let found =
                 counted.iter().filter_map(|name| item.get(*name)?.as_n().ok()?.parse::<i64>().ok());
             let likes: i64 = found.sum();
             Ok((read::<TrendItem>(doing, item)?.sk, likes))
         };
-        self.ranking_page(doing, &pk, after, limit, likes).await
+        self.page_of(doing, &trends_pk(day, part), after, limit, likes).await
     }
 
     /// Authors with likes of their posts, of one part, after a key. An author can have several rows.
@@ -139,7 +134,7 @@ impl BoardStore {
         part: u8,
         after: Option<String>,
         limit: Option<i32>,
-    ) -> Result<RankingPage<UserId>, StoreError> {
+    ) -> Result<RowPage<(UserId, i64)>, StoreError> {
         let doing = "reading the likes of authors";
         let likes = |item| {
             let ReceivedItem { sk, likes } = read(doing, item)?;
@@ -148,33 +143,7 @@ impl BoardStore {
                 .map_err(|error: IdError| StoreError::Item { doing, source: error.into() })?;
             Ok((author, likes))
         };
-        self.ranking_page(doing, &received_pk(part), after, limit, likes).await
-    }
-
-    async fn ranking_page<K>(
-        &self,
-        doing: &'static str,
-        pk: &Pk,
-        after: Option<String>,
-        limit: Option<i32>,
-        row: impl Fn(Item) -> Result<(K, i64), StoreError>,
-    ) -> Result<RankingPage<K>, StoreError> {
-        let page = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", pk.value())
-            .consistent_read(true)
-            .set_limit(limit)
-            .set_exclusive_start_key(after.map(|after| key(pk, after)))
-            .send()
-            .await
-            .map_err(StoreError::dynamo(doing))?;
-        let rows = page.items.unwrap_or_default().into_iter().map(row);
-        let rows: Vec<(K, i64)> = rows.collect::<Result<_, StoreError>>()?;
-        let next = page.last_evaluated_key.map(|last| read_key::<LastItem>(doing, last));
-        Ok((rows, next.transpose()?.map(|last| last.sk)))
+        self.page_of(doing, &received_pk(part), after, limit, likes).await
     }
 
     /// Removes the rows of a post that is gone.
@@ -196,11 +165,6 @@ impl BoardStore {
         });
         try_join_all(deletes).await.map(drop).map_err(StoreError::dynamo(doing))
     }
-}
-
-#[derive(Deserialize)]
-struct LastItem {
-    sk: String,
 }
 
 fn trends_pk(day: Day, part: u8) -> Pk {

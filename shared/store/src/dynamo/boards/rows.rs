@@ -1,32 +1,56 @@
-//! All rows of a round, part by part.
+//! Rows under a partition key of the boards table, page by page, and all rows of a round, part by part.
 
 use fanfold_core::limits::{BOARD_PARTS, BOARD_REMOVED_PAGE};
 use fanfold_core::{MemberName, RoundId};
 use fanfold_runtime::error::StoreError;
+use serde::Deserialize;
 
-use super::super::{batch, key, read};
+use super::super::{Item, Pk, batch, key, read, read_key};
 use super::{BoardStore, Row, ScoreItem, scores_pk};
 
-/// Some rows of a part.
+/// Some rows of a partition key, by their sort keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RowPage {
-    /// The rows, by name, with those of removed members.
-    pub rows: Vec<Row>,
-    /// The name after which the next page begins. `None`: this is the last one.
-    pub next_after: Option<MemberName>,
+pub struct RowPage<T> {
+    /// The rows.
+    pub rows: Vec<T>,
+    /// The sort key after which the next page begins. `None`: this is the last one.
+    pub next_after: Option<String>,
+}
+
+/// The sort key of a row.
+#[derive(Deserialize)]
+struct SortKey {
+    sk: String,
+}
+
+/// The rows of all pages. `None`: a page with at most `limit` rows is not the last one.
+pub async fn all_rows<T, F: Future<Output = Result<RowPage<T>, StoreError>>>(
+    page: impl Fn(Option<String>) -> F,
+    limit: Option<i32>,
+) -> Result<Option<Vec<T>>, StoreError> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let RowPage { rows, next_after } = page(after).await?;
+        all.extend(rows);
+        match next_after {
+            None => return Ok(Some(all)),
+            Some(_) if limit.is_some() => return Ok(None),
+            next => after = next,
+        }
+    }
 }
 
 impl BoardStore {
-    /// Some rows of a part, after a name, strongly consistent. Without `limit`, as many as DynamoDB returns at once.
-    pub async fn page(
+    /// Some rows of a partition key, after a sort key, strongly consistent. Without `limit`, as many as DynamoDB returns at
+    /// once.
+    pub(super) async fn page_of<T>(
         &self,
-        rows: RoundId,
-        part: u8,
-        after: Option<&MemberName>,
+        doing: &'static str,
+        pk: &Pk,
+        after: Option<String>,
         limit: Option<i32>,
-    ) -> Result<RowPage, StoreError> {
-        let doing = "reading the scores of a board";
-        let pk = scores_pk(rows, part);
+        row: impl Fn(Item) -> Result<T, StoreError>,
+    ) -> Result<RowPage<T>, StoreError> {
         let page = self
             .client
             .query()
@@ -35,16 +59,27 @@ impl BoardStore {
             .expression_attribute_values(":pk", pk.value())
             .consistent_read(true)
             .set_limit(limit)
-            .set_exclusive_start_key(after.map(|after| key(&pk, after)))
+            .set_exclusive_start_key(after.map(|after| key(pk, after)))
             .send()
             .await
             .map_err(StoreError::dynamo(doing))?;
-        let more = page.last_evaluated_key.is_some();
-        let rows = page.items.unwrap_or_default().into_iter();
-        let rows = rows.map(|item| Ok(Row::from(read::<ScoreItem>(doing, item)?)));
-        let rows: Vec<Row> = rows.collect::<Result<_, StoreError>>()?;
-        let next_after = rows.last().map(|row| row.member.clone()).filter(|_| more);
-        Ok(RowPage { rows, next_after })
+        let rows = page.items.unwrap_or_default().into_iter().map(row);
+        let rows = rows.collect::<Result<_, StoreError>>()?;
+        let last = page.last_evaluated_key.map(|last| read_key::<SortKey>(doing, last));
+        Ok(RowPage { rows, next_after: last.transpose()?.map(|last| last.sk) })
+    }
+
+    /// Some rows of a part of a round, by name, with those of removed members.
+    pub async fn page(
+        &self,
+        rows: RoundId,
+        part: u8,
+        after: Option<String>,
+        limit: Option<i32>,
+    ) -> Result<RowPage<Row>, StoreError> {
+        let doing = "reading the scores of a board";
+        let row = |item| Ok(Row::from(read::<ScoreItem>(doing, item)?));
+        self.page_of(doing, &scores_pk(rows, part), after, limit, row).await
     }
 
     /// Deletes some rows of a round whose board is gone. Returns their number; 0: none are left.

@@ -94,25 +94,14 @@ impl BoardStore {
     /// The boards of a user, by name.
     pub async fn of_owner(&self, owner: UserId) -> Result<Vec<StoredBoard>, StoreError> {
         let doing = "listing boards";
-        let (mut boards, mut start) = (Vec::new(), None);
+        let (mut boards, mut after) = (Vec::new(), None);
         loop {
-            let page = self
-                .client
-                .query()
-                .table_name(&self.table)
-                .key_condition_expression("pk = :owner")
-                .expression_attribute_values(":owner", boards_pk(owner).value())
-                .consistent_read(true)
-                .set_exclusive_start_key(start)
-                .send()
-                .await
-                .map_err(StoreError::dynamo(doing))?;
-            for item in page.items.unwrap_or_default() {
-                boards.push(read::<BoardItem>(doing, item)?.board);
-            }
-            start = page.last_evaluated_key;
+            let board = |item| Ok(read::<BoardItem>(doing, item)?.board);
+            let page = self.page_of(doing, &boards_pk(owner), after, None, board).await?;
+            boards.extend(page.rows);
+            after = page.next_after;
             // a bound: an owner has at most so many
-            if start.is_none() || boards.len() as u64 > BOARDS_MAX {
+            if after.is_none() || boards.len() as u64 > BOARDS_MAX {
                 boards.sort_by(|a, b| a.name.cmp(&b.name));
                 return Ok(boards);
             }

@@ -1,6 +1,7 @@
 //! The number of likes in a post.
 
 use aws_sdk_dynamodb::types::Update;
+use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use fanfold_core::limits::TRIES_MAX;
 use fanfold_core::{PostId, Time};
 use fanfold_runtime::error::StoreError;
@@ -73,9 +74,10 @@ impl PostStore {
             }
             match transaction.commit(&self.client).await? {
                 CommitResult::Done => return Ok(LikesPut::Written),
-                refused if refused.refused(CountWrite::Post) => pause(tried).await,
-                CommitResult::Refused(_) => {
-                    boards.check_rankings(doing, post, now).await?;
+                refused => {
+                    if !refused.refused(CountWrite::Post) {
+                        boards.check_rankings(doing, post, now).await?;
+                    }
                     pause(tried).await;
                 }
             }
@@ -138,11 +140,7 @@ struct Known {
 
 impl Known {
     /// An update on condition that the item is as it was read.
-    fn as_read(
-        self,
-        posts: &PostStore,
-        post: PostId,
-    ) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {
+    fn as_read(self, posts: &PostStore, post: PostId) -> UpdateBuilder {
         // mutation: ranking-as-read
         let likes = match self.changes {
             0 => "attribute_not_exists(like_changes)",
