@@ -13,7 +13,9 @@
 //! | [`ours`] | boards |
 //! | [`plain`] | the other ways |
 //! | [`optimistic`] | eight writers with WATCH and MULTI |
+//! | [`merge`] | ten boards merged into one, against `ZUNIONSTORE` |
 
+mod merge;
 mod optimistic;
 mod ours;
 mod plain;
@@ -162,6 +164,7 @@ pub fn run(pace: &Pace, report: &mut Report) {
     let head = ["members", "operation", "way", "server µs", "times ours", ""];
     report.table("rank", "rank: server CPU for one operation", &head, rows);
     packed_loses(report);
+    merge::run(pace, report);
 }
 
 /// The share of pairs of members whose order is lost or wrong if two scores are packed into one double. Both members have

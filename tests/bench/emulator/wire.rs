@@ -18,7 +18,7 @@ use fanfold_core::registry::{self, BULK_CHUNKS, BULK_EVENTS, POST_EVENTS, QUEUES
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
 
-use super::{CHUNKS, DUE, EVENTS, Emulator, GRAPH, LIKES, POSTS, USERS};
+use super::{BOARDS, CHUNKS, DUE, EVENTS, Emulator, GRAPH, LIKES, POSTS, USERS};
 
 impl fmt::Debug for Emulator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,6 +79,7 @@ pub fn config(redis_url: &str, numbers: &[(&str, usize)]) -> Config {
         ("GRAPH_TABLE", GRAPH),
         ("DUE_TABLE", DUE),
         ("LIKES_TABLE", LIKES),
+        ("BOARDS_TABLE", BOARDS),
     ];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let numbers = numbers.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
