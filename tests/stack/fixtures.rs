@@ -138,7 +138,9 @@ fn messages_about_boards_keep_their_form() {
     check_lines(include_str!("../fixtures/v1/board-changed.jsonl"), &changed);
     let first = RebuildBoard::new(board, token(), week, 0, "a lease".to_owned());
     let later = RebuildBoard { version: 7, part: 5, ..first.clone() };
-    let orders = [first, later].map(RebuildOrder::from);
+    let [_, after] = members().try_into().expect("two members");
+    let within = RebuildBoard { part: 5, after: Some(after), ..first.clone() };
+    let orders = [first, later, within].map(RebuildOrder::from);
     check_lines(include_str!("../fixtures/v1/rebuild-board.jsonl"), &orders);
 }
 

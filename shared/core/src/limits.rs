@@ -427,11 +427,16 @@ pub const BOARD_QUEUED: Duration = Duration::from_secs(120);
 pub const BOARD_REBUILD_KEPT: Duration = Duration::from_secs(3_600);
 /// The time after which a merged board is merged again, if somebody reads it.
 pub const BOARD_MERGED_EVERY: Duration = Duration::from_secs(60);
+/// Merges before the present one that a reader looks for, while that one is being made.
+pub const BOARD_MERGED_LOOKS_BACK: u64 = 4;
+/// How long Valkey keeps a merge after it was made or used last.
+pub const BOARD_MERGED_KEPT: Duration = Duration::from_secs(6 * 60);
 /// One use of a copy in this many makes Valkey keep it for longer.
 pub const BOARD_KEEP_IN: u64 = 64;
 /// Rows of a part that a request reads to make a copy. A round with more rows in a part is copied by a message.
 pub const BOARD_ROWS_IN_REQUEST: i32 = 250;
-/// The remaining time below which the rebuild of a board, or the removal of its scores, hands the rest on.
+/// The remaining time below which the rebuild of a board, or the removal of its scores, hands the rest on. A rebuild also does
+/// so below twice the time of its longest step.
 pub const BOARD_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 /// Members that were changed, or that fell out, whose rows one request or message changes at the same time.
 pub const BOARD_WRITES_AT_ONCE: usize = 16;

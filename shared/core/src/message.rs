@@ -252,6 +252,9 @@ pub struct RebuildBoard {
     /// The first part of the rows that is not copied yet.
     #[serde(default, skip_serializing_if = "is_first")]
     pub part: u8,
+    /// The last member of this part that is copied. `None`: none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<MemberName>,
 }
 
 /// The order to make a snapshot of a ranking in Valkey, on `rebuilds`. Its handler reads the likes.
@@ -585,7 +588,7 @@ impl RebuildBoard {
     /// The order to make a copy with this lease, from the first part on.
     pub fn new(board: BoardId, token: String, round: Round, version: u64, lease: String) -> Self {
         let kind = RebuildBoardKind::RebuildBoard;
-        Self { kind, v: Version, board, token, round, version, lease, part: 0 }
+        Self { kind, v: Version, board, token, round, version, lease, part: 0, after: None }
     }
 }
 

@@ -9,13 +9,13 @@ use fanfold_app::boards::copy::{Target, make};
 use fanfold_app::boards::read::{page, standings};
 use fanfold_app::boards::{BoardRef, Boards, settings};
 use fanfold_core::board::{BoardSettings, Day, MergeBy, MergeOf, MergeSource, Ranks};
-use fanfold_core::limits::BOARDS_MAX;
+use fanfold_core::limits::{BOARD_MERGED_EVERY, BOARD_MERGED_LOOKS_BACK, BOARDS_MAX};
 use fanfold_core::message::{GraphEvent, RebuildOrder};
-use fanfold_core::{MemberName, RoundId, Scores, Time};
+use fanfold_core::{BoardId, MemberName, RoundId, Scores, Time};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::boards::{Added, Addition, ScoreKey, StoredBoard};
-use fanfold_store::valkey::{BoardAnswer, CardId, PageOf, Valkey};
+use fanfold_store::valkey::{BoardAnswer, BoardBegun, CardId, PageOf, Valkey};
 use fanfold_web::{Kind, Problem};
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -559,6 +559,18 @@ async fn boards_are_merged_into_one() {
     changed(&world, "one", &[("all", What::Set(scores(&[1_000])))]).await;
     assert_eq!(all(&world, &sum).await[1].2, [60]);
     world.advance(Duration::from_secs(61));
+    assert_eq!(all(&world, &sum).await[1].2, [1_050]);
+    // a merge that takes minutes: readers get the last one that is ready
+    world.advance(BOARD_MERGED_EVERY * BOARD_MERGED_LOOKS_BACK as u32);
+    let valkey = &world.boards.copies.valkey;
+    let id = BoardId::of(world.id("birch"), &sum.name);
+    let stored = world.boards.copies.boards.board(id).await.expect("asked").expect("a board");
+    for back in 0..BOARD_MERGED_LOOKS_BACK {
+        let now = world.now() - BOARD_MERGED_EVERY * back as u32;
+        let target = Target::new(stored.clone(), stored.settings.round(now), now);
+        let begun = valkey.begin_board(&target.copy(), "slow", now).await.expect("begun");
+        assert_eq!(begun, BoardBegun::Begun);
+    }
     assert_eq!(all(&world, &sum).await[1].2, [1_050]);
     // boards that do not exist, or have other scores, are not merged
     put(&world, "wide", json!({"orders": ["ascending", "ascending"]})).await;

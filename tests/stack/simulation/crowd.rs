@@ -9,18 +9,21 @@ use std::time::Duration;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_app::boards::BoardRef;
 use fanfold_app::boards::change::{Change, Outcome as Changed, What};
+use fanfold_app::boards::copy::{Copied as _, Target, continue_round};
 use fanfold_app::present::Viewer;
 use fanfold_app::rankings::{Shown, page};
 use fanfold_core::FeedId;
 use fanfold_core::UserRef;
 use fanfold_core::fanout::{FirstPartitions, partition_of};
-use fanfold_core::message::GraphEvent;
-use fanfold_core::{PostId, Ranking, Relation, Scores, Time, UserId};
+use fanfold_core::limits::BOARD_PARTS;
+use fanfold_core::message::{GraphEvent, RebuildOrder};
+use fanfold_core::{BoardId, PostId, Ranking, Relation, Scores, Time, UserId};
+use fanfold_runtime::clock::{self, Deadline};
 use fanfold_runtime::sqs::Announced;
 use fanfold_runtime::sqs::Outcome;
 use fanfold_store::dynamo::likes::LikeCount;
 use fanfold_store::feeds::ReadContext;
-use fanfold_store::valkey::PageOf;
+use fanfold_store::valkey::{PageOf, Ranked};
 use fanfold_web::extract::FeedQuery;
 use futures::future::join_all;
 use serde_json::json;
@@ -586,6 +589,47 @@ fn a_crowd_changes_one_board() {
         let rows = shown.expect("a page").page.rows;
         let names: Vec<&str> = rows.iter().map(|row| row.member.as_str()).collect();
         assert_eq!(names, ["fan100", "one"]);
+    });
+}
+
+/// DynamoDB is so slow that a copy takes minutes, and a page of rows seconds. No invocation begins a page that it might not
+/// end: a function that is stopped would repeat the same pages in vain.
+#[test]
+fn a_copy_that_takes_minutes_is_divided() {
+    const CALL: Duration = Duration::from_secs(8);
+    let server = Server::start();
+    runtime().block_on(async {
+        let deployment = Deployment::new(&server, &[]);
+        deployment.put_profiles([STAR.to_owned()].into_iter()).await;
+        let board = open_board(&deployment).await;
+        for n in 0..100 {
+            let what = What::Set(Scores::new(&[n]).expect("a score"));
+            score(&deployment, STAR, &board, &fan(n as usize), what).await;
+        }
+        let copies = &deployment.apps.boards.copies;
+        let stored = copies.boards.board(BoardId::of(board.owner, &board.name)).await;
+        let target = stored.expect("asked").expect("a board");
+        let target = Target::new(target.clone(), target.settings.round(START), START);
+        copies.valkey.drop_board(&target.copy()).await.expect("dropped");
+        let mut cloud = deployment.apps.cloud.lock();
+        (cloud.latency, cloud.keeps_delays) = ((CALL, CALL), false);
+        cloud.sent.clear();
+        drop(cloud);
+        let (mut next, mut invocations) = (Some(target.order("lease")), 0);
+        while let Some(RebuildOrder::Board(order)) = next {
+            // less than twice the time of a page is left after the first one
+            let deadline = Deadline::at(clock::now() + 3 * CALL / 2);
+            let copied = continue_round(copies, &order, deployment.now(), deadline).await;
+            copied.expect("copied in part");
+            invocations += 1;
+            let sent = std::mem::take(&mut deployment.apps.cloud.lock().sent);
+            next = sent.first().map(|(_, body)| serde_json::from_str(body).expect("an order"));
+        }
+        assert_eq!(invocations, BOARD_PARTS, "one page in each invocation");
+        let first = PageOf::Rank { from: 1, limit: 1 };
+        let shown = copies.valkey.board_page(&target.copy(), first).await.expect("asked");
+        let Some(Ranked::Page(shown)) = shown.ready() else { panic!("no page") };
+        assert_eq!(shown.members, 100);
     });
 }
 

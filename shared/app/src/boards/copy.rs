@@ -10,13 +10,14 @@ use std::time::Duration;
 use crate::rankings::rows;
 use fanfold_core::board::{BoardSettings, MergeBy, MergeSource, Round};
 use fanfold_core::limits::{
-    BOARD_COPY_KEPT, BOARD_KEEP_IN, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY, BOARD_OUT_ROUNDS_MAX,
-    BOARD_PARTS, BOARD_QUEUED, BOARD_REBUILD_KEPT, BOARD_TIME_LEFT_MIN, BOARD_WRITES_AT_ONCE,
+    BOARD_COPY_KEPT, BOARD_KEEP_IN, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY, BOARD_MERGED_KEPT,
+    BOARD_MERGED_LOOKS_BACK, BOARD_OUT_ROUNDS_MAX, BOARD_PARTS, BOARD_QUEUED, BOARD_REBUILD_KEPT,
+    BOARD_TIME_LEFT_MIN, BOARD_WRITES_AT_ONCE,
 };
 use fanfold_core::message::{RebuildBoard, RebuildOrder, RebuildRanking};
 use fanfold_core::time::millis;
 use fanfold_core::{Board, BoardId, MemberName, RoundId, Scores, Snapshot, Time};
-use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::clock::{Deadline, Stopwatch};
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{StoreError, clock};
@@ -113,10 +114,12 @@ impl Target {
         settings.copy(RoundId::of_copy(*id, token, self.round, *layout, self.version))
     }
 
-    /// The earlier version of a merged board, which readers get while this one is being made.
-    pub(super) fn earlier(&self) -> Option<Self> {
-        let version = self.version.checked_sub(1)?;
-        self.board.settings.merge.as_ref().map(|_| Self { version, ..self.clone() })
+    /// The earlier versions of a merged board, newest first, which readers get while this one is being made.
+    pub(super) fn earlier(&self) -> Vec<Self> {
+        let versions =
+            (1..=BOARD_MERGED_LOOKS_BACK).map_while(|back| self.version.checked_sub(back));
+        let merged = versions.filter(|_| self.board.settings.merge.is_some());
+        merged.map(|version| Self { version, ..self.clone() }).collect()
     }
 
     /// When the version of the copy of a merged board was begun. `None`: the copy has every change.
@@ -139,8 +142,8 @@ impl Copied for Target {
 
     fn kept(&self) -> Duration {
         match self.board.settings.merge {
-            // the next version replaces it
-            Some(_) => 3 * BOARD_MERGED_EVERY,
+            // later versions replace it
+            Some(_) => BOARD_MERGED_KEPT,
             None => BOARD_COPY_KEPT,
         }
     }
@@ -234,14 +237,14 @@ pub enum Sources {
 /// Times that a caller looks for a copy that another function is making, 10 to 320 ms apart.
 const LOOKS: u32 = 6;
 
-/// Calls a copy, and makes it first if Valkey does not have it. While it is being made, the earlier one answers, if there is
-/// one. `None`: it is being made, and did not become ready in time.
+/// Calls a copy, and makes it first if Valkey does not have it. While it is being made, the first of the earlier ones that is
+/// ready answers. `None`: it is being made, and did not become ready in time.
 ///
 /// Also returns the version of the copy that answered.
 pub async fn call<C: Copied, T, F: Future<Output = Result<BoardAnswer<T>, StoreError>>>(
     app: &Copies,
     target: C,
-    earlier: Option<C>,
+    mut earlier: Vec<C>,
     now: Time,
     call: impl Fn(Board) -> F,
 ) -> Result<Option<(C, T)>, StoreError> {
@@ -257,10 +260,11 @@ pub async fn call<C: Copied, T, F: Future<Output = Result<BoardAnswer<T>, StoreE
             BoardAnswer::Missing | BoardAnswer::Building => make(app, &target, now).await?,
         };
         if made == Made::UnderWay {
-            if let Some(before) = &earlier
-                && let BoardAnswer::Ready(answer) = call(before.board()).await?
-            {
-                return Ok(earlier.map(|earlier| (earlier, answer)));
+            for (nth, before) in earlier.iter().enumerate() {
+                // mutation: board-merged-earlier
+                if let BoardAnswer::Ready(answer) = call(before.board()).await? {
+                    return Ok(Some((earlier.swap_remove(nth), answer)));
+                }
             }
             if looked < LOOKS {
                 clock::sleep(Duration::from_millis(10 << looked)).await;
@@ -322,8 +326,9 @@ pub async fn continue_round(
     let board = app.boards.board(order.board).await?;
     let Some(board) = board.filter(|board| board.token == order.token) else { return Ok(()) };
     let target = Target { board, round: order.round, version: order.version };
-    let rest = |part| RebuildBoard { part, ..order.clone() }.into();
-    continue_copy(app, &target, (order.part, &order.lease), &rest, now, deadline).await
+    let rest = |Place { part, after }| RebuildBoard { part, after, ..order.clone() }.into();
+    let from = Place { part: order.part, after: order.after.clone() };
+    continue_copy(app, &target, from, &order.lease, &rest, now, deadline).await
 }
 
 /// Continues to make the snapshot of a ranking of very many likes.
@@ -333,34 +338,56 @@ pub async fn continue_ranking(
     now: Time,
     deadline: Deadline,
 ) -> Result<(), StoreError> {
-    let rest = |part| RebuildRanking { part, ..order.clone() }.into();
-    let from = (order.part, order.lease.as_str());
-    continue_copy(app, &order.snapshot(), from, &rest, now, deadline).await
+    let rest = |Place { part, .. }| RebuildRanking { part, ..order.clone() }.into();
+    let from = Place { part: order.part, after: None };
+    continue_copy(app, &order.snapshot(), from, &order.lease, &rest, now, deadline).await
 }
 
-/// Continues to make a copy from a part on, with a lease, as far as the deadline allows. Another message does the rest.
+/// Where a copy continues: in a part, after a member of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    part: u8,
+    after: Option<MemberName>,
+}
+
+/// Continues to make a copy from a place on, with a lease, as far as the deadline allows. Another message does the rest.
 async fn continue_copy(
     app: &Copies,
     target: &dyn Copied,
-    (first, lease): (u8, &str),
-    rest: &(dyn Fn(u8) -> RebuildOrder + Sync),
+    from: Place,
+    lease: &str,
+    rest: &(dyn Fn(Place) -> RebuildOrder + Sync),
     now: Time,
     deadline: Deadline,
 ) -> Result<(), StoreError> {
-    let copy = target.board();
+    let (copy, first) = (target.board(), Place { part: 0, after: None });
     // the first message alone: a later one must not begin with an empty copy
     // mutation: board-continues
-    if first == 0 && app.valkey.begin_board(&copy, lease, now).await? != BoardBegun::Begun {
+    if from == first && app.valkey.begin_board(&copy, lease, now).await? != BoardBegun::Begun {
         return Ok(());
     }
     let sources = target.sources(app, now).await?;
-    for part in first..BOARD_PARTS {
-        if load_part(app, &copy, &sources, part, lease, now).await? == BoardLoaded::Lost {
-            tracing::info!(copy = %copy.id, part, "the copy of a board was lost");
-            return Ok(());
+    let (mut next, mut longest) = (Some(from), Duration::ZERO);
+    while let Some(place) = next {
+        let step = Stopwatch::start();
+        let Place { part, after } = place;
+        match load_some(app, &copy, &sources, part, after, lease, now).await? {
+            Loaded::Lost => {
+                tracing::info!(copy = %copy.id, part, "the copy of a board was lost");
+                return Ok(());
+            }
+            Loaded::UpTo(member) => next = Some(Place { part, after: Some(member) }),
+            Loaded::Part => {
+                next = (part + 1 < BOARD_PARTS).then_some(Place { part: part + 1, after: None });
+            }
         }
-        if deadline.is_within(BOARD_TIME_LEFT_MIN) && part + 1 < BOARD_PARTS {
-            return queue(app, &copy, rest(part + 1), lease, now).await;
+        longest = longest.max(step.elapsed());
+        // a function that is stopped in the middle would repeat the same work in vain
+        // mutation: board-time-left
+        if let Some(place) = &next
+            && deadline.is_within(BOARD_TIME_LEFT_MIN.max(2 * longest))
+        {
+            return queue(app, &copy, rest(place.clone()), lease, now).await;
         }
     }
     commit(app, target, &copy, lease, now).await.map(drop)
@@ -408,30 +435,41 @@ async fn part_of(
     }
 }
 
-/// Loads the rows of one part into a copy.
-async fn load_part(
+/// What was loaded of a part.
+enum Loaded {
+    /// The rest of it.
+    Part,
+    /// The rows up to this member.
+    UpTo(MemberName),
+    /// Nothing: Valkey has lost the copy, or somebody else has the lease.
+    Lost,
+}
+
+/// Loads a page of a part of a round into a copy, or a whole part of what is computed from several rows.
+async fn load_some(
     app: &Copies,
     copy: &Board,
     sources: &Sources,
     part: u8,
+    after: Option<MemberName>,
     lease: &str,
     now: Time,
-) -> Result<BoardLoaded, StoreError> {
-    let Sources::Round(round) = sources else {
-        let rows = part_of(app, sources, part, None).await?;
-        return load(app, copy, lease, &rows.unwrap_or_default(), now).await;
-    };
-    // page by page: a part of a large board has very many rows
-    let mut after = None;
-    loop {
-        let page = app.boards.page(*round, part, after, None).await?;
-        let rows: Vec<BoardChange> = page.rows.into_iter().map(change).collect();
-        let loaded = load(app, copy, lease, &rows, now).await?;
-        after = page.next_after;
-        if loaded == BoardLoaded::Lost || after.is_none() {
-            return Ok(loaded);
+) -> Result<Loaded, StoreError> {
+    let (rows, up_to) = match sources {
+        Sources::Round(round) => {
+            let after = after.map(|member| member.to_string());
+            let page = app.boards.page(*round, part, after, None).await?;
+            let last = page.rows.last().map(|row| row.member.clone());
+            // mutation: board-pages
+            let up_to = last.filter(|_| page.next_after.is_some());
+            (page.rows.into_iter().map(change).collect(), up_to)
         }
+        _ => (part_of(app, sources, part, None).await?.unwrap_or_default(), None),
+    };
+    if load(app, copy, lease, &rows, now).await? == BoardLoaded::Lost {
+        return Ok(Loaded::Lost);
     }
+    Ok(up_to.map_or(Loaded::Part, Loaded::UpTo))
 }
 
 /// The merged scores of the members of one part of several rounds. A member is in the same part of all of them. `None`: a

@@ -176,7 +176,7 @@ async fn first_rows(
     if is_under_way && let Some(found) = earlier {
         return Ok(found);
     }
-    let earlier = earlier.map(|(before, _)| before);
+    let earlier = earlier.map(|(before, _)| before).into_iter().collect();
     let ask = |snapshot| places(app, snapshot, page);
     call(&app.copies, present, earlier, now, ask).await?.ok_or(Error::RankingBuilding)
 }
