@@ -12,7 +12,7 @@ use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::{Config, StartError, clock};
 use fanfold_store::feeds::ReadContext;
 use fanfold_web::extract::FeedQuery;
-use fanfold_web::problem::{BadRequest, Common, NotFound};
+use fanfold_web::problem::{BadRequest, Common, NotFound, TooMany};
 use fanfold_web::view::FeedView;
 use fanfold_web::{Problem, Query, UserPath, Viewing};
 use utoipa_axum::router::OpenApiRouter;
@@ -79,7 +79,10 @@ async fn page(
     reading: &ReadContext,
 ) -> Result<FeedView, Problem> {
     let (limit, span) = (query.limit()?, query.span(ListId::Feed(feed))?);
-    let page = timeline::page(app, viewer, feed, span, limit, reading).await?;
+    let page = match query.is_pull()? {
+        true => timeline::pulled_page(app, viewer, feed, span, limit, reading.now).await?,
+        false => timeline::page(app, viewer, feed, span, limit, reading).await?,
+    };
     Ok(FeedView::new(feed, span, page))
 }
 
@@ -90,6 +93,7 @@ async fn page(
         (status = 200, body = FeedView),
         BadRequest,
         NotFound,
+        TooMany,
         Common,
     ),
 )]
@@ -109,6 +113,7 @@ async fn get_timeline(
         (status = 200, body = FeedView),
         BadRequest,
         NotFound,
+        TooMany,
         Common,
     ),
 )]

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
+use fanfold_app::Error;
 use fanfold_app::present::{self, Viewer};
 use fanfold_app::profiles::{self, Profiles, Put};
 use fanfold_app::relations::{self, Relations};
@@ -19,7 +20,7 @@ use fanfold_web::extract::ListQuery;
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
 use fanfold_web::view::{UserList, UserView};
 use fanfold_web::{
-    Caller, JsonBody, OPENAPI_JSON, Problem, Query, UserPath, Viewing, shared_answers,
+    Caller, JsonBody, Kind, OPENAPI_JSON, Problem, Query, UserPath, Viewing, shared_answers,
 };
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -58,7 +59,7 @@ pub(crate) async fn run(prepare: Prepare) -> Result<(), StartError> {
 /// The routes of the function, with their descriptions.
 pub fn routes() -> OpenApiRouter<Users> {
     OpenApiRouter::new()
-        .routes(routes!(put_me))
+        .routes(routes!(get_me, put_me))
         .routes(routes!(get_user))
         .routes(routes!(follow, unfollow))
         .routes(routes!(get_followers))
@@ -112,6 +113,32 @@ fn name_schema() -> RefOr<Schema> {
     let description = "1 to 50 characters as a person counts them, without the white space around them, and at most \
         400 bytes. The pattern counts code points, each with up to two accents, so it is slightly stricter.";
     shared_answers::text(description, pattern::name(), NAME_CHARS_MAX)
+}
+
+/// Read the caller's profile
+#[utoipa::path(
+    get, path = "/v1/me", tag = "users", security(("jwt" = [])),
+    responses(
+        (status = 200, body = UserView),
+        (status = 404, description = "The caller has no profile.",
+            body = ProblemBody, content_type = "application/problem+json"),
+        Common,
+    ),
+)]
+async fn get_me(
+    State(app): State<Users>,
+    Viewing(viewer): Viewing,
+) -> Result<Json<UserView>, Problem> {
+    let reading = ReadContext::new(clock::now());
+    let (cards, own) = (app.relations.relation_cards(), UserRef::Id(viewer.user));
+    match present::profile(&cards, &viewer, &own, &reading).await {
+        Ok(profile) => Ok(Json(profile.into())),
+        Err(Error::NoSuchUser(_)) => {
+            let detail = "you have no profile; make one with PUT /v1/me";
+            Err(Problem::new(Kind::NoSuchUser, detail))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Create or change the caller's profile

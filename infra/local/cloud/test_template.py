@@ -612,6 +612,7 @@ class Parameters(unittest.TestCase):
         "TimerChangesPerMinute": ("TIMER_CHANGES_PER_MINUTE", {"Timers"}),
         "LikeChangesPerMinute": ("LIKE_CHANGES_PER_MINUTE", {"Posts"}),
         "BoardChangesPerMinute": ("BOARD_CHANGES_PER_MINUTE", {"Boards"}),
+        "PullsPerMinute": ("PULLS_PER_MINUTE", {"Timeline"}),
         "RankingSeconds": ("RANKING_SECONDS", {"Timeline"}),
         "AuditFeeds": ("AUDIT_FEEDS", {"Audit"}),
         "PullFollowers": ("PULL_FOLLOWERS", {"Dispatch"}),

@@ -103,5 +103,6 @@ fn written(kind: &WriteKind) -> &'static str {
         WriteKind::Timer => "changes of timers",
         WriteKind::Like => "likes given and taken back",
         WriteKind::Board => "changes of boards and scores",
+        WriteKind::Pull => "pages with source=pull",
     }
 }

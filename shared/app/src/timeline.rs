@@ -1,15 +1,18 @@
 //! Timelines: pages of home and author feeds.
 
 use fanfold_core::registry::REBUILDS;
-use fanfold_core::{FeedId, UserRef};
+use fanfold_core::{FeedId, Time, UserRef};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError};
 use fanfold_store::cards::PostCards;
 use fanfold_store::dynamo::{LikeStore, UserStore};
 use fanfold_store::feeds::{Feeds, ReadContext};
+use fanfold_store::valkey::{WriteKind, WriteLimit};
+use futures::future::ready;
 
 use crate::Error;
+use crate::limit::within_limit;
 use crate::present::{self, Page, Span, Viewer, feed_page};
 
 /// The stores of the use cases of timelines.
@@ -17,6 +20,8 @@ use crate::present::{self, Page, Span, Viewer, feed_page};
 pub struct Timeline {
     pub cards: PostCards,
     pub feeds: Feeds,
+    /// The limit of pages that are pulled on purpose.
+    pub pulls: WriteLimit,
 }
 
 impl Timeline {
@@ -27,7 +32,7 @@ impl Timeline {
         // one client of each store serves both
         let (users, likes) = (UserStore::new(sdk, config)?, LikeStore::new(sdk, config)?);
         let cards = PostCards::over(&feeds.valkey, &users, &feeds.posts, &likes);
-        Ok(Self { cards, feeds })
+        Ok(Self { cards, feeds, pulls: WriteLimit::read(config, WriteKind::Pull)? })
     }
 }
 
@@ -41,6 +46,23 @@ pub async fn page(
     reading: &ReadContext,
 ) -> Result<Page, Error> {
     Ok(feed_page(&app.feeds, &app.cards, viewer, feed, span, limit, reading).await?)
+}
+
+/// Computes a page from DynamoDB on purpose, without Valkey, to compare it with [`page`]. Fails with [`Error::TooManyWrites`] if the
+/// viewer has read too many such pages.
+pub async fn pulled_page(
+    app: &Timeline,
+    viewer: &Viewer,
+    feed: FeedId,
+    span: Span,
+    limit: usize,
+    now: Time,
+) -> Result<Page, Error> {
+    // counted before the read, which is what costs
+    let counted = ready(Ok::<_, Error>(()));
+    // mutation: pull-limit
+    within_limit(&app.feeds.valkey, app.pulls, viewer.user, now, counted).await?;
+    page(app, viewer, feed, span, limit, &ReadContext::without_valkey(now)).await
 }
 
 /// Finds the author feed of a user. Fails with [`Error::NoSuchUser`] if there is no profile, or the user is hidden from

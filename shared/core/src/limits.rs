@@ -78,6 +78,8 @@ pub const LIKE_CHANGES_PER_MINUTE_DEFAULT: u64 = 300;
 /// Requests that change boards and scores which one user may make per minute (setting `BOARD_CHANGES_PER_MINUTE`; 0: no
 /// limit). A server of a game writes the scores of all players as one user.
 pub const BOARD_CHANGES_PER_MINUTE_DEFAULT: u64 = 6_000;
+/// Pages of feeds that one user may read by pull on purpose per minute (setting `PULLS_PER_MINUTE`; 0: no limit).
+pub const PULLS_PER_MINUTE_DEFAULT: u64 = 60;
 /// The greatest value of the settings of write limits.
 pub const WRITES_PER_MINUTE_MAX: u64 = 60_000;
 /// The period that write limits count in.

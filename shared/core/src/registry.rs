@@ -288,6 +288,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "BOARDS_TABLE",
             REBUILDS.spec.url,
             "RANKING_SECONDS",
+            "PULLS_PER_MINUTE",
         ],
     },
     FunctionSpec {

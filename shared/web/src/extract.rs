@@ -120,6 +120,10 @@ pub struct FeedQuery {
     /// posts between both.
     #[param(pattern = "^[A-Za-z0-9_-]{62}$", min_length = 62, max_length = 62)]
     pub newer_than: Option<String>,
+    /// `pull` computes the page from DynamoDB and author feeds on purpose, as if the feed were not cached, to compare it with a
+    /// page from the cache. The number of such pages is limited for each user.
+    #[param(value_type = Option<String>, pattern = "^pull$")]
+    source: Option<String>,
 }
 
 /// The query parameters of the list of scheduled posts.
@@ -266,12 +270,21 @@ impl ListQuery {
 impl FeedQuery {
     /// A query for `limit` items, from `cursor` on.
     pub fn page(limit: usize, cursor: Option<String>) -> Self {
-        Self { limit: Some(limit.to_string()), cursor, newer_than: None }
+        Self { limit: Some(limit.to_string()), cursor, ..Self::default() }
     }
 
     /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
     pub fn limit(&self) -> Result<usize, Problem> {
         limit(self.limit.as_deref())
+    }
+
+    /// Whether the page is to be pulled. Refuses another source (400).
+    pub fn is_pull(&self) -> Result<bool, Problem> {
+        match self.source.as_deref() {
+            None => Ok(false),
+            Some("pull") => Ok(true),
+            Some(_) => Err(Problem::new(Kind::InvalidParameter, "source must be pull")),
+        }
     }
 
     /// The part of the feed that the page is cut from. Refuses a cursor of another feed (404) or of another form (400).

@@ -16,7 +16,7 @@ async fn unknown_routes_get_404_and_unknown_methods_405() {
     }
     for (method, path, allow) in [
         (Method::PATCH, "/v1/posts", "POST"),
-        (Method::GET, "/v1/me", "PUT"),
+        (Method::PATCH, "/v1/me", "GET, PUT"),
         (Method::DELETE, "/v1/timeline", "GET"),
         (Method::POST, "/v1/users/@ash/follow", "DELETE, PUT"),
         (Method::PUT, "/openapi.json", "GET"),

@@ -15,6 +15,8 @@ async fn a_profile_is_created_changed_and_found_by_id_and_handle() {
     let user = Client::new().await;
     let new_handle = format!("{}x", user.handle);
     let changed = put_me(&user, &new_handle, "  New Name ").await;
+    let own = user.send(Method::GET, "/v1/me", &[], None).await;
+    assert_eq!((own.status, &own.body), (200, &changed.body));
     assert_eq!((changed.status, changed.text("/name").as_str()), (200, "New Name"));
     for path in [format!("/v1/users/{}", user.id), format!("/v1/users/@{new_handle}")] {
         let found = user.get(&path).await;

@@ -8,11 +8,13 @@ use fanfold_app::due::scheduled::{self, Change, NewScheduled};
 use fanfold_app::due::timers::{self, NewTimer};
 use fanfold_app::limit::within_limit;
 use fanfold_app::posts::Posts;
+use fanfold_app::present::{Span, Viewer};
 use fanfold_app::profiles::Profiles;
 use fanfold_app::relations::Relations;
-use fanfold_app::{posts, profiles, relations};
-use fanfold_core::{Relation, Time, UserId, UserRef};
+use fanfold_app::{posts, profiles, relations, timeline};
+use fanfold_core::{FeedId, Relation, Time, UserId, UserRef};
 use fanfold_runtime::{Config, StoreError};
+use fanfold_store::feeds::{ReadContext, Source};
 use fanfold_store::valkey::{Answers, FeedSettings, Link, Valkey, WriteKind, WriteLimit};
 use fanfold_web::{Kind, Problem};
 use redis::{Cmd, RedisFuture, Value};
@@ -111,6 +113,36 @@ async fn scheduled_posts_count_as_posts_and_timers_have_a_limit() {
     assert_eq!([put().await.unwrap_err(), deleted.unwrap_err()].map(retry_after), [30; 2]);
     world.advance(Duration::from_secs(30));
     timers::delete(&world.timers, &ash, &name, world.now()).await.unwrap();
+}
+
+#[tokio::test]
+async fn pages_that_are_pulled_on_purpose_are_limited_and_equal_to_those_of_the_cache() {
+    let world = World::with(&[("PULLS_PER_MINUTE", "2")]).await;
+    world.people(&["ash", "birch"]).await;
+    world.follow("ash", "birch").await;
+    for n in 0..5 {
+        world.publish("birch", &n.to_string()).await;
+    }
+    world.drain().await;
+    let (viewer, feed) = (Viewer::of(world.id("ash")), FeedId::home(world.id("ash")));
+    let app = &world.timeline;
+    let pulled =
+        async || timeline::pulled_page(app, &viewer, feed, Span::ALL, 3, world.now()).await;
+    let reading = ReadContext::new(world.now());
+    timeline::page(app, &viewer, feed, Span::ALL, 3, &reading).await.expect("rebuilt");
+    let cached = timeline::page(app, &viewer, feed, Span::ALL, 3, &reading).await.expect("a page");
+    assert_eq!(cached.source, Source::Cache);
+    for _ in 0..2 {
+        let page = pulled().await.expect("a page");
+        assert_eq!(page.source, Source::Pull);
+        assert_eq!((&page.posts, page.next_before), (&cached.posts, cached.next_before));
+    }
+    assert_eq!(retry_after(pulled().await.unwrap_err()), 30);
+    // pages of the cache, and other users, are not limited
+    timeline::page(app, &viewer, feed, Span::ALL, 3, &reading).await.expect("a page");
+    let birch = Viewer::of(world.id("birch"));
+    let other = FeedId::home(birch.user);
+    timeline::pulled_page(app, &birch, other, Span::ALL, 3, world.now()).await.expect("a page");
 }
 
 #[tokio::test]

@@ -42,7 +42,7 @@ pub struct Rankings {
 impl Rankings {
     /// Makes the clients that timelines have not from the settings. An error names the setting that is missing or malformed.
     pub fn over(timeline: &Timeline, sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        let Timeline { cards, feeds } = timeline.clone();
+        let Timeline { cards, feeds, .. } = timeline.clone();
         let copies = Copies {
             boards: BoardStore::new(sdk, config)?,
             users: cards.users.users.clone(),

@@ -15,7 +15,7 @@ use redis::{Cmd, RedisWrite, ToRedisArgs, ToSingleRedisArg};
 
 use super::card_id::CardId;
 
-/// A kind of writes that has its own limit.
+/// A kind of requests that has its own limit: writes, and reads that cost as much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteKind {
     /// Publishing and deleting posts.
@@ -30,12 +30,21 @@ pub enum WriteKind {
     Like,
     /// Changing boards and scores.
     Board,
+    /// Reading feeds by pull on purpose.
+    Pull,
 }
 
 impl WriteKind {
     /// All kinds.
-    pub const ALL: [Self; 6] =
-        [Self::Post, Self::Relation, Self::Profile, Self::Timer, Self::Like, Self::Board];
+    pub const ALL: [Self; 7] = [
+        Self::Post,
+        Self::Relation,
+        Self::Profile,
+        Self::Timer,
+        Self::Like,
+        Self::Board,
+        Self::Pull,
+    ];
 
     /// The name in keys and logs.
     pub fn name(self) -> &'static str {
@@ -46,6 +55,7 @@ impl WriteKind {
             Self::Timer => "timer",
             Self::Like => "like",
             Self::Board => "board",
+            Self::Pull => "pull",
         }
     }
 }

@@ -39,6 +39,7 @@ impl WriteLimit {
             WriteKind::Board => {
                 ("BOARD_CHANGES_PER_MINUTE", limits::BOARD_CHANGES_PER_MINUTE_DEFAULT)
             }
+            WriteKind::Pull => ("PULLS_PER_MINUTE", limits::PULLS_PER_MINUTE_DEFAULT),
         };
         let per_minute = config.number(name, default, 0..=limits::WRITES_PER_MINUTE_MAX)?;
         Ok(Self { kind, per_minute })
