@@ -1,7 +1,7 @@
-//! The function `users` answers requests about profiles and relations, and serves the API description.
+//! The function `users` answers requests about profiles and relations, and serves the API description and the web page.
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRef, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use fanfold_app::Error;
@@ -11,6 +11,7 @@ use fanfold_app::relations::{self, Relations};
 use fanfold_core::limits::NAME_CHARS_MAX;
 use fanfold_core::text::pattern;
 use fanfold_core::{ListId, Relation, Time, UserRef};
+use fanfold_page::Page;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::{Config, StartError, clock};
 use fanfold_store::cards::{SeenUser, UserCard};
@@ -35,6 +36,13 @@ use crate::http::{Prepare, serve};
 pub struct Users {
     pub profiles: Profiles,
     pub relations: Relations,
+    pub page: Page,
+}
+
+impl FromRef<Users> for Page {
+    fn from_ref(app: &Users) -> Self {
+        app.page.clone()
+    }
 }
 
 impl Users {
@@ -48,12 +56,13 @@ impl Users {
             limit: WriteLimit::read(config, WriteKind::Profile)?,
             events: relations.events.clone(),
         };
-        Ok(Self { profiles, relations })
+        Ok(Self { profiles, relations, page: Page::new(config)? })
     }
 }
 
 pub(crate) async fn run(prepare: Prepare) -> Result<(), StartError> {
-    serve(routes(), Users::new, prepare).await
+    // the page is not part of the API and its description
+    serve(routes().merge(fanfold_page::router().into()), Users::new, prepare).await
 }
 
 /// The routes of the function, with their descriptions.

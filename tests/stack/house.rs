@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use arrows::Files;
 
 /// The crates, each above those that it may use.
-const CRATES: [(&str, &str); 6] = [
+const CRATES: [(&str, &str); 7] = [
     ("fanfold-core", "shared/core"),
     ("fanfold-runtime", "shared/runtime"),
     ("fanfold-store", "shared/store"),
     ("fanfold-app", "shared/app"),
     ("fanfold-web", "shared/web"),
+    ("fanfold-page", "shared/page"),
     ("fanfold-functions", "functions"),
 ];
 

@@ -46,6 +46,8 @@ TEXTS = {
     "ValkeyIamCache": "other-cache",
     "JwtIssuer": "https://issuer.example.com",
     "JwtAudience": "app,web",
+    "PageClientId": "web",
+    "PageOrigins": "https://tokens.example.com",
     "CorsOrigins": "https://app.example.com",
     "AlarmEmail": "operators@example.com",
     "AwsEndpointUrl": "http://172.17.0.1:4566",
@@ -91,6 +93,8 @@ def longest(parameter: str) -> str:
         "ValkeyIamCache": "c" * 40,
         "JwtIssuer": f"https://{host}/realms/name",
         "JwtAudience": ",".join(["a" * 40] * 3),
+        "PageClientId": "c" * 128,
+        "PageOrigins": f"https://{host}",
         "CorsOrigins": f"https://{host},https://{host}",
         "AlarmEmail": f"operators@{host}",
         "AwsEndpointUrl": f"https://{host}:65535",
@@ -212,7 +216,14 @@ def scenarios() -> list[Stack]:
         deployed(ValkeyKind="serverless", ValkeyMinEcpu="30000", GradualDeployment="true", Tracing="Active"),
         deployed(ValkeyShards="4", Zones="us-east-1b,us-east-1d", CorsOrigins="https://app.example.com"),
         deployed(**GIVEN, JwtIssuer="https://issuer.example.com", JwtAudience="app", AlarmEmail="me@example.com"),
-        deployed(**OUTSIDE, ApiReserved="10", AwsEndpointUrl="http://localhost:4566", RouteMetrics="true"),
+        deployed(
+            **GIVEN,
+            JwtIssuer="https://issuer.example.com",
+            JwtAudience="app,web",
+            PageClientId="web",
+            PageOrigins="https://a.example.com,https://b.example.com",
+        ),
+        deployed(**OUTSIDE, WebPage="false", ApiReserved="10", AwsEndpointUrl="http://localhost:4566", RouteMetrics="true"),
     ]
 
 
@@ -1019,7 +1030,7 @@ class Watching(unittest.TestCase):
         shown = {m[3] for m in metrics if m[:2] == ["Fanfold", "WritesLimited"]}
         limits = {f: p["Environment"]["Variables"].keys() for f, p in functions(stack).items()}
         limiting = {f for f, settings in limits.items() if any(each.endswith("_PER_MINUTE") for each in settings)}
-        self.assertEqual(limiting, {"Posts", "Users", "Timers", "Boards"})
+        self.assertEqual(limiting, {"Posts", "Users", "Timers", "Boards", "Timeline"})
         self.assertEqual(shown, {stack[function]["FunctionName"] for function in limiting})
 
     def test_hits_and_misses_of_cards_are_shown_for_each_function_that_reads_them(self):

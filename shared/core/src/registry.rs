@@ -274,6 +274,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "FOLLOWER_PARTITIONS",
             "RELATION_CHANGES_PER_MINUTE",
             "PROFILE_CHANGES_PER_MINUTE",
+            "PAGE",
         ],
     },
     FunctionSpec {

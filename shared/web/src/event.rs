@@ -76,8 +76,8 @@ fn encode(request: &mut ApiGatewayV2httpRequest) {
     let mut path = request.raw_path.take().unwrap_or_default();
     let mut query = request.raw_query_string.take().unwrap_or_default();
     if path.len() + query.len() > URI_BYTES_MAX {
-        // the gateway does not pass on longer ones; no route has the path `/`
-        (path, query) = (String::new(), String::new());
+        // the gateway does not pass on longer ones; no route has this path
+        (path, query) = ("/too-long".to_owned(), String::new());
     }
     request.raw_path = Some(plain_path(&path));
     request.raw_query_string = Some(utf8_percent_encode(&query, QUERY).to_string());

@@ -1,0 +1,124 @@
+//! How a visitor of the page signs in, from the setting `PAGE`.
+//!
+//! | value of `PAGE` | meaning |
+//! | --- | --- |
+//! | `off` | there is no page |
+//! | `none` | nobody can sign in on the page: the issuer of tokens has no client for it |
+//! | `pool URL CLIENT` | with a name and a password, at the user pool of the stack |
+//! | `oidc ISSUER CLIENT AUDIENCE [ORIGIN …]` | at the issuer, by authorization code with PKCE; the page may also call the origins |
+
+use fanfold_runtime::Config;
+use fanfold_runtime::config::ConfigError;
+use serde_json::{Value, json};
+
+const NAME: &str = "PAGE";
+
+/// How a visitor signs in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SignIn {
+    None,
+    Pool { url: String, client: String },
+    Oidc { issuer: String, client: String, audience: String, origins: Vec<String> },
+}
+
+impl SignIn {
+    /// Reads the setting. `None`: there is no page.
+    pub fn read(config: &Config) -> Result<Option<Self>, ConfigError> {
+        let text = config.text(NAME)?;
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        let sign_in = match words.as_slice() {
+            [off] if off == "off" => return Ok(None),
+            [none] if none == "none" => Self::None,
+            [kind, url, client] if kind == "pool" && is_url(url) => {
+                // the AWS services of this machine
+                let url = config.text("AWS_ENDPOINT_URL").unwrap_or_else(|_| url.clone());
+                Self::Pool { url, client: client.clone() }
+            }
+            [kind, issuer, client, audience, origins @ ..]
+                if kind == "oidc" && is_url(issuer) && origins.iter().all(|text| is_url(text)) =>
+            {
+                Self::Oidc {
+                    issuer: issuer.clone(),
+                    client: client.clone(),
+                    audience: audience.clone(),
+                    origins: origins.to_vec(),
+                }
+            }
+            _ => return Err(bad(config)),
+        };
+        Ok(Some(sign_in))
+    }
+
+    /// The origins that the page calls, beside its own.
+    pub fn origins(&self) -> Vec<String> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Pool { url, .. } => vec![origin(url)],
+            Self::Oidc { issuer, origins, .. } => {
+                [issuer].into_iter().chain(origins).map(|url| origin(url)).collect()
+            }
+        }
+    }
+
+    /// What the scripts of the page read.
+    pub fn json(&self) -> Value {
+        match self {
+            Self::None => json!({"kind": "none"}),
+            Self::Pool { url, client } => json!({"kind": "pool", "url": url, "client": client}),
+            Self::Oidc { issuer, client, audience, .. } => json!({
+                "kind": "oidc", "issuer": issuer, "client": client, "audience": audience,
+            }),
+        }
+    }
+}
+
+/// The error for a value of another form.
+pub fn bad(config: &Config) -> ConfigError {
+    let value = config.text(NAME).unwrap_or_default();
+    let takes = "off, none, pool URL CLIENT, or oidc ISSUER CLIENT AUDIENCE [ORIGIN …]".to_owned();
+    ConfigError::Bad { name: NAME, value, takes }
+}
+
+/// Whether this is a URL that can stand in a Content-Security-Policy: nothing in it ends a directive.
+fn is_url(text: &str) -> bool {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic() && !b";,'\"<>".contains(&byte));
+    is_plain && (text.starts_with("https://") || text.starts_with("http://"))
+}
+
+/// The scheme, the host and the port of a URL.
+fn origin(url: &str) -> String {
+    url.split('/').take(3).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(value: &str) -> Result<Option<SignIn>, ConfigError> {
+        SignIn::read(&Config::from_pairs([("PAGE", value)]))
+    }
+
+    #[test]
+    fn each_form_is_read_and_others_are_refused() {
+        assert_eq!(read("off").unwrap(), None);
+        assert_eq!(read("none").unwrap(), Some(SignIn::None));
+        let pool = read("pool https://cognito-idp.eu-west-1.amazonaws.com/ abc").unwrap().unwrap();
+        assert_eq!(pool.origins(), ["https://cognito-idp.eu-west-1.amazonaws.com"]);
+        let oidc = "oidc https://a.example/realm id api https://b.example";
+        let oidc = read(oidc).unwrap().unwrap();
+        assert_eq!(oidc.origins(), ["https://a.example", "https://b.example"]);
+        assert_eq!(oidc.json()["issuer"], "https://a.example/realm");
+        let odd = ["", "on", "pool abc", "pool a b", "oidc https://a.example id", "none at all"];
+        for odd in odd.into_iter().chain(["oidc https://a.example; id api", "pool https://a;b c"]) {
+            assert!(read(odd).unwrap_err().to_string().contains("PAGE"), "{odd}");
+        }
+    }
+
+    #[test]
+    fn on_this_machine_the_pool_is_that_of_the_local_cloud() {
+        let settings =
+            [("PAGE", "pool https://a.example/ abc"), ("AWS_ENDPOINT_URL", "http://127.0.0.1:9")];
+        let found = SignIn::read(&Config::from_pairs(settings)).unwrap().unwrap();
+        assert_eq!(found.origins(), ["http://127.0.0.1:9"]);
+    }
+}
