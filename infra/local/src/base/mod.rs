@@ -5,6 +5,7 @@
 //! | [`failure`] | errors of one line |
 //! | [`host`] | detects the machine, and refuses one that is not supported |
 //! | [`http`] | HTTP calls |
+//! | [`node`] | installs Node.js and the npm packages |
 //! | [`place`] | paths |
 //! | [`process`] | starts and stops programs, and leaves none behind |
 //! | [`progress`] | prints the step that runs |
@@ -13,6 +14,7 @@
 pub mod failure;
 pub mod host;
 pub mod http;
+pub mod node;
 pub mod place;
 pub mod process;
 pub mod progress;

@@ -37,6 +37,11 @@ impl Tools {
         Self::install("fuzz", "requirements-fuzz.txt", quiet)
     }
 
+    /// Node.js.
+    pub fn node(quiet: bool) -> Done<Self> {
+        Self::install("node", "requirements-node.txt", quiet)
+    }
+
     /// uv, which installs in seconds the packages that pip installs in minutes.
     pub fn uv(quiet: bool) -> Done<Self> {
         Self::install(UV, "requirements-uv.txt", quiet)
@@ -138,7 +143,7 @@ impl Tools {
 }
 
 /// Waits until no other process has this lock, and takes it. It ends with the file that is returned.
-fn lock(path: &Path) -> Done<File> {
+pub fn lock(path: &Path) -> Done<File> {
     let file = File::create(path).doing(path.display())?;
     while let Err(error) = file.try_lock() {
         match error {

@@ -8,6 +8,7 @@
 //! | [`needs`] | knows which tests need which servers |
 //! | [`all`] | runs every test, in order |
 //! | [`deployed`] | the deployed stack, and the tools that its tests use |
+//! | [`clients`] | generated clients of other languages |
 //! | [`mutations`] | deliberate errors, each of which a test must find |
 //! | [`engine`] | a container engine, for `sam local` |
 //! | [`report`] | counts what passed, failed and was skipped |
@@ -20,6 +21,7 @@
 mod all;
 mod cargo;
 mod checks;
+mod clients;
 mod deployed;
 mod engine;
 mod libtest;
@@ -38,7 +40,8 @@ use report::Report;
 
 #[derive(clap::Args)]
 pub struct Test {
-    /// Run only the tests whose name contains this, with the servers that they need; `fuzz` runs the fuzzer
+    /// Run only the tests whose name contains this, with the servers that they need; `fuzz` runs the fuzzer,
+    /// and `clients` the generated clients
     filter: Option<String>,
     /// Run only the simulation, with fresh random histories for the given time, such as 90s, 10m or 2h
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "filter")]
@@ -78,6 +81,9 @@ pub fn run(test: &Test) -> Done<ExitCode> {
         Test { faults: true, .. } => deployed::faults(&mut report)?,
         Test { filter: Some(filter), .. } if filter == deployed::FUZZ => {
             deployed::fuzz_alone(&mut report)?;
+        }
+        Test { filter: Some(filter), .. } if filter == clients::CLIENTS => {
+            clients::alone(&mut report)?
         }
         Test { filter: Some(filter), .. } => suite::matching(&mut report, filter)?,
         Test { .. } => all::run(&mut report)?,
