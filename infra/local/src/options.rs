@@ -16,6 +16,8 @@ struct Options {
     command: Option<Command>,
     #[command(flatten)]
     up: launch::Up,
+    #[command(flatten)]
+    demo: launch::Demo,
 }
 
 #[derive(Subcommand)]
@@ -24,7 +26,7 @@ enum Command {
     Exec(launch::Exec),
     /// Print a token for a user of the running system
     Token {
-        /// ash, birch, cedar, dogwood, or any other name for a new user
+        /// The handle of a demo user, such as ash, or any other name for a new user
         name: String,
     },
     /// Run every test, or those that the options select
@@ -56,7 +58,7 @@ pub fn run() -> ExitCode {
 
 fn command(options: Options) -> Done<ExitCode> {
     match options.command {
-        None => launch::up(options.up),
+        None => launch::up(options.up, options.demo),
         Some(Command::Exec(exec)) => launch::exec(&exec),
         Some(Command::Token { name }) => operate::token(&name),
         Some(Command::Order(order)) => operate::order(order),
@@ -104,6 +106,13 @@ mod tests {
         assert_eq!(refused("local test --soak 10x").0, ErrorKind::ValueValidation);
         assert_eq!(refused("local test --soak 0s").0, ErrorKind::ValueValidation);
         assert_eq!(refused("local --port 0").0, ErrorKind::ValueValidation);
+        for line in
+            ["--people 0", "--people 1001", "--posts-per-minute 0", "--posts-per-minute 601"]
+        {
+            let (kind, said) = refused(&format!("local {line}"));
+            assert_eq!(kind, ErrorKind::ValueValidation, "{line}");
+            assert!(said.contains(line.split(' ').next().unwrap_or_default()), "{said}");
+        }
         assert_eq!(refused("local exec").0, ErrorKind::MissingRequiredArgument);
     }
 
@@ -118,6 +127,9 @@ mod tests {
             "local bench start cost --quick",
             "local exec -- sh -c true",
             "local --port 4270 --aws-port 4566",
+            "local --people 50 --posts-per-minute 30",
+            "local --people 1000 --posts-per-minute 600",
+            "local --people 1",
         ] {
             assert!(Options::try_parse_from(line.split(' ')).is_ok(), "{line}");
         }

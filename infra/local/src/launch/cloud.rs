@@ -11,6 +11,7 @@ use crate::base::failure::{Doing as _, Done, failure};
 use crate::base::process::Running;
 use crate::base::tools::Tools;
 use crate::base::{http, place};
+use crate::launch::demo::people::{PASSWORD, PEOPLE};
 
 /// The name of the deployed stack.
 pub const STACK: &str = "fanfold";
@@ -18,6 +19,15 @@ pub const STACK: &str = "fanfold";
 pub const CALLS: &str = "calls.jsonl";
 /// The file, next to the log, with the id of the API that the API's port serves.
 const API_FILE: &str = "api-id";
+
+/// The variable with the users for whom the page offers to sign in. Functions inherit the environment of the local cloud.
+const DEMO: &str = "PAGE_DEMO";
+
+/// The password of the demo users, and their handles.
+fn demo_users() -> String {
+    let handles = PEOPLE.map(|(handle, _)| handle).join(" ");
+    format!("{PASSWORD} {handles}")
+}
 
 /// The address of the local cloud, with a region and credentials that work only there.
 pub fn aws_environment(endpoint: &str) -> [(&'static str, String); 6] {
@@ -84,6 +94,7 @@ pub fn start(tools: &Tools, ports: Ports, log: &Path, temporary: &Path) -> Done<
     server.env("FANFOLD_API_PORT", ports.api.to_string());
     server.env("FANFOLD_API_FILE", log.with_file_name(API_FILE));
     server.env("TMPDIR", temporary);
+    server.env(DEMO, demo_users());
     let mut running = Running::start("the local cloud", server, log)?;
     let health = format!("{endpoint}/_ministack/health");
     running.ready(Duration::from_secs(30), || {
@@ -124,7 +135,14 @@ pub fn deploy(
 
 #[cfg(test)]
 mod tests {
-    use super::without_proxy;
+    use super::{demo_users, without_proxy};
+
+    #[test]
+    fn the_page_is_told_the_password_and_twelve_handles() {
+        let users = demo_users();
+        let words: Vec<&str> = users.split(' ').collect();
+        assert_eq!((words.len(), &words[..3]), (13, &["Fanfold-demo-1", "ash", "birch"][..]));
+    }
 
     #[test]
     fn this_machine_is_called_without_a_proxy() {

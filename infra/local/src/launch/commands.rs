@@ -4,15 +4,15 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use crate::base::failure::{Doing as _, Done, failure};
-use crate::base::progress::step;
 use crate::base::{place, process};
 use crate::launch::build::Build;
+use crate::launch::demo::{Demo, Life};
 use crate::launch::system::{Start, System};
-use crate::launch::{Exec, Up, demo};
+use crate::launch::{Exec, Up};
 use crate::operate::{self, STATE};
 
 /// Runs the system until Ctrl-C.
-pub fn up(options: Up) -> Done<ExitCode> {
+pub fn up(options: Up, demo: Demo) -> Done<ExitCode> {
     std::fs::create_dir_all(place::local()).doing(place::local().display())?;
     let mut system = System::start(Start {
         up: options,
@@ -20,11 +20,11 @@ pub fn up(options: Up) -> Done<ExitCode> {
         build: Build::Dev,
         parameters: Vec::new(),
     })?;
-    step(false, "making demo users, follows and posts", || demo::fill(&system))?;
+    let life = Life::start(&system, demo)?;
     let state = system.write_state(&operate::state_file())?;
     let env_file = system.write_env_file(&place::env_file())?;
     system.write_sam_file(&place::sam_file())?;
-    println!("{}", welcome(&system, &env_file.display().to_string()));
+    println!("{}", welcome(&system, &life, &env_file.display().to_string()));
     let ended = loop {
         if process::interrupted() {
             break Ok(ExitCode::SUCCESS);
@@ -32,25 +32,29 @@ pub fn up(options: Up) -> Done<ExitCode> {
         if let Some(what) = system.servers.ended() {
             break Err(failure(what));
         }
+        life.report();
         std::thread::sleep(Duration::from_millis(100));
     };
     eprintln!("\nStopping …");
+    life.end();
     // other commands must not look for a system that has ended
     operate::forget(&state);
     drop(system);
+    life.wait();
     ended
 }
 
-fn welcome(system: &System, env_file: &str) -> String {
+fn welcome(system: &System, life: &Life, env_file: &str) -> String {
     let servers = &system.servers;
     let url = &servers.url;
     format!(
         "
 Fanfold is running.
+  Page    {url}/ (open this in a browser)
   API     {url}
   AWS     {}
   Valkey  {}
-  Users   ash, birch, cedar, dogwood
+  People  {}
 
 A token: cargo local token ash        (another name makes a new user, who starts with PUT /v1/me)
 
@@ -63,7 +67,9 @@ curl -s -H \"Authorization: Bearer $(cargo local token birch)\" '{url}/v1/timeli
 
 Functions that reload when you edit them: cargo lambda watch --features dev-build --env-file {env_file}
 Ctrl-C stops everything.",
-        servers.endpoint, servers.redis_url
+        servers.endpoint,
+        servers.redis_url,
+        life.people()
     )
 }
 

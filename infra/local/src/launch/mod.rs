@@ -9,12 +9,12 @@
 //! | [`cloud`], [`valkey`] | one server each |
 //! | [`ports`] | chooses ports |
 //! | [`forward`] | lets containers connect |
-//! | [`demo`] | makes demo users, follows and posts through the public API |
+//! | [`demo`] | makes demo users, and lets them post, like and follow through the public API |
 
 pub mod build;
 pub mod cloud;
 mod commands;
-mod demo;
+pub mod demo;
 mod forward;
 mod ports;
 pub mod servers;
@@ -24,6 +24,7 @@ pub mod valkey;
 use std::net::IpAddr;
 
 pub use commands::{exec, up};
+pub use demo::Demo;
 
 /// The ports of the system, which listens on 127.0.0.1, and the address for containers.
 #[derive(clap::Args)]

@@ -1,12 +1,12 @@
 //! Tokens of the stack's own user pool.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::base::failure::{Done, failure};
 use crate::launch::cloud;
-
-/// The password of every demo user. It is of no use outside this machine.
-const PASSWORD: &str = "Fanfold-demo-1";
+use crate::launch::demo::people::PASSWORD;
 
 pub struct UserPool<'a> {
     pub endpoint: &'a str,
@@ -14,9 +14,22 @@ pub struct UserPool<'a> {
     pub client: &'a str,
 }
 
+/// An access token.
+pub struct Token {
+    pub text: String,
+    /// How long it is valid.
+    pub lasts: Duration,
+}
+
 impl UserPool<'_> {
     /// Signs a user in, after signing a new user up, and returns an access token.
     pub fn token(&self, name: &str) -> Done<String> {
+        self.sign_up(name)?;
+        self.sign_in(name).map(|token| token.text)
+    }
+
+    /// Signs a user up. A user who exists stays as it is.
+    pub fn sign_up(&self, name: &str) -> Done<()> {
         let signed_up = self.call(
             "SignUp",
             &json!({"ClientId": self.client, "Username": name, "Password": PASSWORD}),
@@ -24,6 +37,11 @@ impl UserPool<'_> {
         if signed_up.is_ok() {
             self.call("AdminConfirmSignUp", &json!({"UserPoolId": self.pool, "Username": name}))?;
         }
+        Ok(())
+    }
+
+    /// Signs in a user who has signed up.
+    pub fn sign_in(&self, name: &str) -> Done<Token> {
         let answer = self.call(
             "InitiateAuth",
             &json!({
@@ -32,8 +50,11 @@ impl UserPool<'_> {
                 "AuthParameters": {"USERNAME": name, "PASSWORD": PASSWORD},
             }),
         )?;
-        let token = answer.pointer("/AuthenticationResult/AccessToken").and_then(Value::as_str);
-        token.map(str::to_owned).ok_or_else(|| failure("the user pool returned no token"))
+        let result = |field: &str| answer.pointer(&format!("/AuthenticationResult/{field}"));
+        let text = result("AccessToken").and_then(Value::as_str);
+        let text = text.ok_or_else(|| failure("the user pool returned no token"))?.to_owned();
+        let seconds = result("ExpiresIn").and_then(Value::as_u64).unwrap_or_default();
+        Ok(Token { text, lasts: Duration::from_secs(seconds) })
     }
 
     fn call(&self, operation: &str, body: &Value) -> Done<Value> {

@@ -20,7 +20,7 @@ use clap::builder::PossibleValuesParser;
 
 use crate::base::failure::{Done, failure};
 use arguments::{queues, user};
-pub use cognito::UserPool;
+pub use cognito::{Token, UserPool};
 use orders::At;
 pub use running::{STATE, forget, state_file};
 

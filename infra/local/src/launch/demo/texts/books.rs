@@ -1,0 +1,137 @@
+//! Texts about books and the library.
+
+use super::theme::Theme;
+
+pub const BOOKS: Theme = Theme {
+    templates: &[
+        "Finished {book} {when}. {review}",
+        "I am [a third|halfway|two chapters] into {book}, and {midway}.",
+        "Book club on {day} at {hour}, [upstairs in the library|at my place|in the back room of the café]. We have all read {book}. [Or have we|Most of us, anyway|Nobody admits that they have not].",
+        "Can anyone recommend [a good crime story|something funny|a thick novel|a book of poems|something true] for [my mother, who has read everything|a ten-year-old who hates reading|a long train ride|somebody with a cold]?",
+        "The library has {book} on the table by the door. {library}",
+        "There was {found} between the pages of a library book {when}. [I would love to know the story|Now I want to know everything|I put it back for the next reader|It is on the desk at the library, if it is yours].",
+        "[Unpopular|Mild|Careful] opinion: {opinion}.",
+        "I went in to return one book. I came out with [four|five|six]. {library}",
+        "Read to the children until {hour}. [\"One more chapter\"|\"Just one more page\"], three times. {review_short}",
+        "A sentence from {book} that stays with me: [\"Nobody is late who still walks.\"|\"He had the patience of somebody who owns a boat.\"|\"She kept her maps as others keep letters.\"|\"It rained, and for once nobody minded.\"]",
+        "My reading this year so far: [nine|fourteen|twenty-two] books, [three|two|four] of them [about the sea|cookbooks|unfinished], and {book} is the best of them.",
+        "The second-hand shop on {street} has a new shelf: {shelf}. [I was there for an hour|Dangerous|Everything for one coin].",
+        "I have started {book} for the third time. [Third time lucky|This time with a list of the characters|I know the first forty pages very well by now].",
+        "Whoever underlined half of {book} in [green|pencil|red]: {wonder}",
+        "Left {book} on the bench at {place}. Take it, read it, pass it on.",
+        "Reading in [the bath|a hammock|the last sun on the steps|the kitchen while the bread bakes]. {review_short}",
+        "Does anybody else read [the last page first|the acknowledgements first|two novels at once]? [Asking for a friend|Be honest|My family thinks that I am strange].",
+        "I read {book} when I was [nineteen|sixteen|twenty-five], and found it boring. I read it again {when}, and I do not understand what I did not understand then. Nothing has changed in it, of course. {review}",
+        "Our reading group has met for [eleven|nine|fifteen] years now. We have had two weddings, one quarrel about an ending, and about a hundred and thirty books. The next one is {book}, on {day} at {hour}. If you would like to come: there is always one chair more than people.",
+    ],
+    words: &[
+        (
+            "book",
+            &[
+                "a novel about two lighthouse keepers",
+                "a history of salt",
+                "a crime story set on a ferry",
+                "a fat biography of a mapmaker",
+                "a thin book about walking",
+                "a book of Portuguese short stories",
+                "a family saga with forty cousins",
+                "a book about mosses",
+                "a science fiction novel without a single battle",
+                "a collection of letters from the Arctic",
+                "a children's book about a mole who bakes",
+                "a memoir of a piano tuner",
+            ],
+        ),
+        (
+            "review",
+            &[
+                "I stayed up far too late for the ending, and it was worth it.",
+                "The middle is slow, then everything happens at once.",
+                "I miss the people in it already.",
+                "Well written, but I did not believe the ending.",
+                "I laughed aloud on the bus. Twice.",
+                "Ask me about it, please. I need to talk to someone.",
+                "The translator deserves a prize.",
+                "I learned a lot and understood half.",
+                "It could have been a hundred pages shorter.",
+            ],
+        ),
+        (
+            "review_short",
+            &[
+                "A good evening.",
+                "No regrets.",
+                "My tea is cold. I do not mind.",
+                "I can recommend it.",
+                "The phone is in another room.",
+                "That is all I wanted from today.",
+            ],
+        ),
+        (
+            "midway",
+            &[
+                "I already know whom I suspect",
+                "so far nothing has happened, beautifully",
+                "I have had to look up nine words",
+                "I do not want it to end",
+                "my tea has gone cold three times",
+                "there are only two people whom I do not like",
+                "I keep reading parts of it to whoever is in the room",
+            ],
+        ),
+        (
+            "library",
+            &[
+                "Four weeks, they said. I will need two.",
+                "They now open until eight on Thursdays, by the way.",
+                "The reading corner has new chairs, and they are good.",
+                "My shelf at home says no.",
+                "Mrs Pike at the desk has never been wrong yet.",
+                "There is a waiting list, so be quick.",
+            ],
+        ),
+        (
+            "found",
+            &[
+                "a pressed fern",
+                "a train ticket from 1987",
+                "a shopping list with one item, \"courage\"",
+                "a photo of a dog",
+                "a postcard without an address",
+                "a recipe for plum cake",
+            ],
+        ),
+        (
+            "wonder",
+            &[
+                "I would like to meet you.",
+                "Now I want to know everything.",
+                "Who are you?",
+                "I have so many questions.",
+                "You were right about page 112.",
+            ],
+        ),
+        (
+            "opinion",
+            &[
+                "a map at the front makes any novel better",
+                "most crime stories need one murder fewer",
+                "short books are harder to write than long ones",
+                "one may stop reading a bad book on page thirty",
+                "cookbooks are novels, too",
+                "the film was better, this once",
+            ],
+        ),
+        (
+            "shelf",
+            &[
+                "sea stories",
+                "old atlases",
+                "books in Polish and Czech",
+                "poetry",
+                "comics from the eighties",
+                "books on knots and sails",
+            ],
+        ),
+    ],
+};

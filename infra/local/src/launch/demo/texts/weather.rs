@@ -1,0 +1,181 @@
+//! Texts about the weather.
+
+use super::theme::Theme;
+
+pub const WEATHER: Theme = Theme {
+    templates: &[
+        "[Fog|Low cloud|Mist] over {place} {when}, so thick that [the gulls walk|I heard the ferry before I saw it|the lamps stayed on until ten].",
+        "{rain} {when}, and {coat}. {lesson}",
+        "The forecast said {forecast}. What we got was {weather}.",
+        "First [frost|real frost] of the [season|year]. [The dahlias are done for|I brought the lemon tree in just in time|The kale does not mind|I covered the beans with an old curtain].",
+        "[Fifteen|Sixteen|Nineteen|Twenty-one] degrees and [bright sun|clear air|not a cloud|a light breeze]. {outdoors}",
+        "There is a rainbow over {place} right now. [Go and look|Quick|Look up], it will not wait.",
+        "Wind from the {direction} {when}. {windy}",
+        "How do you [dry boots by the morning|fix an umbrella that has turned inside out|stop a window from rattling]? {weather_cap} since {day}, and no end of it.",
+        "The [sea|bay|river] was {water} {when}. {outdoors}",
+        "Sunset from {place}: {colours}. [No photo|My phone was at home|The photo is no good], you had to be there.",
+        "I washed the windows yesterday. {rain} {when}, naturally.",
+        "It is [light|still light] until {hour} now. {outdoors}",
+        "{weather_cap} {when}. The dog [refuses to go out|went out, looked at me, and went back in|has never been happier].",
+        "A thunderstorm {when}. [We counted seconds with the children|The power was gone for ten minutes|The cat is under the bed and stays there]. [Three kilometres away|Two kilometres|Right above us] at the closest.",
+        "Small pleasures: {pleasure}, while [it rains|the wind howls|the fog stays|the storm shakes the shutters] outside.",
+        "Snow on {place}! [Not much|Two centimetres|Just a thin layer], but [the children are out already|it is enough for a very small snowman|everything is quiet].",
+        "My rain gauge says [eight|fourteen|twenty-one|thirty-three] millimetres since {day}. {garden}",
+        "Clear sky tonight. If you [walk out to|look from] {place} after {hour}, you can see [the Milky Way|Jupiter and its moons with binoculars|the space station go over].",
+        "For everyone who asks about the storm: {works_ok}, the trees at {place} have lost a few branches, and the only thing that flew away from us was [a trampoline|the lid of the compost|a garden chair|one very old umbrella]. {windy} If you need a hand with [tiles|branches|water in the cellar], write to me, I have {day} off.",
+        "My father writes down the weather every evening, since 1981. One line in a notebook, for instance: \"{line}\" {when_cap} he let me write the line for the first time. I needed four drafts.",
+    ],
+    words: &[
+        (
+            "works_ok",
+            &["we are all fine", "the roof has held", "the power is back", "nobody was hurt"],
+        ),
+        (
+            "line",
+            &[
+                "Fog, later less fog.",
+                "Rain. Sun at four.",
+                "Cold, bright, jackdaws.",
+                "Wind. Plums are down.",
+            ],
+        ),
+        ("when_cap", &["Last night", "Yesterday", "On Sunday", "Today"]),
+        (
+            "rain",
+            &[
+                "Rain",
+                "Drizzle",
+                "A proper downpour",
+                "Sideways rain",
+                "Heavy showers",
+                "Hail",
+                "Sleet",
+            ],
+        ),
+        (
+            "coat",
+            &[
+                "my good coat was at home",
+                "I had lent my umbrella to my sister",
+                "the bus was late as well",
+                "of course I had cycled",
+                "I stood under the only tree in the street",
+                "the bakery let six of us wait inside",
+            ],
+        ),
+        (
+            "lesson",
+            &[
+                "One day I will learn.",
+                "Worth it for the smell afterwards.",
+                "Tea now.",
+                "The garden is happy, at least.",
+                "Everyone at the stop became friends.",
+                "I dried my socks on the radiator at work.",
+                "By four it was dry again, as if nothing had happened.",
+            ],
+        ),
+        (
+            "forecast",
+            &[
+                "sun",
+                "light showers",
+                "a calm day",
+                "snow",
+                "a storm",
+                "20 degrees",
+                "fog until noon",
+            ],
+        ),
+        (
+            "weather",
+            &[
+                "a grey sky without an edge",
+                "wind that takes your hat",
+                "a soft, warm rain",
+                "low clouds",
+                "a cold north wind",
+                "four seasons in one hour",
+                "the kind of drizzle that you only see against the lamps",
+                "still, cold air",
+            ],
+        ),
+        (
+            "weather_cap",
+            &[
+                "Pouring rain",
+                "Gusty wind",
+                "Wet snow",
+                "Icy roads",
+                "A warm wind",
+                "Nothing but drizzle",
+            ],
+        ),
+        (
+            "garden",
+            &[
+                "The rain barrel is full to the brim.",
+                "The lettuce has grown overnight.",
+                "The slugs are having a party.",
+                "The children have found every puddle between here and the school.",
+                "The brook behind the mill is a river now.",
+            ],
+        ),
+        (
+            "outdoors",
+            &[
+                "I sat outside for lunch.",
+                "We walked the long way home.",
+                "Perfect for washing the bicycle.",
+                "I hung the laundry out, which is always a bet.",
+                "Half of the town is at the water.",
+                "Nobody stays in the office on a day like this.",
+                "I should be working. I am not.",
+            ],
+        ),
+        (
+            "windy",
+            &[
+                "The bins are travelling again.",
+                "Our tent from last summer is now in the neighbour's pear tree.",
+                "The ferry does not run before noon.",
+                "The kites are out at the beach, dozens of them.",
+                "I cycled to work in half the time. The way home will be another story.",
+                "The flag on the town hall has lost another corner.",
+            ],
+        ),
+        ("direction", &["west", "north", "south-west", "east"]),
+        (
+            "water",
+            &[
+                "flat as a mirror",
+                "dark green",
+                "full of small white waves",
+                "steaming in the cold",
+                "higher than I have ever seen it",
+                "silver",
+            ],
+        ),
+        (
+            "colours",
+            &[
+                "orange, then pink, then a strip of green",
+                "gold from one end to the other",
+                "dark blue with one red line",
+                "purple clouds, lit from below",
+                "pale yellow, and then suddenly everything at once",
+            ],
+        ),
+        (
+            "pleasure",
+            &[
+                "a pot of tea",
+                "a blanket and a long novel",
+                "soup on the stove",
+                "new wool socks",
+                "an oven that is warm",
+                "the radio, quietly",
+            ],
+        ),
+    ],
+};
