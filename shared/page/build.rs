@@ -11,18 +11,30 @@ use sha2::{Digest as _, Sha256};
 type Failed = Box<dyn std::error::Error>;
 
 /// The folders with files that browsers load. Their names must differ.
-const FOLDERS: [&str; 2] = ["site", "site/vendor"];
+const FOLDERS: [&str; 3] = ["site", "site/docs", "site/vendor"];
+/// The parts of the script of the page, in the order in which they are joined. They share one scope. One file is one
+/// request, and each request is an invocation.
+#[rustfmt::skip]
+const PARTS: [&str; 23] = [
+    "dom", "session", "route", "api", "format", "notices", "posts", "lists", "text", "icons", "dialogs", "me", "post",
+    "composer", "people", "home", "views", "boards", "scheduled", "status", "sign-in", "frame", "app",
+];
+/// The name of the script.
+const SCRIPT: &str = "app.js";
 
 fn main() -> Result<(), Failed> {
     println!("cargo::rerun-if-changed=build.rs");
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     let (mut listed, mut version) = (String::new(), Sha256::new());
+    let mut all = vec![(SCRIPT.to_owned(), "text/javascript; charset=utf-8", script()?)];
     for file in files()? {
         println!("cargo::rerun-if-changed={}", file.display());
         let (Some(name), Some(kind)) = (file.file_name(), kind(&file)) else { continue };
         let name = name.to_str().ok_or("the name of a file is not UTF-8")?;
-        let content = served(name, std::fs::read(&file)?)?;
-        version.update(name);
+        all.push((name.to_owned(), kind, served(name, std::fs::read(&file)?)?));
+    }
+    for (name, kind, content) in all {
+        version.update(&name);
         version.update(content.len().to_be_bytes());
         version.update(&content);
         let packed = out.join(format!("{name}.gz"));
@@ -45,6 +57,26 @@ fn main() -> Result<(), Failed> {
     Ok(())
 }
 
+/// The script of the page.
+fn script() -> Result<Vec<u8>, Failed> {
+    let folder = Path::new("site/app");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let there = std::fs::read_dir(folder)?.count();
+    if there != PARTS.len() {
+        return Err(
+            format!("site/app has {there} files, and build.rs names {}", PARTS.len()).into()
+        );
+    }
+    let mut script = Vec::new();
+    for part in PARTS {
+        let file = folder.join(part).with_extension("js");
+        println!("cargo::rerun-if-changed={}", file.display());
+        script.extend(std::fs::read(&file)?);
+        script.push(b'\n');
+    }
+    Ok(script)
+}
+
 fn files() -> Result<Vec<PathBuf>, Failed> {
     let mut found = Vec::new();
     for folder in FOLDERS {
@@ -65,6 +97,7 @@ fn kind(file: &Path) -> Option<&'static str> {
         "js" | "mjs" => Some("text/javascript; charset=utf-8"),
         "css" => Some("text/css; charset=utf-8"),
         "svg" => Some("image/svg+xml"),
+        "woff2" => Some("font/woff2"),
         "webmanifest" => Some("application/manifest+json"),
         _ => None,
     }

@@ -14,7 +14,7 @@ const MODULES: [&str; 4] = ["app.js", "preact.mjs", "hooks.mjs", "htm.mjs"];
 pub fn policy(sign_in: &SignIn) -> String {
     let calls = [vec!["'self'".to_owned()], sign_in.origins()].concat().join(" ");
     format!(
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: data:; connect-src {calls}; \
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: data:; font-src 'self'; connect-src {calls}; \
          manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 }
@@ -27,9 +27,11 @@ pub fn index(sign_in: &SignIn) -> String {
         .map(|name| format!("<link rel=\"modulepreload\" href=\"{}\">\n", asset(name)))
         .collect();
     let head = format!(
-        "<meta name=\"fanfold-sign-in\" content=\"{settings}\">\n{modules}\
+        "<link rel=\"preload\" as=\"font\" type=\"font/woff2\" crossorigin href=\"{font}\">\n\
+         <meta name=\"fanfold-sign-in\" content=\"{settings}\">\n{modules}\
          <script type=\"module\" src=\"{}\"></script>\n",
-        asset("app.js")
+        asset("app.js"),
+        font = asset("aleo-600.woff2"),
     );
     let body = "<div id=\"app\"><p class=\"starting\">Fanfold is starting …</p></div>\n\
         <noscript><p class=\"starting\">This page needs JavaScript. The API does not: see \

@@ -12,13 +12,31 @@ use fanfold_runtime::config::ConfigError;
 use serde_json::{Value, json};
 
 const NAME: &str = "PAGE";
+/// The password and the names of demo users, separated by spaces. `cargo local` sets it for the pool of this machine; no
+/// deployed function has it.
+const DEMO: &str = "PAGE_DEMO";
 
 /// How a visitor signs in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignIn {
     None,
-    Pool { url: String, client: String },
+    Pool { url: String, client: String, demo: Option<Demo> },
     Oidc { issuer: String, client: String, audience: String, origins: Vec<String> },
+}
+
+/// Users with whom one click signs in, on a developer's machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Demo {
+    password: String,
+    users: Vec<String>,
+}
+
+impl Demo {
+    fn read(config: &Config) -> Option<Self> {
+        let text = config.text(DEMO).ok()?;
+        let mut words = text.split_whitespace().map(str::to_owned);
+        Some(Self { password: words.next()?, users: words.collect() })
+    }
 }
 
 impl SignIn {
@@ -30,9 +48,12 @@ impl SignIn {
             [off] if off == "off" => return Ok(None),
             [none] if none == "none" => Self::None,
             [kind, url, client] if kind == "pool" && is_url(url) => {
-                // the AWS services of this machine
-                let url = config.text("AWS_ENDPOINT_URL").unwrap_or_else(|_| url.clone());
-                Self::Pool { url, client: client.clone() }
+                let client = client.clone();
+                // the AWS services of this machine, which alone have demo users
+                match config.text("AWS_ENDPOINT_URL") {
+                    Ok(url) => Self::Pool { url, client, demo: Demo::read(config) },
+                    Err(_) => Self::Pool { url: url.clone(), client, demo: None },
+                }
             }
             [kind, issuer, client, audience, origins @ ..]
                 if kind == "oidc" && is_url(issuer) && origins.iter().all(|text| is_url(text)) =>
@@ -64,7 +85,12 @@ impl SignIn {
     pub fn json(&self) -> Value {
         match self {
             Self::None => json!({"kind": "none"}),
-            Self::Pool { url, client } => json!({"kind": "pool", "url": url, "client": client}),
+            Self::Pool { url, client, demo } => json!({
+                "kind": "pool", "url": url, "client": client,
+                "demo": demo.as_ref().map(|Demo { password, users }| json!({
+                    "password": password, "users": users,
+                })),
+            }),
             Self::Oidc { issuer, client, audience, .. } => json!({
                 "kind": "oidc", "issuer": issuer, "client": client, "audience": audience,
             }),
@@ -120,5 +146,20 @@ mod tests {
             [("PAGE", "pool https://a.example/ abc"), ("AWS_ENDPOINT_URL", "http://127.0.0.1:9")];
         let found = SignIn::read(&Config::from_pairs(settings)).unwrap().unwrap();
         assert_eq!(found.origins(), ["http://127.0.0.1:9"]);
+    }
+
+    #[test]
+    fn only_this_machine_has_demo_users() {
+        let pool = ("PAGE", "pool https://a.example/ abc");
+        let demo = ("PAGE_DEMO", "secret ash birch");
+        let read = |settings: &[(&'static str, &'static str)]| {
+            let config = Config::from_pairs(settings.iter().copied());
+            SignIn::read(&config).unwrap().unwrap().json()["demo"].clone()
+        };
+        let here = ("AWS_ENDPOINT_URL", "http://127.0.0.1:9");
+        let users = json!({"password": "secret", "users": ["ash", "birch"]});
+        assert_eq!(read(&[pool, demo, here]), users);
+        assert_eq!(read(&[pool, demo]), Value::Null);
+        assert_eq!(read(&[pool, here]), Value::Null);
     }
 }

@@ -1,0 +1,71 @@
+// Begins here: which view is shown for an address.
+
+/** The view of an address. */
+function View({ segments }) {
+  const [first = "", second = "", third = ""] = segments;
+  switch (first) {
+    case "":
+      return html`<${Home} />`;
+    case "u":
+      return html`<${Author} key=${second} handle=${second} part=${third} />`;
+    case "p":
+      return html`<${SinglePost} key=${second} id=${second} />`;
+    case "trending":
+      return html`<${Trending} part=${second} />`;
+    case "boards":
+      return second ? html`<${Board} key="${second}/${third}" owner=${second} name=${third} />` : html`<${Boards} />`;
+    case "scheduled":
+      return html`<${Scheduled} />`;
+    case "likes":
+      return html`<${Likes} />`;
+    case "status":
+      return html`<${Status} />`;
+    default:
+      return html`<${Nothing} title="No such page" text="The address leads nowhere." />`;
+  }
+}
+
+function SignedIn() {
+  const user = useValue(me);
+  const segments = useValue(route);
+  const [error, setError] = useState(null);
+  const [times, again] = useAgain();
+  useEffect(() => {
+    setError(null);
+    readMe().catch(setError);
+  }, [times]);
+  usePlace(segments.join("/"));
+  if (error && user === undefined) return html`<main class="lone"><${Trouble} error=${error} again=${again} /></main>`;
+  if (user === undefined) return html`<main class="lone"><${Skeleton} lines=${3} /></main>`;
+  if (user === null) return html`<${FirstProfile} />`;
+  return html`<${Frame} segments=${segments}><${View} segments=${segments} /><//>`;
+}
+
+function App() {
+  const now = useValue(session);
+  return html`
+    ${now ? html`<${SignedIn} />` : html`<${SignedOut} />`}
+    <${Notices} />
+  `;
+}
+
+/** Forgets everything about the user who was signed in. */
+function forgetUser() {
+  me.set(undefined);
+  forgetHome();
+  forgetLists();
+  forgetRelations();
+  loads.set([]);
+  pull.set(false);
+  ownPost.set(null);
+  sessionStorage.removeItem(DRAFT);
+}
+
+session.watch(() => {
+  if (session.get() === null) forgetUser();
+});
+
+await returnFromIssuer();
+const root = document.getElementById("app");
+root.replaceChildren();
+render(html`<${App} />`, root);

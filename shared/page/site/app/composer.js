@@ -1,0 +1,100 @@
+// The form in which posts are written: now, or for a time.
+
+const CHARACTERS_MAX = 500;
+const BYTES_MAX = 4096;
+const AHEAD_MS_MIN = 60_000;
+
+/** What is wrong with the length of a text, or how much room is left. */
+function room(text) {
+  const { characters, bytes } = lengthOf(text);
+  const left = CHARACTERS_MAX - characters;
+  if (left < 0) return { left, problem: `${counted(-left, "character", "characters")} too many.` };
+  if (bytes > BYTES_MAX) return { left, problem: `The text has ${bytes} bytes. At most ${BYTES_MAX} are allowed.` };
+  return { left, problem: "" };
+}
+
+/** The field for a text, with its counter. */
+function TextField({ label, value, change, rows = 2, placeholder = "", submit = null }) {
+  const { left, problem } = room(value);
+  const [id] = useState(() => `text-${randomText(6)}`);
+  const onKeyDown = (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit?.(event);
+  };
+  return html`
+    <div class="text-field">
+      <label class="visually-hidden" for=${id}>${label}</label>
+      <div class="growing" data-value="${value} ">
+        <textarea id=${id} rows=${rows} placeholder=${placeholder} aria-describedby="${id}-room" dir="auto"
+          aria-invalid=${problem ? "true" : "false"} value=${value} onKeyDown=${onKeyDown}
+          onInput=${(event) => change(event.currentTarget.value)}></textarea>
+      </div>
+      <p class="room ${left < 50 ? "room-low" : ""} ${problem ? "room-none" : ""}" id="${id}-room">
+        <span data-counter>${left}</span><span class="visually-hidden"> characters left.</span> ${problem}
+      </p>
+    </div>
+  `;
+}
+
+/** Whether a text can be sent. */
+const isSendable = (text) => text.trim() !== "" && room(text).problem === "";
+
+/** A field for a time, in the zone of the reader. */
+function TimeField({ value, change }) {
+  return html`<${Field} label="Publish at" type="datetime-local" value=${value} change=${change} required
+    min=${localTime(Date.now() + AHEAD_MS_MIN)} hint="In your time zone, at least a minute ahead." />`;
+}
+
+const DRAFT = "fanfold.draft";
+
+function Composer({ posted }) {
+  const [text, setText] = useState(() => sessionStorage.getItem(DRAFT) ?? "");
+  const [at, setAt] = useState(null);
+  // the same key as long as the same post is tried: it is published once
+  const key = useRef(null);
+  const change = (next) => {
+    key.current = null;
+    sessionStorage.setItem(DRAFT, next);
+    setText(next);
+  };
+  async function send() {
+    if (!isSendable(text)) throw new Failed(422, "", text.trim() ? room(text).problem : "Write something first.");
+    key.current ??= randomText(16);
+    const body = at === null ? { text } : { text, publish_at: new Date(at).toISOString() };
+    return call("POST", "/v1/posts", { body, key: key.current });
+  }
+  const { submit, isBusy, error } = useSubmit(send, (made) => {
+    change("");
+    if (at === null) {
+      remembered([made]);
+      ownPost.set(made.id);
+      forgetLists("posts:");
+      posted(made.id);
+      announce("Posted");
+    } else {
+      setAt(null);
+      forgetLists("scheduled");
+      announce(`Scheduled for ${moment(made.publish_at)}`);
+    }
+  });
+  const schedule = () => {
+    key.current = null;
+    setAt(at === null ? localTime(Date.now() + 3_600_000) : null);
+  };
+  return html`
+    <form class="composer" onSubmit=${submit} aria-label="New post">
+      <${TextField} label="Your post" value=${text} change=${change} placeholder="What is going on?" submit=${submit} />
+      ${at !== null &&
+      html`<${TimeField} value=${at} change=${(next) => {
+        key.current = null;
+        setAt(next);
+      }} />`}
+      <${Problem} error=${error} />
+      <div class="buttons">
+        <button type="button" class="button button-quiet" aria-expanded=${at === null ? "false" : "true"} onClick=${schedule}>
+          <${Icon} name="scheduled" />${at === null ? "Schedule" : "Post now instead"}
+        </button>
+        <button class="button button-main" disabled=${isBusy || !isSendable(text)}>${at === null ? "Post" : "Schedule post"}</button>
+      </div>
+    </form>
+  `;
+}

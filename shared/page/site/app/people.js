@@ -1,0 +1,162 @@
+// Authors: their pages, lists of users, and follow buttons.
+
+/** Users whose relation was changed on this page: what is shown is newer than what lists say. */
+const relations = new Map();
+
+function relationOf(user) {
+  if (!relations.has(user.id)) relations.set(user.id, watchable(user.you_follow));
+  return relations.get(user.id);
+}
+
+/** Notes users that the server has answered. */
+function seen(users) {
+  for (const user of users) {
+    const relation = relationOf(user);
+    if (!relation.isChanging) relation.set(user.you_follow);
+  }
+  return users;
+}
+
+function forgetRelations() {
+  relations.clear();
+}
+
+function FollowButton({ user, changed = () => {} }) {
+  const relation = relationOf(user);
+  const follows = useValue(relation);
+  if (user.id === me.get()?.id) return null;
+  async function change() {
+    if (relation.isChanging) return;
+    relation.isChanging = true;
+    relation.set(!follows);
+    try {
+      await call(follows ? "DELETE" : "PUT", `/v1/users/${user.id}/follow`);
+      announce(follows ? `You no longer follow @${user.handle}.` : `You follow @${user.handle}.`);
+      forgetLists("users:");
+      followChanged();
+      readMe().catch(() => {});
+      changed(!follows);
+    } catch (error) {
+      relation.set(follows);
+      announce(inWords(error));
+    }
+    relation.isChanging = false;
+  }
+  return html`
+    <button type="button" class="button ${follows ? "" : "button-main"}" onClick=${change}>
+      ${follows ? "Unfollow" : "Follow"}<span class="visually-hidden"> @${user.handle}</span>
+    </button>
+  `;
+}
+
+/** A user in a list. */
+function Person({ user, rank = null, note = "" }) {
+  return html`
+    <li class="person">
+      ${rank === null ? "" : html`<span class="rank" data-rank>${rank}</span>`}
+      <${Sign} handle=${user.handle} name=${user.name} />
+      <div class="person-body">
+        <a class="name" href=${to("u", user.handle)} dir="auto">${user.name}</a>
+        <span class="handle">@${user.handle}</span>
+        <p class="hint">${note || `${counted(user.followers, "follower", "followers")} · ${counted(user.posts, "post", "posts")}`}</p>
+      </div>
+      <${FollowButton} user=${user} />
+    </li>
+  `;
+}
+
+/** A list of users by pages. */
+function People({ name, path, empty }) {
+  const read = async (cursor, signal) => {
+    const page = await call("GET", path, { query: { cursor, limit: 30 }, signal });
+    return { items: seen(page.items), next_cursor: page.next_cursor };
+  };
+  const list = useList(name, read, (user) => user.id);
+  return html`
+    <ul class="people" aria-busy=${list.isLoading ? "true" : "false"}>
+      ${list.items.map((user) => html`<${Person} key=${user.id} user=${user} />`)}
+    </ul>
+    <${ListEnd} list=${list} empty=${empty} />
+  `;
+}
+
+/** The page of an author. */
+function Author({ handle, part }) {
+  const own = useValue(me);
+  const [isEditing, setEditing] = useState(false);
+  const read = () => call("GET", `/v1/users/@${encodeURIComponent(handle)}`).then((user) => seen([user])[0]);
+  // the own numbers change with what the user does on other views
+  const [user, error, again] = useRead(read, [handle, own?.name, own?.following]);
+  const [change, setChange] = useState(0);
+  useEffect(() => setChange(0), [user]);
+  useTitle(user ? `${user.name} (@${user.handle})` : `@${handle}`);
+  if (error) {
+    if (error.status === 404 || error.status === 400) return html`<${Nothing} title="No such user" text="Nobody has the handle @${handle}." />`;
+    return html`<${Trouble} error=${error} again=${again} />`;
+  }
+  if (!user) return html`<${Skeleton} lines=${2} />`;
+  const isOwn = user.id === own?.id;
+  const tabs = [
+    ["", "Posts", user.posts],
+    ["followers", "Followers", user.followers + change],
+    ["following", "Following", user.following],
+    ["boards", "Boards", null],
+  ];
+  return html`
+    <section class="author" aria-label="Profile">
+      <${Sign} handle=${user.handle} name=${user.name} large />
+      <div>
+        <h1 dir="auto">${user.name}</h1>
+        <p class="handle">@${user.handle}</p>
+      </div>
+      ${isOwn
+        ? html`<button type="button" class="button" onClick=${() => setEditing(true)}>Edit profile</button>`
+        : html`<${FollowButton} user=${user} changed=${(follows) => setChange(change + (follows ? 1 : -1))} />`}
+    </section>
+    <nav class="tabs" aria-label="Parts of the profile">
+      ${tabs.map(
+        ([name, label, number]) => html`
+          <a href=${name ? to("u", handle, name) : to("u", handle)} aria-current=${part === name ? "page" : undefined}>
+            ${label}${number === null ? "" : html` <span class="number">${count(number)}</span>`}
+          </a>
+        `,
+      )}
+    </nav>
+    ${part === "" && html`<${AuthorFeed} key=${user.id} user=${user} isOwn=${isOwn} />`}
+    ${part === "followers" && html`<${People} key="followers" name="users:${user.id}:followers" path="/v1/users/${user.id}/followers" empty="Nobody follows @${handle} yet." />`}
+    ${part === "following" && html`<${People} key="following" name="users:${user.id}:following" path="/v1/users/${user.id}/following" empty="@${handle} follows nobody yet." />`}
+    ${part === "boards" && html`<${BoardsOf} key="boards" user=${user} />`}
+    ${isEditing &&
+    html`<${Dialog} title="Edit profile" close=${() => setEditing(false)}>
+      <${ProfileForm} profile=${own} close=${() => setEditing(false)} saved=${() => {
+        setEditing(false);
+        announce("The profile is saved.");
+        // its posts show the name, and the address the handle
+        forgetHome();
+        if (me.get().handle !== handle) go(to("u", me.get().handle));
+      }} />
+    <//>`}
+    ${isOwn && html`<div class="narrow-only buttons"><${AccountButtons} /></div>`}
+  `;
+}
+
+function AuthorFeed({ user, isOwn }) {
+  const read = async (cursor, signal) => {
+    const page = await readFeed(`/v1/users/${user.id}/posts`, { cursor }, { signal });
+    return { items: remembered(page.items), next_cursor: page.next_cursor };
+  };
+  const list = useList(`posts:${user.id}`, read);
+  return html`<${Feed} list=${list} label="Posts by @${user.handle}" end="You have reached the first post."
+    empty=${isOwn ? "You have not posted yet." : `@${user.handle} has not posted yet.`} />`;
+}
+
+/** What is shown instead of something that does not exist. */
+function Nothing({ title, text }) {
+  return html`
+    <div class="empty">
+      <h1>${title}</h1>
+      <p>${text}</p>
+      <a class="button" href="#/">To the home feed</a>
+    </div>
+  `;
+}

@@ -1,0 +1,68 @@
+// A post in a list, and on a page of its own.
+
+/** A post. `position` and `size` are its place in the feed. */
+function Post({ id, position, size = -1, rank = null, note = "" }) {
+  const post = useValue(postOf(id));
+  const user = useValue(me);
+  const [isAsking, setAsking] = useState(false);
+  if (!post) return null;
+  const { author } = post;
+  const isOwn = author.id === user?.id;
+  const likes = counted(post.like_count, "like", "likes");
+  return html`
+    <article class="post" data-id=${id} tabindex="0" aria-posinset=${position} aria-setsize=${size}
+      aria-labelledby="author-${id}" aria-describedby="text-${id}">
+      ${rank === null ? "" : html`<span class="rank" data-rank>${rank}</span>`}
+      <${Sign} handle=${author.handle} name=${author.name} />
+      <div class="post-body">
+        <header>
+          <a class="name" id="author-${id}" href=${to("u", author.handle)} dir="auto">${author.name}</a>
+          <span class="handle">@${author.handle}</span>
+          <a class="time" href=${to("p", id)}><time datetime=${post.created_at} title=${moment(post.created_at)}>${ago(post.created_at)}</time></a>
+        </header>
+        <div id="text-${id}"><${Text} text=${post.text} /></div>
+        <footer>
+          <button type="button" class="like" aria-pressed=${post.liked ? "true" : "false"} aria-label="Like, ${likes}"
+            onClick=${() => changeLike(id)}>
+            <${Icon} name="likes" filled=${post.liked} /><span>${count(post.like_count)}</span>
+          </button>
+          ${note && html`<span class="hint">${note}</span>`}
+          ${isOwn &&
+          html`<button type="button" class="delete" aria-label="Delete post" title="Delete post" onClick=${() => setAsking(true)}>
+            <${Icon} name="delete" />
+          </button>`}
+        </footer>
+      </div>
+      ${isAsking &&
+      html`<${Confirm} title="Delete this post?" text="It disappears from every feed. This cannot be undone." yes="Delete" no="Keep"
+        act=${() => deletePost(id)} close=${() => setAsking(false)} />`}
+    </article>
+  `;
+}
+
+/** A feed of posts: a list whose items are ids. `notes` and `ranks` are by id. */
+function Feed({ list, label, empty, end, ranks = null, notes = null }) {
+  const without = useValue(gone);
+  const ids = list.items.filter((id) => !without.has(id));
+  const size = list.isEnded ? ids.length : -1;
+  return html`
+    <div role="feed" aria-label=${label} aria-busy=${list.isLoading ? "true" : "false"} class="feed" onKeyDown=${moveInFeed}>
+      ${ids.map(
+        (id, index) =>
+          html`<${Post} key=${id} id=${id} position=${index + 1} size=${size} rank=${ranks?.get(id) ?? null} note=${notes?.get(id) ?? ""} />`,
+      )}
+    </div>
+    <${ListEnd} list=${list} empty=${empty} end=${end} />
+  `;
+}
+
+/** Page Down and Page Up move between posts, as the role `feed` promises. */
+function moveInFeed(event) {
+  const step = { PageDown: 1, PageUp: -1 }[event.key];
+  const post = event.target.closest("article");
+  if (!step || !post) return;
+  const next = step > 0 ? post.nextElementSibling : post.previousElementSibling;
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+}

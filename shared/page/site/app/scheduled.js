@@ -1,0 +1,70 @@
+// The posts that wait for their time.
+
+function Scheduled() {
+  useTitle("Scheduled posts");
+  const read = (cursor, signal) => call("GET", "/v1/scheduled", { query: { cursor }, signal });
+  const list = useList("scheduled", read, (post) => post.id);
+  return html`
+    <h1 class="title">Scheduled posts</h1>
+    <ul class="cards" aria-busy=${list.isLoading ? "true" : "false"}>
+      ${list.items.map((post) => html`<${Waiting} key=${post.id} post=${post} changed=${() => list.reset()} />`)}
+    </ul>
+    <${ListEnd} list=${list} empty=${html`<h2>No post waits</h2><p>On the home feed, choose “Schedule” below what you write.</p>`} />
+  `;
+}
+
+function Waiting({ post, changed }) {
+  const [open, setOpen] = useState("");
+  const close = () => setOpen("");
+  return html`
+    <li class="card">
+      <p class="when"><${Icon} name="scheduled" /><time datetime=${post.publish_at}>${moment(post.publish_at)}</time></p>
+      <${Text} text=${post.text} />
+      <div class="buttons">
+        <button type="button" class="button" onClick=${() => setOpen("edit")}>Edit</button>
+        <button type="button" class="button" onClick=${() => setOpen("cancel")}>Cancel post</button>
+      </div>
+      ${open === "edit" && html`<${Edit} post=${post} changed=${changed} close=${close} />`}
+      ${open === "cancel" &&
+      html`<${Confirm} title="Cancel this post?" text="It is not published, and its text is deleted." yes="Cancel post" no="Keep"
+        act=${() => orPublished(call("DELETE", `/v1/scheduled/${post.id}`)).then(() => announce("The post is cancelled."))}
+        close=${() => (close(), changed())} />`}
+    </li>
+  `;
+}
+
+/** A change that comes too late is told in words. */
+const orPublished = (change) =>
+  change.catch((error) => {
+    if (error.status !== 409 && error.status !== 404) throw error;
+    throw new Failed(error.status, "", "It is too late: the post is published.");
+  });
+
+function Edit({ post, changed, close }) {
+  const [text, setText] = useState(post.text);
+  const [at, setAt] = useState(localTime(post.publish_at));
+  async function save() {
+    const body = { text };
+    // the field has whole minutes: a time that was not touched stays as it is
+    if (at !== localTime(post.publish_at)) body.publish_at = new Date(at).toISOString();
+    return orPublished(call("PATCH", `/v1/scheduled/${post.id}`, { body }));
+  }
+  const { submit, isBusy, error } = useSubmit(save, () => {
+    announce("The post is saved.");
+    close();
+    changed();
+  });
+  return html`
+    <${Dialog} title="Edit scheduled post" close=${close}>
+      <form onSubmit=${submit}>
+        <${TextField} label="Text" value=${text} change=${setText} rows=${4} submit=${submit} />
+        <${TimeField} value=${at} change=${setAt} />
+        <${Problem} error=${error} />
+        <div class="buttons">
+          <button type="button" class="button" onClick=${close}>Close</button>
+          <button class="button button-main" disabled=${isBusy || !isSendable(text)}>Save</button>
+        </div>
+      </form>
+    <//>
+  `;
+}

@@ -1,0 +1,224 @@
+// Who is signed in, in this tab: tokens of the stack's user pool, or of the operator's issuer (OpenID Connect).
+
+/** How visitors sign in: the server writes it into the document. */
+const signIn = JSON.parse(document.querySelector('meta[name="fanfold-sign-in"]').content);
+const STORED = "fanfold.session";
+/** Tokens are renewed this long before they end. */
+const EARLY_MS = 60_000;
+
+/** The session: {access, refresh, ends}. Null: nobody is signed in. */
+const session = watchable(JSON.parse(sessionStorage.getItem(STORED) ?? "null"));
+/** Why a session ended without the user, as text for the next sign-in. */
+const ended = watchable("");
+
+session.watch(() => {
+  const now = session.get();
+  if (now) sessionStorage.setItem(STORED, JSON.stringify(now));
+  else sessionStorage.removeItem(STORED);
+});
+
+/** An error whose message is for the user. */
+class Refused extends Error {
+  constructor(message, kind = "") {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+function signOut(why = "") {
+  ended.set(why);
+  session.set(null);
+}
+
+let renewal = null;
+
+/** The access token, renewed if it ends soon. `force` renews it in any case. Null: nobody is signed in. */
+async function token(force = false) {
+  const now = session.get();
+  if (!now) return null;
+  if (!force && now.ends - EARLY_MS > Date.now()) return now.access;
+  // requests at the same time share one renewal
+  renewal ??= renew(now).finally(() => (renewal = null));
+  return renewal;
+}
+
+async function renew(old) {
+  try {
+    if (!old.refresh) throw new Refused("there is no refresh token", "NotAuthorized");
+    const answer =
+      signIn.kind === "pool"
+        ? await pool("InitiateAuth", {
+            AuthFlow: "REFRESH_TOKEN_AUTH",
+            ClientId: signIn.client,
+            AuthParameters: { REFRESH_TOKEN: old.refresh },
+          }).then((done) => fromPool(done.AuthenticationResult))
+        : await oidcToken({ grant_type: "refresh_token", refresh_token: old.refresh });
+    // a sign-out or another sign-in may have come first
+    if (session.get() !== old) return session.get()?.access ?? null;
+    session.set({ ...answer, refresh: answer.refresh ?? old.refresh });
+    return answer.access;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    if (session.get() === old) signOut("Your session has ended. Sign in again.");
+    return null;
+  }
+}
+
+// ---- the stack's user pool (Amazon Cognito) ----
+
+/** What users read for the errors of the pool that they can do something about. */
+const POOL_ERRORS = {
+  NotAuthorizedException: "The user name or the password is wrong.",
+  UserNotFoundException: "The user name or the password is wrong.",
+  UsernameExistsException: "This user name is taken. Choose another one, or sign in.",
+  UserNotConfirmedException: "This account is not confirmed yet. Enter the code from the email.",
+  CodeMismatchException: "This is not the code from the email. Check it, and try again.",
+  ExpiredCodeException: "The code is too old. Ask for a new one.",
+  LimitExceededException: "There were too many tries. Wait a few minutes, and try again.",
+  TooManyRequestsException: "There were too many tries. Wait a few minutes, and try again.",
+};
+
+async function pool(operation, body) {
+  const answer = await fetch(signIn.url, {
+    method: "POST",
+    headers: {
+      "Content-Type": "application/x-amz-json-1.1",
+      "X-Amz-Target": `AWSCognitoIdentityProviderService.${operation}`,
+    },
+    body: JSON.stringify(body),
+  });
+  const told = await answer.json().catch(() => ({}));
+  if (answer.ok) return told;
+  if (answer.status >= 500) throw new TypeError("the user pool does not answer");
+  const kind = String(told.__type ?? "").split("#").pop();
+  throw new Refused(POOL_ERRORS[kind] ?? told.message ?? "Signing in failed. Try again.", kind);
+}
+
+function fromPool(result) {
+  return {
+    access: result.AccessToken,
+    refresh: result.RefreshToken,
+    ends: Date.now() + result.ExpiresIn * 1000,
+  };
+}
+
+async function signInToPool(name, password) {
+  const done = await pool("InitiateAuth", {
+    AuthFlow: "USER_PASSWORD_AUTH",
+    ClientId: signIn.client,
+    AuthParameters: { USERNAME: name, PASSWORD: password },
+  });
+  if (!done.AuthenticationResult) {
+    throw new Refused("This account needs another step to sign in, which this page does not support.");
+  }
+  start(fromPool(done.AuthenticationResult));
+}
+
+const signUpToPool = (name, email, password) =>
+  pool("SignUp", {
+    ClientId: signIn.client,
+    Username: name,
+    Password: password,
+    UserAttributes: [{ Name: "email", Value: email }],
+  });
+
+const confirmSignUp = (name, code) =>
+  pool("ConfirmSignUp", { ClientId: signIn.client, Username: name, ConfirmationCode: code });
+
+const sendCodeAgain = (name) =>
+  pool("ResendConfirmationCode", { ClientId: signIn.client, Username: name });
+
+/** The handles of the demo users of this machine. */
+const demoUsers = signIn.demo?.users ?? [];
+
+const signInAsDemo = (name) => signInToPool(name, signIn.demo.password);
+
+function start(next) {
+  ended.set("");
+  session.set(next);
+}
+
+// ---- the operator's issuer: authorization code with PKCE ----
+
+const PENDING = "fanfold.sign-in";
+
+/** Random bytes as text that may stand in an address. */
+function randomText(bytes = 32) {
+  return base64url(crypto.getRandomValues(new Uint8Array(bytes)));
+}
+
+function base64url(bytes) {
+  const text = btoa(String.fromCharCode(...bytes));
+  return text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+async function issuer() {
+  const address = `${signIn.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Refused("The sign-in service does not answer. Try again later.");
+  return answer.json();
+}
+
+const here = () => `${location.origin}${location.pathname}`;
+
+/** Leaves the page for that of the issuer. */
+async function goToIssuer() {
+  const [{ authorization_endpoint }, verifier, state] = [await issuer(), randomText(), randomText(16)];
+  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
+  sessionStorage.setItem(PENDING, JSON.stringify({ verifier, state, at: location.hash }));
+  const address = new URL(authorization_endpoint);
+  const query = {
+    response_type: "code",
+    client_id: signIn.client,
+    redirect_uri: here(),
+    scope: "openid profile email offline_access",
+    audience: signIn.audience,
+    state,
+    code_challenge: base64url(new Uint8Array(hash)),
+    code_challenge_method: "S256",
+  };
+  for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
+  location.assign(address);
+}
+
+async function oidcToken(fields) {
+  const { token_endpoint } = await issuer();
+  const answer = await fetch(token_endpoint, {
+    method: "POST",
+    body: new URLSearchParams({ client_id: signIn.client, ...fields }),
+  });
+  const told = await answer.json().catch(() => ({}));
+  if (!answer.ok || !told.access_token) {
+    throw new Refused(told.error_description ?? "The sign-in service refused. Sign in again.");
+  }
+  const seconds = told.expires_in ?? 3600;
+  return { access: told.access_token, refresh: told.refresh_token, ends: Date.now() + seconds * 1000 };
+}
+
+/** Ends a sign-in that the issuer has sent back to this page. */
+async function returnFromIssuer() {
+  const query = new URLSearchParams(location.search);
+  const pending = JSON.parse(sessionStorage.getItem(PENDING) ?? "null");
+  if (signIn.kind !== "oidc" || !pending || !query.has("state")) return;
+  sessionStorage.removeItem(PENDING);
+  history.replaceState(null, "", `${location.pathname}${pending.at}`);
+  try {
+    if (query.get("state") !== pending.state) throw new Refused("This sign-in belongs to another window.");
+    if (!query.has("code")) {
+      throw new Refused(query.get("error_description") ?? "The sign-in was not completed.");
+    }
+    start(
+      await oidcToken({
+        grant_type: "authorization_code",
+        code: query.get("code"),
+        redirect_uri: here(),
+        code_verifier: pending.verifier,
+      }),
+    );
+  } catch (error) {
+    ended.set(error instanceof Refused ? error.message : "The sign-in service does not answer. Try again.");
+  }
+}
+
+/** How visitors sign in: "pool", "oidc" or "none". */
+const signInKind = signIn.kind;
