@@ -1,6 +1,7 @@
 //! The tools around the stack, run in the way a user runs them.
 
 mod answers;
+mod life;
 mod local;
 mod orders;
 mod program;

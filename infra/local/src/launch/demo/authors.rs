@@ -1,10 +1,12 @@
 //! The thread in which demo users post.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
-use super::fill;
+use super::api::Person;
+use super::calls;
 use super::pace::Pace;
 use super::texts::Texts;
 use super::village::{Chore, Village};
@@ -20,6 +22,8 @@ const CHORES: [(Chore, u32); 5] = [
     (Chore::SchedulePost, 20),
     (Chore::EnterResult, 60),
 ];
+/// Times that an author is drawn, to find another one than the last.
+const AUTHOR_DRAWS: usize = 5;
 /// The pause after a post that failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_millis(500);
@@ -31,14 +35,16 @@ pub fn post(village: &Village, per_minute: usize, seed: u64) {
     let mut rng = Rng::with_seed(seed);
     let (mut texts, mut pace) =
         (Texts::new(rng.u64(..)), Pace::new(most, rng.u64(..), Instant::now()));
+    let mut last = String::new();
     while !village.is_over() {
         let wait = pace.wait(Instant::now());
         if !wait.is_zero() {
             village.rest(wait.min(LONGEST_REST));
             continue;
         }
-        let Some(author) = village.anybody(&mut rng, true) else { return };
-        let made = fill::post(&village.api, &author, &texts.text());
+        let Some(author) = next_author(village, &last, &mut rng) else { return };
+        last.clone_from(&author.handle);
+        let made = calls::post(&village.api, &author, &texts.text());
         pace.answered(Instant::now());
         match village.count("posts", made) {
             Some(id) => {
@@ -50,6 +56,16 @@ pub fn post(village: &Village, per_minute: usize, seed: u64) {
             }
         }
     }
+}
+
+/// Somebody else than the author of the last post, if there is anybody else.
+fn next_author(village: &Village, last: &str, rng: &mut Rng) -> Option<Arc<Person>> {
+    let mut drawn = (0..AUTHOR_DRAWS).map_while(|_| village.anybody(rng, true));
+    let first = drawn.next()?;
+    if first.handle != last {
+        return Some(first);
+    }
+    drawn.find(|author| author.handle != last).or(Some(first))
 }
 
 /// The likes and chores after a post: three likes on average.

@@ -1,31 +1,40 @@
 //! Makes the built-in demo data, through the public API.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::Duration;
 
-use fanfold_core::time::Time;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::api::{Api, Person};
 use super::boards::{HEIGHTS, METRES, ORIENTEERING, RESULTS};
+use super::calls;
 use super::parallel;
 use super::people::FOLLOWS;
 use super::posts::{POSTS, Post, SCHEDULED};
-use crate::base::failure::{Done, failure};
+use crate::base::failure::Done;
 
 /// Posts that are made at the same time, by different authors.
 const POSTS_AT_ONCE: usize = 4;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
+/// The built-in people, and the likes that they are to give.
+pub struct Filled {
+    pub people: Vec<Arc<Person>>,
+    /// Who likes which post, the newest post first.
+    pub likes: Vec<(Arc<Person>, String)>,
+}
+
 /// Makes these people, with what they have done so far. People who are not among them are left out of it.
-pub fn fill(api: &Api, names: &[(String, String)]) -> Done<Vec<Person>> {
-    let people = parallel::for_each(names, |(handle, name)| make(api, handle, name))?;
+pub fn fill(api: &Api, names: &[(String, String)]) -> Done<Filled> {
+    let people =
+        parallel::for_each(names, |(handle, name)| calls::make(api, handle, name).map(Arc::new))?;
     let find = |handle: &str| people.iter().find(|person| person.handle == handle);
     let follows = FOLLOWS.iter().flat_map(|(follower, authors)| {
         authors.iter().filter_map(|author| Some((find(follower)?, find(author)?)))
     });
     parallel::for_each(&follows.collect::<Vec<_>>(), |(follower, author)| {
-        follow(api, follower, &author.handle)
+        calls::follow(api, follower, &author.handle)
     })?;
     let mut likes = Vec::new();
     for posts in together(&POSTS) {
@@ -33,59 +42,23 @@ pub fn fill(api: &Api, names: &[(String, String)]) -> Done<Vec<Person>> {
             .iter()
             .filter_map(|(author, text, fans)| Some((find(author)?, *text, *fans)))
             .collect();
-        let ids = parallel::for_each(&posts, |(author, text, _)| post(api, author, text))?;
+        let ids = parallel::for_each(&posts, |(author, text, _)| calls::post(api, author, text))?;
         for (id, (_, _, fans)) in ids.into_iter().zip(posts) {
-            likes.extend(fans.iter().filter_map(|fan| Some((find(fan)?, id.clone()))));
+            likes.extend(fans.iter().filter_map(|fan| Some((find(fan)?.clone(), id.clone()))));
         }
     }
-    parallel::for_each(&likes, |(fan, id)| like(api, fan, id))?;
     for (author, text, days) in SCHEDULED {
         if let Some(author) = find(author) {
-            let at = now() + DAY * u32::try_from(days).unwrap_or_default();
-            schedule(api, author, text, at)?;
+            let at = calls::now() + DAY * u32::try_from(days).unwrap_or_default();
+            calls::schedule(api, author, text, at)?;
         }
     }
     make_boards(api, &people)?;
-    Ok(people)
+    likes.reverse();
+    Ok(Filled { people, likes })
 }
 
-/// Signs a person up, and makes the profile.
-pub fn make(api: &Api, handle: &str, name: &str) -> Done<Person> {
-    let mut person = api.join(handle)?;
-    let profile = json!({"handle": handle, "name": name});
-    let made = api.call(&person, "PUT", "/v1/me", Some(&profile))?;
-    let id = made.get("id").and_then(Value::as_str).unwrap_or_default();
-    person.id = id.to_owned();
-    Ok(person)
-}
-
-pub fn follow(api: &Api, follower: &Person, author: &str) -> Done<()> {
-    api.call(follower, "PUT", &format!("/v1/users/@{author}/follow"), None).map(drop)
-}
-
-pub fn like(api: &Api, fan: &Person, post: &str) -> Done<()> {
-    api.call(fan, "PUT", &format!("/v1/posts/{post}/like"), None).map(drop)
-}
-
-/// Publishes a post, and returns its id.
-pub fn post(api: &Api, author: &Person, text: &str) -> Done<String> {
-    let made = api.call(author, "POST", "/v1/posts", Some(&json!({"text": text})))?;
-    let id = made.get("id").and_then(Value::as_str);
-    id.map(str::to_owned).ok_or_else(|| failure("demo data: a post has no id"))
-}
-
-pub fn schedule(api: &Api, author: &Person, text: &str, at: Time) -> Done<()> {
-    let post = json!({"text": text, "publish_at": at.rfc3339()});
-    api.call(author, "POST", "/v1/posts", Some(&post)).map(drop)
-}
-
-/// The time of this machine.
-pub fn now() -> Time {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time::EPOCH + since_1970
-}
-
-fn make_boards(api: &Api, people: &[Person]) -> Done<()> {
+fn make_boards(api: &Api, people: &[Arc<Person>]) -> Done<()> {
     let Some(owner) = people.first() else { return Ok(()) };
     let path = |name: &str| format!("/v1/leaderboards/{name}");
     let settings = json!({"orders": ["descending"]});

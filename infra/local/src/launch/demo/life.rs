@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use super::api::Api;
+use super::api::{Api, Person};
+use super::calls;
 use super::fill;
 use super::names;
+use super::parallel;
 use super::people::PEOPLE;
 use super::texts::Texts;
 use super::village::Village;
 use super::{authors, newcomers, readers};
-use crate::base::failure::Done;
+use crate::base::failure::{Done, failure};
 use crate::base::progress::step;
 use crate::launch::system::System;
 
@@ -36,6 +38,20 @@ pub struct Life {
     threads: Vec<JoinHandle<()>>,
     /// How many people there will be.
     count: usize,
+    /// Whether people act by themselves.
+    acts: bool,
+}
+
+/// Gives the likes of the built-in posts. There are many, so the system is usable before.
+fn give_likes(village: &Village, likes: &[(Arc<Person>, String)]) {
+    let give = |(fan, post): &(Arc<Person>, String)| {
+        if village.is_over() {
+            return Err(failure("stopped"));
+        }
+        village.count("likes", calls::like(&village.api, fan, post));
+        Ok(())
+    };
+    let _all_or_stopped = parallel::for_each(likes, give);
 }
 
 impl Life {
@@ -43,16 +59,20 @@ impl Life {
     pub fn start(system: &System, demo: Demo) -> Done<Self> {
         let (api, mut people) = (Api::of(system)?, names::people(demo.people.into()));
         let newcomers = people.split_off(people.len().min(PEOPLE.len()));
-        let made =
+        let filled =
             step(false, "making demo users, follows and posts", || fill::fill(&api, &people))?;
-        let village = Arc::new(Village::new(api, made));
-        let mut life = Self { village, threads: Vec::new(), count: demo.people.into() };
         let seed = fastrand::u64(..);
         let per_minute = demo.posts_per_minute.map_or(0, usize::from);
-        if !newcomers.is_empty() {
-            let texts = (per_minute == 0).then(|| Texts::new(seed));
-            life.spawn(move |village| newcomers::make(village, &newcomers, texts, seed));
-        }
+        let village = Arc::new(Village::new(api, filled.people));
+        let mut life =
+            Self { village, threads: Vec::new(), count: demo.people.into(), acts: per_minute > 0 };
+        let texts = (per_minute == 0).then(|| Texts::new(seed));
+        life.spawn(move |village| {
+            give_likes(village, &filled.likes);
+            if !newcomers.is_empty() {
+                newcomers::make(village, &newcomers, texts, seed);
+            }
+        });
         if per_minute > 0 {
             life.spawn(move |village| authors::post(village, per_minute, seed));
             for number in 1..=READERS {
@@ -96,7 +116,8 @@ impl Life {
             // a thread that failed has printed why
             let _failed = thread.join();
         }
-        if let Some(line) = self.village.tally.summary() {
+        let summary = self.village.tally.summary().filter(|_| self.acts);
+        if let Some(line) = summary {
             eprintln!("{line}");
         }
     }

@@ -9,11 +9,12 @@
 //! | [`authors`], [`pace`], [`texts`] | posts: who, when and what |
 //! | [`readers`] | likes, follows and the rest |
 //! | [`village`], [`tally`] | what the threads share, and what they did |
-//! | [`api`], [`parallel`] | calls of the API, also several at the same time |
+//! | [`api`], [`calls`], [`parallel`] | calls of the API, also several at the same time |
 
 mod api;
 mod authors;
 mod boards;
+mod calls;
 mod fill;
 mod life;
 mod names;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
-use super::fill;
+use super::calls;
 use super::texts::Texts;
 use super::village::Village;
 
@@ -14,6 +14,8 @@ use super::village::Village;
 const AT_ONCE: usize = 3;
 /// Tries to make a person.
 const TRIES: usize = 3;
+/// The pause after a try that failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// How many newcomers each built-in person follows, at most, on average.
 const FOLLOWED: f64 = 40.0;
 /// The part of the newcomers that each built-in person follows, at most.
@@ -55,29 +57,35 @@ fn newcomer(
     texts: Option<&Mutex<Texts>>,
     rng: &mut Rng,
 ) -> Option<()> {
-    let person = (0..TRIES).find_map(|_| {
-        let made = village.count("profiles", fill::make(&village.api, handle, name));
-        made.or_else(|| village.rest(Duration::from_secs(1)).then_some(None).flatten())
-    })?;
-    let (api, person) = (&village.api, Arc::new(person));
+    let mut tries = 0..TRIES;
+    let person = loop {
+        tries.next()?;
+        let made = village.count("profiles", calls::make(&village.api, handle, name));
+        match made {
+            Some(person) => break Arc::new(person),
+            None if village.rest(AFTER_FAILURE) => {}
+            None => return None,
+        }
+    };
+    let api = &village.api;
     let mut followed = Vec::new();
     for _ in 0..rng.usize(FOLLOWS) {
         let author = village.author(rng)?;
         if !followed.contains(&author.handle) {
-            village.count("follows", fill::follow(api, &person, &author.handle));
+            village.count("follows", calls::follow(api, &person, &author.handle));
             followed.push(author.handle.clone());
         }
     }
     let part = FOLLOWED_PART.min(FOLLOWED / newcomers as f64);
     for follower in village.people().iter().take(super::people::PEOPLE.len()) {
         if rng.f64() < part && !village.is_over() {
-            village.count("follows", fill::follow(api, follower, handle));
+            village.count("follows", calls::follow(api, follower, handle));
         }
     }
     for _ in 0..rng.usize(1..=2) {
         let text = texts.and_then(|texts| texts.lock().ok().map(|mut texts| texts.text()));
         if let Some(text) = text {
-            village.count("posts", fill::post(api, &person, &text));
+            village.count("posts", calls::post(api, &person, &text));
         }
     }
     village.welcome(person);

@@ -7,9 +7,9 @@ use fastrand::Rng;
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// How long lively and quiet times last, in seconds.
-const SPELL_S: std::ops::Range<u64> = 8..45;
+const SPELL_S: std::ops::Range<u64> = 4..15;
 /// How lively a time is, against the average. The average of these is a little more than one: some posts wait for the bound.
-const LIVELY: [f64; 5] = [0.4, 0.8, 1.1, 1.5, 2.2];
+const LIVELY: [f64; 5] = [0.5, 0.8, 1.1, 1.4, 1.9];
 
 /// The times of posts.
 pub struct Pace {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::api::Person;
 use super::boards::ORIENTEERING;
-use super::fill;
+use super::calls;
 use super::texts::Texts;
 use super::village::{Chore, Task, Village};
 
@@ -56,7 +56,7 @@ impl Reader<'_> {
         while given < likes && !ids.is_empty() && !village.is_over() {
             let place = (self.rng.f64().powi(2) * ids.len() as f64) as usize;
             let id = ids.remove(place.min(ids.len() - 1));
-            village.count("likes", fill::like(&village.api, &person, id));
+            village.count("likes", calls::like(&village.api, &person, id));
             given += 1;
         }
         // a feed without a new post gives nothing back, so that nobody reads it again and again
@@ -73,7 +73,7 @@ impl Reader<'_> {
         match chore {
             Chore::Follow => {
                 let author = village.author(rng).filter(|author| author.id != person.id)?;
-                village.count("follows", fill::follow(api, &person, &author.handle))
+                village.count("follows", calls::follow(api, &person, &author.handle))
             }
             Chore::Unfollow => self.unfollow(&person),
             Chore::DeletePost => {
@@ -82,10 +82,10 @@ impl Reader<'_> {
                 village.count("deletions", deleted).map(drop)
             }
             Chore::SchedulePost => {
-                let at = fill::now() + Duration::from_secs(rng.u64(AHEAD_S));
+                let at = calls::now() + Duration::from_secs(rng.u64(AHEAD_S));
                 let at = village.free_minute(at)?;
                 let text = self.texts.text();
-                village.count("scheduled posts", fill::schedule(api, &person, &text, at))
+                village.count("scheduled posts", calls::schedule(api, &person, &text, at))
             }
             Chore::EnterResult => {
                 let owner = village.owner()?;
