@@ -55,10 +55,14 @@ pub fn docs() -> String {
 /// The page of a kind of problem.
 pub fn problem(kind: Kind) -> String {
     let advice = advice(kind);
-    let example = serde_json::json!({
-        "type": kind.uri(), "title": kind.title(), "status": kind.status().as_u16(), "detail": advice.example,
-    });
-    let example = serde_json::to_string_pretty(&example).unwrap_or_default();
+    // in the order of the answers
+    let example = format!(
+        "{{\n  \"type\": {},\n  \"title\": {},\n  \"status\": {},\n  \"detail\": {}\n}}",
+        json(kind.uri()),
+        json(kind.title()),
+        kind.status().as_u16(),
+        json(advice.example),
+    );
     let others: String = Kind::ALL
         .iter()
         .map(|other| {
@@ -80,6 +84,11 @@ pub fn problem(kind: Kind) -> String {
         escape(&example),
     );
     document(&format!("{} · Fanfold", escape(kind.title())), "sheet.css", "", &body)
+}
+
+/// A text in JSON.
+fn json(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 fn document(title: &str, style: &str, head: &str, body: &str) -> String {

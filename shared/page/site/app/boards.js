@@ -30,7 +30,7 @@ function BoardsOf({ user }) {
 }
 
 function inShort({ orders, period, merge, open }) {
-  const first = orders[0] === "descending" ? "highest score first" : "lowest score first";
+  const first = orders[0] === "descending" ? "Highest score first" : "Lowest score first";
   const times = { all: "", day: "each day", week: "each week", month: "each month" }[period];
   const parts = [first, counted(orders.length, "score", "scores"), times, merge && "merged", open && "open to everybody"];
   return parts.filter(Boolean).join(" · ");

@@ -34,8 +34,8 @@ function Panel() {
       </p>
       <${Plots} all=${all} />
       <table aria-label="Load times">
-        <caption>Load times of the last ${all.length || ""} pages, as this browser sees them</caption>
-        <thead><tr><th scope="col"><span class="visually-hidden">Source</span></th><th scope="col">Pages</th><th scope="col">Average</th><th scope="col">Minimum</th><th scope="col">Maximum</th></tr></thead>
+        <caption>In ms, of the last ${LOADS_MAX} pages of feeds that this browser read</caption>
+        <thead><tr><th scope="col"><span class="visually-hidden">Source</span></th><th scope="col">Pages</th><th scope="col">Average</th><th scope="col">Min<span class="visually-hidden">imum</span></th><th scope="col">Max<span class="visually-hidden">imum</span></th></tr></thead>
         <tbody>${SOURCES.map(([source, label]) => html`<${Times} source=${source} label=${label} times=${timesOf(all, source)} />`)}</tbody>
       </table>
       <label class="switch">
@@ -53,7 +53,7 @@ const timesOf = (all, source) => all.filter((load) => load.source === source).ma
 
 function Times({ source, label, times }) {
   const average = times.reduce((sum, ms) => sum + ms, 0) / times.length;
-  const cells = times.length ? [average, Math.min(...times), Math.max(...times)].map(inMs) : ["–", "–", "–"];
+  const cells = times.length ? [average, Math.min(...times), Math.max(...times)].map((ms) => ms.toFixed(0)) : ["–", "–", "–"];
   return html`
     <tr>
       <th scope="row"><span class="dot dot-${source}"></span>${label}</th>
@@ -64,6 +64,7 @@ function Times({ source, label, times }) {
 }
 
 const [WIDTH, HEIGHT] = [150, 64];
+const SHOWN_MAX = 50;
 
 /** A plot for the cache and one for pulls, side by side, with the same scale. */
 function Plots({ all }) {
@@ -77,11 +78,13 @@ function Plots({ all }) {
 }
 
 function Plot({ source, label, times, highest }) {
-  const shown = times.slice(-50);
-  const step = WIDTH / 50;
+  const shown = times.slice(-SHOWN_MAX);
+  const step = WIDTH / SHOWN_MAX;
+  // the newest one is at the right
+  const free = SHOWN_MAX - shown.length;
   const bars = shown.map((ms, index) => {
     const height = Math.max(1.5, (ms / highest) * (HEIGHT - 4));
-    return html`<rect x=${index * step} y=${HEIGHT - height} width=${step - 0.8} height=${height} />`;
+    return html`<rect x=${(free + index) * step} y=${HEIGHT - height} width=${step - 0.8} height=${height} />`;
   });
   const said = shown.length ? `${shown.length} pages, the last one in ${inMs(shown.at(-1))}` : "no pages yet";
   return html`
