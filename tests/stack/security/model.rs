@@ -31,12 +31,25 @@ fn tests() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     collect(&root().join("tests/stack"), "", &mut found);
     collect(&root().join("functions"), "fanfold_functions", &mut found);
+    found.extend(browser_tests());
     for entry in std::fs::read_dir(root().join("shared")).expect("the crates").flatten() {
         let name = format!("fanfold_{}", entry.file_name().to_string_lossy());
         let source = entry.path().join("src");
         if source.is_dir() {
             collect(&source, &name, &mut found);
         }
+    }
+    found
+}
+
+/// The tests of the page: the calls of `test` in `tests/browser`.
+fn browser_tests() -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root().join("tests/browser")).expect("a folder").flatten() {
+        let source = std::fs::read_to_string(entry.path()).expect("a source");
+        let named = source.lines().filter_map(|line| line.strip_prefix("test(\""));
+        let named = named.filter_map(|rest| rest.split('"').next());
+        found.extend(named.map(|name| format!("browser::{name}")));
     }
     found
 }

@@ -25,6 +25,13 @@ class Failed extends Error {
   }
 }
 
+/** Reads that come while something is being prepared are repeated so often. */
+const REPEATS_MAX = 2;
+const REPEAT_MS_MAX = 2000;
+
+/** Whether the answer says that the same read will succeed soon. */
+const isSoon = (answer) => answer.status === 503 && Number(answer.headers.get("Retry-After")) > 0;
+
 /**
  * Calls the API. `query` and `body` are objects, `key` is an Idempotency-Key. Returns the parsed answer; null without one.
  * Throws `Failed`.
@@ -33,6 +40,11 @@ async function call(method, path, { query = {}, body, key, signal } = {}) {
   let answer = await send(method, path, { query, body, key, signal });
   // the clock of this device may be wrong, or the issuer has withdrawn the token
   if (answer.status === 401 && (await token(true))) answer = await send(method, path, { query, body, key, signal });
+  for (let times = 0; method === "GET" && isSoon(answer) && times < REPEATS_MAX; times += 1) {
+    const wait = Math.min(Number(answer.headers.get("Retry-After")) * 1000, REPEAT_MS_MAX);
+    await new Promise((done) => setTimeout(done, wait));
+    answer = await send(method, path, { query, body, key, signal });
+  }
   if (answer.status === 401) {
     signOut("Your session has ended. Sign in again.");
     throw new Failed(401, "Signed out", "");

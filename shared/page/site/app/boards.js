@@ -71,10 +71,10 @@ function Boards() {
 
 /** A board, from a place on. */
 function Board({ owner, name }) {
-  const [from, setFrom] = useState(1);
+  const [offset, setOffset] = useState(0);
   const own = useValue(me);
-  const query = { owner, from_rank: from, limit: PLACES };
-  const [page, error, again] = useRead(() => call("GET", boardPath(name), { query }), [owner, name, from]);
+  const query = { owner, offset, limit: PLACES };
+  const [page, error, again] = useRead(() => call("GET", boardPath(name), { query }), [owner, name, offset]);
   useTitle(name);
   if (error?.status === 404) return html`<${Nothing} title="No such board" text="It was deleted, or never existed." />`;
   if (error) return html`<${Trouble} error=${error} again=${again} />`;
@@ -82,7 +82,6 @@ function Board({ owner, name }) {
   const { board, items, members } = page;
   const mayWrite = !board.merge && (board.open || board.owner === own?.id || board.writers.includes(own?.id));
   const scores = board.orders.map((_, index) => (board.orders.length === 1 ? "Score" : `Score ${index + 1}`));
-  const next = (page.position ?? 1) + PLACES;
   return html`
     <h1 class="title" dir="auto">${board.name}</h1>
     <p class="hint">${inShort(board)} · ${counted(members, "member", "members")}${page.round.ends_at ? ` · until ${moment(page.round.ends_at)}` : ""}</p>
@@ -107,8 +106,8 @@ function Board({ owner, name }) {
           </div>
         `}
     <div class="buttons">
-      ${from > 1 && html`<button type="button" class="button" onClick=${() => setFrom(Math.max(1, from - PLACES))}>Previous places</button>`}
-      ${next <= members && html`<button type="button" class="button" onClick=${() => setFrom(from + PLACES)}>Next places</button>`}
+      ${offset > 0 && html`<button type="button" class="button" onClick=${() => setOffset(Math.max(0, offset - PLACES))}>Previous places</button>`}
+      ${offset + PLACES < members && html`<button type="button" class="button" onClick=${() => setOffset(offset + PLACES)}>Next places</button>`}
     </div>
     ${mayWrite && html`<${SetScores} key="${owner}/${name}" board=${board} changed=${again} />`}
   `;

@@ -10,7 +10,7 @@ function Dialog({ title, close, children }) {
     const opener = document.activeElement;
     element.current.showModal();
     // the opener may be gone, as the button of a post that was deleted
-    return () => opener?.isConnected && opener.focus();
+    return () => setTimeout(() => (opener?.isConnected ? opener : document.getElementById("main"))?.focus());
   }, []);
   return html`
     <dialog ref=${element} aria-labelledby=${id} onCancel=${(event) => (event.preventDefault(), close())}>

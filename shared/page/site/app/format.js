@@ -22,6 +22,16 @@ function ago(text, now = Date.now()) {
   return (sameYear ? days : daysOfYears).format(time);
 }
 
+/** Changes each half minute: texts about how long ago something was are shown again. */
+const halfMinute = watchable(0);
+setInterval(() => document.hidden || halfMinute.set(halfMinute.get() + 1), 30_000);
+
+/** A time, as how long ago it was. */
+function Ago({ time }) {
+  useValue(halfMinute);
+  return html`<time datetime=${time} title=${moment(time)}>${ago(time)}</time>`;
+}
+
 /** The length of a text as the server counts it: characters as a person counts them, without white space around them. */
 function lengthOf(text) {
   const sent = text.trim().replaceAll("\r\n", "\n");

@@ -16,11 +16,12 @@ function homeFeed() {
   if (feed) return feed;
   const read = async (cursor, signal) => {
     const page = await readFeed("/v1/timeline", { cursor }, { signal });
-    if (cursor === null) feed.newest = page.newest_cursor;
+    if (cursor === null) list.newest = page.newest_cursor;
     return { items: remembered(page.items), next_cursor: page.next_cursor };
   };
-  feed = listOf(NAME, read);
-  return feed;
+  const list = listOf(NAME, read);
+  feed = list;
+  return list;
 }
 
 /** Forgets the home feed, as for another user. */
@@ -49,13 +50,14 @@ async function poll() {
 /** Compares the first page with what is shown. `isDirect` shows new posts at once instead of behind the button. */
 async function check(isDirect) {
   const list = feed;
+  const before = list.items;
   const page = await call("GET", "/v1/timeline", {});
   if (list !== feed || list.items.length === 0) return;
   const ids = remembered(page.items);
   const last = page.next_cursor === null ? "" : ids.at(-1);
   const present = new Set(ids);
-  // a feed is complete from its first post to the last one of the page
-  const lost = list.items.filter((id) => id >= last && id <= (ids[0] ?? "") && !present.has(id));
+  // a page is complete down to its last post
+  const lost = before.filter((id) => id >= last && !present.has(id));
   if (isDirect) {
     for (const id of lost) list.keys.delete(id);
     list.items = list.items.filter((id) => !lost.includes(id));

@@ -34,8 +34,6 @@ class List {
       this.add(page.items);
       this.cursor = page.next_cursor;
       this.isEnded = !page.next_cursor;
-      this.first?.(page);
-      this.first = null;
     } catch (error) {
       if (error.name === "AbortError" || reader !== this.reader) return;
       this.error = error;

@@ -18,7 +18,7 @@ function Post({ id, position, size = -1, rank = null, note = "" }) {
         <header>
           <a class="name" id="author-${id}" href=${to("u", author.handle)} dir="auto">${author.name}</a>
           <span class="handle">@${author.handle}</span>
-          <a class="time" href=${to("p", id)}><time datetime=${post.created_at} title=${moment(post.created_at)}>${ago(post.created_at)}</time></a>
+          <a class="time" href=${to("p", id)}><${Ago} time=${post.created_at} /></a>
         </header>
         <div id="text-${id}"><${Text} text=${post.text} /></div>
         <footer>

@@ -55,9 +55,12 @@ const place = () => places.get(entry) ?? 0;
 
 /** Scrolls to where the reader was, after the view was rendered. A new view begins at the top. */
 function usePlace(key) {
+  const isFirst = useRef(true);
   useLayoutEffect(() => {
-    const target = isReturn ? place() : 0;
-    scrollTo(0, target);
+    scrollTo(0, isReturn ? place() : 0);
+    // the next Tab begins in the new view, which screen readers read
+    if (!isFirst.current) document.getElementById("main")?.focus({ preventScroll: true });
+    isFirst.current = false;
   }, [key]);
 }
 

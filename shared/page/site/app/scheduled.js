@@ -4,6 +4,13 @@ function Scheduled() {
   useTitle("Scheduled posts");
   const read = (cursor, signal) => call("GET", "/v1/scheduled", { query: { cursor }, signal });
   const list = useList("scheduled", read, (post) => post.id);
+  const next = list.items[0]?.publish_at;
+  useEffect(() => {
+    if (!next) return;
+    // when the first one is published, it leaves the list; longer waits do not fit a timer
+    const timer = setTimeout(() => list.reset(), Math.min(Math.max(0, new Date(next) - Date.now()) + 2500, 3_600_000));
+    return () => clearTimeout(timer);
+  }, [next]);
   return html`
     <h1 class="title">Scheduled posts</h1>
     <ul class="cards" aria-busy=${list.isLoading ? "true" : "false"}>
