@@ -16,6 +16,7 @@ use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::boards::{Added, Addition, ScoreKey, StoredBoard};
 use fanfold_store::valkey::{BoardAnswer, BoardBegun, CardId, PageOf, Valkey};
+use fanfold_web::boards::BoardPageQuery;
 use fanfold_web::{Kind, Problem};
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -182,6 +183,46 @@ async fn members_are_set_added_to_ranked_and_removed() {
 
 fn board_settings_round(world: &World) -> fanfold_core::board::Round {
     with(json!({})).round(world.now())
+}
+
+/// Ties cross the ends of pages, and a page that begins at a rank is continued by an offset.
+#[tokio::test]
+async fn pages_have_each_member_once_also_with_equal_ranks() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let all = [("a", 9), ("b", 9), ("c", 9), ("d", 9), ("e", 7), ("f", 7), ("g", 5)];
+    let set = all.map(|(name, score)| (name, What::Set(scores(&[score]))));
+    for (kind, first_of_seven) in [("competition", 5), ("dense", 2), ("ordinal", 5)] {
+        put(&world, kind, json!({"ranks": kind})).await;
+        changed(&world, kind, &set).await;
+        let board = board_of(&world, "ash", kind);
+        // as the query of a request is read
+        let shown = async |query: Value| {
+            let query: BoardPageQuery = serde_json::from_value(query).expect("a query");
+            let found = page(&world.boards, &board, query.page().expect("a page"), world.now());
+            found.await.expect("a page").page
+        };
+        let walk = async |mut offset: usize, limit: usize| {
+            let mut found = Vec::new();
+            loop {
+                let query = json!({"offset": offset.to_string(), "limit": limit.to_string()});
+                let rows = shown(query).await.rows;
+                if rows.is_empty() {
+                    return found;
+                }
+                offset += rows.len();
+                found.extend(rows.into_iter().map(|row| row.member.to_string()));
+            }
+        };
+        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+        for limit in 1..=8 {
+            assert_eq!(walk(0, limit).await, names, "{kind}, {limit} on a page");
+        }
+        let jump = shown(json!({"from_rank": first_of_seven.to_string(), "limit": "1"})).await;
+        assert_eq!((jump.position, jump.rows[0].member.as_str()), (Some(5), "e"), "{kind}");
+        let next = 5 - 1 + jump.rows.len();
+        assert_eq!(walk(next, 1).await, names[5..], "{kind}");
+    }
 }
 
 /// Extreme scores, in two orders.
