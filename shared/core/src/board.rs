@@ -17,5 +17,5 @@ pub mod settings;
 pub use id::{BoardId, RoundId};
 pub use names::{BoardError, BoardName, MemberName};
 pub use period::{Day, Period, Round, Zone};
-pub use scores::{Board, MergeBy, Order, Orders, Ranks, Scores};
+pub use scores::{Board, MergeBy, Merged, Order, Orders, Ranks, Scores};
 pub use settings::{BoardSettings, MergeOf, MergeSource};

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::rankings::rows;
-use fanfold_core::board::{BoardSettings, MergeBy, MergeSource, Round};
+use fanfold_core::board::{BoardSettings, MergeBy, MergeSource, Merged, Round};
 use fanfold_core::limits::{
     BOARD_COPY_KEPT, BOARD_KEEP_IN, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY, BOARD_MERGED_KEPT,
     BOARD_MERGED_LOOKS_BACK, BOARD_OUT_ROUNDS_MAX, BOARD_PARTS, BOARD_QUEUED, BOARD_REBUILD_KEPT,
@@ -484,19 +484,17 @@ async fn merged(
     let rows = rounds.iter().map(|round| rows_of(app, *round, part, limit));
     let rows: Option<Vec<Vec<Row>>> = try_join_all(rows).await?.into_iter().collect();
     let Some(rows) = rows else { return Ok(None) };
-    let mut merged: HashMap<MemberName, Scores> = HashMap::new();
+    let mut merged: HashMap<MemberName, Merged> = HashMap::new();
     for Row { member, scores, .. } in rows.into_iter().flatten() {
         let Some(scores) = scores else { continue };
         // mutation: board-merge
-        let scores = match merged.get(&member) {
-            Some(known) => by.merge(known, &scores),
-            None => scores,
-        };
-        merged.insert(member, scores);
+        match merged.get_mut(&member) {
+            Some(known) => known.add(&scores),
+            None => drop(merged.insert(member, Merged::new(by, &scores))),
+        }
     }
-    Ok(Some(
-        merged.into_iter().map(|(member, scores)| BoardChange::fixed(member, scores)).collect(),
-    ))
+    let change = |(member, merged): (_, Merged)| BoardChange::fixed(member, merged.scores());
+    Ok(Some(merged.into_iter().map(change).collect()))
 }
 
 /// All rows of one part of a round. `None`: there are more than `limit`.

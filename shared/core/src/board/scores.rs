@@ -102,20 +102,39 @@ pub enum MergeBy {
     Maximum,
 }
 
-impl MergeBy {
-    /// The merged scores. Both have the same number of scores. A sum beyond the 64-bit integers is the nearest of them.
-    pub fn merge(self, one: &Scores, two: &Scores) -> Scores {
-        let of_two = match self {
-            // mutation: board-sum
-            Self::Sum => i64::saturating_add,
-            Self::Minimum => Ord::min,
-            Self::Maximum => Ord::max,
-        };
-        let mut merged = *one;
-        for (value, two) in merged.values.iter_mut().zip(two.as_slice()) {
-            *value = of_two(*value, *two);
+/// The scores of a member of several boards, while they are merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Merged {
+    by: MergeBy,
+    /// A sum of a few 64-bit integers fits.
+    values: [i128; BOARD_SCORES_MAX],
+    count: usize,
+}
+
+impl Merged {
+    /// The scores on the first board.
+    pub fn new(by: MergeBy, first: &Scores) -> Self {
+        Self { by, values: first.values.map(i128::from), count: first.count }
+    }
+
+    /// Merges the scores on another board. Both have the same number of scores.
+    pub fn add(&mut self, other: &Scores) {
+        for (value, other) in self.values.iter_mut().zip(other.values) {
+            let other = i128::from(other);
+            *value = match self.by {
+                // mutation: board-sum-bounds
+                MergeBy::Sum => *value + other,
+                MergeBy::Minimum => other.min(*value),
+                MergeBy::Maximum => other.max(*value),
+            };
         }
-        merged
+    }
+
+    /// The merged scores. A sum beyond the 64-bit integers is the nearest of them, in whatever order the boards were merged.
+    pub fn scores(&self) -> Scores {
+        // mutation: board-sum
+        let nearest = |value: i128| value.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        Scores { values: self.values.map(nearest), count: self.count }
     }
 }
 
@@ -300,14 +319,39 @@ mod tests {
         assert_eq!(wrong, Err(BoardError::Scores));
     }
 
+    fn merged(by: MergeBy, all: &[&[i64]]) -> Scores {
+        let (first, others) = all.split_first().unwrap();
+        let mut merged = Merged::new(by, &scores(first));
+        others.iter().for_each(|other| merged.add(&scores(other)));
+        merged.scores()
+    }
+
     #[test]
     fn scores_of_several_boards_are_merged() {
-        let (one, two) = (scores(&[1, 5]), scores(&[2, 4]));
-        assert_eq!(MergeBy::Sum.merge(&one, &two), scores(&[3, 9]));
-        assert_eq!(MergeBy::Minimum.merge(&one, &two), scores(&[1, 4]));
-        assert_eq!(MergeBy::Maximum.merge(&one, &two), scores(&[2, 5]));
-        let (least, most) = (scores(&[i64::MIN, i64::MAX]), scores(&[-1, 1]));
-        assert_eq!(MergeBy::Sum.merge(&least, &most), least);
+        let both: [&[i64]; 2] = [&[1, 5], &[2, 4]];
+        assert_eq!(merged(MergeBy::Sum, &both), scores(&[3, 9]));
+        assert_eq!(merged(MergeBy::Minimum, &both), scores(&[1, 4]));
+        assert_eq!(merged(MergeBy::Maximum, &both), scores(&[2, 5]));
+        let (least, most) = (scores(&[i64::MIN]), scores(&[i64::MAX]));
+        assert_eq!(merged(MergeBy::Sum, &[&[i64::MIN], &[-1]]), least);
+        assert_eq!(merged(MergeBy::Sum, &[&[i64::MAX], &[1]]), most);
+    }
+
+    /// The sum of the first two is beyond the 64-bit integers, and that of all three is not.
+    #[test]
+    fn a_sum_does_not_depend_on_the_order_of_the_boards() {
+        let (most, one, ten) = ([i64::MAX], [1], [-10]);
+        for order in [
+            [most, one, ten],
+            [most, ten, one],
+            [one, most, ten],
+            [one, ten, most],
+            [ten, most, one],
+            [ten, one, most],
+        ] {
+            let all: Vec<&[i64]> = order.iter().map(|one| &one[..]).collect();
+            assert_eq!(merged(MergeBy::Sum, &all), scores(&[i64::MAX - 9]), "{order:?}");
+        }
     }
 
     #[test]
