@@ -8,6 +8,8 @@ function View({ segments }) {
       return html`<${Home} />`;
     case "u":
       return html`<${Author} key=${second} handle=${second} part=${third} />`;
+    case "profile":
+      return html`<${Author} handle=${me.get().handle} part=${second} />`;
     case "p":
       return html`<${SinglePost} key=${second} id=${second} />`;
     case "trending":

@@ -25,6 +25,18 @@ class Refused extends Error {
   }
 }
 
+const NO_ANSWER = "NoAnswer";
+
+/** Calls a service that signs users in. */
+async function reach(address, options) {
+  const silent = new Refused("The sign-in service does not answer. Check your connection, and try again.", NO_ANSWER);
+  const answer = await fetch(address, options).catch(() => {
+    throw silent;
+  });
+  if (answer.status >= 500) throw silent;
+  return answer;
+}
+
 function signOut(why = "") {
   ended.set(why);
   session.set(null);
@@ -58,7 +70,8 @@ async function renew(old) {
     session.set({ ...answer, refresh: answer.refresh ?? old.refresh });
     return answer.access;
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
+    // without an answer, the session may be valid still
+    if (!(error instanceof Refused) || error.kind === NO_ANSWER) throw error;
     if (session.get() === old) signOut("Your session has ended. Sign in again.");
     return null;
   }
@@ -79,7 +92,7 @@ const POOL_ERRORS = {
 };
 
 async function pool(operation, body) {
-  const answer = await fetch(signIn.url, {
+  const answer = await reach(signIn.url, {
     method: "POST",
     headers: {
       "Content-Type": "application/x-amz-json-1.1",
@@ -89,7 +102,6 @@ async function pool(operation, body) {
   });
   const told = await answer.json().catch(() => ({}));
   if (answer.ok) return told;
-  if (answer.status >= 500) throw new TypeError("the user pool does not answer");
   const kind = String(told.__type ?? "").split("#").pop();
   throw new Refused(POOL_ERRORS[kind] ?? told.message ?? "Signing in failed. Try again.", kind);
 }
@@ -154,8 +166,8 @@ function base64url(bytes) {
 
 async function issuer() {
   const address = `${signIn.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  const answer = await fetch(address);
-  if (!answer.ok) throw new Refused("The sign-in service does not answer. Try again later.");
+  const answer = await reach(address);
+  if (!answer.ok) throw new Refused("The sign-in service is not set up as the page expects.");
   return answer.json();
 }
 
@@ -183,7 +195,7 @@ async function goToIssuer() {
 
 async function oidcToken(fields) {
   const { token_endpoint } = await issuer();
-  const answer = await fetch(token_endpoint, {
+  const answer = await reach(token_endpoint, {
     method: "POST",
     body: new URLSearchParams({ client_id: signIn.client, ...fields }),
   });
@@ -201,7 +213,8 @@ async function returnFromIssuer() {
   const pending = JSON.parse(sessionStorage.getItem(PENDING) ?? "null");
   if (signIn.kind !== "oidc" || !pending || !query.has("state")) return;
   sessionStorage.removeItem(PENDING);
-  history.replaceState(null, "", `${location.pathname}${pending.at}`);
+  history.replaceState(history.state, "", `${location.pathname}${pending.at}`);
+  route.set(parts());
   try {
     if (query.get("state") !== pending.state) throw new Refused("This sign-in belongs to another window.");
     if (!query.has("code")) {
@@ -216,7 +229,7 @@ async function returnFromIssuer() {
       }),
     );
   } catch (error) {
-    ended.set(error instanceof Refused ? error.message : "The sign-in service does not answer. Try again.");
+    ended.set(error instanceof Refused ? error.message : "Signing in failed. Try again.");
   }
 }
 

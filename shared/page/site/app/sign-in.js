@@ -70,7 +70,7 @@ function PoolForms() {
   const sendAgain = () =>
     sendCodeAgain(name.trim()).then(
       () => setTold("A new code is on its way."),
-      (failed) => setTold(failed instanceof Refused ? failed.message : "The user pool does not answer."),
+      (failed) => setTold(failed.message),
     );
   return html`
     ${form === "in" && demoUsers.length > 0 && html`<${DemoUsers} />`}
