@@ -42,7 +42,7 @@ pub fn routes() -> OpenApiRouter<Boards> {
     get, path = "/v1/leaderboards", operation_id = "list_boards", tag = "leaderboards",
     security(("jwt" = [])), params(BoardsQuery),
     responses(
-        (status = 200, body = BoardList),
+        (status = 200, description = "The boards.", body = BoardList),
         BadRequest,
         Common,
     ),
@@ -93,7 +93,7 @@ async fn put(
     get, path = "/v1/leaderboards/{board}", operation_id = "read_board", tag = "leaderboards",
     security(("jwt" = [])), params(BoardPath, BoardPageQuery),
     responses(
-        (status = 200, body = BoardPageView),
+        (status = 200, description = "The board, and a page of its members.", body = BoardPageView),
         BadRequest,
         NotFound,
         Common,
@@ -174,7 +174,7 @@ async fn change_members(
     get, path = "/v1/leaderboards/{board}/members/{member}", operation_id = "read_member",
     tag = "leaderboards", security(("jwt" = [])), params(MemberPath, RoundQuery),
     responses(
-        (status = 200, body = StandingView),
+        (status = 200, description = "The standing of the member.", body = StandingView),
         BadRequest,
         NotFound,
         Common,
@@ -288,7 +288,7 @@ async fn remove(
     get, path = "/v1/leaderboards/{board}/around/{member}", operation_id = "read_around",
     tag = "leaderboards", security(("jwt" = [])), params(MemberPath, AroundQuery),
     responses(
-        (status = 200, body = BoardPageView),
+        (status = 200, description = "The board, and a page of its members.", body = BoardPageView),
         BadRequest,
         NotFound,
         Common,
@@ -310,7 +310,7 @@ async fn around(
     tag = "leaderboards", security(("jwt" = [])), params(BoardPath, RoundQuery),
     request_body = AskStandings,
     responses(
-        (status = 200, body = StandingsView),
+        (status = 200, description = "The standings of the members, in the order of the request.", body = StandingsView),
         (status = 422, description = "There are no members in the body, or too many.",
             body = ProblemBody, content_type = "application/problem+json"),
         BadBody,

@@ -74,7 +74,7 @@ async fn unlike(
     get, path = "/v1/posts/{id}/likes", tag = "likes", security(("jwt" = [])),
     params(PostPath, LikersQuery),
     responses(
-        (status = 200, body = UserList),
+        (status = 200, description = "A page of users.", body = UserList),
         BadRequest,
         NotFound,
         Common,
@@ -97,7 +97,7 @@ async fn likers(
 #[utoipa::path(
     get, path = "/v1/likes", tag = "likes", security(("jwt" = [])), params(LikesQuery),
     responses(
-        (status = 200, body = LikedList),
+        (status = 200, description = "A page of posts.", body = LikedList),
         BadRequest,
         NotFound,
         Common,

@@ -152,7 +152,7 @@ async fn publish(
     get, path = "/v1/posts/{id}", tag = "posts", security(("jwt" = [])),
     params(PostPath),
     responses(
-        (status = 200, body = PostView),
+        (status = 200, description = "The post.", body = PostView),
         BadRequest,
         NotFound,
         Common,
@@ -171,7 +171,7 @@ async fn read(
     get, path = "/v1/posts/{id}/delivery", tag = "posts", security(("jwt" = [])),
     params(PostPath),
     responses(
-        (status = 200, body = DeliveryView),
+        (status = 200, description = "How far the delivery is.", body = DeliveryView),
         (status = 403, description = "The post belongs to another user.",
             body = ProblemBody, content_type = "application/problem+json"),
         BadRequest,
@@ -215,7 +215,7 @@ async fn delete(
 #[utoipa::path(
     get, path = "/v1/scheduled", tag = "posts", security(("jwt" = [])), params(ScheduledQuery),
     responses(
-        (status = 200, body = ScheduledList),
+        (status = 200, description = "A page of scheduled posts.", body = ScheduledList),
         BadRequest,
         NotFound,
         Common,
@@ -239,7 +239,7 @@ async fn list_scheduled(
     get, path = "/v1/scheduled/{id}", tag = "posts", security(("jwt" = [])),
     params(ScheduledPath),
     responses(
-        (status = 200, body = ScheduledView),
+        (status = 200, description = "The scheduled post.", body = ScheduledView),
         BadRequest,
         NotFound,
         Common,
@@ -259,7 +259,7 @@ async fn read_scheduled(
     params(ScheduledPath),
     request_body = ScheduledChange,
     responses(
-        (status = 200, body = ScheduledView),
+        (status = 200, description = "The scheduled post.", body = ScheduledView),
         (status = 409, description = "The post was published first. The detail names it.",
             body = ProblemBody, content_type = "application/problem+json"),
         (status = 422, description = "The text or the time is not allowed.",

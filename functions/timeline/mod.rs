@@ -90,7 +90,7 @@ async fn page(
 #[utoipa::path(
     get, path = "/v1/timeline", operation_id = "timeline", tag = "feeds", security(("jwt" = [])), params(FeedQuery),
     responses(
-        (status = 200, body = FeedView),
+        (status = 200, description = "A page of the feed.", body = FeedView),
         BadRequest,
         NotFound,
         TooMany,
@@ -110,7 +110,7 @@ async fn get_timeline(
     get, path = "/v1/users/{user}/posts", operation_id = "posts", tag = "feeds", security(("jwt" = [])),
     params(UserPath, FeedQuery),
     responses(
-        (status = 200, body = FeedView),
+        (status = 200, description = "A page of the feed.", body = FeedView),
         BadRequest,
         NotFound,
         TooMany,

@@ -22,7 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     get, path = "/v1/rankings/{name}", tag = "rankings", security(("jwt" = [])),
     params(RankingPath, RankingQuery),
     responses(
-        (status = 200, body = RankingView),
+        (status = 200, description = "A page of the ranking.", body = RankingView),
         BadRequest,
         NotFound,
         Common,

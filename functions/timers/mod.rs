@@ -52,7 +52,7 @@ struct TimerBody {
     get, path = "/v1/timers", operation_id = "list_timers", tag = "timers", security(("jwt" = [])),
     params(TimersQuery),
     responses(
-        (status = 200, body = TimerList),
+        (status = 200, description = "A page of timers.", body = TimerList),
         BadRequest,
         NotFound,
         Common,
@@ -74,7 +74,7 @@ async fn list(
     get, path = "/v1/timers/{name}", operation_id = "read_timer", tag = "timers", security(("jwt" = [])),
     params(TimerPath),
     responses(
-        (status = 200, body = TimerView),
+        (status = 200, description = "The timer.", body = TimerView),
         BadRequest,
         NotFound,
         Common,

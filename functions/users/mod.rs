@@ -128,7 +128,7 @@ fn name_schema() -> RefOr<Schema> {
 #[utoipa::path(
     get, path = "/v1/me", tag = "users", security(("jwt" = [])),
     responses(
-        (status = 200, body = UserView),
+        (status = 200, description = "The profile.", body = UserView),
         (status = 404, description = "The caller has no profile.",
             body = ProblemBody, content_type = "application/problem+json"),
         Common,
@@ -188,7 +188,7 @@ async fn put_me(
     get, path = "/v1/users/{user}", tag = "users", security(("jwt" = [])),
     params(UserPath),
     responses(
-        (status = 200, body = UserView),
+        (status = 200, description = "The profile.", body = UserView),
         BadRequest,
         NotFound,
         Common,
@@ -261,7 +261,7 @@ async fn unfollow(
     get, path = "/v1/users/{user}/followers", operation_id = "followers", tag = "users", security(("jwt" = [])),
     params(UserPath, ListQuery),
     responses(
-        (status = 200, body = UserList),
+        (status = 200, description = "A page of users.", body = UserList),
         BadRequest,
         NotFound,
         Common,
@@ -281,7 +281,7 @@ async fn get_followers(
     get, path = "/v1/users/{user}/following", operation_id = "following", tag = "users", security(("jwt" = [])),
     params(UserPath, ListQuery),
     responses(
-        (status = 200, body = UserList),
+        (status = 200, description = "A page of users.", body = UserList),
         BadRequest,
         NotFound,
         Common,

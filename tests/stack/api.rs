@@ -6,6 +6,7 @@ mod due;
 mod feeds;
 mod likes;
 mod logs;
+mod pages;
 mod posts;
 mod rankings;
 mod refusals;

@@ -202,8 +202,9 @@ pub struct BoardPageQuery {
     /// A day of the period. Without it, the present period.
     #[param(value_type = Option<String>, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", format = Date, min_length = 10, max_length = 10)]
     day: Option<Day>,
-    /// The page begins with the first member that has this rank or a greater one.
-    #[param(value_type = Option<u64>, minimum = 1, maximum = 1_000_000_000, default = 1)]
+    /// The page begins with the first member that has this rank or a greater one. Without it, 1. The next page begins at an
+    /// `offset`: members with equal ranks may be on several pages.
+    #[param(value_type = Option<u64>, minimum = 1, maximum = 1_000_000_000)]
     from_rank: Option<String>,
     /// The least first score of the members on the page. Not together with `from_rank`.
     #[param(value_type = Option<String>, pattern = "^(0|-?[1-9][0-9]{0,18})$", min_length = 1, max_length = 20)]
@@ -211,8 +212,10 @@ pub struct BoardPageQuery {
     /// The greatest first score of the members on the page. Not together with `from_rank`.
     #[param(value_type = Option<String>, pattern = "^(0|-?[1-9][0-9]{0,18})$", min_length = 1, max_length = 20)]
     max_score: Option<String>,
-    /// The number of members of the range of scores that precede the page. Not together with `from_rank`.
-    #[param(value_type = Option<u64>, minimum = 0, maximum = 1_000_000_000, default = 0)]
+    /// The number of members that precede the page: in the range of scores, or among all members if there is no range.
+    /// Without it, 0. Not together with `from_rank`. To get all members, begin with 0 and add the number of items of each
+    /// page; after a page by `from_rank`, continue with `position - 1` and the number of its items.
+    #[param(value_type = Option<u64>, minimum = 0, maximum = 1_000_000_000)]
     offset: Option<String>,
     /// The maximum number of members on the page.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
@@ -419,13 +422,13 @@ pub struct BoardBody {
     #[serde(default)]
     #[schema(required = false)]
     period: PeriodView,
-    /// The time zone in which periods begin, as a name of the IANA database. It cannot change.
+    /// The time zone in which periods begin, as a name of the IANA database. Without it, UTC. It cannot change.
     #[serde(default = "Zone::utc")]
-    #[schema(value_type = String, required = false, default = "UTC", example = "Europe/Berlin", pattern = "^(UTC|[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+)$", min_length = 1, max_length = 40)]
+    #[schema(value_type = String, required = false, example = "Europe/Berlin", pattern = "^(UTC|[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+)$", min_length = 1, max_length = 40)]
     zone: Zone,
-    /// Days for which a period is kept after its end.
+    /// Days for which a period is kept after its end. Without it, 30.
     #[serde(default = "kept_days")]
-    #[schema(maximum = 400, required = false, default = 30)]
+    #[schema(maximum = 400, required = false)]
     kept_days: u16,
     /// Whether everybody may change the scores.
     #[serde(default)]

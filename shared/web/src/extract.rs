@@ -122,7 +122,7 @@ pub struct FeedQuery {
     pub newer_than: Option<String>,
     /// `pull` computes the page from DynamoDB and author feeds on purpose, as if the feed were not cached, to compare it with a
     /// page from the cache. The number of such pages is limited for each user.
-    #[param(value_type = Option<String>, pattern = "^pull$")]
+    #[param(value_type = Option<String>, pattern = "^pull$", min_length = 4, max_length = 4)]
     source: Option<String>,
 }
 

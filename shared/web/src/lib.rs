@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`boards`] | the requests and the answers of boards |
 //! | [`caller`] | the caller of a request |
+//! | [`examples`] | the examples of the API description |
 //! | [`extract`] | bodies, keys, query parameters and path segments |
 //! | [`problem`] | errors as RFC 9457 problem details |
 //! | [`view`] | the shapes of answers, with their cursors |
@@ -18,6 +19,7 @@ pub mod caller;
 #[cfg(debug_assertions)]
 pub mod dev_caller;
 pub mod event;
+pub mod examples;
 pub mod extract;
 pub mod fallback;
 pub mod problem;

@@ -11,6 +11,7 @@ use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::examples::{self, Examples};
 use crate::fallback::fallback;
 use crate::served::served;
 use crate::shared_answers;
@@ -34,8 +35,8 @@ async fn kept_private(mut response: Response) -> Response {
     response
 }
 
-/// Merges the descriptions of all functions' routes into one OpenAPI description.
-pub fn specification(parts: impl IntoIterator<Item = OpenApi>) -> OpenApi {
+/// Merges the descriptions of all functions' routes into one OpenAPI description, with examples.
+pub fn specification(parts: impl IntoIterator<Item = OpenApi>, examples: &Examples) -> OpenApi {
     let mut api = OpenApi::default();
     for part in parts {
         api.merge(part);
@@ -47,5 +48,6 @@ pub fn specification(parts: impl IntoIterator<Item = OpenApi>) -> OpenApi {
     let components = api.components.get_or_insert_default();
     components.add_security_scheme("jwt", SecurityScheme::Http(bearer));
     shared_answers::add(&mut api);
+    examples::add(&mut api, examples);
     api
 }

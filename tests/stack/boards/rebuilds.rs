@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use fanfold_core::board::Ranks;
-use fanfold_core::limits::BOARD_LEASE;
+use fanfold_core::limits::{BOARD_LEASE, BOARD_REBUILD_KEPT};
+use fanfold_core::time::millis;
 use fanfold_store::valkey::{BoardAnswer, BoardBegun, BoardCommit, BoardLoaded, PageOf};
 
 use super::{
@@ -109,6 +110,30 @@ async fn a_server_that_lost_its_data_or_was_replaced_has_no_board() {
         let shown = page(&valkey, &board, PageOf::Rank { from: 1, limit: 9 }).await;
         assert_eq!(super::rows(&shown), [("c", 1)], "{loss:?}");
     }
+}
+
+/// Nobody removes a board whose rebuild died, so its keys expire.
+#[tokio::test]
+async fn a_board_that_is_built_expires_if_its_rebuild_ends_early() {
+    let node = node();
+    let valkey = valkey(&node.url());
+    let board = points(Ranks::Dense, None);
+    let kept = async |least: Duration, step: &str| {
+        for key in valkey.keys().board(board.id) {
+            let left: i64 = node.cli(&["PTTL", &key]).trim().parse().expect("a time");
+            let most = millis(BOARD_REBUILD_KEPT) as i64;
+            assert!((millis(least) as i64..=most).contains(&left), "{step}: {key}: {left}");
+        }
+    };
+    valkey.begin_board(&board, "t", NOW).await.expect("begun");
+    let nearly = BOARD_REBUILD_KEPT - Duration::from_secs(60);
+    kept(nearly, "begun").await;
+    // a rebuild by messages can take longer: each call of it renews the time
+    for key in valkey.keys().board(board.id) {
+        node.cli(&["PEXPIRE", &key, "60000"]);
+    }
+    valkey.load_board(&board, "t", &[change("a", 1, &[1])], NOW).await.expect("loaded");
+    kept(nearly, "loaded").await;
 }
 
 /// A server may lose one key, for example if it evicts keys without a time to live.

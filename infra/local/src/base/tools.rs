@@ -37,6 +37,11 @@ impl Tools {
         Self::install("fuzz", "requirements-fuzz.txt", quiet)
     }
 
+    /// The generator of the Python client.
+    pub fn clients(quiet: bool) -> Done<Self> {
+        Self::install("clients", "requirements-clients.txt", quiet)
+    }
+
     /// Node.js.
     pub fn node(quiet: bool) -> Done<Self> {
         Self::install("node", "requirements-node.txt", quiet)

@@ -3,7 +3,7 @@
 use super::deployed::{self, Deployed, FAULTS};
 use super::report::Report;
 use super::suite;
-use super::{cargo, checks, clients};
+use super::{browser, cargo, checks, clients};
 use crate::base::failure::Done;
 use crate::base::tools::Tools;
 use crate::base::{host, place};
@@ -15,7 +15,8 @@ use crate::launch::{Up, build, valkey};
 pub fn run(report: &mut Report) -> Done<()> {
     // while cargo compiles for the first checks; the step that needs the tools reports what could not be installed
     std::thread::spawn(|| {
-        let tools = [Tools::sam, Tools::checks, Tools::cloud, Tools::fuzz, Tools::node];
+        let tools =
+            [Tools::sam, Tools::checks, Tools::cloud, Tools::fuzz, Tools::node, Tools::clients];
         tools.iter().filter(|install| install(false).is_ok()).count()
     });
     checks::source(report)?;
@@ -102,6 +103,7 @@ fn system(report: &mut Report) -> Done<()> {
     let apart: Vec<&str> = APART.iter().flat_map(|name| ["--skip", name]).collect();
     report.tests("the stack", deployed.test(&apart)?)?;
     deployed::fuzz(report, &deployed)?;
+    browser::check(report, &deployed)?;
     clients::check(report, &deployed)?;
     report.tests("clusters", deployed.test(&["cluster::", "--test-threads=1"])?)?;
     report.tests("TLS and IAM", deployed.test(&["tls::", "--test-threads=1"])?)?;

@@ -8,6 +8,7 @@
 //! | [`needs`] | knows which tests need which servers |
 //! | [`all`] | runs every test, in order |
 //! | [`deployed`] | the deployed stack, and the tools that its tests use |
+//! | [`browser`] | the page in Chromium |
 //! | [`clients`] | generated clients of other languages |
 //! | [`mutations`] | deliberate errors, each of which a test must find |
 //! | [`engine`] | a container engine, for `sam local` |
@@ -19,6 +20,7 @@
 //! takes minutes to compile before the first test.
 
 mod all;
+mod browser;
 mod cargo;
 mod checks;
 mod clients;
@@ -41,7 +43,7 @@ use report::Report;
 #[derive(clap::Args)]
 pub struct Test {
     /// Run only the tests whose name contains this, with the servers that they need; `fuzz` runs the fuzzer,
-    /// and `clients` the generated clients
+    /// `browser` the tests of the page in Chromium, and `clients` the generated clients
     filter: Option<String>,
     /// Run only the simulation, with fresh random histories for the given time, such as 90s, 10m or 2h
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "filter")]
@@ -81,6 +83,9 @@ pub fn run(test: &Test) -> Done<ExitCode> {
         Test { faults: true, .. } => deployed::faults(&mut report)?,
         Test { filter: Some(filter), .. } if filter == deployed::FUZZ => {
             deployed::fuzz_alone(&mut report)?;
+        }
+        Test { filter: Some(filter), .. } if filter == browser::BROWSER => {
+            browser::alone(&mut report)?
         }
         Test { filter: Some(filter), .. } if filter == clients::CLIENTS => {
             clients::alone(&mut report)?

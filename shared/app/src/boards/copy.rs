@@ -293,7 +293,9 @@ pub async fn make(app: &Copies, target: &dyn Copied, now: Time) -> Result<Made, 
         BoardBegun::Busy => return Ok(Made::UnderWay),
         BoardBegun::Begun => {}
     }
-    app.valkey.keep_board(&copy, target.named().as_deref(), BOARD_REBUILD_KEPT, now).await?;
+    if let Some(named) = target.named() {
+        app.valkey.keep_board(&copy, Some(&named), BOARD_REBUILD_KEPT, now).await?;
+    }
     let Some(rows) = few_rows(app, &target.sources(app, now).await?).await? else {
         queue(app, &copy, target.order(&lease), &lease, now).await?;
         return Ok(Made::UnderWay);

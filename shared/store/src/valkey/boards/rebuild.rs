@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_COPY_KEPT, BOARD_LEASE, BOARD_LOAD_ROWS};
+use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_COPY_KEPT, BOARD_LEASE, BOARD_LOAD_ROWS, BOARD_REBUILD_KEPT};
 use fanfold_core::time::millis;
 use fanfold_core::{Board, Bucket, MemberName, RoundId, Scores, Time};
 use fanfold_runtime::error::StoreError;
@@ -66,7 +66,8 @@ pub enum BoardCommit {
 
 impl Valkey {
     /// Begins to rebuild a board. `token` must be unique to this rebuild. If the next call takes longer than
-    /// [`BOARD_LEASE`], another rebuild may take over.
+    /// [`BOARD_LEASE`], another rebuild may take over. Without another call, Valkey keeps the board for
+    /// [`BOARD_REBUILD_KEPT`].
     pub async fn begin_board(
         &self,
         board: &Board,
@@ -75,6 +76,7 @@ impl Valkey {
     ) -> Result<BoardBegun, StoreError> {
         let mut script = self.board_call(&scripts::BOARD_BEGIN, board);
         script.arg(token).arg(now.ms()).arg((now + BOARD_LEASE).ms());
+        script.arg(millis(BOARD_REBUILD_KEPT));
         script.run_for_word(&self.link, "beginning to rebuild a board").await
     }
 
@@ -93,7 +95,8 @@ impl Valkey {
             return Err(failed(doing)(misused("too many rows in one call")));
         }
         let mut script = self.board_call(&scripts::BOARD_LOAD, board);
-        script.arg(token).arg(now.ms()).arg((now + BOARD_LEASE).ms()).arg(kind(board));
+        script.arg(token).arg(now.ms()).arg((now + BOARD_LEASE).ms());
+        script.arg(millis(BOARD_REBUILD_KEPT)).arg(kind(board));
         add_changes(&mut script, board, rows).map_err(failed(doing))?;
         script.run_for_word(&self.link, doing).await
     }

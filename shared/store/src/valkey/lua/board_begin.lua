@@ -2,7 +2,7 @@
 -- with the same token keeps the members.
 --
 -- KEYS  the four keys of the board
--- ARGV  1 a token, unique to this rebuild; 2 now in ms, 3 the end of the lease in ms
+-- ARGV  1 a token, unique to this rebuild; 2 now in ms, 3 the end of the lease in ms, 4 the time to live in ms
 -- Returns 'begun', 'busy' if another rebuild has a lease, or 'ready'
 local gen = generation()
 if not gen then
@@ -25,4 +25,6 @@ if token ~= ARGV[1] or lost then
   redis.call('ZADD', KEYS[4], 'inf', '')
 end
 redis.call('HSET', KEYS[2], '', 'B:' .. gen .. ':' .. ARGV[3] .. ':' .. ARGV[1])
+-- mutation: board-begun-kept
+keep(ARGV[4])
 return 'begun'
