@@ -1,5 +1,5 @@
 -- Functions that all scripts of boards share. This file and _memory.lua are put in front of each of them; _board_rank.lua
--- and _board_change.lua only where they are used, because each function costs 0.2 µs in each call.
+-- _board_change.lua and _board_keep.lua only where they are used, because each function costs 0.2 µs in each call.
 --
 -- A board has four keys in one slot. Their order in KEYS is the same for all scripts:
 --   1 board:{b}:<id>           a sorted set of the members: the encoded scores and the name, all with score 0, best first.
@@ -20,8 +20,8 @@
 -- <until> is the end of the lease of the rebuild, in ms. The token is that of the rebuild. The generation is that of the
 -- server (see _memory.lua). After a fail-over or a loss of data, it or the key differs, and the board is missing.
 --
--- DynamoDB has all of it. All keys have the same time to live, which is renewed while the board is used; any of them may be
--- lost before that. If 1, 2, or 3 of a dense board is lost alone, the board is missing: each has a member that marks it. If 4
+-- DynamoDB has all of it. All keys have the same time to live, from the beginning of a rebuild on, which is renewed while the
+-- board is built or used; any of them may be lost before that. If 1, 2, or 3 of a dense board is lost alone, the board is missing: each has a member that marks it. If 4
 -- is lost, revisions of removed members stay in 2 until the board is rebuilt, and the audit finds who fell out.
 
 -- Returns whether the board is ready and of this generation, from its state. If it is not, returns the answer for the
