@@ -46,7 +46,7 @@ function Feed({ list, label, empty, end, ranks = null, notes = null }) {
   const ids = list.items.filter((id) => !without.has(id));
   const size = list.isEnded ? ids.length : -1;
   return html`
-    <div role="feed" aria-label=${label} aria-busy=${list.isLoading ? "true" : "false"} class="feed" onKeyDown=${moveInFeed}>
+    <div role=${ids.length || list.isLoading ? "feed" : undefined} aria-label=${ids.length || list.isLoading ? label : undefined} aria-busy=${list.isLoading ? "true" : "false"} class="feed" onKeyDown=${moveInFeed}>
       ${ids.map(
         (id, index) =>
           html`<${Post} key=${id} id=${id} position=${index + 1} size=${size} rank=${ranks?.get(id) ?? null} note=${notes?.get(id) ?? ""} />`,
@@ -56,8 +56,23 @@ function Feed({ list, label, empty, end, ranks = null, notes = null }) {
   `;
 }
 
-/** Page Down and Page Up move between posts, as the role `feed` promises. */
+const FOCUSABLE = "a[href], button:not(:disabled), input, select, textarea, [tabindex='0']";
+
+/** Moves the focus to what is before or behind an element. */
+function leave(element, isBack) {
+  const side = isBack ? Node.DOCUMENT_POSITION_PRECEDING : Node.DOCUMENT_POSITION_FOLLOWING;
+  const all = [...document.querySelectorAll(FOCUSABLE)].filter((one) => one.checkVisibility() && !element.contains(one));
+  const there = all.filter((one) => element.compareDocumentPosition(one) & side);
+  (isBack ? there.at(-1) : there[0])?.focus();
+}
+
+/** The keys that the role `feed` promises: Page Down and Page Up move between posts, Control and End or Home leave the feed. */
 function moveInFeed(event) {
+  if (event.ctrlKey && ["End", "Home"].includes(event.key)) {
+    event.preventDefault();
+    leave(event.currentTarget, event.key === "Home");
+    return;
+  }
   const step = { PageDown: 1, PageUp: -1 }[event.key];
   const post = event.target.closest("article");
   if (!step || !post) return;

@@ -113,8 +113,8 @@ function DemoUsers() {
     <p>One click signs in as a demo user. Another window can be another user.</p>
     <div class="demo-users">
       ${demoUsers.map(
-        (name) => html`<button type="button" class="demo-user" aria-label="Continue as @${name}" disabled=${busy !== ""} onClick=${() => enter(name)}>
-          <${Sign} handle=${name} name=${name} />@${name}
+        (name) => html`<button type="button" class="demo-user" disabled=${busy !== ""} onClick=${() => enter(name)}>
+          <${Sign} handle=${name} name=${name} /><span><span class="visually-hidden">Continue as </span>@${name}</span>
         </button>`,
       )}
     </div>
