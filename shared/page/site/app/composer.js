@@ -29,7 +29,7 @@ function TextField({ label, value, change, rows = 2, placeholder = "", submit = 
           onInput=${(event) => change(event.currentTarget.value)}></textarea>
       </div>
       <p class="room ${left < 50 ? "room-low" : ""} ${problem ? "room-none" : ""}" id="${id}-room">
-        <span data-counter>${left}</span><span class="visually-hidden"> characters left.</span> ${problem}
+        <span data-counter class=${left < 0 ? "visually-hidden" : ""}>${left}</span><span class="visually-hidden"> characters left.</span> ${problem}
       </p>
     </div>
   `;

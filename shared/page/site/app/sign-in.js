@@ -17,7 +17,7 @@ function SignedOut() {
           <li><b>Nothing is guessed.</b> Time decides the order, and likes decide what trends.</li>
           <li><b>Nothing is hidden.</b> The page shows how long it took, and where it came from.</li>
         </ul>
-        <p><a href="/docs">API reference</a></p>
+        <p class="more"><a href="/docs">API reference</a></p>
       </div>
       <section class="sheet" aria-labelledby="sign-in">
         <h2 id="sign-in">Sign in</h2>
