@@ -1,0 +1,60 @@
+//! The tests of the page in Chromium, with the deployed stack.
+
+use std::path::PathBuf;
+
+use super::deployed::Deployed;
+use super::report::Report;
+use crate::base::failure::{Doing as _, Done};
+use crate::base::node::Node;
+use crate::base::place;
+
+/// The filter that selects these tests.
+pub const BROWSER: &str = "browser";
+const STEP: &str = "the page, in Chromium";
+/// The names of the program, on Debian and elsewhere.
+const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// The browser tests, with a stack of their own.
+pub fn alone(report: &mut Report) -> Done<()> {
+    match chromium() {
+        Some(_) => check(report, &Deployed::start(false)?),
+        None => skip(report),
+    }
+}
+
+/// Runs `tests/browser` with the deployed stack. Screenshots are left in `target/browser`. With `FANFOLD_PICTURE=1`, the
+/// picture for README is made before the tests.
+pub fn check(report: &mut Report, deployed: &Deployed) -> Done<()> {
+    let Some(chromium) = chromium() else { return skip(report) };
+    let node = Node::install(false)?;
+    let sources = place::root().join("tests/browser");
+    let folder = place::target().join("browser");
+    // pictures and profiles of an earlier run
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).doing(folder.display())?;
+    }
+    let profiles = folder.join("profiles");
+    std::fs::create_dir_all(&profiles).doing(profiles.display())?;
+    let mut command = node.run(node.copy(&sources)?.join("main.mjs"));
+    deployed.system.environment(&mut command)?;
+    command.env("FANFOLD_CHROMIUM", chromium).env("FANFOLD_SCREENSHOTS", &folder);
+    // where the browser makes its profile, which is a new one each time
+    command.env("TMPDIR", profiles);
+    if std::env::var_os("FANFOLD_PICTURE").is_some() {
+        command.env("FANFOLD_PICTURE", sources.join("page.png"));
+    }
+    // the browser ends with Node.js, and Node.js with this program
+    report.tests(STEP, deployed.system.servers.tools.with_parent(command))
+}
+
+fn skip(report: &mut Report) -> Done<()> {
+    report.skip(STEP, "no program chromium is on the PATH");
+    Ok(())
+}
+
+fn chromium() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let programs = PROGRAMS.iter().flat_map(|name| folders.iter().map(move |one| one.join(name)));
+    programs.into_iter().find(|program| program.is_file())
+}

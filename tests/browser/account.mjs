@@ -1,0 +1,190 @@
+// Signing up, in and out, the first profile, and what a tab remembers.
+
+import assert from "node:assert/strict";
+
+import { PASSWORD, URL_OF_API, User, freshName, people, pool } from "./api.mjs";
+import { NARROW, until } from "./desk.mjs";
+import { test } from "./suite.mjs";
+import { alert, box, button, goTo, heading, home, link, signIn } from "./view.mjs";
+
+/** The code that the local cloud sends to everybody. */
+const CODE = "123456";
+
+test("account::a_visitor_signs_up_with_a_code_and_makes_a_profile", async (desk) => {
+  const tab = await desk.open();
+  const name = freshName("rowan");
+  await button(tab, "Create an account").click();
+  await box(tab, "User name").fill(name);
+  await box(tab, "Email").fill(`${name}@example.com`);
+  const password = tab.getByLabel("Password", { exact: true });
+  assert.equal(await password.getAttribute("type"), "password");
+
+  await password.fill("short");
+  await button(tab, "Create account").click();
+  await until("a short password is refused", async () => {
+    const isMarked = await password.evaluate((field) => !field.validity.valid);
+    return isMarked || (await tab.getByRole("alert").allInnerTexts()).join("") !== "";
+  });
+  await password.fill(PASSWORD);
+  await button(tab, "Create account").click();
+
+  const code = box(tab, "Code from the email");
+  await code.fill("000000");
+  await button(tab, "Confirm").click();
+  await alert(tab, /code/i);
+  await code.fill(CODE);
+  await button(tab, "Confirm").click();
+
+  await tab.getByRole("heading", { name: "Choose your profile" }).waitFor();
+  const handle = box(tab, "Handle");
+  await handle.fill(name);
+  await box(tab, "Name").fill("Rowan");
+  await button(tab, "Save profile").click();
+  await home(tab);
+  await goTo(tab, "Profile");
+  await heading(tab, "Rowan").waitFor();
+  await tab.getByText(`@${name}`).first().waitFor();
+});
+
+test("account::a_name_that_is_taken_and_a_wrong_password_are_explained", async (desk) => {
+  const [user] = await people("yew");
+  const tab = await desk.open();
+  await heading(tab).waitFor();
+  await signIn(tab, user.handle, "Not-the-password-1");
+  await alert(tab, /wrong/);
+  await button(tab, "Create an account").click();
+  await box(tab, "User name").fill(user.handle);
+  await box(tab, "Email").fill("yew@example.com");
+  await tab.getByLabel("Password", { exact: true }).fill(PASSWORD);
+  await button(tab, "Create account").click();
+  await alert(tab, /taken/);
+  await button(tab, "Back to sign in").click();
+  await signIn(tab, user.handle);
+  await home(tab);
+});
+
+test("account::a_handle_that_is_taken_or_malformed_is_explained", async (desk) => {
+  const [other] = await people("oak");
+  const user = await User.withoutProfile(freshName("holly"));
+  const tab = await desk.open("", { as: user });
+  await tab.getByRole("heading", { name: "Choose your profile" }).waitFor();
+  await box(tab, "Name").fill("Holly");
+  await box(tab, "Handle").fill(other.handle);
+  await button(tab, "Save profile").click();
+  await alert(tab, /taken|belongs|another/i);
+  await box(tab, "Handle").fill("Not a handle!");
+  await button(tab, "Save profile").click();
+  await until("the form of a handle is explained", async () => {
+    const isMarked = await box(tab, "Handle").evaluate((field) => !field.validity.valid);
+    return isMarked || /a-z/.test(await tab.getByRole("alert").allInnerTexts().then((all) => all.join(" ")));
+  });
+  await box(tab, "Handle").fill(user.handle);
+  await button(tab, "Save profile").click();
+  await home(tab);
+});
+
+test("account::a_reload_keeps_the_user_and_a_sign_out_forgets_it", async (desk) => {
+  const [user] = await people("elm");
+  const tab = await desk.open();
+  await signIn(tab, user.handle);
+  await home(tab);
+  await tab.reload();
+  await home(tab);
+  await button(tab, "Sign out").click();
+  await tab.getByRole("region", { name: "Sign in" }).waitFor();
+  const kept = await tab.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }));
+  assert.ok(!kept.includes(user.token.slice(0, 20)), "a token is left in the storage of the browser");
+  await tab.reload();
+  await tab.getByRole("region", { name: "Sign in" }).waitFor();
+});
+
+test("account::a_narrow_window_has_a_sign_out", async (desk) => {
+  const [user] = await people("fir");
+  const tab = await desk.open("#/profile", { as: user, size: NARROW });
+  await heading(tab, "Fir").waitFor();
+  await button(tab, "Sign out").click();
+  await tab.getByRole("region", { name: "Sign in" }).waitFor();
+});
+
+test("account::a_second_tab_can_be_another_user", async (desk) => {
+  const [one, two] = await people("ivy", "moss");
+  const first = await desk.open();
+  await signIn(first, one.handle);
+  await home(first);
+  const second = await desk.open("", { beside: first });
+  await signIn(second, two.handle);
+  await home(second);
+  for (const [tab, user] of [[first, one], [second, two]]) {
+    await tab.reload();
+    await home(tab);
+    await goTo(tab, "Profile");
+    await heading(tab, user.name).waitFor();
+  }
+});
+
+test("account::an_invalid_token_is_renewed_or_leads_to_the_sign_in", async (desk) => {
+  const [user] = await people("aspen");
+  const tab = await desk.open();
+  await signIn(tab, user.handle);
+  await home(tab);
+  let refused = 0;
+  // the API refuses the first token, as if it had ended
+  const [, spoilt] = (await tab.evaluate(() => sessionStorage["fanfold.session"])).match(/"access":"([^"]+)"/);
+  await tab.route("**/v1/**", (route) => {
+    const headers = { ...route.request().headers() };
+    if (headers.authorization === `Bearer ${spoilt}`) {
+      refused += 1;
+      headers.authorization = "Bearer not.a.token";
+    }
+    return route.continue({ headers });
+  });
+  await goTo(tab, "Trending");
+  await link(tab, "Today").waitFor();
+  await until("the page has sent the first token", () => refused > 0);
+  await goTo(tab, "Home");
+  await home(tab);
+  // then it refuses every token, and the user pool renews none any more
+  await pool("GlobalSignOut", { AccessToken: user.token });
+  await tab.unroute("**/v1/**");
+  await tab.route("**/v1/**", (route) => {
+    return route.continue({ headers: { ...route.request().headers(), authorization: "Bearer not.a.token" } });
+  });
+  await goTo(tab, "Likes");
+  await tab.getByRole("region", { name: "Sign in" }).waitFor();
+  await tab.getByText(/session has ended/i).waitFor();
+  await tab.unroute("**/v1/**");
+  await signIn(tab, user.handle);
+  await until("the page of before is there", () => tab.url().endsWith("#/likes") || tab.url().endsWith("#/"));
+});
+
+test("account::the_demo_users_of_this_machine_sign_in_with_one_click", async (desk) => {
+  const [user] = await people("larch");
+  const change = (settings) => ({ ...settings, demo: { users: [user.handle], password: PASSWORD } });
+  const tab = await desk.open("", { prepare: (tab) => rewrite(tab, change) });
+  await button(tab, `Continue as @${user.handle}`).click();
+  await home(tab);
+});
+
+test("account::a_page_without_an_issuer_says_so", async (desk) => {
+  const tab = await desk.open("", { prepare: (tab) => rewrite(tab, () => ({ kind: "none" })) });
+  await heading(tab).waitFor();
+  await tab.getByText(/not set up/i).waitFor();
+  assert.equal(await box(tab, "User name").count(), 0);
+});
+
+/** Changes how visitors sign in, and the origins that the document may call. */
+export async function rewrite(tab, change, origins = []) {
+  // the browser takes a changed document for one of the internet, whose calls to this machine need a permission
+  await tab.context().grantPermissions(["local-network-access"]);
+  await tab.route(new RegExp(`^${URL_OF_API}/(\\?.*)?$`), async (route) => {
+    const answer = await route.fetch();
+    const text = await answer.text();
+    const [, before] = text.match(/name="fanfold-sign-in" content="([^"]*)"/);
+    const settings = change(JSON.parse(before.replaceAll("&quot;", '"').replaceAll("&amp;", "&")));
+    const after = JSON.stringify(settings).replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+    const headers = { ...answer.headers() };
+    const policy = headers["content-security-policy"];
+    headers["content-security-policy"] = policy.replace("connect-src 'self'", ["connect-src 'self'", ...origins].join(" "));
+    await route.fulfill({ response: answer, headers, body: text.replace(before, after) });
+  });
+}

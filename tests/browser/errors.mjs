@@ -1,0 +1,121 @@
+// What the page shows when the API is down, busy or out of reach, and when there is nothing to show.
+
+import assert from "node:assert/strict";
+
+import { people } from "./api.mjs";
+import { until } from "./desk.mjs";
+import { test } from "./suite.mjs";
+import { alert, articles, box, button, goTo, heading, home, shows } from "./view.mjs";
+
+const API = "**/v1/**";
+const BUSY = {
+  status: 503,
+  contentType: "application/problem+json",
+  headers: { "retry-after": "1" },
+  body: JSON.stringify({ type: "/problems/unavailable", title: "Unavailable", status: 503, detail: "a store did not answer in time" }),
+};
+
+for (const [name, answer] of [
+  ["the_api_is_down", (route) => route.abort("connectionrefused")],
+  ["the_api_is_busy", (route) => route.fulfill(BUSY)],
+]) {
+  test(`errors::${name}_and_comes_back`, async (desk) => {
+    const [author] = await people("flint");
+    const post = await author.post("Still here.");
+    const tab = await desk.open("#/status", { as: author });
+    await tab.getByRole("region", { name: "How Fanfold is doing" }).first().waitFor();
+    await tab.route(API, answer);
+    for (const place of ["Home", "Trending", "Boards", "Scheduled", "Likes"]) {
+      await goTo(tab, place);
+      const words = await alert(tab.getByRole("main"), /.../);
+      assert.doesNotMatch(await words.innerText(), /undefined|null|\[object|Failed to fetch|TypeError/);
+      await button(words, "Try again").waitFor();
+    }
+    await goTo(tab, "Home");
+    const words = await alert(tab.getByRole("main"), /.../);
+    await tab.unroute(API);
+    await button(words, "Try again").click();
+    await shows(tab, [post]);
+  });
+
+  test(`errors::a_text_is_kept_while_${name}`, async (desk) => {
+    const [author] = await people("slate");
+    const tab = await desk.open("", { as: author });
+    await home(tab);
+    await tab.route(API, answer);
+    await box(tab, "Your post").fill("Do not lose me.");
+    await button(tab, "Post").click();
+    await alert(tab, /.../);
+    assert.equal(await box(tab, "Your post").inputValue(), "Do not lose me.");
+    await tab.unroute(API);
+    await button(tab, "Post").click();
+    await articles(tab).filter({ hasText: "Do not lose me." }).waitFor();
+  });
+}
+
+test("errors::the_page_itself_begins_while_the_api_is_down", async (desk) => {
+  const [author] = await people("chalk");
+  const post = await author.post("Still here.");
+  const tab = await desk.open("", { as: author, prepare: (tab) => tab.route(API, (route) => route.abort()) });
+  const words = await alert(tab, /.../);
+  await tab.unroute(API);
+  await button(words, "Try again").click();
+  await shows(tab, [post]);
+});
+
+test("errors::the_next_page_of_a_feed_fails_and_is_read_again", async (desk) => {
+  const [author] = await people("clay");
+  const posts = await Promise.all(Array.from({ length: 45 }, (_, number) => author.post(`Brick ${number}.`)));
+  const isNext = (url) => url.pathname.endsWith("/timeline") && url.searchParams.has("cursor");
+  const prepare = (tab) => tab.route(isNext, (route) => route.fulfill(BUSY));
+  const tab = await desk.open("", { as: author, prepare });
+  await home(tab);
+  await tab.mouse.move(600, 500);
+  const words = await until("the failure is shown", async () => {
+    await tab.mouse.wheel(0, 2000);
+    const found = tab.getByRole("alert").filter({ has: button(tab, "Try again") });
+    return (await found.count()) > 0 && found.first();
+  });
+  await tab.unroute(isNext);
+  await button(words, "Try again").click();
+  await until("all posts", async () => {
+    await tab.mouse.wheel(0, 2000);
+    return (await articles(tab).count()) === posts.length;
+  });
+});
+
+test("errors::an_offline_browser_is_told_so", async (desk) => {
+  const [author] = await people("marl");
+  const tab = await desk.open("", { as: author });
+  await home(tab);
+  const told = tab.getByRole("status").filter({ hasText: "You are offline" });
+  assert.equal(await told.count(), 0);
+  await tab.context().setOffline(true);
+  await told.waitFor();
+  await box(tab, "Your post").fill("From the mountain.");
+  if (await button(tab, "Post").isEnabled()) {
+    await button(tab, "Post").click();
+    await alert(tab, /offline/i);
+  }
+  assert.equal(await box(tab, "Your post").inputValue(), "From the mountain.");
+  await tab.context().setOffline(false);
+  await told.waitFor({ state: "detached" });
+  await button(tab, "Post").click();
+  await articles(tab).filter({ hasText: "From the mountain." }).waitFor();
+});
+
+test("errors::empty_lists_say_what_to_do", async (desk) => {
+  const [user] = await people("sand");
+  const tab = await desk.open("", { as: user });
+  await home(tab);
+  assert.equal(await articles(tab).count(), 0);
+  for (const place of ["Home", "Likes", "Scheduled", "Boards"]) {
+    await goTo(tab, place);
+    const empty = tab.getByRole("main").locator(".empty").first();
+    await empty.waitFor();
+    assert.ok((await empty.innerText()).length > 15, place);
+  }
+  await goTo(tab, "Profile");
+  await heading(tab, "Sand").waitFor();
+  await tab.getByText(/not posted yet/).waitFor();
+});

@@ -1,0 +1,162 @@
+// The home feed: two users in two windows, endless scrolling while others post, and what happens to it after a follow.
+
+import assert from "node:assert/strict";
+
+import { each, people } from "./api.mjs";
+import { until } from "./desk.mjs";
+import { test } from "./suite.mjs";
+import { articles, button, compose, feed, goTo, heading, home, ids, link, loaded, shows } from "./view.mjs";
+
+const PILL = /^\d+\+? new posts?$/;
+
+test("feeds::a_post_of_one_user_is_seen_by_another_in_another_window", async (desk) => {
+  const [ash, birch] = await people("ash", "birch");
+  await birch.follow(ash);
+  const before = await ash.post("The first leaves are out.");
+  const [one, two] = await Promise.all([desk.open("", { as: ash }), desk.open("", { as: birch })]);
+  await Promise.all([home(one), home(two)]);
+  await shows(two, [before]);
+  const article = await compose(one, "Good morning, forest.");
+  const id = await article.getAttribute("data-id");
+  assert.deepEqual(await ids(one), [id, before.id], "the author sees the own post at once, on top");
+  await button(two, "1 new post").waitFor();
+  assert.deepEqual(await ids(two), [before.id], "a new post waits until the reader asks for it");
+  await button(two, "1 new post").click();
+  await shows(two, [id, before.id]);
+  await button(two, PILL).waitFor({ state: "detached" });
+  await ash.post("And another one.");
+  await ash.post("And a third one.");
+  await button(two, "2 new posts").click();
+  await until("four posts", async () => (await ids(two)).length === 4);
+});
+
+test("feeds::three_hundred_posts_are_scrolled_without_gaps_while_others_post", async (desk) => {
+  const [reader, cedar, dogwood] = await people("hazel", "cedar", "dogwood");
+  await reader.follow(cedar, dogwood);
+  const numbers = Array.from({ length: 300 }, (_, number) => number);
+  await each(numbers, 8, (number) => (number % 2 ? cedar : dogwood).post(`Ring ${number} of a tree.\n${"Wood. ".repeat(number % 9)}`));
+  const published = await until("all posts are in the feed", async () => {
+    const all = await reader.all("/v1/timeline");
+    return all.length === 300 && all.map((post) => post.id);
+  });
+  const tab = await desk.open("", { as: reader });
+  await home(tab);
+  // while the reader scrolls, each of the authors posts again and again
+  let isOver = false;
+  let others = 0;
+  const posting = (async () => {
+    while (!isOver) {
+      await cedar.post(`While you read, ${others++}.`);
+      await dogwood.post(`While you read, ${others++}.`);
+    }
+  })();
+  const places = new Map();
+  const note = async () => {
+    const seen = await articles(tab).evaluateAll((all) => all.map((one) => [Number(one.getAttribute("aria-posinset")), one.dataset.id]));
+    for (const [place, id] of seen) {
+      assert.ok(!places.has(place) || places.get(place) === id, `the post at place ${place} has changed`);
+      places.set(place, id);
+    }
+  };
+  await tab.mouse.move(600, 500);
+  const reachesEnd = tab.getByText("You have reached the first post.");
+  await until("the end of the feed", async () => {
+    await tab.mouse.wheel(0, 2500);
+    await note();
+    return reachesEnd.isVisible();
+  }, 45_000);
+  await note();
+  isOver = true;
+  await posting;
+  const scrolled = [...places.entries()].sort(([a], [b]) => a - b);
+  assert.deepEqual(scrolled.map(([place]) => place), scrolled.map((_, at) => at + 1), "no place is missing");
+  const read = scrolled.map(([, id]) => id);
+  assert.equal(new Set(read).size, read.length, "no post is shown twice");
+  const byApi = (await reader.all("/v1/timeline")).map((post) => post.id);
+  assert.deepEqual(read, byApi.slice(byApi.indexOf(read[0])), "the page shows what the API has, in its order");
+  assert.deepEqual(read.slice(-300), published);
+  assert.ok(others > 4, "others have posted in the meantime");
+  // the new ones wait
+  await button(tab, PILL).waitFor({ state: "attached" });
+  const sizes = await articles(tab).evaluateAll((all) => all.map((one) => one.getAttribute("aria-setsize")));
+  assert.ok(sizes.every((size) => size === String(read.length)), "at the end, the size of the feed is known");
+});
+
+test("feeds::the_feed_follows_suit_when_an_author_is_followed_and_unfollowed", async (desk) => {
+  const [reader, author] = await people("linden", "maple");
+  const posts = [await author.post("One."), await author.post("Two.")].reverse();
+  const tab = await desk.open(`#/u/${author.handle}`, { as: reader });
+  await heading(tab, "Maple").waitFor();
+  await button(tab, /^Follow @/).click();
+  await button(tab, /^Unfollow @/).waitFor();
+  await goTo(tab, "Home");
+  await until("the posts of the author are in the feed", async () => {
+    await home(tab);
+    if ((await ids(tab)).length === 2) return true;
+    await tab.reload();
+    return false;
+  });
+  await shows(tab, posts);
+  await link(articles(tab, posts[0]), /Maple/).first().click();
+  await button(tab, /^Unfollow @/).click();
+  await button(tab, /^Follow @/).waitFor();
+  await goTo(tab, "Home");
+  await until("the posts of the author have left the feed", async () => {
+    await home(tab);
+    if ((await ids(tab)).length === 0) return true;
+    await tab.reload();
+    return false;
+  });
+});
+
+test("feeds::back_and_forward_keep_the_place", async (desk) => {
+  const [reader, author] = await people("alder", "poplar");
+  await reader.follow(author);
+  await each(Array.from({ length: 60 }), 8, (_, number) => author.post(`Post ${number}.\nWith a second line.`));
+  await until("all posts are in the feed", async () => (await reader.all("/v1/timeline")).length === 60);
+  const tab = await desk.open("", { as: reader });
+  await home(tab);
+  await tab.mouse.move(600, 500);
+  await until("fifty posts", async () => {
+    await tab.mouse.wheel(0, 1500);
+    return (await articles(tab).last().getAttribute("aria-posinset")) >= 50;
+  });
+  const seen = () => tab.evaluate(() => document.elementFromPoint(innerWidth / 2, innerHeight / 2)?.closest("article")?.dataset.id);
+  await loaded(tab);
+  // an article stands still in the middle of the window
+  let middle = null;
+  await until("the page stands still", async () => {
+    const before = middle;
+    middle = await seen();
+    return middle && middle === before;
+  });
+  const scrolled = await tab.evaluate(() => scrollY);
+  assert.ok(scrolled > 1000, String(scrolled));
+  await link(articles(tab, middle), /Poplar/).first().click();
+  await heading(tab, "Poplar").waitFor();
+  await until("a new view begins at the top", () => tab.evaluate(() => scrollY === 0));
+  await tab.goBack();
+  await until("the same post is in the middle again", async () => (await seen()) === middle);
+  assert.ok(Math.abs((await tab.evaluate(() => scrollY)) - scrolled) < 5);
+  await tab.goForward();
+  await heading(tab, "Poplar").waitFor();
+  await tab.goBack();
+  await until("the same post is in the middle again", async () => (await seen()) === middle);
+});
+
+test("feeds::articles_say_where_they_are", async (desk) => {
+  const [author] = await people("rowan");
+  await each(Array.from({ length: 30 }), 8, (_, number) => author.post(`Berry ${number}.`));
+  const tab = await desk.open(`#/u/${author.handle}`, { as: author });
+  const list = feed(tab, `Posts by @${author.handle}`);
+  await list.waitFor();
+  await until("twenty articles", async () => (await articles(tab).count()) >= 20);
+  const first = articles(tab).first();
+  assert.equal(await first.getAttribute("aria-posinset"), "1");
+  assert.equal(await first.getAttribute("tabindex"), "0");
+  const label = await first.evaluate((one) => {
+    const names = (one.getAttribute("aria-labelledby") ?? "").split(" ").map((id) => document.getElementById(id)?.textContent ?? "");
+    return one.getAttribute("aria-label") ?? names.join(" ");
+  });
+  assert.match(label, /Rowan/);
+});

@@ -1,0 +1,68 @@
+// Pages of authors: their posts, followers and following, and the own profile.
+
+import assert from "node:assert/strict";
+
+import { people } from "./api.mjs";
+import { until } from "./desk.mjs";
+import { test } from "./suite.mjs";
+import { alert, articles, box, button, dialog, goTo, heading, link, shows } from "./view.mjs";
+
+test("people::an_author_is_followed_and_the_numbers_change", async (desk) => {
+  const [reader, author, other] = await people("wren", "robin", "finch");
+  await other.follow(author);
+  await author.follow(other);
+  const post = await author.post("A song.");
+  await until("the follower is counted", async () => (await reader.call("GET", `/v1/users/${author.id}`)).followers === 1);
+  const tab = await desk.open(`#/u/${author.handle}`, { as: reader });
+  await heading(tab, "Robin").waitFor();
+  await shows(tab, [post]);
+  await link(tab, /1.*Followers?/s).or(link(tab, /Followers?.*1/s)).first().waitFor();
+  await button(tab, /^Follow @/).click();
+  await button(tab, /^Unfollow @/).waitFor();
+  await until("the API knows it", async () => (await reader.call("GET", `/v1/users/${author.id}`)).you_follow);
+  await link(tab, /Followers?/).first().click();
+  await until("the address", () => tab.url().endsWith("/followers"));
+  for (const user of [reader, other]) await link(tab.getByRole("main"), new RegExp(`@${user.handle}|${user.name}`)).first().waitFor();
+  await link(tab.getByRole("main"), /Following/).first().click();
+  await link(tab.getByRole("main"), /Finch/).first().click();
+  await heading(tab, "Finch").waitFor();
+  await tab.goBack();
+  await tab.goBack();
+  await tab.goBack();
+  await button(tab, /^Unfollow @/).click();
+  await button(tab, /^Follow @/).waitFor();
+  await until("the API knows it", async () => !(await reader.call("GET", `/v1/users/${author.id}`)).you_follow);
+});
+
+test("people::a_profile_is_changed_and_every_post_shows_the_new_name", async (desk) => {
+  const [user, other] = await people("swift", "crane");
+  const post = await user.post("Mine.");
+  const tab = await desk.open("#/profile", { as: user });
+  await heading(tab, "Swift").waitFor();
+  assert.equal(await button(tab, /^(Follow|Unfollow)/).count(), 0, "nobody follows oneself");
+  await button(tab, "Edit profile").click();
+  const form = dialog(tab, "Edit profile");
+  assert.equal(await box(form, "Name").inputValue(), "Swift");
+  await box(form, "Handle").fill(other.handle);
+  await button(form, "Save profile").click();
+  await alert(tab, /taken|belongs|another/i);
+  await box(form, "Handle").fill(user.handle);
+  await box(form, "Name").fill("Apus apus");
+  await button(form, "Save profile").click();
+  await form.waitFor({ state: "detached" });
+  await heading(tab, "Apus apus").waitFor();
+  await link(articles(tab, post), /Apus apus/).first().waitFor();
+  assert.equal((await user.call("GET", "/v1/me")).name, "Apus apus");
+  await goTo(tab, "Home");
+  await link(articles(tab, post), /Apus apus/).first().waitFor();
+});
+
+test("people::who_and_what_does_not_exist_is_said", async (desk) => {
+  const [user] = await people("stork");
+  const tab = await desk.open("#/u/nobody_has_this", { as: user });
+  await tab.getByText(/no (such )?(user|profile|one)|nobody|not found|does not exist|has no profile/i).first().waitFor();
+  await tab.goto(`${tab.url().split("#")[0]}#/p/01M7YZ0V042DVTFTPP3HS0JN1E`);
+  await tab.getByText(/deleted|not found|does not exist|no such/i).first().waitFor();
+  await tab.goto(`${tab.url().split("#")[0]}#/no/such/page`);
+  await tab.getByText(/not found|no page|nothing here|does not exist/i).first().waitFor();
+});

@@ -1,0 +1,119 @@
+// The panel: load times by source, reading by pull on purpose, and the delivery of one's last post.
+
+import assert from "node:assert/strict";
+
+import { each, people } from "./api.mjs";
+import { NARROW, until } from "./desk.mjs";
+import { test } from "./suite.mjs";
+import { articles, compose, goTo, heading, home, loaded } from "./view.mjs";
+
+const panel = (tab) => tab.getByRole("region", { name: "How Fanfold is doing" });
+
+/** The number of pages in a row of the table of load times. */
+async function pages(tab, row) {
+  const found = panel(tab).getByRole("table", { name: "Load times" }).getByRole("row", { name: row });
+  if ((await found.count()) === 0) return 0;
+  return Number((await found.getByRole("cell").first().innerText()).match(/\d+/)?.[0] ?? 0);
+}
+
+/** Reads a page of a feed again: a link leads to a fresh one. */
+async function readAgain(tab) {
+  await goTo(tab, "Likes");
+  await heading(tab, "Likes").waitFor();
+  await goTo(tab, "Profile");
+  await articles(tab).first().waitFor();
+  await loaded(tab);
+}
+
+test("status::pages_are_counted_by_their_source_and_read_by_pull_on_purpose", async (desk) => {
+  const [reader, author] = await people("amber", "topaz");
+  await reader.follow(author);
+  await author.post("A stone.");
+  await reader.post("My own.");
+  const tab = await desk.open("", { as: reader });
+  await home(tab);
+  await until("a page from the cache is counted", async () => {
+    if ((await pages(tab, "From the cache")) > 0) return true;
+    await readAgain(tab);
+    return false;
+  });
+  assert.equal(await pages(tab, "By pull"), 0);
+  const toggle = panel(tab).getByRole("switch", { name: "Read pages by pull" });
+  assert.equal(await toggle.isChecked(), false);
+  await toggle.click();
+  await until("the switch is on", () => toggle.isChecked());
+  for (const count of [1, 2]) {
+    await until(`${count} pages by pull`, async () => {
+      if ((await pages(tab, "By pull")) >= count) return true;
+      await readAgain(tab);
+      return false;
+    });
+  }
+  assert.match(await panel(tab).locator("[data-last-source]").innerText(), /pull/i);
+  const row = panel(tab).getByRole("row", { name: "By pull" });
+  const times = (await row.getByRole("cell").allInnerTexts()).slice(1).map((text) => Number.parseFloat(text.replace(",", "")));
+  assert.equal(times.length, 3);
+  const [average, least, most] = times;
+  assert.ok(least > 0 && least <= average && average <= most, times.join(" "));
+  const plots = panel(tab).locator("svg[role=img]");
+  assert.ok((await plots.count()) > 0);
+  for (const plot of await plots.all()) {
+    const name = await plot.evaluate((one) => one.getAttribute("aria-label") ?? one.querySelector("title")?.textContent ?? "");
+    assert.ok(name.length > 5, "a plot has a name");
+  }
+  await toggle.click();
+  const [byPull, others] = [await pages(tab, "By pull"), await pages(tab, "From the cache")];
+  await until("a page from the cache", async () => {
+    await readAgain(tab);
+    return (await pages(tab, "From the cache")) > others;
+  });
+  assert.equal(await pages(tab, "By pull"), byPull);
+});
+
+test("status::a_user_who_reads_too_much_by_pull_is_told_so", async (desk) => {
+  const [reader] = await people("opal");
+  await reader.post("Mine.");
+  const spend = async () => {
+    const answers = await each(Array.from({ length: 75 }), 8, () => reader.send("GET", "/v1/timeline?source=pull&limit=1"));
+    return answers.some((answer) => answer.status === 429);
+  };
+  const tab = await desk.open("", { as: reader });
+  await home(tab);
+  await panel(tab).getByRole("switch", { name: "Read pages by pull" }).click();
+  await until("the limit is reached", spend);
+  await readAgain(tab);
+  assert.equal(await articles(tab).count(), 1, "the page is shown nevertheless");
+  await panel(tab).getByText(/limit|too often|too many|again in|refused/i).first().waitFor();
+});
+
+test("status::the_delivery_of_the_last_post_fills", async (desk) => {
+  const [author, ...followers] = await people("ruby", "agate", "beryl", "coral", "garnet", "jade");
+  await Promise.all(followers.map((one) => one.follow(author)));
+  await Promise.all(followers.map((one) => one.call("GET", "/v1/timeline")));
+  const tab = await desk.open("", { as: author });
+  await home(tab);
+  const article = await compose(tab, "To all of you.");
+  const id = await article.getAttribute("data-id");
+  const receipt = panel(tab).getByRole("progressbar").first();
+  await receipt.waitFor();
+  await until("the delivery is complete", async () => {
+    const [now, most] = await receipt.evaluate((one) => [one.getAttribute("aria-valuenow") ?? one.value, one.getAttribute("aria-valuemax") ?? one.max ?? 1]);
+    return Number(now) === Number(most) && Number(most) > 0;
+  }, 20_000);
+  const told = await author.call("GET", `/v1/posts/${id}/delivery`);
+  assert.equal(told.state, "complete");
+  await panel(tab).getByText(new RegExp(`\\b${told.followers} follower|\\bof ${told.followers}\\b|${told.followers}`)).first().waitFor();
+  await goTo(tab, "Status");
+  await tab.getByRole("main").getByRole("progressbar").first().waitFor();
+});
+
+test("status::a_narrow_window_has_a_page_for_it", async (desk) => {
+  const [reader] = await people("pearl");
+  await reader.post("Mine.");
+  const tab = await desk.open("", { as: reader, size: NARROW });
+  await home(tab);
+  assert.equal(await panel(tab).isVisible().catch(() => false), false);
+  await goTo(tab, "Status");
+  await panel(tab).getByRole("table", { name: "Load times" }).waitFor();
+  await loaded(tab);
+});
