@@ -110,7 +110,7 @@ fn demo_users_post_and_like_at_a_bounded_rate_until_a_signal() {
     }
     let said = std::fs::read_to_string(&log).expect("what it printed");
     assert!(said.contains("8 of 8 more demo users"), "{said}");
-    let summary = said.lines().find(|line| line.starts_with("The demo users made "));
+    let summary = said.lines().find(|line| line.starts_with("Calls of the demo users: "));
     assert!(
         summary.is_some_and(|line| line.contains(" posts") && line.contains(" likes")),
         "{said}"

@@ -70,7 +70,7 @@ fn newcomer(
     let api = &village.api;
     let mut followed = Vec::new();
     for _ in 0..rng.usize(FOLLOWS) {
-        let author = village.author(rng)?;
+        let author = village.author(rng).filter(|_| !village.is_over())?;
         if !followed.contains(&author.handle) {
             village.count("follows", calls::follow(api, &person, &author.handle));
             followed.push(author.handle.clone());

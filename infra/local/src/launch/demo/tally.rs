@@ -48,9 +48,9 @@ impl Tally {
     pub fn summary(&self) -> Option<String> {
         let counts = self.counts();
         let done = counts.done.iter().map(|(what, count)| format!("{count} {what}"));
-        let failed = (counts.failed > 0).then(|| format!("{} failed calls", counts.failed));
+        let failed = (counts.failed > 0).then(|| format!("{} that failed", counts.failed));
         let parts: Vec<String> = done.chain(failed).collect();
-        (!parts.is_empty()).then(|| format!("The demo users made {}", parts.join(", ")))
+        (!parts.is_empty()).then(|| format!("Calls of the demo users: {}", parts.join(", ")))
     }
 
     fn counts(&self) -> std::sync::MutexGuard<'_, Counts> {
@@ -78,6 +78,6 @@ mod tests {
         assert!(tally.complaint(now + SAID_EVERY).is_some_and(|line| line.starts_with("1 calls")));
         assert_eq!(tally.complaint(now + 3 * SAID_EVERY), None);
         let summary = tally.summary();
-        assert_eq!(summary.as_deref(), Some("The demo users made 1 likes, 3 failed calls"));
+        assert_eq!(summary.as_deref(), Some("Calls of the demo users: 1 likes, 3 that failed"));
     }
 }
