@@ -13,7 +13,10 @@ async function readMe() {
 }
 
 async function saveProfile(handle, name) {
-  me.set(await call("PUT", "/v1/me", { body: { handle: handle.trim().replace(/^@/, "").toLowerCase(), name } }));
+  const wanted = handle.trim().replace(/^@/, "").toLowerCase();
+  const profile = await call("PUT", "/v1/me", { body: { handle: wanted, name } });
+  renameAuthor(profile);
+  me.set(profile);
 }
 
 /** The fields of a profile. */

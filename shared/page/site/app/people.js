@@ -131,8 +131,6 @@ function Author({ handle, part }) {
       <${ProfileForm} profile=${own} close=${() => setEditing(false)} saved=${() => {
         setEditing(false);
         announce("The profile is saved.");
-        // its posts show the name, and the address the handle
-        forgetHome();
         if (me.get().handle !== handle) go(to("u", me.get().handle));
       }} />
     <//>`}

@@ -24,6 +24,14 @@ function remembered(posts) {
   });
 }
 
+/** Shows the present name and handle of an author on the known posts. */
+function renameAuthor({ id, handle, name }) {
+  for (const state of known.values()) {
+    const post = state.get();
+    if (post?.author.id === id) state.set({ ...post, author: { id, handle, name } });
+  }
+}
+
 function forgetPosts(ids) {
   if (ids.some((id) => !gone.get().has(id))) gone.set(new Set([...gone.get(), ...ids]));
 }
