@@ -176,6 +176,9 @@ pub const fn removal_of_keys(kind: KeyKind) -> Removal {
         KeyKind::Board | KeyKind::BoardScores | KeyKind::BoardDistinct | KeyKind::BoardRemoved => {
             Removal::Steps(&[Step::Boards])
         }
+        KeyKind::BoardBegun | KeyKind::BoardNewest => {
+            Removal::Stays("its name is a hash; it is a number, and expires within an hour")
+        }
         KeyKind::BoardCard | KeyKind::Boards => Removal::Steps(&[Step::Boards]),
         KeyKind::Cards => Removal::Stays("it lists the cards of a bucket for an hour or two"),
     }

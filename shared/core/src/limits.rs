@@ -429,10 +429,8 @@ pub const BOARD_QUEUED: Duration = Duration::from_secs(120);
 pub const BOARD_REBUILD_KEPT: Duration = Duration::from_secs(3_600);
 /// The time after which a merged board is merged again, if somebody reads it.
 pub const BOARD_MERGED_EVERY: Duration = Duration::from_secs(60);
-/// Merges before the present one that a reader looks for, while that one is being made.
-pub const BOARD_MERGED_LOOKS_BACK: u64 = 4;
-/// How long Valkey keeps a merge after it was made or used last.
-pub const BOARD_MERGED_KEPT: Duration = Duration::from_secs(6 * 60);
+/// How long Valkey keeps a merge after it was made or used last. Readers get it while the next one is being made.
+pub const BOARD_MERGED_KEPT: Duration = Duration::from_secs(15 * 60);
 /// One use of a copy in this many makes Valkey keep it for longer.
 pub const BOARD_KEEP_IN: u64 = 64;
 /// Rows of a part that a request reads to make a copy. A round with more rows in a part is copied by a message.
@@ -462,10 +460,9 @@ pub const RANKING_SECONDS_DEFAULT: Duration = Duration::from_secs(60);
 pub const RANKING_SECONDS_MIN: Duration = Duration::from_secs(1);
 /// The greatest value of the setting `RANKING_SECONDS`.
 pub const RANKING_SECONDS_MAX: Duration = Duration::from_secs(300);
-/// How long Valkey keeps a snapshot of a ranking after it was made or used last. Readers who page through it need it.
+/// How long Valkey keeps a snapshot of a ranking after it was made or used last. Readers who page through it need it, and all
+/// readers while the next one is being made.
 pub const RANKING_KEPT: Duration = Duration::from_secs(15 * 60);
-/// Snapshots before the present one that a reader looks for, while that one is being made.
-pub const RANKING_LOOKS_BACK: u32 = 4;
 /// The places of a ranking.
 pub const RANKING_PLACES_MAX: u64 = 500;
 /// Authors with as many likes as the last one of a ranking whose followers are compared, together with those before them.

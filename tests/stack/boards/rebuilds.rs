@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use fanfold_core::RoundId;
 use fanfold_core::board::Ranks;
 use fanfold_core::limits::{BOARD_LEASE, BOARD_REBUILD_KEPT};
 use fanfold_core::time::millis;
-use fanfold_store::valkey::{BoardAnswer, BoardBegun, BoardCommit, BoardLoaded, PageOf};
+use fanfold_store::valkey::{BoardAnswer, BoardBegun, BoardCommit, BoardLoaded, PageOf, Versions};
 
 use super::{
     NOW, build, change, member, node, page, points, put, ranks, removal, rows, scores, standing,
@@ -134,6 +135,35 @@ async fn a_board_that_is_built_expires_if_its_rebuild_ends_early() {
     }
     valkey.load_board(&board, "t", &[change("a", 1, &[1])], NOW).await.expect("loaded");
     kept(nearly, "loaded").await;
+}
+
+#[tokio::test]
+async fn the_newest_version_of_a_board_is_known() {
+    let node = node();
+    let valkey = valkey(&node.url());
+    let (all, kept) = (RoundId(5), Duration::from_secs(60));
+    let known = async || valkey.board_versions(all).await.expect("versions");
+    assert_eq!(known().await, Versions::default());
+    valkey.note_begun(all, 7).await.expect("noted");
+    valkey.note_ready(all, 7, kept).await.expect("noted");
+    assert_eq!(known().await, Versions { begun: Some(7), ready: Some(7) });
+    // a message that comes late makes an older one
+    for version in [8, 6] {
+        valkey.note_ready(all, version, kept).await.expect("noted");
+        assert_eq!(known().await.ready, Some(8));
+    }
+    for key in valkey.keys().board_versions(all) {
+        let left: i64 = node.cli(&["PTTL", &key]).trim().parse().expect("a time");
+        assert!(left > 0, "{key}: {left}");
+    }
+    // only a board that is built has a lease
+    let board = points(Ranks::Dense, None);
+    let leased = async |now| valkey.has_board_lease(&board, now).await.expect("asked");
+    assert!(!leased(NOW).await);
+    valkey.begin_board(&board, "t", NOW).await.expect("begun");
+    assert_eq!((leased(NOW).await, leased(NOW + BOARD_LEASE).await), (true, false));
+    valkey.commit_board(&board, "t", NOW).await.expect("committed");
+    assert!(!leased(NOW).await);
 }
 
 /// A server may lose one key, for example if it evicts keys without a time to live.

@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use axum::body::to_bytes;
+use axum::response::{IntoResponse as _, Response};
 use fanfold_app::Error;
 use fanfold_app::boards::change::{Change, Changed, Outcome, What, change};
-use fanfold_app::boards::copy::{Target, make};
+use fanfold_app::boards::copy::{Target, continue_round, make};
 use fanfold_app::boards::read::{page, standings};
 use fanfold_app::boards::{BoardRef, Boards, settings};
 use fanfold_core::board::{BoardSettings, Day, MergeBy, MergeOf, MergeSource, Ranks};
-use fanfold_core::limits::{BOARD_MERGED_EVERY, BOARD_MERGED_LOOKS_BACK, BOARDS_MAX};
-use fanfold_core::message::{GraphEvent, RebuildOrder};
-use fanfold_core::{BoardId, MemberName, RoundId, Scores, Time};
+use fanfold_core::limits::{BOARD_MERGED_EVERY, BOARD_PARTS, BOARDS_MAX};
+use fanfold_core::message::{GraphEvent, RebuildBoard, RebuildOrder};
+use fanfold_core::{MemberName, RoundId, Scores, Time};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::boards::{Added, Addition, ScoreKey, StoredBoard};
-use fanfold_store::valkey::{BoardAnswer, BoardBegun, CardId, PageOf, Valkey};
-use fanfold_web::boards::BoardPageQuery;
+use fanfold_store::valkey::{BoardAnswer, CardId, PageOf, Valkey};
+use fanfold_web::boards::{BoardPageQuery, changed_all, changed_one};
 use fanfold_web::{Kind, Problem};
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -100,6 +102,15 @@ async fn all(world: &World, board: &BoardRef) -> Vec<(u64, String, Vec<i64>)> {
 async fn names(world: &World, board: &str) -> Vec<String> {
     let board = board_of(world, "ash", board);
     all(world, &board).await.into_iter().map(|(_, name, _)| name).collect()
+}
+
+/// The status of an answer, its header `Retry-After`, and its body.
+async fn answered(response: Response) -> (u16, Option<String>, Value) {
+    let after = response.headers().get("retry-after");
+    let after = after.map(|after| after.to_str().expect("a text").to_owned());
+    let status = response.status().as_u16();
+    let body = to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+    (status, after, serde_json::from_slice(&body).expect("JSON"))
 }
 
 fn kind(error: Error) -> Kind {
@@ -299,6 +310,25 @@ async fn concurrent_additions_to_one_member_all_count() {
     assert_eq!(shown, [(1, "one".to_owned(), vec![50])]);
 }
 
+/// Transactions that meet on a member are tried again. Each writer sends each addition twice.
+#[tokio::test]
+async fn concurrent_additions_with_keys_to_one_member_all_count_once() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    put(&world, "b", json!({})).await;
+    let (board, one) = (board_of(&world, "ash", "b"), [("one", What::Add(scores(&[1])))]);
+    let add = async |writer: usize| {
+        for nth in 0..10 {
+            let key = format!("writer {writer}, addition {}", nth / 2);
+            let done = try_change(&world.boards, &world, "ash", &board, &one, Some(&key)).await;
+            let outcome = done.expect("changed").outcomes[0].1;
+            assert!(matches!(outcome, Outcome::Placed { rank: Some(1), .. }), "{outcome:?}");
+        }
+    };
+    join_all((0..10).map(add)).await;
+    assert_eq!(all(&world, &board).await, [(1, "one".to_owned(), vec![50])]);
+}
+
 #[tokio::test]
 async fn an_addition_with_a_key_is_made_once() {
     let world = World::new().await;
@@ -422,6 +452,13 @@ async fn writes_are_taken_and_ranked_later_without_valkey() {
     let set = [("b", What::Set(scores(&[2])))];
     let done = try_change(&away, &world, "ash", &name, &set, None).await.expect("taken");
     assert_eq!(done.outcomes[0].1, Outcome::Placed { scores: scores(&[2]), rank: None });
+    let expected =
+        json!({"member": "b", "scores": ["2"], "rank": null, "members": null, "fell_out": []});
+    let answer = changed_one(done.clone()).expect("an answer");
+    assert_eq!(answered(answer).await, (202, None, expected));
+    let result = json!({"member": "b", "scores": ["2"], "rank": null, "problem": null});
+    let expected = json!({"results": [result], "members": null, "fell_out": []});
+    assert_eq!(answered(changed_all(done)).await, (202, None, expected));
     let refused = page(&away, &name, PageOf::Rank { from: 1, limit: 1 }, world.now()).await;
     assert_eq!(kind(refused.unwrap_err()), Kind::Unavailable);
     // the server that is back has not heard of the change
@@ -453,20 +490,27 @@ async fn a_large_board_is_copied_by_messages_and_never_shown_in_part() {
         (problem.kind, problem.detail.as_str()),
         (Kind::Unavailable, "the board is being prepared; try again")
     );
+    let (status, after, _) = answered(problem.into_response()).await;
+    assert_eq!((status, after.as_deref()), (503, Some("1")));
     let taken = world.take().await;
     let [Message::Rebuild(RebuildOrder::Board(order))] = &taken[..] else { panic!("{taken:?}") };
+    // a change meanwhile
+    let set = [("m0", What::Set(scores(&[0])))];
+    let done = try_change(&app, &world, "ash", &name, &set, None).await.expect("taken");
+    assert_eq!((ranks(&done), done.members), (vec![None], None));
+    assert_eq!(answered(changed_one(done).expect("an answer")).await.0, 202);
+    world.take().await;
     // no message has time for more than one part
     let (mut order, mut parts) = (order.clone(), 0);
     loop {
         let late = Deadline::at(Time::EPOCH);
-        let copy = fanfold_app::boards::copy::continue_round;
-        copy(&world.rebuild.copies, &order, world.now(), late).await.expect("copied");
+        continue_round(&world.rebuild.copies, &order, world.now(), late).await.expect("copied");
         let taken = world.take().await;
         let Some(Message::Rebuild(RebuildOrder::Board(next))) = taken.first() else { break };
         let building = app.copies.valkey.board_page(&target.copy(), first).await.expect("asked");
         assert_eq!(building.ready(), None, "shown in part");
         // a message can come twice
-        copy(&world.rebuild.copies, &order, world.now(), Deadline::NONE).await.ok();
+        continue_round(&world.rebuild.copies, &order, world.now(), Deadline::NONE).await.ok();
         (order, parts) = (next.clone(), parts + 1);
         if parts == 1 {
             // the second delivery has copied everything
@@ -476,7 +520,9 @@ async fn a_large_board_is_copied_by_messages_and_never_shown_in_part() {
             ));
             app.copies.valkey.drop_board(&target.copy()).await.expect("dropped");
             // the server has lost the copy, so the rest of the messages must not make one
-            copy(&world.rebuild.copies, &order, world.now(), Deadline::NONE).await.expect("lost");
+            continue_round(&world.rebuild.copies, &order, world.now(), Deadline::NONE)
+                .await
+                .expect("lost");
             let missing = app.copies.valkey.board_page(&target.copy(), first).await;
             assert_eq!(missing.expect("asked"), BoardAnswer::Missing);
             break;
@@ -601,18 +647,6 @@ async fn boards_are_merged_into_one() {
     assert_eq!(all(&world, &sum).await[1].2, [60]);
     world.advance(Duration::from_secs(61));
     assert_eq!(all(&world, &sum).await[1].2, [1_050]);
-    // a merge that takes minutes: readers get the last one that is ready
-    world.advance(BOARD_MERGED_EVERY * BOARD_MERGED_LOOKS_BACK as u32);
-    let valkey = &world.boards.copies.valkey;
-    let id = BoardId::of(world.id("birch"), &sum.name);
-    let stored = world.boards.copies.boards.board(id).await.expect("asked").expect("a board");
-    for back in 0..BOARD_MERGED_LOOKS_BACK {
-        let now = world.now() - BOARD_MERGED_EVERY * back as u32;
-        let target = Target::new(stored.clone(), stored.settings.round(now), now);
-        let begun = valkey.begin_board(&target.copy(), "slow", now).await.expect("begun");
-        assert_eq!(begun, BoardBegun::Begun);
-    }
-    assert_eq!(all(&world, &sum).await[1].2, [1_050]);
     // boards that do not exist, or have other scores, are not merged
     put(&world, "wide", json!({"orders": ["ascending", "ascending"]})).await;
     for (name, refusal) in [("nothing", Kind::NoSuchBoard), ("wide", Kind::InvalidBoard)] {
@@ -622,6 +656,84 @@ async fn boards_are_merged_into_one() {
         let refused = settings::put(&world.boards, &owner, &called, settings, world.now()).await;
         assert_eq!(kind(refused.unwrap_err()), refusal);
     }
+}
+
+/// A merge that takes longer than a minute: readers get the one before, if there is one, and nobody begins another one.
+#[tokio::test]
+async fn a_merge_that_takes_minutes_is_made_alone_and_by_parts() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let set = |by: i64| -> Vec<(String, What)> {
+        (0..40).map(|n| (format!("m{n}"), What::Set(scores(&[by + n])))).collect()
+    };
+    let fill = async |board: &str, by: i64| {
+        let all = set(by);
+        let all: Vec<(&str, What)> =
+            all.iter().map(|(name, what)| (name.as_str(), *what)).collect();
+        changed(&world, board, &all).await;
+    };
+    let source = |name: &str| json!({"owner": world.id("ash"), "name": name});
+    let both = json!({"by": "sum", "boards": [source("one"), source("two")]});
+    for (board, by) in [("one", 100), ("two", 200)] {
+        put(&world, board, json!({})).await;
+        fill(board, by).await;
+    }
+    put(&world, "sum", json!({"merge": both})).await;
+    world.take().await;
+    let mut app = world.boards.clone();
+    app.copies.rows_in_request = 1;
+    let name = board_of(&world, "ash", "sum");
+    let best = async || {
+        let first = PageOf::Rank { from: 1, limit: 100 };
+        match page(&app, &name, first, world.now()).await {
+            Ok(found) => {
+                assert_eq!(found.page.members, 40);
+                Some(found.page.rows[0].scores.as_slice()[0])
+            }
+            Err(Error::BoardBuilding) => None,
+            Err(other) => panic!("{other:?}"),
+        }
+    };
+    let orders = async || {
+        let order = |message| match message {
+            Message::Rebuild(RebuildOrder::Board(order)) => Some(order),
+            _ => None,
+        };
+        world.take().await.into_iter().filter_map(order).collect::<Vec<_>>()
+    };
+    let copies = &world.rebuild.copies;
+    let made = async |order: RebuildBoard, deadline| {
+        continue_round(copies, &order, world.now(), deadline).await.expect("copied");
+    };
+    // there is no merge before, and the order waits
+    for _ in 0..3 {
+        assert_eq!(best().await, None);
+        world.advance(BOARD_MERGED_EVERY);
+    }
+    assert_eq!(orders().await.len(), 1);
+    // that order is lost, and its lease has ended
+    assert_eq!(best().await, None);
+    let mut waiting = orders().await;
+    // no message has time for more than one part
+    let mut parts = 0;
+    while let Some(order) = waiting.pop() {
+        made(order, Deadline::at(Time::EPOCH)).await;
+        waiting = orders().await;
+        parts += 1;
+    }
+    assert_eq!(parts, BOARD_PARTS);
+    fill("one", 1_000).await;
+    assert_eq!(best().await, Some(378), "the merge of this minute");
+    world.take().await;
+    // the next one takes minutes
+    for _ in 0..3 {
+        world.advance(BOARD_MERGED_EVERY);
+        assert_eq!(best().await, Some(378));
+    }
+    let mut waiting = orders().await;
+    assert_eq!(waiting.len(), 1);
+    made(waiting.remove(0), Deadline::NONE).await;
+    assert_eq!(best().await, Some(1_278));
 }
 
 #[tokio::test]

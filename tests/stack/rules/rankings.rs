@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use axum::response::IntoResponse as _;
 use fanfold_app::Error;
 use fanfold_app::present::Viewer;
 use fanfold_app::rankings::{RankingEntry, RankingPage, RankingPlace, Shown, page};
@@ -298,6 +299,11 @@ async fn a_large_ranking_is_made_by_messages() {
         (problem.kind, problem.detail.as_str()),
         (Kind::Unavailable, "the ranking is being prepared; try again")
     );
+    let response = problem.into_response();
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["retry-after"]),
+        (503, &"1".parse().unwrap())
+    );
     let order = async || {
         let taken = world.take().await;
         match &taken[..] {
@@ -335,6 +341,44 @@ async fn a_large_ranking_is_made_by_messages() {
     let entries = read(&world, Ranking::Authors, None, 100).await.entries;
     let likes: Vec<u64> = entries.iter().map(|entry| entry.likes).collect();
     assert_eq!(likes, [total(3) + 439, total(0), total(1), total(2)]);
+    // a ranking without an earlier snapshot: nobody orders a second one
+    for _ in 0..2 {
+        world.advance(MINUTE);
+        assert!(try_read(&world, Ranking::PostsWeek, None, 100).await.is_err());
+    }
+    let message = order().await.expect("an order");
+    rebuild::handle(&world.rebuild, &message, world.now(), Deadline::NONE).await.expect("made");
+}
+
+/// A snapshot takes longer than the time after which the next one begins: it is shown, and nobody begins another one meanwhile.
+#[tokio::test]
+async fn a_slow_ranking_is_made_alone() {
+    let (_node, mut world) = world().await;
+    world.rankings.every = Duration::from_secs(1);
+    world.rankings.copies.rows_in_request = 1;
+    for n in 0..40 {
+        let post = world.publish("ash", "text").await;
+        counted(&world, post, 100 - n, 200).await;
+    }
+    world.take().await;
+    let (mut made_at, mut shown) = (Vec::new(), 0);
+    for second in 0..30 {
+        world.advance(Duration::from_secs(1));
+        if let Ok(found) = try_read(&world, Ranking::PostsDay, None, 100).await {
+            assert_eq!(found.entries.len(), 40);
+            made_at.push(found.at);
+            shown += 1;
+        }
+        // an order takes five seconds
+        if second % 5 == 4 {
+            let taken = world.take().await;
+            let [Message::Rebuild(order)] = &taken[..] else { panic!("{taken:?}") };
+            let handled = rebuild::handle(&world.rebuild, order, world.now(), Deadline::NONE);
+            handled.await.expect("made");
+        }
+    }
+    made_at.dedup();
+    assert_eq!((shown, made_at.len()), (25, 5), "{made_at:?}");
 }
 
 /// The name of an author who is gone is not shown, although the row is there.

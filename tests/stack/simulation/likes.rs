@@ -17,7 +17,7 @@ use fanfold_app::present::Viewer;
 use fanfold_app::rankings::{RankingEntry, RankingPage, Shown, page};
 use fanfold_app::relations::apply;
 use fanfold_core::limits::{
-    BOARD_ROWS_IN_REQUEST, CARD_MARK_WITHIN, COMMIT_GRACE, RANKING_LOOKS_BACK,
+    BOARD_LEASE, BOARD_QUEUED, BOARD_ROWS_IN_REQUEST, CARD_MARK_WITHIN, COMMIT_GRACE,
 };
 use fanfold_core::{PostId, Ranking, Time, UserId};
 use fanfold_runtime::clock::Deadline;
@@ -449,7 +449,7 @@ impl History {
         truth: &oracle::Truth,
     ) -> Result<(), String> {
         // a snapshot that no function has begun
-        self.now += (RANKING_LOOKS_BACK + 2) * self.apps.rankings.every;
+        self.now += BOARD_QUEUED + BOARD_LEASE + self.apps.rankings.every;
         let (mut posts, mut authors) = (BTreeMap::new(), BTreeMap::new());
         for (_, post, _) in likes.iter().filter(|like| truth.posts.get(&like.1) == Some(&true)) {
             *posts.entry(*post).or_insert(0u64) += 1;

@@ -11,8 +11,8 @@ use crate::rankings::rows;
 use fanfold_core::board::{BoardSettings, MergeBy, MergeSource, Merged, Round};
 use fanfold_core::limits::{
     BOARD_COPY_KEPT, BOARD_KEEP_IN, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY, BOARD_MERGED_KEPT,
-    BOARD_MERGED_LOOKS_BACK, BOARD_OUT_ROUNDS_MAX, BOARD_PARTS, BOARD_QUEUED, BOARD_REBUILD_KEPT,
-    BOARD_TIME_LEFT_MIN, BOARD_WRITES_AT_ONCE,
+    BOARD_OUT_ROUNDS_MAX, BOARD_PARTS, BOARD_QUEUED, BOARD_REBUILD_KEPT, BOARD_TIME_LEFT_MIN,
+    BOARD_WRITES_AT_ONCE,
 };
 use fanfold_core::message::{RebuildBoard, RebuildOrder, RebuildRanking};
 use fanfold_core::time::millis;
@@ -24,7 +24,7 @@ use fanfold_runtime::{StoreError, clock};
 use fanfold_store::dynamo::boards::{Row, Rows, StoredBoard, all_rows};
 use fanfold_store::dynamo::{BoardStore, UserStore};
 use fanfold_store::valkey::{
-    BoardAnswer, BoardBegun, BoardChange, BoardCommit, BoardLoaded, PutDone, Valkey,
+    BoardAnswer, BoardBegun, BoardChange, BoardCommit, BoardLoaded, PutDone, Valkey, Versions,
 };
 use futures::future::{BoxFuture, ready, try_join_all};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -39,6 +39,14 @@ pub trait Copied: Send + Sync {
     fn named(&self) -> Option<String> {
         None
     }
+    /// The version of a copy that is made again and again. `None`: the copy has every change.
+    fn version(&self) -> Option<Version> {
+        None
+    }
+    /// Another version of it.
+    fn with_version(&self, version: u64) -> Self
+    where
+        Self: Sized;
     /// The order to make the copy with a lease, from its first part on.
     fn order(&self, lease: &str) -> RebuildOrder;
     /// What the copy is made from.
@@ -51,6 +59,15 @@ pub trait Copied: Send + Sync {
     fn committed<'a>(&'a self, _: &'a Copies, _: Time) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(ready(Ok(())))
     }
+}
+
+/// A version of a copy that is made again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version {
+    /// Names all versions together.
+    pub of: RoundId,
+    /// The number of this one. Later ones have greater numbers.
+    pub number: u64,
 }
 
 /// The stores of boards and rankings, and the queue for large copies.
@@ -114,14 +131,6 @@ impl Target {
         settings.copy(RoundId::of_copy(*id, token, self.round, *layout, self.version))
     }
 
-    /// The earlier versions of a merged board, newest first, which readers get while this one is being made.
-    pub(super) fn earlier(&self) -> Vec<Self> {
-        let versions =
-            (1..=BOARD_MERGED_LOOKS_BACK).map_while(|back| self.version.checked_sub(back));
-        let merged = versions.filter(|_| self.board.settings.merge.is_some());
-        merged.map(|version| Self { version, ..self.clone() }).collect()
-    }
-
     /// When the version of the copy of a merged board was begun. `None`: the copy has every change.
     pub fn merged_at(&self) -> Option<Time> {
         let every = millis(BOARD_MERGED_EVERY);
@@ -150,6 +159,17 @@ impl Copied for Target {
 
     fn named(&self) -> Option<String> {
         self.board.settings.merge.is_none().then(|| named(self.board.id, self.round))
+    }
+
+    fn version(&self) -> Option<Version> {
+        let StoredBoard { id, token, layout, settings, .. } = &self.board;
+        settings.merge.as_ref()?;
+        let of = RoundId::of_versions(*id, token, self.round, *layout);
+        Some(Version { of, number: self.version })
+    }
+
+    fn with_version(&self, version: u64) -> Self {
+        Self { version, ..self.clone() }
     }
 
     fn order(&self, lease: &str) -> RebuildOrder {
@@ -237,34 +257,38 @@ pub enum Sources {
 /// Times that a caller looks for a copy that another function is making, 10 to 320 ms apart.
 const LOOKS: u32 = 6;
 
-/// Calls a copy, and makes it first if Valkey does not have it. While it is being made, the first of the earlier ones that is
-/// ready answers. `None`: it is being made, and did not become ready in time.
+/// Calls a copy, and makes it first if Valkey does not have it. While a version is being made, no other one is begun, and the
+/// newest one that is ready answers. `None`: the copy is being made, and did not become ready in time.
 ///
 /// Also returns the version of the copy that answered.
 pub async fn call<C: Copied, T, F: Future<Output = Result<BoardAnswer<T>, StoreError>>>(
     app: &Copies,
     target: C,
-    mut earlier: Vec<C>,
     now: Time,
     call: impl Fn(Board) -> F,
 ) -> Result<Option<(C, T)>, StoreError> {
     let copy = target.board();
     for looked in 0..=LOOKS {
-        let made = match call(copy.clone()).await? {
-            BoardAnswer::Ready(answer) => {
-                keep_at_times(&app.valkey, &target, &copy, now).await;
-                return Ok(Some((target, answer)));
-            }
+        if let BoardAnswer::Ready(answer) = call(copy.clone()).await? {
+            keep_at_times(&app.valkey, &target, &copy, now).await;
+            return Ok(Some((target, answer)));
+        }
+        let versions = match target.version() {
+            Some(version) => app.valkey.board_versions(version.of).await?,
+            None => Versions::default(),
+        };
+        let made = match is_other_under_way(app, &target, versions, now, &call).await? {
+            true => Made::UnderWay,
             // a function that was making it may have died
             // mutation: board-dead-copy
-            BoardAnswer::Missing | BoardAnswer::Building => make(app, &target, now).await?,
+            false => make(app, &target, now).await?,
         };
         if made == Made::UnderWay {
-            for (nth, before) in earlier.iter().enumerate() {
+            if let Some(ready) = versions.ready.map(|version| target.with_version(version))
                 // mutation: board-merged-earlier
-                if let BoardAnswer::Ready(answer) = call(before.board()).await? {
-                    return Ok(Some((earlier.swap_remove(nth), answer)));
-                }
+                && let BoardAnswer::Ready(answer) = call(ready.board()).await?
+            {
+                return Ok(Some((ready, answer)));
             }
             if looked < LOOKS {
                 clock::sleep(Duration::from_millis(10 << looked)).await;
@@ -272,6 +296,30 @@ pub async fn call<C: Copied, T, F: Future<Output = Result<BoardAnswer<T>, StoreE
         }
     }
     Ok(None)
+}
+
+/// Whether another version of a copy is being made. If it takes longer than the time between two, each would slow the others.
+async fn is_other_under_way<
+    C: Copied,
+    T,
+    F: Future<Output = Result<BoardAnswer<T>, StoreError>>,
+>(
+    app: &Copies,
+    target: &C,
+    versions: Versions,
+    now: Time,
+    call: impl Fn(Board) -> F,
+) -> Result<bool, StoreError> {
+    let present = target.version().map(|version| version.number);
+    // mutation: ranking-one-at-a-time
+    let Some(other) = versions.begun.filter(|begun| Some(*begun) != present) else {
+        return Ok(false);
+    };
+    let other = target.with_version(other).board();
+    let is_built = matches!(call(other.clone()).await?, BoardAnswer::Building);
+    // the function that made it may have died
+    // mutation: board-version-lease
+    Ok(is_built && app.valkey.has_board_lease(&other, now).await?)
 }
 
 /// Makes Valkey keep a copy for longer, once in many calls. If this fails, the copy is made again some day.
@@ -292,6 +340,9 @@ pub async fn make(app: &Copies, target: &dyn Copied, now: Time) -> Result<Made, 
         BoardBegun::Ready => return Ok(Made::Ready(Vec::new())),
         BoardBegun::Busy => return Ok(Made::UnderWay),
         BoardBegun::Begun => {}
+    }
+    if let Some(version) = target.version() {
+        app.valkey.note_begun(version.of, version.number).await?;
     }
     if let Some(named) = target.named() {
         app.valkey.keep_board(&copy, Some(&named), BOARD_REBUILD_KEPT, now).await?;
@@ -409,6 +460,9 @@ async fn commit(
     let named = target.named();
     tracing::info!(copy = %copy.id, board = named, "copied a board");
     app.valkey.keep_board(copy, named.as_deref(), target.kept(), now).await?;
+    if let Some(version) = target.version() {
+        app.valkey.note_ready(version.of, version.number, target.kept()).await?;
+    }
     target.committed(app, now).await?;
     Ok(Made::Ready(out))
 }

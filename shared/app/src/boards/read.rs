@@ -50,9 +50,9 @@ pub async fn page(
     now: Time,
 ) -> Result<RoundPage, Error> {
     let target = target(app, board, now).await?;
-    let (earlier, valkey) = (target.earlier(), &app.copies.valkey);
+    let valkey = &app.copies.valkey;
     let ask = |copy: Board| async move { valkey.board_page(&copy, page).await };
-    let answer = call(&app.copies, target, earlier, now, ask).await?;
+    let answer = call(&app.copies, target, now, ask).await?;
     let (target, shown) = answer.ok_or(Error::BoardBuilding)?;
     match shown {
         Ranked::Page(page) => Ok(RoundPage { target, page }),
@@ -75,9 +75,9 @@ pub async fn standings(
         return Err(Error::Members { max: BOARD_BATCH_MAX });
     }
     let target = target(app, board, now).await?;
-    let (earlier, valkey) = (target.earlier(), &app.copies.valkey);
+    let valkey = &app.copies.valkey;
     let ask = |copy: Board| async move { valkey.board_standings(&copy, members).await };
-    let answer = call(&app.copies, target, earlier, now, ask).await?;
+    let answer = call(&app.copies, target, now, ask).await?;
     let (target, found) = answer.ok_or(Error::BoardBuilding)?;
     let on_board = members.iter().zip(&found.standings);
     let on_board =

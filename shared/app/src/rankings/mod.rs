@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use fanfold_core::limits::{
     BOARD_BATCH_MAX, BOARD_ROWS_IN_REQUEST, LIST_QUERY_MIN, PAGE_ROUNDS_MAX, RANKING_KEPT,
-    RANKING_LOOKS_BACK, RANKING_SECONDS_DEFAULT, RANKING_SECONDS_MAX, RANKING_SECONDS_MIN,
+    RANKING_SECONDS_DEFAULT, RANKING_SECONDS_MAX, RANKING_SECONDS_MIN,
 };
 use fanfold_core::message::{RebuildOrder, RebuildRanking};
 use fanfold_core::registry::REBUILDS;
-use fanfold_core::{Board, PostId, Ranking, Snapshot, Time, UserId};
+use fanfold_core::{Board, PostId, Ranking, RoundId, Snapshot, Time, UserId};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError};
@@ -25,7 +25,7 @@ use fanfold_store::valkey::{BoardAnswer, BoardPage, PageOf, Ranked};
 use futures::future::{BoxFuture, ready};
 
 use crate::Error;
-use crate::boards::copy::{Copied, Copies, Sources, call};
+use crate::boards::copy::{Copied, Copies, Sources, Version, call};
 use crate::present::{self, ShownPost, Viewer};
 use crate::timeline::Timeline;
 
@@ -140,7 +140,8 @@ async fn places(
     })
 }
 
-/// The first places of a page, of this snapshot, or of the present one if Valkey does not have it.
+/// The first places of a page, of this snapshot, or of the present one if Valkey does not have it. While that one is being
+/// made, or one before it, of the newest one that is ready.
 async fn first_rows(
     app: &Rankings,
     ranking: Ranking,
@@ -155,30 +156,8 @@ async fn first_rows(
         return Ok((snapshot, found));
     }
     let present = Snapshot::of(ranking, now, app.every);
-    if let BoardAnswer::Ready(found) = places(app, present.copy(), page).await? {
-        return Ok((present, found));
-    }
-    // a snapshot can take longer than the time between two
-    let (mut earlier, mut is_under_way) = (None, false);
-    for back in 1..=RANKING_LOOKS_BACK {
-        let before = Snapshot::of(ranking, now - app.every * back, app.every);
-        match places(app, before.copy(), page).await? {
-            BoardAnswer::Ready(found) => {
-                earlier = Some((before, found));
-                break;
-            }
-            // the function that made it may have died
-            BoardAnswer::Building => is_under_way |= back < RANKING_LOOKS_BACK - 1,
-            BoardAnswer::Missing => {}
-        }
-    }
-    // mutation: ranking-one-at-a-time
-    if is_under_way && let Some(found) = earlier {
-        return Ok(found);
-    }
-    let earlier = earlier.map(|(before, _)| before).into_iter().collect();
     let ask = |snapshot| places(app, snapshot, page);
-    call(&app.copies, present, earlier, now, ask).await?.ok_or(Error::RankingBuilding)
+    call(&app.copies, present, now, ask).await?.ok_or(Error::RankingBuilding)
 }
 
 /// What a viewer sees of places.
@@ -226,6 +205,15 @@ impl Copied for Snapshot {
 
     fn kept(&self) -> Duration {
         RANKING_KEPT
+    }
+
+    fn version(&self) -> Option<Version> {
+        let of = RoundId::of_rankings(self.ranking.name());
+        Some(Version { of, number: self.at.ms() })
+    }
+
+    fn with_version(&self, version: u64) -> Self {
+        Self { at: Time::from_ms(version), ..*self }
     }
 
     fn order(&self, lease: &str) -> RebuildOrder {

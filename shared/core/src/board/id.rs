@@ -94,6 +94,16 @@ impl RoundId {
         Self::hash(&format!("copy {board} {token} {round} {layout} {version}"))
     }
 
+    /// All versions of the copy of a merged board together.
+    pub fn of_versions(board: BoardId, token: &str, round: Round, layout: u64) -> Self {
+        Self::hash(&format!("versions {board} {token} {round} {layout}"))
+    }
+
+    /// All snapshots of a ranking together.
+    pub fn of_rankings(ranking: &str) -> Self {
+        Self::hash(&format!("rankings {ranking}"))
+    }
+
     /// The snapshot of a ranking in Valkey.
     pub fn of_ranking(ranking: &str, at: Time) -> Self {
         Self::hash(&format!("ranking {ranking} {at}"))
@@ -134,10 +144,12 @@ mod tests {
                     ids.insert(RoundId::of_rows(board, token, round));
                     ids.insert(RoundId::of_copy(board, token, round, 1, 0));
                     ids.insert(RoundId::of_copy(board, token, round, 0, 1));
+                    ids.insert(RoundId::of_versions(board, token, round, 0));
+                    ids.insert(RoundId::of_versions(board, token, round, 1));
                 }
             }
         }
-        assert_eq!(ids.len(), 4 * 2 * 3 * 3);
+        assert_eq!(ids.len(), 4 * 2 * 3 * 5);
     }
 
     #[test]

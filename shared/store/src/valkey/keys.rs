@@ -131,6 +131,10 @@ kinds! {
     BoardDistinct "board:distinct";
     /// The members that were removed from a board.
     BoardRemoved "board:removed";
+    /// The version of a merged board or a ranking that was begun last.
+    BoardBegun "board:begun";
+    /// The version of a merged board or a ranking that was ready last.
+    BoardNewest "board:newest";
     /// The copies of boards of a bucket.
     Boards "boards";
 }
@@ -337,6 +341,14 @@ impl Keys {
         kinds.map(|kind| Key::new(kind, None, board.bucket(self.buckets), Some(&board)))
     }
 
+    /// The keys of the newest versions of a board: the one that was begun last, and the one that was ready last. They share a
+    /// hash tag.
+    pub fn board_versions(self, versions: RoundId) -> [Key; 2] {
+        let bucket = versions.bucket(self.buckets);
+        [KeyKind::BoardBegun, KeyKind::BoardNewest]
+            .map(|kind| Key::new(kind, None, bucket, Some(&versions)))
+    }
+
     /// The copies of boards of a bucket, with the time at which each was made.
     pub fn boards(self, bucket: Bucket) -> Key {
         Key::new(KeyKind::Boards, None, bucket, None)
@@ -385,6 +397,8 @@ mod tests {
         let kinds =
             [KeyKind::Board, KeyKind::BoardScores, KeyKind::BoardDistinct, KeyKind::BoardRemoved];
         all.extend(kinds.into_iter().zip(board));
+        let versions = [KeyKind::BoardBegun, KeyKind::BoardNewest];
+        all.extend(versions.into_iter().zip(keys.board_versions(RoundId(5))));
         all.extend(WriteKind::ALL.map(|kind| (KeyKind::Limit, keys.limit(kind, user))));
         for (kind, key) in &all {
             assert_eq!(KeyKind::of(key), Some(*kind), "{key}");

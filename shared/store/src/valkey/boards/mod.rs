@@ -6,13 +6,16 @@
 //! | [`put`] | changes of members, with their new ranks |
 //! | [`read`] | ranks of members, pages, ranges and percentiles |
 //! | [`rebuild`] | loading a board from DynamoDB |
+//! | [`versions`] | the newest versions of a board that is made again and again |
 
 mod answer;
 mod put;
 mod read;
 mod rebuild;
+mod versions;
 
 pub use answer::BoardAnswer;
 pub use put::{BoardChange, Placed, PutDone};
 pub use read::{BoardPage, PageOf, Ranked, Row, Standing, Standings};
 pub use rebuild::{BoardBegun, BoardCommit, BoardLoaded};
+pub use versions::Versions;

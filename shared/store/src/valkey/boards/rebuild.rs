@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_COPY_KEPT, BOARD_LEASE, BOARD_LOAD_ROWS, BOARD_REBUILD_KEPT};
+use fanfold_core::limits::{
+    BOARD_BATCH_MAX, BOARD_COPY_KEPT, BOARD_LEASE, BOARD_LOAD_ROWS, BOARD_REBUILD_KEPT,
+};
 use fanfold_core::time::millis;
 use fanfold_core::{Board, Bucket, MemberName, RoundId, Scores, Time};
 use fanfold_runtime::error::StoreError;
