@@ -736,6 +736,38 @@ async fn a_merge_that_takes_minutes_is_made_alone_and_by_parts() {
     assert_eq!(best().await, Some(1_278));
 }
 
+/// A request reads as many rows for a merge of ten boards as for one board.
+#[tokio::test]
+async fn a_merge_of_ten_boards_is_made_by_messages_if_one_of_them_would_not_be() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    // about four members in each part
+    let all: Vec<(String, What)> =
+        (0..64).map(|n| (format!("m{n}"), What::Set(scores(&[n])))).collect();
+    let all: Vec<(&str, What)> = all.iter().map(|(name, what)| (name.as_str(), *what)).collect();
+    let mut boards = Vec::new();
+    for nth in 0..10 {
+        let name = format!("b{nth}");
+        put(&world, &name, json!({})).await;
+        changed(&world, &name, &all).await;
+        boards.push(json!({"owner": world.id("ash"), "name": name}));
+    }
+    put(&world, "sum", json!({"merge": {"by": "sum", "boards": boards}})).await;
+    world.take().await;
+    let mut app = world.boards.clone();
+    // each board is below it, and all ten are above
+    app.copies.rows_in_request = 20;
+    let (name, first) = (board_of(&world, "ash", "sum"), PageOf::Rank { from: 1, limit: 1 });
+    let refused = page(&app, &name, first, world.now()).await;
+    assert!(matches!(refused, Err(Error::BoardBuilding)), "{refused:?}");
+    let taken = world.take().await;
+    let [Message::Rebuild(RebuildOrder::Board(order))] = &taken[..] else { panic!("{taken:?}") };
+    let made = continue_round(&world.rebuild.copies, order, world.now(), Deadline::NONE);
+    made.await.expect("copied");
+    let shown = page(&app, &name, first, world.now()).await.expect("a page").page;
+    assert_eq!((shown.members, shown.rows[0].scores), (64, scores(&[630])));
+}
+
 #[tokio::test]
 async fn only_the_owner_and_the_writers_change_a_board() {
     let world = World::new().await;

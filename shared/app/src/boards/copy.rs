@@ -254,6 +254,18 @@ pub enum Sources {
     Ranking(Snapshot),
 }
 
+impl Sources {
+    /// The number of queries that read a part.
+    fn queries(&self) -> i32 {
+        let queries = match self {
+            Self::Round(_) => 1,
+            Self::Merge { rounds, .. } => rounds.len(),
+            Self::Ranking(snapshot) => snapshot.days().len(),
+        };
+        queries.max(1) as i32
+    }
+}
+
 /// Times that a caller looks for a copy that another function is making, 10 to 320 ms apart.
 const LOOKS: u32 = 6;
 
@@ -469,7 +481,9 @@ async fn commit(
 
 /// All rows of a small copy. `None`: a part has too many rows for a request.
 async fn few_rows(app: &Copies, sources: &Sources) -> Result<Option<Vec<BoardChange>>, StoreError> {
-    let parts = (0..BOARD_PARTS).map(|part| part_of(app, sources, part, Some(app.rows_in_request)));
+    // mutation: board-rows-shared
+    let limit = (app.rows_in_request / sources.queries()).max(1);
+    let parts = (0..BOARD_PARTS).map(|part| part_of(app, sources, part, Some(limit)));
     let parts: Option<Vec<_>> = try_join_all(parts).await?.into_iter().collect();
     Ok(parts.map(|parts| parts.into_iter().flatten().collect()))
 }
