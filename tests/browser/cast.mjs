@@ -21,13 +21,13 @@ const POSTS = [
   ["kofi", "Jollof for eleven people tonight. The big pot is out."],
   ["yuki", "散歩日和。The ginkgo avenue is fully yellow, go this week if you can."],
   ["jonas", "Small win: the build went from six minutes to ninety seconds. The fix was deleting things."],
-  ["amina", "Does anybody have a good method for learning the names of forty new students in a week?"],
+  ["mira", "Moved the whole reading group to Thursday so that nobody has to choose between books and football."],
   ["tomas", "Half marathon done in 1:42:10. My knees would like to speak to the organiser. 🏃"],
   ["priya", "The telescope is collimated, the sky is clear, and for once nobody on our street has their floodlight on. Saturn looks like a drawing of Saturn."],
   ["jonas", "A queue is a promise with a date on it.\n\nA cache is a promise without one."],
   ["lena", "The library now lends out cake tins. I have never been prouder of this town."],
   ["kofi", "Photos from the harbour at low tide: https://pictures.example/harbour.jpg"],
-  ["mira", "Moved the whole reading group to Thursday so that nobody has to choose between books and football."],
+  ["amina", "Does anybody have a good method for learning the names of forty new students in a week?"],
 ];
 /** Who likes the post at a place. */
 const LIKES = [
@@ -36,7 +36,9 @@ const LIKES = [
   [9, ["mira", "amina", "yuki", "owen", "jonas", "kofi"]],
   [6, ["priya", "kofi", "amina"]],
   [3, ["lena", "mira", "tomas", "amina"]],
-  [11, ["amina", "lena", "kofi"]],
+  [5, ["amina", "lena", "kofi"]],
+  [11, ["owen", "priya"]],
+  [10, ["lena", "tomas", "mira"]],
   [2, ["tomas", "owen"]],
 ];
 const BOARD = "half marathon, minutes";

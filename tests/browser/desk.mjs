@@ -69,7 +69,7 @@ export class Desk {
 
   /** Fails if something happened that must not. */
   check() {
-    assert.deepEqual(this.troubles, []);
+    assert.equal(this.troubles.join("\n"), "");
   }
 
   /** A picture of each tab, as it looks now. Returns their files. */

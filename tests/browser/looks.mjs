@@ -1,6 +1,5 @@
 // How a state of the page looks: pictures of it, audits with axe-core, and nothing that is cut off.
 
-import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -10,8 +9,11 @@ import { FOLDER } from "./suite.mjs";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Looks at the present state of a tab: in both themes, at two widths, and whether it fits the narrowest one. */
-export async function look(tab, name) {
+/**
+ * Looks at the present state of a tab: in both themes, at two widths, and whether it fits the narrowest one. The desk gets what
+ * is found, so that a test that looks at several states makes all pictures.
+ */
+export async function look(desk, tab, name) {
   const found = new Map();
   const note = (where, findings) => {
     for (const what of findings) found.set(what, [...(found.get(what) ?? []), where]);
@@ -32,7 +34,7 @@ export async function look(tab, name) {
   note(`${NARROWEST.width}`, await overflow(tab));
   await tab.emulateMedia({ colorScheme: null });
   await tab.setViewportSize(size);
-  assert.equal([...found].map(([what, where]) => `${name} (${where.join(", ")}): ${what}`).join("\n"), "");
+  desk.troubles.push(...[...found].map(([what, where]) => `${name} (${where.join(", ")}): ${what}`));
 }
 
 /** Waits until the page has drawn its new form, and nothing in it moves any more. */

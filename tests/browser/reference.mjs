@@ -43,7 +43,7 @@ test("reference::the_type_of_a_problem_is_a_page", async (desk) => {
   const tab = await desk.open(body.type);
   await tab.getByRole("heading", { level: 1, name: body.title }).waitFor();
   await tab.getByText("What to do").waitFor();
-  await look(tab, "problem");
+  await look(desk, tab, "problem");
   for (const link of await tab.getByRole("navigation").getByRole("link").all()) {
     const answer = await fetch(new URL(await link.getAttribute("href"), URL_OF_API));
     assert.equal(answer.status, 200, answer.url);

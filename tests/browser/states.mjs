@@ -40,7 +40,7 @@ for (const [name, [address, what]] of Object.entries(PLACES)) {
     const { viewer } = await cast();
     const tab = await desk.open(address, { as: viewer });
     await ready(tab, what(tab));
-    await look(tab, name);
+    await look(desk, tab, name);
   });
 }
 
@@ -48,42 +48,42 @@ test("states::board", async (desk) => {
   const { viewer, board } = await cast();
   const tab = await desk.open(`#/boards/${viewer.id}/${encodeURIComponent(board)}`, { as: viewer });
   await ready(tab, tab.getByRole("rowheader", { name: "Jonas" }));
-  await look(tab, "board");
+  await look(desk, tab, "board");
 });
 
 test("states::post_with_likes_and_delivery", async (desk) => {
   const { viewer } = await cast();
-  const [post] = await viewer.all(`/v1/users/${viewer.id}/posts`);
+  const post = (await viewer.all(`/v1/users/${viewer.id}/posts`)).find((one) => one.like_count > 0);
   const tab = await desk.open(`#/p/${post.id}`, { as: viewer });
   await ready(tab, link(tab, /Amina Haddad/));
-  await look(tab, "post");
+  await look(desk, tab, "post");
 });
 
 test("states::signed_out", async (desk) => {
   const tab = await desk.open();
   await button(tab, "Sign in").waitFor();
-  await look(tab, "signed-out");
+  await look(desk, tab, "signed-out");
   await box(tab, "User name").fill(freshName("nobody"));
   await tab.getByLabel("Password", { exact: true }).fill("wrong");
   await button(tab, "Sign in").click();
   await alert(tab, /.../);
-  await look(tab, "signed-out-wrong");
+  await look(desk, tab, "signed-out-wrong");
   await button(tab, "Create an account").click();
-  await look(tab, "sign-up");
+  await look(desk, tab, "sign-up");
   const name = freshName("lime");
   await box(tab, "User name").fill(name);
   await box(tab, "Email").fill(`${name}@example.com`);
   await tab.getByLabel("Password", { exact: true }).fill(PASSWORD);
   await button(tab, "Create account").click();
   await box(tab, "Code from the email").waitFor();
-  await look(tab, "sign-up-code");
+  await look(desk, tab, "sign-up-code");
 });
 
 test("states::first_profile", async (desk) => {
   const user = await User.withoutProfile(freshName("pine"));
   const tab = await desk.open("", { as: user });
   await box(tab, "Handle").waitFor();
-  await look(tab, "first-profile");
+  await look(desk, tab, "first-profile");
 });
 
 test("states::empty", async (desk) => {
@@ -92,7 +92,7 @@ test("states::empty", async (desk) => {
   for (const place of ["Home", "Likes", "Scheduled", "Boards", "Profile"]) {
     await goTo(tab, place);
     await loaded(tab);
-    await look(tab, `empty-${place.toLowerCase()}`);
+    await look(desk, tab, `empty-${place.toLowerCase()}`);
   }
 });
 
@@ -101,11 +101,11 @@ test("states::writing", async (desk) => {
   const tab = await desk.open("", { as: user });
   await home(tab);
   await box(tab, "Your post").fill(`A text with a family, 👨‍👩‍👧‍👦, and two lines.\n${"Another one. ".repeat(40)}`);
-  await look(tab, "writing-too-long");
+  await look(desk, tab, "writing-too-long");
   await box(tab, "Your post").fill("A text for tomorrow.");
   await button(tab, "Schedule").click();
   await tab.getByLabel("Publish at").waitFor();
-  await look(tab, "writing-scheduled");
+  await look(desk, tab, "writing-scheduled");
 });
 
 test("states::new_posts_wait", async (desk) => {
@@ -116,7 +116,7 @@ test("states::new_posts_wait", async (desk) => {
   await home(tab);
   await author.post("New.");
   await button(tab, "1 new post").waitFor();
-  await look(tab, "new-posts");
+  await look(desk, tab, "new-posts");
 });
 
 test("states::dialogs", async (desk) => {
@@ -128,7 +128,7 @@ test("states::dialogs", async (desk) => {
   const shown = async (name, title) => {
     const opened = dialog(tab, title);
     await opened.waitFor();
-    await look(tab, name);
+    await look(desk, tab, name);
     await tab.keyboard.press("Escape");
     await opened.waitFor({ state: "detached" });
   };
@@ -144,6 +144,14 @@ test("states::dialogs", async (desk) => {
   await shown("dialog-profile", "Edit profile");
 });
 
+test("states::long_names", async (desk) => {
+  const user = await User.make("", "Wolfeschlegelsteinhausenbergerdorff von und zu Ach", freshName("a_handle_as_long_as").padEnd(30, "_"));
+  await user.post(`Donaudampfschifffahrtsgesellschaftskapitän.${"\n".repeat(3)}https://example.com/${"a-long-path/".repeat(12)}`);
+  const tab = await desk.open("#/profile", { as: user });
+  await ready(tab, articles(tab));
+  await look(desk, tab, "long-names");
+});
+
 test("states::loading", async (desk) => {
   const { viewer } = await cast();
   const tab = await desk.open("#/status", { as: viewer });
@@ -152,7 +160,7 @@ test("states::loading", async (desk) => {
   await tab.route("**/v1/timeline*", (route) => void waiting.push(route));
   await goTo(tab, "Home");
   await tab.locator('[aria-busy="true"], .skeleton').first().waitFor({ state: "attached" });
-  await look(tab, "loading");
+  await look(desk, tab, "loading");
   await until("the page has asked", () => waiting.length > 0);
   await Promise.all(waiting.map((route) => route.continue()));
   await tab.unroute("**/v1/timeline*");
@@ -166,13 +174,13 @@ test("states::down_and_offline", async (desk) => {
   await tab.route(API, (route) => route.abort());
   await goTo(tab, "Home");
   await alert(main(tab), /.../);
-  await look(tab, "down");
+  await look(desk, tab, "down");
   await tab.unroute(API);
   await button(main(tab), "Try again").click();
   await articles(tab).first().waitFor();
   await tab.context().setOffline(true);
   await tab.getByRole("status").filter({ hasText: "You are offline" }).waitFor();
-  await look(tab, "offline");
+  await look(desk, tab, "offline");
   await tab.context().setOffline(false);
 });
 
@@ -180,10 +188,10 @@ test("states::not_found", async (desk) => {
   const { viewer } = await cast();
   const tab = await desk.open("#/u/nobody_has_this", { as: viewer });
   await until("the view is read", async () => /nobody_has_this|not found|nobody/i.test(await main(tab).innerText()));
-  await look(tab, "no-such-user");
+  await look(desk, tab, "no-such-user");
   await tab.goto(tab.url().replace(/#.*/, "#/no/such/page"));
   await until("the view is shown", async () => !/nobody_has_this/.test(await main(tab).innerText()));
-  await look(tab, "no-such-page");
+  await look(desk, tab, "no-such-page");
 });
 
 test("states::picture", async (desk) => {
@@ -197,7 +205,7 @@ test("states::picture", async (desk) => {
   const tab = await desk.open(`#/p/${post.id}`, { as: viewer, prepare });
   await button(tab, /Show picture/).click();
   await until("the picture is there", () => articles(tab, post).locator("img").evaluate((one) => one.naturalWidth > 0));
-  await look(tab, "picture");
+  await look(desk, tab, "picture");
 });
 
 test("states::a_chosen_theme_is_kept", async (desk) => {

@@ -1,5 +1,6 @@
 //! The tests of the page in Chromium, with the deployed stack.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use super::deployed::Deployed;
@@ -53,8 +54,32 @@ fn skip(report: &mut Report) -> Done<()> {
 }
 
 fn chromium() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let programs = PROGRAMS.iter().flat_map(|name| folders.iter().map(move |one| one.join(name)));
-    programs.into_iter().find(|program| program.is_file())
+    find(&std::env::var_os("PATH")?)
+}
+
+/// The first of the programs that is in one of the folders of a search path.
+fn find(path: &OsStr) -> Option<PathBuf> {
+    let folders: Vec<PathBuf> = std::env::split_paths(path).collect();
+    let mut programs =
+        PROGRAMS.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    programs.find(|program| program.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+
+    #[test]
+    fn the_first_name_counts_before_the_first_folder() {
+        let folder = std::env::temp_dir().join(format!("fanfold-chromium-{}", std::process::id()));
+        let [one, two] = ["one", "two"].map(|name| folder.join(name));
+        let path = std::env::join_paths([&one, &two]).unwrap();
+        assert_eq!(find(&path), None);
+        for program in [one.join("google-chrome"), two.join("chromium")] {
+            std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+            std::fs::write(&program, "").unwrap();
+        }
+        assert_eq!(find(&path), Some(two.join("chromium")));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }
