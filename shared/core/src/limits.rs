@@ -440,7 +440,8 @@ pub const BOARD_ROWS_IN_REQUEST: i32 = 250;
 pub const BOARD_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 /// Members that were changed, or that fell out, whose rows one request or message changes at the same time.
 pub const BOARD_WRITES_AT_ONCE: usize = 16;
-/// Times that a request asks who fell out of a board with a limit. After that, later requests and messages do the rest.
+/// Times that a message asks who fell out of a board with a limit, and removes up to a hundred rows. A request does so once.
+/// After that, another message does the rest.
 pub const BOARD_OUT_ROUNDS_MAX: u32 = 20;
 /// Layouts of a deleted board whose copies are removed at once. Copies of earlier ones expire.
 pub const BOARD_LAYOUTS_REMOVED: u64 = 10;

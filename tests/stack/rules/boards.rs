@@ -7,7 +7,7 @@ use axum::body::to_bytes;
 use axum::response::{IntoResponse as _, Response};
 use fanfold_app::Error;
 use fanfold_app::boards::change::{Change, Changed, Outcome, What, change};
-use fanfold_app::boards::copy::{Target, continue_round, make};
+use fanfold_app::boards::copy::{Copied as _, Target, continue_round, make};
 use fanfold_app::boards::read::{page, standings};
 use fanfold_app::boards::{BoardRef, Boards, settings};
 use fanfold_core::board::{BoardSettings, Day, MergeBy, MergeOf, MergeSource, Ranks};
@@ -17,7 +17,7 @@ use fanfold_core::{MemberName, RoundId, Scores, Time};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::boards::{Added, Addition, ScoreKey, StoredBoard};
-use fanfold_store::valkey::{BoardAnswer, CardId, PageOf, Valkey};
+use fanfold_store::valkey::{BoardAnswer, BoardChange, CardId, PageOf, Valkey};
 use fanfold_web::boards::{BoardPageQuery, changed_all, changed_one};
 use fanfold_web::{Kind, Problem};
 use futures::future::join_all;
@@ -439,6 +439,90 @@ async fn a_member_that_fell_out_is_removed_by_the_next_function() {
     world.drain().await;
     assert_eq!(rows(&world, &board).await.into_keys().collect::<Vec<_>>(), ["x"]);
     assert_eq!(names(&world, "b").await, ["x"]);
+}
+
+/// A lower limit: more members fall out than one step removes from DynamoDB. Messages go on, without another change.
+#[tokio::test]
+async fn very_many_members_that_fell_out_are_removed_in_steps() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let all: Vec<(String, What)> =
+        (0..320).map(|n| (format!("m{n}"), What::Set(scores(&[n])))).collect();
+    let all: Vec<(&str, What)> = all.iter().map(|(name, what)| (name.as_str(), *what)).collect();
+    for name in ["b", "c"] {
+        put(&world, name, json!({})).await;
+        for some in all.chunks(100) {
+            changed(&world, name, some).await;
+        }
+    }
+    world.drain().await;
+    let late = Deadline::at(Time::EPOCH);
+    // a reader makes the copy, and messages have time for one step each
+    let board = put(&world, "b", json!({"limit": 5})).await;
+    assert_eq!(names(&world, "b").await.len(), 5);
+    let mut left = vec![rows(&world, &board).await.len()];
+    loop {
+        let taken = world.take().await;
+        let order = taken.into_iter().find_map(|message| match message {
+            Message::Rebuild(order) => Some(order),
+            _ => None,
+        });
+        let Some(order) = order else { break };
+        let handled = fanfold_app::rebuild::handle(&world.rebuild, &order, world.now(), late);
+        handled.await.expect("handled");
+        left.push(rows(&world, &board).await.len());
+    }
+    assert_eq!(left, [220, 120, 20, 5]);
+    // the message of the reader is lost; the event of a later writer goes on
+    let board = put(&world, "c", json!({"limit": 5})).await;
+    assert_eq!(names(&world, "c").await.len(), 5);
+    world.take().await;
+    changed(&world, "c", &[("m319", What::Add(scores(&[1])))]).await;
+    let mut left = vec![rows(&world, &board).await.len()];
+    loop {
+        let taken = world.take().await;
+        let [Message::Like(event)] = &taken[..] else { break };
+        let handle = fanfold_app::relations::apply::handle;
+        handle(&world.graph, event, world.now(), late).await.expect("handled");
+        left.push(rows(&world, &board).await.len());
+    }
+    assert_eq!(left, [120, 20, 5]);
+    assert_eq!(rows(&world, &board).await["m319"], [320]);
+}
+
+/// A commit that removes very many members is divided between messages.
+#[tokio::test]
+async fn a_commit_above_the_limit_is_continued_by_messages() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let board = put(&world, "b", json!({"limit": 5})).await;
+    let target = Target::new(board, board_settings_round(&world), world.now());
+    let (valkey, copy) = (&world.boards.copies.valkey, target.copy());
+    // members without rows take less time to make
+    let row = |n: i64| BoardChange::fixed(member(&format!("m{n}")), scores(&[n]));
+    valkey.begin_board(&copy, "t", world.now()).await.expect("begun");
+    for first in (0..2_500).step_by(500) {
+        let rows: Vec<BoardChange> = (first..first + 500).map(row).collect();
+        valkey.load_board(&copy, "t", &rows, world.now()).await.expect("loaded");
+    }
+    let RebuildOrder::Board(order) = target.order("t") else { panic!("another order") };
+    let mut next = Some(RebuildBoard { part: BOARD_PARTS - 1, ..order });
+    let mut messages = 0;
+    while let Some(order) = next {
+        let late = Deadline::at(Time::EPOCH);
+        let copies = &world.rebuild.copies;
+        continue_round(copies, &order, world.now(), late).await.expect("copied");
+        let shown = valkey.board_page(&copy, PageOf::Percentile(0)).await.expect("asked").ready();
+        let taken = world.take().await;
+        next = taken.into_iter().find_map(|message| match message {
+            Message::Rebuild(RebuildOrder::Board(order)) => Some(order),
+            _ => None,
+        });
+        messages += 1;
+        assert_eq!(shown.is_some(), messages > 2, "after {messages} messages");
+        assert!(messages < 40, "it does not end");
+    }
+    assert_eq!(names(&world, "b").await.len(), 5);
 }
 
 #[tokio::test]

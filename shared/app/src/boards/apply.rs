@@ -4,7 +4,9 @@
 //! present state.
 
 use fanfold_core::board::{Round, Zone};
-use fanfold_core::limits::{BOARD_KEPT_DAYS_MAX, BOARD_LAYOUTS_REMOVED, BOARD_TIME_LEFT_MIN};
+use fanfold_core::limits::{
+    BOARD_KEPT_DAYS_MAX, BOARD_LAYOUTS_REMOVED, BOARD_OUT_ROUNDS_MAX, BOARD_TIME_LEFT_MIN,
+};
 use fanfold_core::message::{BoardChanged, GraphEvent, ScoresChanged};
 use fanfold_core::{RoundId, Time};
 use fanfold_runtime::StoreError;
@@ -13,7 +15,7 @@ use fanfold_runtime::sqs::Queue;
 use fanfold_store::dynamo::BoardStore;
 use fanfold_store::valkey::{CardId, Valkey};
 
-use super::copy::{Stores, Target, named, place};
+use super::copy::{Stores, Target, has_fallen, named, place};
 
 /// The stores and the queue of the handler of the events of boards.
 #[derive(Clone)]
@@ -25,11 +27,13 @@ pub struct BoardEvents {
 }
 
 /// Makes the copy of a round equal to the present scores of the members that changed. Valkey may have no copy: then there is
-/// nothing to do, because a copy is made of the present rows. If the board is gone, removes the rows.
+/// nothing to do, because a copy is made of the present rows. Also removes the rows of members who fell out, as far as the
+/// deadline allows. Another message does the rest. If the board is gone, removes the rows.
 pub async fn scores_changed(
     app: &BoardEvents,
     event: &ScoresChanged,
     now: Time,
+    deadline: Deadline,
 ) -> Result<(), StoreError> {
     let board = app.boards.board(event.board).await?;
     // mutation: board-late-scores
@@ -43,7 +47,19 @@ pub async fn scores_changed(
     let rows = app.boards.rows_of(target.rows(), &event.members).await?;
     let rows = rows.into_iter().flatten().collect();
     // mutation: board-event
-    place(stores, &target, rows, now).await.map(drop)
+    let placed = place(stores, &target, rows, now).await?.ready();
+    let mut is_left = placed.is_some_and(|done| !done.fallen.is_empty());
+    for _ in 0..BOARD_OUT_ROUNDS_MAX {
+        if !is_left {
+            return Ok(());
+        }
+        if deadline.is_within(BOARD_TIME_LEFT_MIN) {
+            break;
+        }
+        is_left = has_fallen(stores, &target, now).await?;
+    }
+    // mutation: board-fallen-rest
+    app.events.send(&ScoresChanged { members: Vec::new(), ..event.clone() }.into()).await
 }
 
 /// Marks the card of a board that was made, changed or deleted. If the board is gone, removes its scores, as far as the

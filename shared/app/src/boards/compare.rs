@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_PARTS};
+use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_OUT_ROUNDS_MAX, BOARD_PARTS};
 use fanfold_core::{MemberName, Scores, Time};
 use fanfold_runtime::{StoreError, clock};
 use fanfold_store::valkey::{BoardAnswer, PageOf, Ranked};
 
-use super::copy::{Stores, Target, place};
+use super::copy::{Stores, Target, has_fallen, place};
 
 /// The scores of a member that differ: those of the copy, and those of the rows.
 pub type Difference = (Option<Scores>, Option<Scores>);
@@ -20,6 +20,11 @@ pub async fn differing(
     now: Time,
 ) -> Result<Option<HashMap<MemberName, Difference>>, StoreError> {
     // first removes members from DynamoDB who fell out, if a function died before it did so
+    for _ in 0..BOARD_OUT_ROUNDS_MAX {
+        if !has_fallen(stores, target, now).await? {
+            break;
+        }
+    }
     let BoardAnswer::Ready(done) = place(stores, target, Vec::new(), now).await? else {
         return Ok(None);
     };

@@ -10,9 +10,9 @@ use std::time::Duration;
 use crate::rankings::rows;
 use fanfold_core::board::{BoardSettings, MergeBy, MergeSource, Merged, Round};
 use fanfold_core::limits::{
-    BOARD_COPY_KEPT, BOARD_KEEP_IN, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY, BOARD_MERGED_KEPT,
-    BOARD_OUT_ROUNDS_MAX, BOARD_PARTS, BOARD_QUEUED, BOARD_REBUILD_KEPT, BOARD_TIME_LEFT_MIN,
-    BOARD_WRITES_AT_ONCE,
+    BOARD_BATCH_MAX, BOARD_COPY_KEPT, BOARD_KEEP_IN, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY,
+    BOARD_MERGED_KEPT, BOARD_OUT_ROUNDS_MAX, BOARD_PARTS, BOARD_QUEUED, BOARD_REBUILD_KEPT,
+    BOARD_TIME_LEFT_MIN, BOARD_WRITES_AT_ONCE,
 };
 use fanfold_core::message::{RebuildBoard, RebuildOrder, RebuildRanking};
 use fanfold_core::time::millis;
@@ -55,9 +55,9 @@ pub trait Copied: Send + Sync {
         app: &'a Copies,
         now: Time,
     ) -> BoxFuture<'a, Result<Sources, StoreError>>;
-    /// What follows a commit.
-    fn committed<'a>(&'a self, _: &'a Copies, _: Time) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(ready(Ok(())))
+    /// Removes the rows of some members who fell out of the copy. Returns whether there are others.
+    fn remove_out<'a>(&'a self, _: &'a Copies, _: Time) -> BoxFuture<'a, Result<bool, StoreError>> {
+        Box::pin(ready(Ok(false)))
     }
 }
 
@@ -185,12 +185,14 @@ impl Copied for Target {
         Box::pin(self.rounds(app, now))
     }
 
-    fn committed<'a>(
+    fn remove_out<'a>(
         &'a self,
         app: &'a Copies,
         now: Time,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(self.remove_out(app, now))
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
+        // a merged board has no rows of its own
+        let has_rows = self.board.settings.merge.is_none();
+        Box::pin(async move { Ok(has_rows && has_fallen(app.stores(), self, now).await?) })
     }
 }
 
@@ -216,17 +218,6 @@ impl Target {
         let rounds = merge.boards.iter().zip(found).filter_map(round).collect();
         Ok(Sources::Merge { rounds, by: merge.by })
     }
-
-    /// Removes members from DynamoDB who fell out.
-    async fn remove_out(&self, app: &Copies, now: Time) -> Result<(), StoreError> {
-        if self.board.settings.merge.is_none()
-            && let BoardAnswer::Ready(done) =
-                app.valkey.put_on_board(&self.copy(), &[], now).await?
-        {
-            remove_fallen(app.stores(), self, done.fallen, now).await?;
-        }
-        Ok(())
-    }
 }
 
 /// The name of the copy of a round in the list of its bucket.
@@ -237,7 +228,7 @@ pub(super) fn named(board: BoardId, round: Round) -> String {
 /// Whether a copy was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Made {
-    /// It is ready. These members fell out, if this call made it.
+    /// It is ready. If this call made it, these are the best ones of the members that fell out.
     Ready(Vec<(MemberName, Scores)>),
     /// Another function is making it, or a message has been sent.
     UnderWay,
@@ -366,7 +357,11 @@ pub async fn make(app: &Copies, target: &dyn Copied, now: Time) -> Result<Made, 
     if load(app, &copy, &lease, &rows, now).await? == BoardLoaded::Lost {
         return Ok(Made::UnderWay);
     }
-    commit(app, target, &copy, &lease, now).await
+    let Some(out) = commit(app, target, &copy, &lease, now, Deadline::NONE).await? else {
+        return Ok(Made::UnderWay);
+    };
+    clear(app, target, &lease, now, 1, Deadline::NONE).await?;
+    Ok(Made::Ready(out))
 }
 
 /// Sends the order to make a copy, or the rest of it, with a lease for as long as the order may wait.
@@ -377,8 +372,10 @@ async fn queue(
     lease: &str,
     now: Time,
 ) -> Result<(), StoreError> {
-    app.valkey.load_board(copy, lease, &[], now + BOARD_QUEUED).await?;
-    app.rebuilds.send(&order).await
+    match app.valkey.load_board(copy, lease, &[], now + BOARD_QUEUED).await? {
+        BoardLoaded::Done => app.rebuilds.send(&order).await,
+        BoardLoaded::Lost => Ok(()),
+    }
 }
 
 /// Continues to make the copy of a large round.
@@ -428,55 +425,110 @@ async fn continue_copy(
     let (copy, first) = (target.board(), Place { part: 0, after: None });
     // the first message alone: a later one must not begin with an empty copy
     // mutation: board-continues
-    if from == first && app.valkey.begin_board(&copy, lease, now).await? != BoardBegun::Begun {
-        return Ok(());
+    if from == first {
+        match app.valkey.begin_board(&copy, lease, now).await? {
+            BoardBegun::Begun => {}
+            BoardBegun::Busy => return Ok(()),
+            BoardBegun::Ready => return clear_all(app, target, lease, now, deadline).await,
+        }
     }
     let sources = target.sources(app, now).await?;
-    let (mut next, mut longest) = (Some(from), Duration::ZERO);
-    while let Some(place) = next {
+    let (mut place, mut longest) = (from, Duration::ZERO);
+    loop {
         let step = Stopwatch::start();
-        let Place { part, after } = place;
-        match load_some(app, &copy, &sources, part, after, lease, now).await? {
+        let next = match load_some(app, &copy, &sources, &place, lease, now).await? {
             Loaded::Lost => {
-                tracing::info!(copy = %copy.id, part, "the copy of a board was lost");
-                return Ok(());
+                tracing::info!(copy = %copy.id, part = place.part, "the copy of a board was lost");
+                // or a function that died has made it ready
+                return clear_all(app, target, lease, now, deadline).await;
             }
-            Loaded::UpTo(member) => next = Some(Place { part, after: Some(member) }),
-            Loaded::Part => {
-                next = (part + 1 < BOARD_PARTS).then_some(Place { part: part + 1, after: None });
-            }
-        }
+            Loaded::UpTo(member) => Place { part: place.part, after: Some(member) },
+            Loaded::Part if place.part + 1 == BOARD_PARTS => break,
+            Loaded::Part => Place { part: place.part + 1, after: None },
+        };
+        place = next;
         longest = longest.max(step.elapsed());
         // a function that is stopped in the middle would repeat the same work in vain
         // mutation: board-time-left
-        if let Some(place) = &next
-            && deadline.is_within(BOARD_TIME_LEFT_MIN.max(2 * longest))
-        {
-            return queue(app, &copy, rest(place.clone()), lease, now).await;
+        if deadline.is_within(BOARD_TIME_LEFT_MIN.max(2 * longest)) {
+            return queue(app, &copy, rest(place), lease, now).await;
         }
     }
-    commit(app, target, &copy, lease, now).await.map(drop)
+    match commit(app, target, &copy, lease, now, deadline).await? {
+        Some(_) => clear_all(app, target, lease, now, deadline).await,
+        // the next message loads the last page again, and continues to remove members
+        None => queue(app, &copy, rest(place), lease, now).await,
+    }
 }
 
+/// Makes a copy ready. Returns the best ones of the members that fell out. `None`: somebody else is making the copy, or the
+/// deadline is near and members above the limit are left.
 async fn commit(
     app: &Copies,
     target: &dyn Copied,
     copy: &Board,
     lease: &str,
     now: Time,
-) -> Result<Made, StoreError> {
-    let out = match app.valkey.commit_board(copy, lease, now).await? {
-        BoardCommit::Done(out) => out,
-        BoardCommit::Lost => return Ok(Made::UnderWay),
-    };
+    deadline: Deadline,
+) -> Result<Option<Vec<(MemberName, Scores)>>, StoreError> {
+    let mut out = Vec::new();
+    loop {
+        let (mut fallen, is_done) = match app.valkey.commit_board(copy, lease, now).await? {
+            BoardCommit::Done(fallen) => (fallen, true),
+            BoardCommit::More(fallen) => (fallen, false),
+            BoardCommit::Lost => return Ok(None),
+        };
+        // each call removes the worst members that are left
+        fallen.append(&mut out);
+        fallen.truncate(BOARD_BATCH_MAX);
+        out = fallen;
+        if is_done {
+            break;
+        }
+        if deadline.is_within(BOARD_TIME_LEFT_MIN) {
+            return Ok(None);
+        }
+    }
     let named = target.named();
     tracing::info!(copy = %copy.id, board = named, "copied a board");
     app.valkey.keep_board(copy, named.as_deref(), target.kept(), now).await?;
     if let Some(version) = target.version() {
         app.valkey.note_ready(version.of, version.number, target.kept()).await?;
     }
-    target.committed(app, now).await?;
-    Ok(Made::Ready(out))
+    Ok(Some(out))
+}
+
+/// Removes the rows of members who fell out of a copy, as far as the deadline allows. Another message does the rest.
+async fn clear_all(
+    app: &Copies,
+    target: &dyn Copied,
+    lease: &str,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    clear(app, target, lease, now, BOARD_OUT_ROUNDS_MAX, deadline).await
+}
+
+/// Removes the rows of members who fell out of a copy, in at most this many rounds. The order to make the copy, which is ready,
+/// does the rest.
+async fn clear(
+    app: &Copies,
+    target: &dyn Copied,
+    lease: &str,
+    now: Time,
+    rounds: u32,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    for _ in 0..rounds {
+        if !target.remove_out(app, now).await? {
+            return Ok(());
+        }
+        if deadline.is_within(BOARD_TIME_LEFT_MIN) {
+            break;
+        }
+    }
+    // mutation: board-out-rest
+    app.rebuilds.send(&target.order(lease)).await
 }
 
 /// All rows of a small copy. `None`: a part has too many rows for a request.
@@ -520,21 +572,20 @@ async fn load_some(
     app: &Copies,
     copy: &Board,
     sources: &Sources,
-    part: u8,
-    after: Option<MemberName>,
+    Place { part, after }: &Place,
     lease: &str,
     now: Time,
 ) -> Result<Loaded, StoreError> {
     let (rows, up_to) = match sources {
         Sources::Round(round) => {
-            let after = after.map(|member| member.to_string());
-            let page = app.boards.page(*round, part, after, None).await?;
+            let after = after.as_ref().map(|member| member.to_string());
+            let page = app.boards.page(*round, *part, after, None).await?;
             let last = page.rows.last().map(|row| row.member.clone());
             // mutation: board-pages
             let up_to = last.filter(|_| page.next_after.is_some());
             (page.rows.into_iter().map(change).collect(), up_to)
         }
-        _ => (part_of(app, sources, part, None).await?.unwrap_or_default(), None),
+        _ => (part_of(app, sources, *part, None).await?.unwrap_or_default(), None),
     };
     if load(app, copy, lease, &rows, now).await? == BoardLoaded::Lost {
         return Ok(Loaded::Lost);
@@ -597,7 +648,8 @@ fn change(row: Row) -> BoardChange {
     BoardChange { member: row.member, revision: row.revision, scores: row.scores }
 }
 
-/// Makes a copy equal to the rows of these members. Also removes members from DynamoDB who fell out of the copy.
+/// Makes a copy equal to the rows of these members. Also removes the rows of some members who fell out of the copy. The answer
+/// names those that are left.
 pub async fn place(
     stores: Stores<'_>,
     target: &Target,
@@ -606,50 +658,56 @@ pub async fn place(
 ) -> Result<BoardAnswer<PutDone>, StoreError> {
     let changes: Vec<BoardChange> = rows.into_iter().map(change).collect();
     let copy = target.copy();
-    let answer = stores.valkey.put_on_board(&copy, &changes, now).await?;
-    if let BoardAnswer::Ready(done) = &answer {
+    let mut answer = stores.valkey.put_on_board(&copy, &changes, now).await?;
+    if let BoardAnswer::Ready(done) = &mut answer {
         keep_at_times(stores.valkey, target, &copy, now).await;
-        remove_fallen(stores, target, done.fallen.clone(), now).await?;
+        let fallen = std::mem::take(&mut done.fallen);
+        done.fallen = remove_fallen(stores, target, fallen, now).await?;
     }
     Ok(answer)
 }
 
-/// Removes members from DynamoDB who fell out of a copy. The copy names them until it has their removal, so that a function
-/// that dies here leaves nothing behind.
+/// Removes the rows of some members who fell out of a copy. Returns whether there are others.
+pub(super) async fn has_fallen(
+    stores: Stores<'_>,
+    target: &Target,
+    now: Time,
+) -> Result<bool, StoreError> {
+    let done = stores.valkey.put_on_board(&target.copy(), &[], now).await?.ready();
+    let fallen = done.map(|done| done.fallen).unwrap_or_default();
+    Ok(!remove_fallen(stores, target, fallen, now).await?.is_empty())
+}
+
+/// Removes the rows of members who fell out of a copy. The copy names them until it has their removal, so that a function that
+/// dies here leaves nothing behind. Returns other members who fell out.
 async fn remove_fallen(
     Stores { boards, valkey }: Stores<'_>,
     target: &Target,
-    mut fallen: Vec<(MemberName, u64)>,
+    fallen: Vec<(MemberName, u64)>,
     now: Time,
-) -> Result<(), StoreError> {
-    let rows = target.rows();
-    for _ in 0..BOARD_OUT_ROUNDS_MAX {
-        if fallen.is_empty() {
-            return Ok(());
-        }
-        let removals = fallen
-            .iter()
-            .map(|(member, revision)| boards.remove_fallen(rows, member, *revision, now));
-        let removals: Vec<_> = removals.collect();
-        let removed: Vec<bool> =
-            stream::iter(removals).buffered(BOARD_WRITES_AT_ONCE).try_collect().await?;
-        tracing::info!(
-            board = %target.board.id,
-            members = removed.iter().filter(|removed| **removed).count(),
-            "members fell out of a board"
-        );
-        let members: Vec<MemberName> = fallen.iter().map(|(member, _)| member.clone()).collect();
-        let present = boards.rows_of(rows, &members).await?;
-        let changes = fallen.iter().zip(present).map(|((member, revision), row)| match row {
-            Some(row) => change(row),
-            // the tombstone has expired
-            None => BoardChange { member: member.clone(), revision: revision + 1, scores: None },
-        });
-        let changes: Vec<BoardChange> = changes.collect();
-        match valkey.put_on_board(&target.copy(), &changes, now).await? {
-            BoardAnswer::Ready(next) => fallen = next.fallen,
-            BoardAnswer::Missing | BoardAnswer::Building => return Ok(()),
-        }
+) -> Result<Vec<(MemberName, u64)>, StoreError> {
+    if fallen.is_empty() {
+        return Ok(fallen);
     }
-    Ok(())
+    let rows = target.rows();
+    let removals =
+        fallen.iter().map(|(member, revision)| boards.remove_fallen(rows, member, *revision, now));
+    let removals: Vec<_> = removals.collect();
+    let removed: Vec<bool> =
+        stream::iter(removals).buffered(BOARD_WRITES_AT_ONCE).try_collect().await?;
+    tracing::info!(
+        board = %target.board.id,
+        members = removed.iter().filter(|removed| **removed).count(),
+        "members fell out of a board"
+    );
+    let members: Vec<MemberName> = fallen.iter().map(|(member, _)| member.clone()).collect();
+    let present = boards.rows_of(rows, &members).await?;
+    let changes = fallen.into_iter().zip(present).map(|((member, revision), row)| match row {
+        Some(row) => change(row),
+        // the tombstone has expired
+        None => BoardChange { member, revision: revision + 1, scores: None },
+    });
+    let changes: Vec<BoardChange> = changes.collect();
+    let answer = valkey.put_on_board(&target.copy(), &changes, now).await?;
+    Ok(answer.ready().map(|done| done.fallen).unwrap_or_default())
 }

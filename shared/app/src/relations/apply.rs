@@ -93,7 +93,9 @@ pub async fn handle(
         GraphEvent::PostDeleted(event) => {
             likes::post_deleted(&app.of_likes(), event, now, deadline).await
         }
-        GraphEvent::Scores(event) => boards::scores_changed(&app.of_boards(), event, now).await,
+        GraphEvent::Scores(event) => {
+            boards::scores_changed(&app.of_boards(), event, now, deadline).await
+        }
         GraphEvent::Board(event) => {
             boards::board_changed(&app.of_boards(), event, now, deadline).await
         }

@@ -60,8 +60,10 @@ impl Word for BoardLoaded {
 /// The result of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoardCommit {
-    /// The board is ready. These members fell out because of the limit. A repeated commit names none.
+    /// The board is ready. These members fell out because of the limit, best first. A repeated commit names none.
     Done(Vec<(MemberName, Scores)>),
+    /// These members fell out, the worst of all, and others are above the limit. The call must be repeated.
+    More(Vec<(MemberName, Scores)>),
     /// The server lost its data, or another rebuild has taken over.
     Lost,
 }
@@ -103,7 +105,7 @@ impl Valkey {
         script.run_for_word(&self.link, doing).await
     }
 
-    /// Makes a board ready, after all rows were loaded.
+    /// Makes a board ready, after all rows were loaded. Removes a bounded number of members above the limit.
     pub async fn commit_board(
         &self,
         board: &Board,
@@ -114,19 +116,8 @@ impl Valkey {
         let mut script = self.board_call(&scripts::BOARD_COMMIT, board);
         script.arg(token).arg(now.ms()).arg((now + BOARD_LEASE).ms());
         script.arg(kind(board)).arg(limit(board)).arg(TRIMMED_AT_ONCE).arg(board.orders.width());
-        let mut all_out = Vec::new();
-        loop {
-            let answer: Vec<Value> = script.run(&self.link, doing).await?;
-            let (word, mut out) = parse(board, answer).map_err(failed(doing))?;
-            // each call removes the worst members that are left
-            out.append(&mut all_out);
-            all_out = out;
-            match word {
-                CommitWord::Done => return Ok(BoardCommit::Done(all_out)),
-                CommitWord::Lost => return Ok(BoardCommit::Lost),
-                CommitWord::More => {}
-            }
-        }
+        let answer: Vec<Value> = script.run(&self.link, doing).await?;
+        parse(board, answer).map_err(failed(doing))
     }
 
     /// Makes Valkey keep a board for this long from now on, and notes it in the list of its bucket by a name. Without a name,
@@ -189,28 +180,18 @@ impl Valkey {
 /// The most members that one call of a commit removes.
 const TRIMMED_AT_ONCE: usize = 10 * BOARD_BATCH_MAX;
 
-enum CommitWord {
-    Done,
-    More,
-    Lost,
-}
-
-fn parse(
-    board: &Board,
-    answer: Vec<Value>,
-) -> RedisResult<(CommitWord, Vec<(MemberName, Scores)>)> {
+fn parse(board: &Board, answer: Vec<Value>) -> RedisResult<BoardCommit> {
     let BoardAnswer::Ready((word, mut fields)) = Fields::of(answer)? else {
         return Err(unknown("missing or building"));
-    };
-    let word = match word.as_str() {
-        "done" => CommitWord::Done,
-        "more" => CommitWord::More,
-        "lost" => CommitWord::Lost,
-        other => return Err(unknown(other)),
     };
     let mut out = Vec::new();
     while !fields.is_empty() {
         out.push(fields.scored(board)?);
     }
-    Ok((word, out))
+    match word.as_str() {
+        "done" => Ok(BoardCommit::Done(out)),
+        "more" => Ok(BoardCommit::More(out)),
+        "lost" => Ok(BoardCommit::Lost),
+        other => Err(unknown(other)),
+    }
 }
