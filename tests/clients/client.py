@@ -11,10 +11,9 @@ from fanfold_client.api.leaderboards import add_to_scores, put_board, read_membe
 from fanfold_client.api.likes import like
 from fanfold_client.api.posts import publish, read
 from fanfold_client.api.users import follow, get_user, put_me
-from fanfold_client.models import (
-    AddScores, BoardSettings, FeedView, MemberView, NewPost, NewProfile, PostView, ProblemBody, SetScores, StandingView,
-    UserView,
-)
+from fanfold_client.models import AddScores, BoardSettings, FeedView, MemberView, NewProfile, ProblemBody
+from fanfold_client.models import NewPost, PostView
+from fanfold_client.models import SetScores, StandingView, UserView
 from fanfold_client.types import UNSET, Response
 
 Kind = TypeVar("Kind")
@@ -24,6 +23,15 @@ URL = os.environ["FANFOLD_URL"]
 
 def connect(token: str) -> AuthenticatedClient:
     return AuthenticatedClient(base_url=URL, token=token)
+
+
+def shown(url: str, token: str) -> str:
+    """Publishes a post as README shows it."""
+    client = AuthenticatedClient(base_url=url, token=token)
+    answer = publish.sync(client=client, body=NewPost(text="Good morning, forest."))
+    assert isinstance(answer, PostView), answer
+    print(answer.id)
+    return answer.id
 
 
 def got(kind: type[Kind], value: object) -> Kind:
@@ -62,8 +70,8 @@ def main() -> None:
     got(UserView, put_me.sync(client=birch, body=NewProfile(handle="py_birch", name="Birch")))
 
     # posts, a follow and a like
-    posts: list[str] = []
-    for text in ("one", "two", "three"):
+    posts = [shown(URL, birch.token)]
+    for text in ("one", "two"):
         post = got(PostView, publish.sync(client=birch, body=NewPost(text=text)))
         posts.insert(0, post.id)
     assert follow.sync_detailed("@py_birch", client=ash).status_code == 204
