@@ -423,8 +423,11 @@ pub const BOARD_PARTS: u8 = 16;
 pub const BOARD_TOMBSTONE_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// How long Valkey keeps a copy of a round after it was used last. The next reader makes it again.
 pub const BOARD_COPY_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How long the order to copy a board may wait in its queue before another function begins to copy it.
+/// How long the first order to copy a board may wait in its queue before a reader sends another one. The first one that arrives
+/// is carried out.
 pub const BOARD_QUEUED: Duration = Duration::from_secs(120);
+/// How long the order to copy the rest of a board may wait in its queue before another function begins to copy it.
+pub const BOARD_REST_QUEUED: Duration = Duration::from_secs(600);
 /// How long Valkey keeps a copy whose rebuild has not ended.
 pub const BOARD_REBUILD_KEPT: Duration = Duration::from_secs(3_600);
 /// The time after which a merged board is merged again, if somebody reads it.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fanfold_core::RoundId;
 use fanfold_core::board::Ranks;
-use fanfold_core::limits::{BOARD_LEASE, BOARD_REBUILD_KEPT};
+use fanfold_core::limits::{BOARD_LEASE, BOARD_QUEUED, BOARD_REBUILD_KEPT, BOARD_REST_QUEUED};
 use fanfold_core::time::millis;
 use fanfold_store::valkey::{BoardAnswer, BoardBegun, BoardCommit, BoardLoaded, PageOf, Versions};
 
@@ -111,6 +111,42 @@ async fn a_server_that_lost_its_data_or_was_replaced_has_no_board() {
         let shown = page(&valkey, &board, PageOf::Rank { from: 1, limit: 9 }).await;
         assert_eq!(super::rows(&shown), [("c", 1)], "{loss:?}");
     }
+}
+
+/// An order may arrive when another rebuild has begun and its order waits, too. One of them is carried out.
+#[tokio::test]
+async fn an_order_takes_over_from_one_that_only_waits() {
+    let node = node();
+    let valkey = valkey(&node.url());
+    let board = points(Ranks::Competition, None);
+    let begin = async |token, now| valkey.begin_board(&board, token, now).await.expect("begun");
+    let take = async |token, now| valkey.take_board(&board, token, now).await.expect("taken");
+    let queue = async |token, is_first| {
+        let queued = valkey.queue_board(&board, token, is_first, NOW).await;
+        assert_eq!(queued.expect("queued"), BoardLoaded::Done);
+    };
+    assert_eq!(begin("one", NOW).await, BoardBegun::Begun);
+    // the request may still load rows
+    assert_eq!(take("early", NOW).await, BoardBegun::Busy);
+    queue("one", true).await;
+    let second = Duration::from_secs(1);
+    assert_eq!(begin("reader", NOW + BOARD_QUEUED).await, BoardBegun::Busy);
+    assert_eq!(take("two", NOW + second).await, BoardBegun::Begun);
+    assert_eq!(take("one", NOW + second).await, BoardBegun::Busy);
+    let rows = [change("a", 1, &[1])];
+    let lost = valkey.load_board(&board, "one", &rows, NOW + second).await.expect("loaded");
+    assert_eq!(lost, BoardLoaded::Lost);
+    let done = valkey.load_board(&board, "two", &rows, NOW + second).await.expect("loaded");
+    assert_eq!(done, BoardLoaded::Done);
+    // the order of the rest waits longer, and nobody takes over what is loaded
+    queue("two", false).await;
+    for who in [
+        begin("three", NOW + BOARD_REST_QUEUED).await,
+        take("three", NOW + BOARD_REST_QUEUED).await,
+    ] {
+        assert_eq!(who, BoardBegun::Busy);
+    }
+    assert_eq!(take("three", NOW + BOARD_REST_QUEUED + BOARD_LEASE).await, BoardBegun::Begun);
 }
 
 /// Nobody removes a board whose rebuild died, so its keys expire.

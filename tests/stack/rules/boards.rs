@@ -317,6 +317,8 @@ async fn concurrent_additions_with_keys_to_one_member_all_count_once() {
     world.people(&["ash"]).await;
     put(&world, "b", json!({})).await;
     let (board, one) = (board_of(&world, "ash", "b"), [("one", What::Add(scores(&[1])))]);
+    // while the copy is made, the ranks are not known
+    assert_eq!(names(&world, "b").await, Vec::<String>::new());
     let add = async |writer: usize| {
         for nth in 0..10 {
             let key = format!("writer {writer}, addition {}", nth / 2);
@@ -818,6 +820,39 @@ async fn a_merge_that_takes_minutes_is_made_alone_and_by_parts() {
     assert_eq!(waiting.len(), 1);
     made(waiting.remove(0), Deadline::NONE).await;
     assert_eq!(best().await, Some(1_278));
+}
+
+/// Each order waits for three minutes, and a reader has sent the next one when it arrives.
+#[tokio::test]
+async fn a_board_is_copied_although_its_orders_arrive_late() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let board = put(&world, "b", json!({})).await;
+    let many: Vec<(String, What)> =
+        (0..60).map(|n| (format!("m{n}"), What::Set(scores(&[n])))).collect();
+    let many: Vec<(&str, What)> = many.iter().map(|(name, what)| (name.as_str(), *what)).collect();
+    changed(&world, "b", &many).await;
+    world.drain().await;
+    let mut app = world.boards.clone();
+    app.copies.rows_in_request = 1;
+    let target = Target::new(board, board_settings_round(&world), world.now());
+    app.copies.valkey.drop_board(&target.copy()).await.expect("dropped");
+    let (name, first) = (board_of(&world, "ash", "b"), PageOf::Rank { from: 1, limit: 1 });
+    let mut waiting = None;
+    for round in 0..2 {
+        let refused = page(&app, &name, first, world.now()).await;
+        assert!(matches!(refused, Err(Error::BoardBuilding)), "{refused:?}");
+        let next = world.take().await;
+        let [Message::Rebuild(next)] = &next[..] else { panic!("{round}: {next:?}") };
+        if let Some(order) = waiting.replace(next.clone()) {
+            let handled =
+                fanfold_app::rebuild::handle(&world.rebuild, &order, world.now(), Deadline::NONE);
+            handled.await.expect("handled");
+        }
+        world.advance(Duration::from_secs(180));
+    }
+    let shown = page(&app, &name, first, world.now()).await.expect("a page").page;
+    assert_eq!(shown.members, 60);
 }
 
 /// A request reads as many rows for a merge of ten boards as for one board.

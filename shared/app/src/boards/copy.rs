@@ -11,8 +11,8 @@ use crate::rankings::rows;
 use fanfold_core::board::{BoardSettings, MergeBy, MergeSource, Merged, Round};
 use fanfold_core::limits::{
     BOARD_BATCH_MAX, BOARD_COPY_KEPT, BOARD_KEEP_IN, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY,
-    BOARD_MERGED_KEPT, BOARD_OUT_ROUNDS_MAX, BOARD_PARTS, BOARD_QUEUED, BOARD_REBUILD_KEPT,
-    BOARD_TIME_LEFT_MIN, BOARD_WRITES_AT_ONCE,
+    BOARD_MERGED_KEPT, BOARD_OUT_ROUNDS_MAX, BOARD_PARTS, BOARD_REBUILD_KEPT, BOARD_TIME_LEFT_MIN,
+    BOARD_WRITES_AT_ONCE,
 };
 use fanfold_core::message::{RebuildBoard, RebuildOrder, RebuildRanking};
 use fanfold_core::time::millis;
@@ -351,7 +351,7 @@ pub async fn make(app: &Copies, target: &dyn Copied, now: Time) -> Result<Made, 
         app.valkey.keep_board(&copy, Some(&named), BOARD_REBUILD_KEPT, now).await?;
     }
     let Some(rows) = few_rows(app, &target.sources(app, now).await?).await? else {
-        queue(app, &copy, target.order(&lease), &lease, now).await?;
+        queue(app, &copy, target.order(&lease), &lease, true, now).await?;
         return Ok(Made::UnderWay);
     };
     if load(app, &copy, &lease, &rows, now).await? == BoardLoaded::Lost {
@@ -370,9 +370,10 @@ async fn queue(
     copy: &Board,
     order: RebuildOrder,
     lease: &str,
+    is_first: bool,
     now: Time,
 ) -> Result<(), StoreError> {
-    match app.valkey.load_board(copy, lease, &[], now + BOARD_QUEUED).await? {
+    match app.valkey.queue_board(copy, lease, is_first, now).await? {
         BoardLoaded::Done => app.rebuilds.send(&order).await,
         BoardLoaded::Lost => Ok(()),
     }
@@ -426,7 +427,7 @@ async fn continue_copy(
     // the first message alone: a later one must not begin with an empty copy
     // mutation: board-continues
     if from == first {
-        match app.valkey.begin_board(&copy, lease, now).await? {
+        match app.valkey.take_board(&copy, lease, now).await? {
             BoardBegun::Begun => {}
             BoardBegun::Busy => return Ok(()),
             BoardBegun::Ready => return clear_all(app, target, lease, now, deadline).await,
@@ -451,13 +452,13 @@ async fn continue_copy(
         // a function that is stopped in the middle would repeat the same work in vain
         // mutation: board-time-left
         if deadline.is_within(BOARD_TIME_LEFT_MIN.max(2 * longest)) {
-            return queue(app, &copy, rest(place), lease, now).await;
+            return queue(app, &copy, rest(place), lease, false, now).await;
         }
     }
     match commit(app, target, &copy, lease, now, deadline).await? {
         Some(_) => clear_all(app, target, lease, now, deadline).await,
         // the next message loads the last page again, and continues to remove members
-        None => queue(app, &copy, rest(place), lease, now).await,
+        None => queue(app, &copy, rest(place), lease, false, now).await,
     }
 }
 

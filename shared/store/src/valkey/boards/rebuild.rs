@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use fanfold_core::limits::{
-    BOARD_BATCH_MAX, BOARD_COPY_KEPT, BOARD_LEASE, BOARD_LOAD_ROWS, BOARD_REBUILD_KEPT,
+    BOARD_BATCH_MAX, BOARD_COPY_KEPT, BOARD_LEASE, BOARD_LOAD_ROWS, BOARD_QUEUED,
+    BOARD_REBUILD_KEPT, BOARD_REST_QUEUED,
 };
 use fanfold_core::time::millis;
 use fanfold_core::{Board, Bucket, MemberName, RoundId, Scores, Time};
@@ -78,9 +79,30 @@ impl Valkey {
         token: &str,
         now: Time,
     ) -> Result<BoardBegun, StoreError> {
+        self.begin_or_take(board, token, "", now).await
+    }
+
+    /// The same, for an order that has waited in its queue. It also takes over from a rebuild whose order waits there, so the
+    /// first order that arrives is carried out.
+    pub async fn take_board(
+        &self,
+        board: &Board,
+        token: &str,
+        now: Time,
+    ) -> Result<BoardBegun, StoreError> {
+        self.begin_or_take(board, token, "order", now).await
+    }
+
+    async fn begin_or_take(
+        &self,
+        board: &Board,
+        token: &str,
+        who: &str,
+        now: Time,
+    ) -> Result<BoardBegun, StoreError> {
         let mut script = self.board_call(&scripts::BOARD_BEGIN, board);
         script.arg(token).arg(now.ms()).arg((now + BOARD_LEASE).ms());
-        script.arg(millis(BOARD_REBUILD_KEPT));
+        script.arg(millis(BOARD_REBUILD_KEPT)).arg(who);
         script.run_for_word(&self.link, "beginning to rebuild a board").await
     }
 
@@ -94,13 +116,39 @@ impl Valkey {
         rows: &[BoardChange],
         now: Time,
     ) -> Result<BoardLoaded, StoreError> {
+        self.load(board, token, rows, "B", now).await
+    }
+
+    /// Notes that the order to load the rows, or the rest of them, waits in a queue. `is_first`: no rows were loaded.
+    pub async fn queue_board(
+        &self,
+        board: &Board,
+        token: &str,
+        is_first: bool,
+        now: Time,
+    ) -> Result<BoardLoaded, StoreError> {
+        match is_first {
+            true => self.load(board, token, &[], "Q", now + BOARD_QUEUED).await,
+            // mutation: board-rest-queued
+            false => self.load(board, token, &[], "B", now + BOARD_REST_QUEUED).await,
+        }
+    }
+
+    async fn load(
+        &self,
+        board: &Board,
+        token: &str,
+        rows: &[BoardChange],
+        state: &str,
+        now: Time,
+    ) -> Result<BoardLoaded, StoreError> {
         let doing = "loading a board";
         if rows.len() > BOARD_LOAD_ROWS {
             return Err(failed(doing)(misused("too many rows in one call")));
         }
         let mut script = self.board_call(&scripts::BOARD_LOAD, board);
         script.arg(token).arg(now.ms()).arg((now + BOARD_LEASE).ms());
-        script.arg(millis(BOARD_REBUILD_KEPT)).arg(kind(board));
+        script.arg(millis(BOARD_REBUILD_KEPT)).arg(state).arg(kind(board));
         add_changes(&mut script, board, rows).map_err(failed(doing))?;
         script.run_for_word(&self.link, doing).await
     }

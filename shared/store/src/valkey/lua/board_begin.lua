@@ -2,16 +2,22 @@
 -- with the same token keeps the members.
 --
 -- KEYS  the four keys of the board
--- ARGV  1 a token, unique to this rebuild; 2 now in ms, 3 the end of the lease in ms, 4 the time to live in ms
+-- ARGV  1 a token, unique to this rebuild; 2 now in ms, 3 the end of the lease in ms, 4 the time to live in ms, 5 'order' if
+--       the rebuild also takes over from one whose order only waits in a queue
 -- Returns 'begun', 'busy' if another rebuild has a lease, or 'ready'
 local gen = generation()
 if not gen then
   return READ_ONLY
 end
-local is_ready, _, lease, token = state_of(redis.call('HGET', KEYS[2], ''), gen)
+local state = redis.call('HGET', KEYS[2], '')
+local is_ready, _, lease, token = state_of(state, gen)
 local lost = is_lost(true)
 if is_ready and not lost then
   return 'ready'
+end
+-- mutation: board-queued
+if lease and ARGV[5] == 'order' and string.sub(state, 1, 1) == 'Q' then
+  lease = 0
 end
 -- mutation: board-one-rebuild
 if lease and token ~= ARGV[1] and lease > tonumber(ARGV[2]) then

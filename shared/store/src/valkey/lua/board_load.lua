@@ -2,8 +2,8 @@
 -- like a change, so a newer change of a writer stays.
 --
 -- KEYS  the four keys of the board
--- ARGV  1 the token of the rebuild, 2 now in ms, 3 the end of the lease in ms, 4 the time to live in ms, 5 'dense' or another
---       kind of ranks; then for each row: the member, its revision (8 bytes), its encoded scores, which are empty if it was
+-- ARGV  1 the token of the rebuild, 2 now in ms, 3 the end of the lease in ms, 4 the time to live in ms, 5 'B', or 'Q' if no
+--       rows were loaded and the order to load them waits in a queue, 6 'dense' or another kind of ranks; then for each row: the member, its revision (8 bytes), its encoded scores, which are empty if it was
 --       removed
 -- Returns 'done', or 'lost' if this rebuild is no longer the present one
 local gen = generation()
@@ -15,10 +15,10 @@ local _, _, lease, token = state_of(redis.call('HGET', KEYS[2], ''), gen)
 if token ~= ARGV[1] or is_lost(true) then
   return 'lost'
 end
-for i = 6, #ARGV, 3 do
-  apply(ARGV[i], redis.call('HGET', KEYS[2], ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[5] == 'dense', ARGV[2])
+for i = 7, #ARGV, 3 do
+  apply(ARGV[i], redis.call('HGET', KEYS[2], ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[6] == 'dense', ARGV[2])
 end
-redis.call('HSET', KEYS[2], '', 'B:' .. gen .. ':' .. ARGV[3] .. ':' .. token)
+redis.call('HSET', KEYS[2], '', ARGV[5] .. ':' .. gen .. ':' .. ARGV[3] .. ':' .. token)
 -- mutation: board-loaded-kept
 keep(ARGV[4])
 return 'done'
