@@ -16,6 +16,9 @@ export const WITHIN_MS = 12_000;
 /** The host that answers requests for pictures, in tests that allow them. */
 export const OUTSIDE = "https://pictures.example";
 
+/** Contexts of the browser that no test uses now. */
+const idle = [];
+
 /** The windows of one test. */
 export class Desk {
   constructor(browser) {
@@ -29,22 +32,26 @@ export class Desk {
 
   /**
    * Opens a window at an address of the page, such as `#/trending`. With `as`, this user is signed in. `beside` opens a second
-   * tab beside another one. `prepare` gets the tab before it loads anything.
+   * tab beside another one, instead of a window with a storage of its own. `media` is what the user prefers. `prepare` gets the
+   * tab before it loads anything. A `fresh` window has no files of the page yet.
    */
-  async open(address = "", { as, beside, size = WIDE, query = "?poll=500", prepare, context: options } = {}) {
-    const context = beside?.context() ?? (await this.newContext(size, options));
+  async open(address = "", { as, beside, size = WIDE, query = "?poll=500", prepare, media, fresh } = {}) {
+    const context = beside?.context() ?? (await this.context(fresh));
     const tab = await context.newPage();
+    await tab.setViewportSize(size);
+    if (media) await tab.emulateMedia(media);
     if (as) await tab.addInitScript(keep, [new URL(URL_OF_API).origin, await as.session()]);
+    await tab.addInitScript(reportViolations);
     this.watch(tab);
     await prepare?.(tab);
     await tab.goto(`${URL_OF_API}/${address.startsWith("/") ? address.slice(1) : query + address}`);
     return tab;
   }
 
-  async newContext(size, options) {
-    const context = await this.browser.newContext({ viewport: size, locale: "en-GB", timezoneId: "Europe/Berlin", ...options });
+  /** A context of the browser that no other test uses now. Earlier tests have filled its cache with the files of the page. */
+  async context(fresh) {
+    const context = (!fresh && idle.pop()) || (await this.browser.newContext({ locale: "en-GB", timezoneId: "Europe/Berlin" }));
     context.setDefaultTimeout(WITHIN_MS);
-    await context.addInitScript(reportViolations);
     this.contexts.push(context);
     return context;
   }
@@ -83,9 +90,19 @@ export class Desk {
     return (await Promise.allSettled(taken)).map(({ value, reason }) => value ?? `no screenshot: ${reason}`);
   }
 
+  /** Closes all windows. Their contexts serve other tests. */
   async close() {
-    await Promise.allSettled(this.contexts.map((context) => context.close()));
+    await Promise.all(this.contexts.map((context) => leave(context).catch(() => context.close())));
   }
+}
+
+/** Takes from a context what a test left in it, except the cached files. */
+async function leave(context) {
+  await Promise.all([context.setOffline(false), context.clearPermissions(), context.clearCookies()]);
+  const [tab, ...others] = context.pages();
+  await tab.evaluate(() => localStorage.clear());
+  await Promise.all([tab, ...others].map((one) => one.close()));
+  idle.push(context);
 }
 
 /** Runs in each document. */

@@ -16,7 +16,7 @@ export async function picture(browser, path) {
   // those who read get the next post pushed
   await each(Object.values(users), 3, (user) => user.call("GET", "/v1/timeline"));
   const desk = new Desk(browser);
-  const tab = await desk.open("", { as: viewer, size: WIDE, context: { colorScheme: "light" } });
+  const tab = await desk.open("", { as: viewer, size: WIDE, media: { colorScheme: "light" } });
   await home(tab);
   await compose(tab, TEXT);
   await until("the delivery is complete", async () => (await tab.getByRole("progressbar").first().evaluate((one) => one.value === one.max)));

@@ -210,7 +210,7 @@ test("states::picture", async (desk) => {
 
 test("states::a_chosen_theme_is_kept", async (desk) => {
   const { viewer } = await cast();
-  const tab = await desk.open("", { as: viewer, context: { colorScheme: "light" } });
+  const tab = await desk.open("", { as: viewer, media: { colorScheme: "light" } });
   await home(tab);
   const colour = () => tab.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   const [light, seen] = [await colour(), new Set()];
@@ -232,7 +232,7 @@ test("states::a_chosen_theme_is_kept", async (desk) => {
 
 test("states::nothing_moves_for_those_who_ask_for_it", async (desk) => {
   const { viewer } = await cast();
-  const tab = await desk.open("", { as: viewer, size: WIDE, context: { reducedMotion: "reduce" } });
+  const tab = await desk.open("", { as: viewer, size: WIDE, media: { reducedMotion: "reduce" } });
   await home(tab);
   const moving = () =>
     tab.evaluate(() => {

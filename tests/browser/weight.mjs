@@ -12,7 +12,7 @@ const BYTES_MAX = 60_000;
 test("weight::the_page_is_small_and_its_files_are_kept", async (desk) => {
   const answers = [];
   const prepare = (tab) => void tab.on("response", (answer) => answers.push(answer));
-  const tab = await desk.open("", { prepare });
+  const tab = await desk.open("", { prepare, fresh: true });
   await button(tab, "Sign in").waitFor();
   await tab.evaluate(() => document.fonts.ready);
   await tab.waitForLoadState("networkidle");
