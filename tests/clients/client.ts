@@ -5,7 +5,8 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import createClient from "openapi-fetch";
-import type { components, paths } from "./fanfold.d.ts";
+import type { paths } from "./fanfold.d.ts";
+import type { components } from "./fanfold.d.ts";
 
 type Problem = components["schemas"]["ProblemBody"];
 type Feed = components["schemas"]["FeedView"];
