@@ -40,6 +40,7 @@ FROM_SOURCE = {
     "pyyaml": "pure Python, where libyaml and a C compiler are missing",
     "watchdog": "C, for which cargo needs the same compiler on a Mac; for the SAM CLI alone",
     "pycares": "C, for which cargo needs the same compiler; for checkov alone",
+    "lazy-object-proxy": "C, for which cargo needs the same compiler on a Mac; for openapi-spec-validator alone",
     "orjson": "Rust, which cargo has, where glibc is older than 2.39; for checkov alone",
 }
 
