@@ -44,7 +44,7 @@ function Picture({ address }) {
       onError=${() => setState("failed")} />`;
   }
   return html`
-    <button type="button" class="button" onClick=${() => setState("open")}>
+    <button type="button" class="button button-picture" onClick=${() => setState("open")}>
       Show picture <span class="hint">from ${new URL(address).host}</span>
     </button>
   `;
