@@ -1,6 +1,6 @@
 //! Boards, one rule at a time, through the real handlers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use axum::body::to_bytes;
@@ -14,6 +14,8 @@ use fanfold_core::board::{BoardSettings, Day, MergeBy, MergeOf, MergeSource, Ran
 use fanfold_core::limits::{BOARD_MERGED_EVERY, BOARD_PARTS, BOARDS_MAX};
 use fanfold_core::message::{GraphEvent, RebuildBoard, RebuildOrder};
 use fanfold_core::{MemberName, RoundId, Scores, Time};
+use fanfold_functions::admin::execute;
+use fanfold_functions::admin::order::Order;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::boards::{Added, Addition, ScoreKey, StoredBoard};
@@ -360,18 +362,64 @@ async fn an_addition_with_a_key_is_made_once() {
     assert_eq!(shown[0], (1, "x".to_owned(), vec![1_111]));
 }
 
+/// The answer to an addition at the end of a day is lost, and the client repeats it on the next day.
+#[tokio::test]
+async fn an_addition_that_is_repeated_after_its_period_is_made_once() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let stored = put(&world, "b", json!({"period": "day"})).await;
+    let today = stored.settings.round(world.now());
+    let (_, end) = stored.settings.span(today).expect("a day");
+    world.advance(Duration::from_millis(end.ms() - world.now().ms() - 1));
+    changed(&world, "b", &[("best", What::Set(scores(&[9])))]).await;
+    let board = board_of(&world, "ash", "b");
+    let add = async |changes: &[(&str, What)]| {
+        let done = try_change(&world.boards, &world, "ash", &board, changes, Some("key")).await;
+        done.expect("changed")
+    };
+    let (of_x, of_y) = (("x", What::Add(scores(&[5]))), ("y", What::Add(scores(&[7]))));
+    let first = add(&[of_x]).await;
+    assert_eq!((first.outcomes[0].1, first.members), (placed_at(5, 2), Some(2)));
+    world.advance(Duration::from_millis(1));
+    let tomorrow = stored.settings.round(world.now());
+    assert_ne!(today, tomorrow);
+    // the answer is that of the first day
+    for _ in 0..2 {
+        let again = add(&[of_x]).await;
+        assert_eq!((again.target.round, again.members), (today, Some(2)));
+        assert_eq!(again.outcomes[0].1, placed_at(5, 2));
+    }
+    assert_eq!(add(&[("x", What::Add(scores(&[6])))]).await.outcomes[0].1, Outcome::KeyReused);
+    assert_eq!(names(&world, "b").await, Vec::<String>::new());
+    // a request of which only a part was made on the first day
+    let rest = add(&[of_y, of_x]).await;
+    let outcomes: Vec<Outcome> = rest.outcomes.iter().map(|(_, outcome)| *outcome).collect();
+    assert_eq!(outcomes, [placed_at(7, 1), placed_at(5, 2)]);
+    assert_eq!((rest.target.round, rest.members), (tomorrow, Some(1)));
+    assert_eq!(names(&world, "b").await, ["y"]);
+    world.drain().await;
+    let day = BoardRef { day: today.first(), ..board };
+    let of_today: Vec<String> =
+        all(&world, &day).await.into_iter().map(|(_, name, _)| name).collect();
+    assert_eq!(of_today, ["best", "x"]);
+}
+
+fn placed_at(score: i64, rank: u64) -> Outcome {
+    Outcome::Placed { scores: scores(&[score]), rank: Some(rank) }
+}
+
 /// A key that another request has just used.
 #[tokio::test]
 async fn a_key_is_checked_by_the_store() {
     let world = World::new().await;
     world.people(&["ash"]).await;
     let board = put(&world, "b", json!({})).await;
-    let (rows, x) = (board.rows(board_settings_round(&world)), member("x"));
-    let key = ScoreKey::new(world.id("ash"), "key", rows, &x);
+    let (round, x) = (board_settings_round(&world), member("x"));
+    let (rows, key) = (board.rows(round), ScoreKey::new(world.id("ash"), "key", &board, round, &x));
     let addition = |by| Addition { member: &x, by: scores(&[by]), key: Some(key.clone()) };
     let store = &world.boards.copies.boards;
     let sent = Announced::assumed();
-    for (by, added) in [(1, Added::Done), (1, Added::Done), (2, Added::KeyReused)] {
+    for (by, added) in [(1, Added::Done), (1, Added::Earlier(round)), (2, Added::KeyReused)] {
         let result = store.add_scores(&sent, rows, &addition(by), world.now()).await;
         assert_eq!(result.expect("an answer"), added);
     }
@@ -667,6 +715,31 @@ async fn a_board_begins_again_with_its_period() {
     }
 }
 
+/// The clocks of a zone are changed: a day has 23 or 25 hours, and a week and a month one less or more.
+#[test]
+fn a_period_has_the_hours_of_its_zone() {
+    for (zone, day, hours) in [
+        ("Europe/Berlin", "2026-03-29", [23, 167, 743]),
+        ("Europe/Berlin", "2026-10-25", [25, 169, 745]),
+        ("America/New_York", "2026-03-08", [23, 167, 743]),
+        ("Australia/Lord_Howe", "2026-04-05", [24, 168, 720]),
+        ("Asia/Tokyo", "2026-03-29", [24, 168, 744]),
+    ] {
+        let day: Day = day.parse().expect("a day");
+        for (period, hours) in ["day", "week", "month"].into_iter().zip(hours) {
+            let settings = with(json!({"period": period, "zone": zone}));
+            let round = settings.period.round(day);
+            let (begin, end) = settings.span(round).expect("a span");
+            // Lord Howe moves its clocks by half an hour
+            assert_eq!(end.since(begin).as_secs() / 3_600, hours, "{zone}, {day}, {period}");
+            let last = end - Duration::from_millis(1);
+            let rounds = [begin, last, end].map(|at| settings.round(at));
+            let next = settings.period.next(round).expect("a round");
+            assert_eq!(rounds, [round, round, next], "{zone}, {day}, {period}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn boards_are_merged_into_one() {
     let world = World::new().await;
@@ -951,6 +1024,49 @@ async fn nothing_is_left_of_a_deleted_board() {
     assert_eq!(RoundId::of_rows(first.id, &first.token, round), target.rows().id);
     let profile = world.boards.users.profile(world.id("ash")).await.expect("read");
     assert_eq!(profile.expect("a profile").boards, 1);
+}
+
+/// An owner with two boards that have several rounds, and several copies of each.
+#[tokio::test]
+async fn nothing_is_left_of_the_boards_of_a_dropped_owner() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let valkey = &world.boards.copies.valkey;
+    let mut targets = Vec::new();
+    for _ in 0..2 {
+        for ranks in ["competition", "dense", "ordinal"] {
+            for name in ["b", "c"] {
+                put(&world, name, json!({"period": "week", "ranks": ranks})).await;
+                let done = changed(&world, name, &[("x", What::Set(scores(&[1])))]).await;
+                targets.push(done.target);
+            }
+        }
+        world.advance(Duration::from_secs(7 * 24 * 3600));
+    }
+    world.drain().await;
+    let is_there = async |target: &Target| {
+        let found = valkey.board_page(&target.copy(), PageOf::Percentile(0)).await;
+        found.expect("asked").ready().is_some()
+    };
+    let copies: HashSet<RoundId> = targets.iter().map(|target| target.copy().id).collect();
+    assert_eq!(copies.len(), 2 * 3 * 2);
+    for target in &targets {
+        assert!(is_there(target).await);
+    }
+    let order = || Order::DropUser { user: world.id("ash").to_string() };
+    loop {
+        let dropped = execute(&world.admin, order(), world.now(), Deadline::NONE).await;
+        let dropped = dropped.expect("dropped");
+        if dropped["done"] == true {
+            break;
+        }
+        world.advance(Duration::from_millis(dropped["wait_ms"].as_u64().expect("a time") + 1));
+    }
+    world.drain().await;
+    for target in &targets {
+        let left = world.boards.copies.boards.delete_some(target.rows().id).await;
+        assert_eq!((left.expect("asked"), is_there(target).await), (0, false));
+    }
 }
 
 /// A function without time removes the scores of a deleted board in steps.

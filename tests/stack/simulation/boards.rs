@@ -141,6 +141,27 @@ fn settings_of(ranks: &str, limit: Option<u64>) -> BoardSettings {
 }
 
 impl History {
+    fn of(apps: Apps, start: &Cloud, dice: Dice, one_in: [u64; 2]) -> Self {
+        *apps.cloud.lock() = start.clone();
+        apps.cloud.lock().sent.clear();
+        apps.valkey.reset();
+        Self {
+            apps: Rc::new(apps),
+            dice,
+            now: START,
+            tasks: Vec::new(),
+            workers: Vec::new(),
+            mail: Vec::new(),
+            known: BTreeMap::new(),
+            additions: BTreeMap::new(),
+            keyed: Vec::new(),
+            next_score: 0,
+            one_in,
+            counts: Counts::default(),
+            wrong: None,
+        }
+    }
+
     fn begin(
         &mut self,
         message: Option<Message>,
@@ -159,6 +180,10 @@ impl History {
 
     fn put(&mut self, board: &'static str) {
         let ranks = *self.dice.pick(&["competition", "dense", "ordinal"]);
+        self.put_with(board, ranks);
+    }
+
+    fn put_with(&mut self, board: &'static str, ranks: &'static str) {
         let limit = (board == LIMITED).then(|| 2 + self.dice.below(3));
         let (apps, now) = (self.apps.clone(), self.clock());
         let future = Box::pin(async move {
@@ -213,6 +238,10 @@ impl History {
         let name = SET[self.dice.below(SET.len() as u64) as usize];
         self.next_score += 1;
         let score = (!self.dice.one_in(4)).then_some(self.next_score);
+        self.set_to(name, score);
+    }
+
+    fn set_to(&mut self, name: &'static str, score: Option<i64>) {
         let what = score.map_or(What::Remove, |score| What::Set(scores(score)));
         let known = self.known.entry(name).or_default();
         known.changes += 1;
@@ -285,7 +314,16 @@ impl History {
     }
 
     fn read_member(&mut self) {
-        let name = SET[self.dice.below(SET.len() as u64) as usize];
+        // the most telling ones: those whose last change was answered
+        let is_certain = |known: &Known| known.score.is_some() && known.under_way == 0;
+        let certain = self.known.iter().filter(|(_, known)| is_certain(known));
+        let certain: Vec<&'static str> = certain.map(|(name, _)| *name).collect();
+        let among = if certain.is_empty() { &SET[..] } else { &certain[..] };
+        let name = *self.dice.pick(among);
+        self.read_one(name);
+    }
+
+    fn read_one(&mut self, name: &'static str) {
         let changes = self.known.get(name).map_or(0, |known| known.changes);
         let (apps, now) = (self.apps.clone(), self.clock());
         let future = Box::pin(async move {
@@ -610,25 +648,8 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String
     let mut apps = Apps::on(server, &[], RetryConfig::disabled(), dice.one_in(2));
     // some histories copy boards by messages
     apps.boards.copies.rows_in_request = if dice.one_in(2) { 1 } else { 250 };
-    *apps.cloud.lock() = start.clone();
-    apps.cloud.lock().sent.clear();
-    apps.valkey.reset();
     let one_in = [*dice.pick(&[0, 0, 30]), *dice.pick(&[0, 0, 30])];
-    let mut history = History {
-        apps: Rc::new(apps),
-        dice,
-        now: START,
-        tasks: Vec::new(),
-        workers: Vec::new(),
-        mail: Vec::new(),
-        known: BTreeMap::new(),
-        additions: BTreeMap::new(),
-        keyed: Vec::new(),
-        next_score: 0,
-        one_in,
-        counts: Counts::default(),
-        wrong: None,
-    };
+    let mut history = History::of(apps, start, dice, one_in);
     history.run(seed).await;
     let checked = history.check().await;
     checked.map(|()| history.counts).map_err(|reason| {
@@ -638,6 +659,78 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String
         );
         format!("{}\nseed {seed}: {reason}\n{repeat}", log.join("\n"))
     })
+}
+
+/// A writer makes this many calls, and waits. Meanwhile the ranks of the board change, and a reader makes the copy for these.
+/// Then the writer goes on, and a request that begins after its answer sees the change. Returns whether the writer waited.
+async fn waits_after(server: &Server, start: &Cloud, calls: usize) -> bool {
+    let apps = Apps::on(server, &[], RetryConfig::disabled(), false);
+    let mut history = History::of(apps, start, Dice(calls as u64), [0, 0]);
+    history.apps.steps.set_free(true);
+    history.put_with(SUMS, "ordinal");
+    history.settle();
+    history.set_to("m", Some(1));
+    history.settle();
+    assert!(history.tasks.is_empty() && history.counts.set == 1);
+    history.apps.steps.set_free(false);
+    history.set_to("m", Some(2));
+    history.settle();
+    for _ in 0..calls {
+        history.step().await;
+    }
+    let waited = !history.tasks.is_empty();
+    history.apps.steps.set_free(true);
+    history.put_with(SUMS, "dense");
+    history.settle();
+    history.read_page(SUMS);
+    history.settle();
+    assert_eq!((history.tasks.len(), history.counts.pages), (usize::from(waited), 1));
+    while !history.tasks.is_empty() {
+        history.step().await;
+    }
+    history.read_one("m");
+    history.settle();
+    assert_eq!((history.wrong, history.counts.seen), (None, 1), "the writer waited after {calls}");
+    waited
+}
+
+#[test]
+fn a_change_is_ranked_on_the_copy_of_the_present_settings() {
+    let (server, runtime) = (Server::start(), runtime());
+    let start = cloud_with_profiles(&server, &runtime, 1);
+    let waited = |calls: &usize| runtime.block_on(waits_after(&server, &start, *calls));
+    let calls = (0..50).take_while(waited).count();
+    assert!((5..50).contains(&calls), "a writer makes {calls} calls");
+}
+
+/// Some answers of DynamoDB are lost, and the SDK repeats the call.
+#[test]
+fn a_removal_that_is_repeated_is_a_removal() {
+    let (server, runtime) = (Server::start(), runtime());
+    let start = cloud_with_profiles(&server, &runtime, 1);
+    let mut removed = 0;
+    for seed in 0..60 {
+        let apps = Apps::on(&server, &[], RetryConfig::standard().with_max_attempts(4), false);
+        let History { apps, now, .. } = History::of(apps, &start, Dice(seed), [0, 0]);
+        apps.steps.set_free(true);
+        let (owner, board) = (identity(PEOPLE[0]), named(SUMS));
+        let changed = async |what| {
+            let changes = [Change { member: member("m"), what }];
+            let done = change(&apps.boards, &owner, &board, &changes, None, now).await;
+            done.map(|done| done.outcomes[0].1)
+        };
+        runtime.block_on(async {
+            let settings = settings_of("dense", None);
+            settings::put(&apps.boards, &owner, &board.name, settings, now).await.expect("a board");
+            changed(What::Set(scores(1))).await.expect("set");
+            apps.cloud.lock().faults = Faults { one_in: 4, dice: Dice(seed) };
+            if let Ok(outcome) = changed(What::Remove).await {
+                assert_eq!(outcome, Changed::Gone, "seed {seed}");
+                removed += 1;
+            }
+        });
+    }
+    assert!(removed > 30, "{removed}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Set, add to and remove scores.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fanfold_core::board::BoardError;
+use fanfold_core::board::{BoardError, Round};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_WRITES_AT_ONCE};
 use fanfold_core::message::{GraphEvent, ScoresChanged};
@@ -12,9 +12,10 @@ use fanfold_runtime::log::Chain;
 use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::boards::{Added, Addition, Row, ScoreKey, StoredBoard};
 use fanfold_store::valkey::BoardAnswer;
+use futures::future::{try_join, try_join_all};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use super::copy::{Made, Target, make, place};
+use super::copy::{self, Target, make, place};
 use super::{BoardRef, Boards, find};
 use crate::Error;
 use crate::announce::announced_after;
@@ -70,7 +71,7 @@ pub enum Outcome {
 /// The result of changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// The round.
+    /// The round. An addition that is repeated with its `Idempotency-Key` can have an earlier one.
     pub target: Target,
     /// The result for each member, in the order of the changes.
     pub outcomes: Vec<(MemberName, Outcome)>,
@@ -113,13 +114,77 @@ pub async fn change(
     let members: Vec<MemberName> = changes.iter().map(|change| change.member.clone()).collect();
     let event = event(&target, members.clone());
     let commit = |sent| commit(app, caller, &target, changes, key, sent, now);
-    let refused = announced_after(&app.events, &event, app.event_delay, commit).await?;
-    let rows = app.copies.boards.rows_of(target.rows(), &members).await?;
-    let mut changed = placed(app, target, members, rows, now).await;
-    for ((_, outcome), refused) in changed.outcomes.iter_mut().zip(refused) {
-        *outcome = refused.unwrap_or(*outcome);
+    let made = announced_after(&app.events, &event, app.event_delay, commit).await?;
+    let mut all = of_rounds(app, board, &target, &members, &made, now).await?;
+    let mut outcomes = Vec::new();
+    for (member, made) in members.into_iter().zip(made) {
+        let found = all.iter_mut().find_map(|changed| changed.outcomes.remove(&member));
+        let outcome = match made {
+            Made::Refused(outcome) => outcome,
+            Made::In(_) => found.unwrap_or(Outcome::Gone),
+        };
+        outcomes.push((member, outcome));
     }
-    Ok(changed)
+    let members = match all.iter().all(|changed| changed.members.is_some()) {
+        true => all.last().and_then(|changed| changed.members),
+        false => None,
+    };
+    let out = all.iter_mut().flat_map(|changed| std::mem::take(&mut changed.out)).collect();
+    let target = all.pop().map_or(target, |changed| changed.target);
+    Ok(Changed { target, outcomes, members, out })
+}
+
+/// What was made of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Made {
+    /// It is made, in this round. With an `Idempotency-Key`, an earlier request may have made it.
+    In(Round),
+    /// It is not made.
+    Refused(Outcome),
+}
+
+/// Places the changed members of each round on its copy: nearly always those of the present round alone, which is the last.
+async fn of_rounds(
+    app: &Boards,
+    board: &BoardRef,
+    target: &Target,
+    members: &[MemberName],
+    made: &[Made],
+    now: Time,
+) -> Result<Vec<InRound>, Error> {
+    let round = |made: &Made| match made {
+        Made::In(round) => *round,
+        Made::Refused(_) => target.round,
+    };
+    let mut by_round: BTreeMap<Round, Vec<MemberName>> = BTreeMap::new();
+    for (member, made) in members.iter().zip(made) {
+        by_round.entry(round(made)).or_default().push(member.clone());
+    }
+    let rows = try_join_all(by_round.into_iter().map(async |(round, members)| {
+        let rows = app.copies.boards.rows_of(target.board.rows(round), &members).await?;
+        Ok::<_, Error>((round, members, rows))
+    }));
+    // the settings may have changed since the first call, and readers may have made another copy
+    // mutation: board-layout-again
+    let (rows, found) = try_join(rows, find(app, board, now)).await?;
+    if found.token != target.board.token {
+        return Err(board.missing());
+    }
+    let mut all = Vec::new();
+    for (round, members, rows) in rows {
+        let target = Target::new(found.clone(), round, now);
+        all.push(placed(app, target, members, rows, now).await);
+    }
+    Ok(all)
+}
+
+/// The result of the changes of one round.
+struct InRound {
+    target: Target,
+    outcomes: HashMap<MemberName, Outcome>,
+    /// The number of members. `None`: the ranks are not known now.
+    members: Option<u64>,
+    out: Vec<MemberName>,
 }
 
 /// The event of a change of these members.
@@ -148,7 +213,7 @@ async fn may_write(app: &Boards, caller: &Identity, board: &StoredBoard) -> Resu
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)
 }
 
-/// Makes the changes, each by itself. Returns for each of them why it was not made.
+/// Makes the changes, each by itself. Returns what was made of each.
 async fn commit(
     app: &Boards,
     caller: &Identity,
@@ -157,7 +222,7 @@ async fn commit(
     key: Option<&str>,
     sent: Announced<GraphEvent>,
     now: Time,
-) -> Result<Vec<Option<Outcome>>, StoreError> {
+) -> Result<Vec<Made>, StoreError> {
     let (boards, rows, sent) = (&app.copies.boards, target.rows(), &sent);
     let orders = &target.board.settings.orders;
     let commits = changes.iter().map(|Change { member, what }| async move {
@@ -169,21 +234,24 @@ async fn commit(
                 boards.set_scores(sent, rows, member, scores, Some(orders), now).await?;
             }
             What::Add(by) => {
-                let key = key.map(|key| ScoreKey::new(caller.user(), key, rows, member));
+                let key = key.map(|key| {
+                    ScoreKey::new(caller.user(), key, &target.board, target.round, member)
+                });
                 let addition = Addition { member, by: *by, key };
                 match boards.add_scores(sent, rows, &addition, now).await? {
                     Added::Done => {}
-                    Added::Overflow => return Ok(Some(Outcome::Overflow)),
-                    Added::KeyReused => return Ok(Some(Outcome::KeyReused)),
+                    Added::Earlier(round) => return Ok(Made::In(round)),
+                    Added::Overflow => return Ok(Made::Refused(Outcome::Overflow)),
+                    Added::KeyReused => return Ok(Made::Refused(Outcome::KeyReused)),
                 }
             }
             What::Remove => {
                 if !boards.remove_scores(sent, rows, member, now).await? {
-                    return Ok(Some(Outcome::Unknown));
+                    return Ok(Made::Refused(Outcome::Unknown));
                 }
             }
         }
-        Ok(None)
+        Ok(Made::In(target.round))
     });
     let commits: Vec<_> = commits.collect();
     stream::iter(commits).buffered(BOARD_WRITES_AT_ONCE).try_collect().await
@@ -197,7 +265,7 @@ async fn placed(
     members: Vec<MemberName>,
     rows: Vec<Option<Row>>,
     now: Time,
-) -> Changed {
+) -> InRound {
     let of_rows = |row: &Option<Row>| match row.as_ref().and_then(|row| row.scores) {
         Some(scores) => Outcome::Placed { scores, rank: None },
         None => Outcome::Gone,
@@ -212,7 +280,7 @@ async fn placed(
     };
     let Some(done) = done else {
         let outcomes = members.into_iter().zip(outcomes).collect();
-        return Changed { target, outcomes, members: None, out: Vec::new() };
+        return InRound { target, outcomes, members: None, out: Vec::new() };
     };
     let mut ranked = done.placed.into_iter();
     let outcomes = members.into_iter().zip(rows).map(|(member, row)| {
@@ -223,7 +291,7 @@ async fn placed(
     });
     let outcomes = outcomes.collect();
     let out = done.out.into_iter().map(|(member, _)| member).collect();
-    Changed { target, outcomes, members: Some(done.members), out }
+    InRound { target, outcomes, members: Some(done.members), out }
 }
 
 /// Places rows on the copy. `None`: the copy is being made.
@@ -236,7 +304,7 @@ async fn ranked(
     if let BoardAnswer::Ready(done) = place(app.copies.stores(), target, rows.clone(), now).await? {
         return Ok(Some(done));
     }
-    let Made::Ready(fallen) = make(&app.copies, target, now).await? else { return Ok(None) };
+    let copy::Made::Ready(fallen) = make(&app.copies, target, now).await? else { return Ok(None) };
     let done = place(app.copies.stores(), target, rows, now).await?.ready();
     Ok(done.map(|mut done| {
         // the copy was made of the rows, with these changes

@@ -1,7 +1,8 @@
 //! The rows that rankings are made from. The count of the likes of a post changes them, together with the post.
 //!
 //! A post has a row for each day (UTC) on which its number of likes changed, with the change in each hour. An author has
-//! [`RANKING_AUTHOR_ROWS`] rows with the likes of all present posts; the post chooses the row. Both have [`BOARD_PARTS`](fanfold_core::limits::BOARD_PARTS) partition keys, so that no key is changed by each count.
+//! [`RANKING_AUTHOR_ROWS`] rows with the likes of all present posts; the post chooses the row. Both have
+//! [`BOARD_PARTS`](fanfold_core::limits::BOARD_PARTS) partition keys, so that no key is changed by each count.
 
 use aws_sdk_dynamodb::types::Update;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::builders::PutBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, Update};
-use fanfold_core::board::{Order, Orders};
+use fanfold_core::board::{Order, Orders, Round};
 use fanfold_core::limits::{BOARD_ADD_TRIES, BOARD_TOMBSTONE_KEPT, IDEMPOTENCY_KEPT};
 use fanfold_core::message::GraphEvent;
 use fanfold_core::{MemberName, Scores, Second, Time, UserId};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::transact::{CommitResult, Transaction};
 use super::super::{ItemKind, Pk, Stored, batch, changed, hashed, key, number, read, write};
-use super::{BoardStore, Row, Rows, ScoreItem};
+use super::{BoardStore, Row, Rows, ScoreItem, StoredBoard};
 
 /// An addition to the scores of a member.
 #[derive(Debug, Clone)]
@@ -31,20 +31,34 @@ pub struct Addition<'a> {
     pub key: Option<ScoreKey>,
 }
 
-/// An `Idempotency-Key` of a user, for one member of a round. Everything is hashed, so the item always has the same form and
-/// length.
+/// An `Idempotency-Key` of a user, for one member of a board. The user and the names are hashed, so the item always has the
+/// same form and length.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScoreKey(String);
+pub struct ScoreKey {
+    hash: String,
+    /// The round of the addition, if it is made now. The key counts for all rounds: a request that is repeated after the end of
+    /// its period is the same request.
+    round: Round,
+}
 
 impl ScoreKey {
-    /// The key `name` of a user, for a member of these rows.
-    pub fn new(user: UserId, name: &str, rows: Rows, member: &MemberName) -> Self {
+    /// The key `name` of a user, for a member of a board.
+    pub fn new(
+        user: UserId,
+        name: &str,
+        board: &StoredBoard,
+        round: Round,
+        member: &MemberName,
+    ) -> Self {
+        let (StoredBoard { id, token, .. }, length) = (board, name.len());
         // the length separates the name, which may contain any character, from the rest
-        Self(hashed(&format!("{user} {} {name} {} {member}", name.len(), rows.id)))
+        // mutation: board-key-rounds
+        let hash = hashed(&format!("{user} {length} {name} {id} {token} {member}"));
+        Self { hash, round }
     }
 
     fn pk(&self) -> Pk {
-        ItemKind::ScoreKey.pk(&self.0)
+        ItemKind::ScoreKey.pk(&self.hash)
     }
 }
 
@@ -54,6 +68,8 @@ struct KeyItem {
     v: u32,
     /// A hash of what was added.
     request: String,
+    /// The round to which it was added.
+    round: Round,
     expires_at: Second,
 }
 
@@ -64,8 +80,10 @@ impl Stored for KeyItem {
 /// The result of an addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Added {
-    /// It is made, now or by an earlier request with the same key.
+    /// It is made.
     Done,
+    /// It was made by an earlier request with the same key, in this round.
+    Earlier(Round),
     /// A sum is not a 64-bit integer. Nothing was changed.
     Overflow,
     /// The key was used for another addition.
@@ -210,8 +228,10 @@ impl BoardStore {
                 let item = key(&name.pk(), "-");
                 let item = batch::get_one(&self.client, &self.table, doing, item).await?;
                 let item = item.map(|item| read::<KeyItem>(doing, item)).transpose()?;
-                let is_same = item.is_none_or(|item| item.request == request(&addition.by));
-                Ok(if is_same { Added::Done } else { Added::KeyReused })
+                Ok(match item {
+                    Some(item) if item.request != request(&addition.by) => Added::KeyReused,
+                    item => Added::Earlier(item.map_or(name.round, |item| item.round)),
+                })
             }
             CommitResult::Refused(_) => Ok(Added::Overflow),
         }
@@ -267,6 +287,7 @@ impl BoardStore {
             sk: "-".to_owned(),
             v: KeyItem::V,
             request: request(by),
+            round: name.round,
             expires_at: now.expires_after(IDEMPOTENCY_KEPT),
         };
         Ok(Put::builder()
@@ -284,7 +305,13 @@ impl BoardStore {
         member: &MemberName,
         now: Time,
     ) -> Result<bool, StoreError> {
-        self.bury(rows, member, None, now).await
+        let row = self.rows_of(rows, std::slice::from_ref(member)).await?.pop().flatten();
+        if row.is_none_or(|row| row.scores.is_none()) {
+            return Ok(false);
+        }
+        // it was there; if it is gone now, the SDK has repeated a call whose answer was lost, or somebody else was faster
+        // mutation: board-removed-twice
+        self.bury(rows, member, None, now).await.map(|_| true)
     }
 
     /// Removes a member that fell out of a board with a limit, if its row has this revision. Returns whether it did.
