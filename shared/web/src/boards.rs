@@ -424,7 +424,7 @@ pub struct BoardBody {
     period: PeriodView,
     /// The time zone in which periods begin, as a name of the IANA database. Without it, UTC. It cannot change.
     #[serde(default = "Zone::utc")]
-    #[schema(value_type = String, required = false, example = "Europe/Berlin", pattern = "^(UTC|[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+)$", min_length = 1, max_length = 40)]
+    #[schema(value_type = String, required = false, example = "Europe/Berlin", pattern = "^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$", min_length = 1, max_length = 40)]
     zone: Zone,
     /// Days for which a period is kept after its end. Without it, 30.
     #[serde(default = "kept_days")]

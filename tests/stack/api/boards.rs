@@ -174,6 +174,28 @@ async fn periods_and_merged_boards_are_read_by_their_owner_and_day() {
     assert_eq!(refused.problem(), (409, "/problems/board-fixed"));
 }
 
+/// Names of zones have one to three parts, digits, hyphens and signs.
+#[tokio::test]
+async fn the_description_has_the_zones_that_are_taken() {
+    let owner = Client::new().await;
+    let described = owner.get("/openapi.json").await.body;
+    let zone = &described["components"]["schemas"]["BoardSettings"]["properties"]["zone"];
+    let described = jsonschema::validator_for(zone).expect("a schema");
+    for (nth, name) in
+        ["UTC", "America/Argentina/Buenos_Aires", "America/Port-au-Prince", "Etc/GMT+5", "EST5EDT"]
+            .into_iter()
+            .enumerate()
+    {
+        assert!(described.is_valid(&json!(name)), "{name}");
+        let settings = json!({"period": "day", "zone": name});
+        let made = put(&owner, &format!("/v1/leaderboards/b{nth}"), settings).await;
+        assert_eq!((made.status, &made.body["zone"]), (201, &json!(name)), "{made:?}");
+    }
+    for name in ["", "/UTC", "Europe//Berlin", "../UTC", "Europe/Ber lin"] {
+        assert!(!described.is_valid(&json!(name)), "{name}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_not_a_board_a_member_or_a_score_is_refused() {
     let (owner, newcomer) = (Client::new().await, Client::signed_in().await);
