@@ -76,7 +76,15 @@ test("account::a_handle_that_is_taken_or_malformed_is_explained", async (desk) =
   await button(tab, "Save profile").click();
   await until("the form of a handle is explained", async () => {
     const isMarked = await box(tab, "Handle").evaluate((field) => !field.validity.valid);
-    return isMarked || /a-z/.test(await tab.getByRole("alert").allInnerTexts().then((all) => all.join(" ")));
+    return (
+      isMarked ||
+      /a-z/.test(
+        await tab
+          .getByRole("alert")
+          .allInnerTexts()
+          .then((all) => all.join(" ")),
+      )
+    );
   });
   await box(tab, "Handle").fill(user.handle);
   await button(tab, "Save profile").click();
@@ -114,7 +122,10 @@ test("account::a_second_tab_can_be_another_user", async (desk) => {
   const second = await desk.open("", { beside: first });
   await signIn(second, two.handle);
   await home(second);
-  for (const [tab, user] of [[first, one], [second, two]]) {
+  for (const [tab, user] of [
+    [first, one],
+    [second, two],
+  ]) {
     await tab.reload();
     await home(tab);
     await goTo(tab, "Profile");

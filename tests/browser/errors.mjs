@@ -12,7 +12,12 @@ const BUSY = {
   status: 503,
   contentType: "application/problem+json",
   headers: { "retry-after": "1" },
-  body: JSON.stringify({ type: "/problems/unavailable", title: "Unavailable", status: 503, detail: "a store did not answer in time" }),
+  body: JSON.stringify({
+    type: "/problems/unavailable",
+    title: "Unavailable",
+    status: 503,
+    detail: "a store did not answer in time",
+  }),
 };
 
 for (const [name, answer] of [

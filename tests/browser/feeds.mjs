@@ -34,7 +34,9 @@ test("feeds::three_hundred_posts_are_scrolled_without_gaps_while_others_post", a
   const [reader, cedar, dogwood] = await people("hazel", "cedar", "dogwood");
   await reader.follow(cedar, dogwood);
   const numbers = Array.from({ length: 300 }, (_, number) => number);
-  await each(numbers, 8, (number) => (number % 2 ? cedar : dogwood).post(`Ring ${number} of a tree.\n${"Wood. ".repeat(number % 9)}`));
+  await each(numbers, 8, (number) =>
+    (number % 2 ? cedar : dogwood).post(`Ring ${number} of a tree.\n${"Wood. ".repeat(number % 9)}`),
+  );
   const published = await until("all posts are in the feed", async () => {
     const all = await reader.all("/v1/timeline");
     return all.length === 300 && all.map((post) => post.id);
@@ -52,7 +54,9 @@ test("feeds::three_hundred_posts_are_scrolled_without_gaps_while_others_post", a
   })();
   const places = new Map();
   const note = async () => {
-    const seen = await articles(tab).evaluateAll((all) => all.map((one) => [Number(one.getAttribute("aria-posinset")), one.dataset.id]));
+    const seen = await articles(tab).evaluateAll((all) =>
+      all.map((one) => [Number(one.getAttribute("aria-posinset")), one.dataset.id]),
+    );
     for (const [place, id] of seen) {
       assert.ok(!places.has(place) || places.get(place) === id, `the post at place ${place} has changed`);
       places.set(place, id);
@@ -60,16 +64,24 @@ test("feeds::three_hundred_posts_are_scrolled_without_gaps_while_others_post", a
   };
   await tab.mouse.move(600, 500);
   const reachesEnd = tab.getByText("You have reached the first post.");
-  await until("the end of the feed", async () => {
-    await tab.mouse.wheel(0, 2500);
-    await note();
-    return reachesEnd.isVisible();
-  }, 45_000);
+  await until(
+    "the end of the feed",
+    async () => {
+      await tab.mouse.wheel(0, 2500);
+      await note();
+      return reachesEnd.isVisible();
+    },
+    45_000,
+  );
   await note();
   isOver = true;
   await posting;
   const scrolled = [...places.entries()].sort(([a], [b]) => a - b);
-  assert.deepEqual(scrolled.map(([place]) => place), scrolled.map((_, at) => at + 1), "no place is missing");
+  assert.deepEqual(
+    scrolled.map(([place]) => place),
+    scrolled.map((_, at) => at + 1),
+    "no place is missing",
+  );
   const read = scrolled.map(([, id]) => id);
   assert.equal(new Set(read).size, read.length, "no post is shown twice");
   const byApi = (await reader.all("/v1/timeline")).map((post) => post.id);
@@ -79,7 +91,10 @@ test("feeds::three_hundred_posts_are_scrolled_without_gaps_while_others_post", a
   // the new ones wait
   await button(tab, PILL).waitFor({ state: "attached" });
   const sizes = await articles(tab).evaluateAll((all) => all.map((one) => one.getAttribute("aria-setsize")));
-  assert.ok(sizes.every((size) => size === String(read.length)), "at the end, the size of the feed is known");
+  assert.ok(
+    sizes.every((size) => size === String(read.length)),
+    "at the end, the size of the feed is known",
+  );
 });
 
 test("feeds::the_feed_follows_suit_when_an_author_is_followed_and_unfollowed", async (desk) => {
@@ -121,7 +136,8 @@ test("feeds::back_and_forward_keep_the_place", async (desk) => {
     await tab.mouse.wheel(0, 1500);
     return (await articles(tab).last().getAttribute("aria-posinset")) >= 50;
   });
-  const seen = () => tab.evaluate(() => document.elementFromPoint(innerWidth / 2, innerHeight / 2)?.closest("article")?.dataset.id);
+  const seen = () =>
+    tab.evaluate(() => document.elementFromPoint(innerWidth / 2, innerHeight / 2)?.closest("article")?.dataset.id);
   await loaded(tab);
   // an article stands still in the middle of the window
   let middle = null;
@@ -132,7 +148,9 @@ test("feeds::back_and_forward_keep_the_place", async (desk) => {
   });
   const scrolled = await tab.evaluate(() => scrollY);
   assert.ok(scrolled > 1000, String(scrolled));
-  await link(articles(tab, middle), /Poplar/).first().click();
+  await link(articles(tab, middle), /Poplar/)
+    .first()
+    .click();
   await heading(tab, "Poplar").waitFor();
   await until("a new view begins at the top", () => tab.evaluate(() => scrollY === 0));
   await tab.goBack();
@@ -155,7 +173,9 @@ test("feeds::articles_say_where_they_are", async (desk) => {
   assert.equal(await first.getAttribute("aria-posinset"), "1");
   assert.equal(await first.getAttribute("tabindex"), "0");
   const label = await first.evaluate((one) => {
-    const names = (one.getAttribute("aria-labelledby") ?? "").split(" ").map((id) => document.getElementById(id)?.textContent ?? "");
+    const names = (one.getAttribute("aria-labelledby") ?? "")
+      .split(" ")
+      .map((id) => document.getElementById(id)?.textContent ?? "");
     return one.getAttribute("aria-label") ?? names.join(" ");
   });
   assert.match(label, /Rowan/);

@@ -18,7 +18,10 @@ async function tabTo(tab, locator, key = "Tab") {
   assert.fail(`Tab does not reach ${locator}`);
 }
 
-for (const [name, size] of [["wide", WIDE], ["narrow", NARROW]]) {
+for (const [name, size] of [
+  ["wide", WIDE],
+  ["narrow", NARROW],
+]) {
   test(`keyboard::tab_reaches_everything_in_a_${name}_window`, async (desk) => {
     const [author] = await people("orca");
     await author.post("With a link: https://example.com/ and a picture: https://pictures.example/a.png");
@@ -40,14 +43,24 @@ for (const [name, size] of [["wide", WIDE], ["narrow", NARROW]]) {
       const at = await tab.evaluate(() => {
         const one = document.activeElement;
         const style = getComputedStyle(one);
-        const marked = (style.outlineStyle !== "none" && Number.parseFloat(style.outlineWidth) >= 1) || style.boxShadow !== "none";
+        const marked =
+          (style.outlineStyle !== "none" && Number.parseFloat(style.outlineWidth) >= 1) || style.boxShadow !== "none";
         const { width, height, bottom, top } = one.getBoundingClientRect();
-        return { order: one.dataset.order, html: one.outerHTML.slice(0, 100), marked, isSeen: width > 1 && height > 1 && bottom > 0 && top < innerHeight };
+        return {
+          order: one.dataset.order,
+          html: one.outerHTML.slice(0, 100),
+          marked,
+          isSeen: width > 1 && height > 1 && bottom > 0 && top < innerHeight,
+        };
       });
       reached.add(at.order);
       if (at.order && !(at.marked && at.isSeen)) invisible.push(at.html);
     }
-    assert.deepEqual(wanted.filter((order) => !reached.has(order)), [], "what Tab does not reach");
+    assert.deepEqual(
+      wanted.filter((order) => !reached.has(order)),
+      [],
+      "what Tab does not reach",
+    );
     assert.deepEqual(invisible, [], "what has the focus without showing it");
   });
 }
@@ -80,7 +93,9 @@ test("keyboard::a_user_signs_in_posts_likes_and_deletes", async (desk) => {
   assert.ok(await question.evaluate((one) => one.contains(document.activeElement)), "the focus is in the dialog");
   for (let presses = 0; presses < 6; presses += 1) {
     await tab.keyboard.press("Tab");
-    const isInside = await question.evaluate((one) => one.contains(document.activeElement) || document.activeElement === document.body);
+    const isInside = await question.evaluate(
+      (one) => one.contains(document.activeElement) || document.activeElement === document.body,
+    );
     assert.ok(isInside, "the focus stays in the dialog");
   }
   await tab.keyboard.press("Escape");
@@ -100,7 +115,12 @@ test("keyboard::page_keys_move_between_articles", async (desk) => {
   await articles(tab).nth(7).waitFor();
   const at = () => tab.evaluate(() => document.activeElement.closest("article")?.getAttribute("aria-posinset"));
   await articles(tab).first().focus();
-  for (const [key, place] of [["PageDown", "2"], ["PageDown", "3"], ["PageUp", "2"], ["PageDown", "3"]]) {
+  for (const [key, place] of [
+    ["PageDown", "2"],
+    ["PageDown", "3"],
+    ["PageUp", "2"],
+    ["PageDown", "3"],
+  ]) {
     await tab.keyboard.press(key);
     await until(`${key} leads to ${place}`, async () => (await at()) === place);
   }

@@ -56,7 +56,10 @@ test("likes::own_likes_are_listed_newest_like_first", async (desk) => {
   await list.waitFor();
   await until("both posts", async () => (await articles(list).count()) === 2);
   const shown = await articles(list).evaluateAll((all) => all.map((one) => one.dataset.id));
-  assert.deepEqual(shown, posts.map((post) => post.id));
+  assert.deepEqual(
+    shown,
+    posts.map((post) => post.id),
+  );
 });
 
 test("likes::trending_posts_and_authors_are_those_of_the_api", async (desk) => {
@@ -68,28 +71,52 @@ test("likes::trending_posts_and_authors_are_those_of_the_api", async (desk) => {
     const { items } = await one.call("GET", `/v1/rankings/${name}?limit=20`);
     return items.map(({ rank, post, user }) => [String(rank), post?.id ?? user.handle]);
   };
-  await until("the likes are in the rankings", async () => (await ranking("posts-day")).length > 1 && (await ranking("authors")).length > 0, 25_000);
+  await until(
+    "the likes are in the rankings",
+    async () => (await ranking("posts-day")).length > 1 && (await ranking("authors")).length > 0,
+    25_000,
+  );
   const tab = await desk.open("#/trending", { as: one });
   const list = feed(tab, "Trending posts");
   // a rank, and the last part of the address that a link in the same place has
-  const ranked = (place) => place.evaluateAll((all) => all.map((one) => [one.querySelector("[data-rank]").textContent.trim(), one.dataset.id ?? one.querySelector("a").hash.split("/").pop()]));
+  const ranked = (place) =>
+    place.evaluateAll((all) =>
+      all.map((one) => [
+        one.querySelector("[data-rank]").textContent.trim(),
+        one.dataset.id ?? one.querySelector("a").hash.split("/").pop(),
+      ]),
+    );
   const shown = {
     "posts-day": ["Today", () => ranked(articles(list))],
     "posts-week": ["This week", () => ranked(articles(list))],
-    authors: ["Authors", () => ranked(tab.getByRole("main").getByRole("listitem").filter({ has: tab.locator("[data-rank]") }))],
+    authors: [
+      "Authors",
+      () =>
+        ranked(
+          tab
+            .getByRole("main")
+            .getByRole("listitem")
+            .filter({ has: tab.locator("[data-rank]") }),
+        ),
+    ],
   };
   for (const [name, [click, read]] of Object.entries(shown)) {
     await link(tab.getByRole("navigation", { name: "Rankings" }), click).click();
     // other tests give likes, too: what the API had before or after is right
-    await until(`the page shows ${name}`, async () => {
-      const before = await ranking(name);
-      await tab.reload();
-      await tab.locator("[data-rank]").first().waitFor();
-      await loaded(tab);
-      const [found, after] = [await read(), await ranking(name)];
-      assert.ok(found.length >= Math.min(before.length, 20) - 1);
-      const matches = (wanted) => JSON.stringify(found.slice(0, wanted.length)) === JSON.stringify(wanted.slice(0, found.length));
-      return matches(before) || matches(after);
-    }, 25_000);
+    await until(
+      `the page shows ${name}`,
+      async () => {
+        const before = await ranking(name);
+        await tab.reload();
+        await tab.locator("[data-rank]").first().waitFor();
+        await loaded(tab);
+        const [found, after] = [await read(), await ranking(name)];
+        assert.ok(found.length >= Math.min(before.length, 20) - 1);
+        const matches = (wanted) =>
+          JSON.stringify(found.slice(0, wanted.length)) === JSON.stringify(wanted.slice(0, found.length));
+        return matches(before) || matches(after);
+      },
+      25_000,
+    );
   }
 });

@@ -19,7 +19,14 @@ export async function picture(browser, path) {
   const tab = await desk.open("", { as: viewer, size: WIDE, media: { colorScheme: "light" } });
   await home(tab);
   await compose(tab, TEXT);
-  await until("the delivery is complete", async () => (await tab.getByRole("progressbar").first().evaluate((one) => one.value === one.max)));
+  await until(
+    "the delivery is complete",
+    async () =>
+      await tab
+        .getByRole("progressbar")
+        .first()
+        .evaluate((one) => one.value === one.max),
+  );
   // load times for the panel
   const toggle = tab.getByRole("switch", { name: "Read pages by pull" });
   for (let visit = 0; visit < 40; visit += 1) {
@@ -36,7 +43,9 @@ export async function picture(browser, path) {
     await tab.getByRole("link", { name: "Fanfold, home" }).click();
     return articles(tab).getByText("7 min").first().isVisible();
   });
-  await until("the page stands still", () => tab.evaluate(() => (scrollTo(0, 0), document.activeElement.blur(), scrollY === 0)));
+  await until("the page stands still", () =>
+    tab.evaluate(() => (scrollTo(0, 0), document.activeElement.blur(), scrollY === 0)),
+  );
   await tab.mouse.move(700, 895);
   await settled(tab);
   await tab.screenshot({ path });

@@ -10,15 +10,24 @@ import { test } from "./suite.mjs";
 test("reference::every_operation_is_shown_and_one_is_tried_out", async (desk) => {
   const [user] = await people("gull");
   const description = await (await fetch(`${URL_OF_API}/openapi.json`)).json();
-  const operations = Object.values(description.paths).flatMap((path) => Object.keys(path).filter((key) => /^(get|put|post|patch|delete)$/.test(key)));
+  const operations = Object.values(description.paths).flatMap((path) =>
+    Object.keys(path).filter((key) => /^(get|put|post|patch|delete)$/.test(key)),
+  );
   const tab = await desk.open("/docs");
   await until("all operations", async () => (await tab.locator(".opblock").count()) === operations.length);
   await tab.locator(".authorize").first().click();
   const form = tab.locator(".auth-container");
   await form.locator("input").first().fill(user.token);
-  await form.getByRole("button", { name: "Apply credentials" }).or(form.getByRole("button", { name: "Authorize" })).first().click();
+  await form
+    .getByRole("button", { name: "Apply credentials" })
+    .or(form.getByRole("button", { name: "Authorize" }))
+    .first()
+    .click();
   await tab.locator(".close-modal, .btn-done").first().click();
-  const block = tab.locator(".opblock").filter({ has: tab.locator('[data-path="/v1/me"]') }).filter({ has: tab.locator(".opblock-summary-method", { hasText: "GET" }) });
+  const block = tab
+    .locator(".opblock")
+    .filter({ has: tab.locator('[data-path="/v1/me"]') })
+    .filter({ has: tab.locator(".opblock-summary-method", { hasText: "GET" }) });
   await block.locator(".opblock-summary-control").click();
   await block.getByRole("button", { name: "Try it out" }).click();
   await block.getByRole("button", { name: "Execute" }).click();

@@ -10,7 +10,9 @@ import { announced, box, button, dialog, goTo, home } from "./view.mjs";
 /** A time in some hours, in the form of the field and as the API has it. The browser of the tests is in Berlin. */
 function inHours(hours) {
   const time = new Date(Math.floor(Date.now() / 60_000) * 60_000 + hours * 3_600_000);
-  const field = new Intl.DateTimeFormat("sv", { timeZone: "Europe/Berlin", dateStyle: "short", timeStyle: "short" }).format(time);
+  const field = new Intl.DateTimeFormat("sv", { timeZone: "Europe/Berlin", dateStyle: "short", timeStyle: "short" }).format(
+    time,
+  );
   return { field: field.replace(" ", "T"), sent: time.toISOString() };
 }
 

@@ -37,7 +37,8 @@ export async function alert(tab, words) {
 }
 
 /** Waits until the page announces something. */
-export const announced = (tab, words) => tab.getByRole("status").filter({ hasText: words }).first().waitFor({ state: "attached" });
+export const announced = (tab, words) =>
+  tab.getByRole("status").filter({ hasText: words }).first().waitFor({ state: "attached" });
 
 export async function signIn(tab, name, password = PASSWORD) {
   await box(tab, "User name").fill(name);
@@ -52,7 +53,8 @@ export const home = async (tab) => {
 };
 
 /** Waits until nothing is loading. */
-export const loaded = (tab) => until("everything is loaded", async () => (await tab.locator('[aria-busy="true"], .skeleton').count()) === 0);
+export const loaded = (tab) =>
+  until("everything is loaded", async () => (await tab.locator('[aria-busy="true"], .skeleton').count()) === 0);
 
 /** Publishes a post with the composer. Returns its article. */
 export async function compose(tab, text) {
@@ -64,7 +66,8 @@ export async function compose(tab, text) {
 }
 
 /** The characters that are left, as the page counts them. */
-export const left = async (tab) => Number((await tab.locator("[data-counter]").innerText()).replace("−", "-").match(/-?\d+/)[0]);
+export const left = async (tab) =>
+  Number((await tab.locator("[data-counter]").innerText()).replace("−", "-").match(/-?\d+/)[0]);
 
 /** Asserts that the page shows these posts, in this order. */
 export async function shows(tab, posts) {
