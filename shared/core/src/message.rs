@@ -201,7 +201,7 @@ pub struct ScoresChanged {
     pub token: String,
     /// The round.
     pub round: Round,
-    /// The members whose scores change.
+    /// The members whose scores change. None: other members fell out of the copy, and their rows are still there.
     pub members: Vec<MemberName>,
 }
 
@@ -229,7 +229,8 @@ pub struct BoardChanged {
     pub layout: u64,
 }
 
-/// The order to make a copy of a round in Valkey, on `rebuilds`. Its handler reads the scores.
+/// The order to make a copy of a round in Valkey, on `rebuilds`. Its handler reads the scores. If the copy is ready, it removes
+/// the scores of members who fell out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RebuildBoard {
