@@ -612,20 +612,21 @@ fn a_copy_that_takes_minutes_is_divided() {
         let target = stored.expect("asked").expect("a board");
         let target = Target::new(target.clone(), target.settings.round(START), START);
         copies.valkey.drop_board(&target.copy()).await.expect("dropped");
-        let mut cloud = deployment.apps.cloud.lock();
-        // the first part has two pages
-        let long = (0_u64..).map(|n| format!("{n:0>128}"));
-        let first = long.filter(|name| Sha256::digest(name)[0].is_multiple_of(BOARD_PARTS));
-        for name in first.take(6_000) {
-            let row = json!({
-                "pk": {"S": format!("scores#{}#0", target.rows().id)}, "sk": {"S": name},
-                "v": {"N": "1"}, "revision": {"N": "1"}, "s0": {"N": "1"},
-            });
-            cloud.put(BOARDS, serde_json::from_value(row).expect("an item"));
+        {
+            let mut cloud = deployment.apps.cloud.lock();
+            // the first part has two pages
+            let long = (0_u64..).map(|n| format!("{n:0>128}"));
+            let first = long.filter(|name| Sha256::digest(name)[0].is_multiple_of(BOARD_PARTS));
+            for name in first.take(6_000) {
+                let row = json!({
+                    "pk": {"S": format!("scores#{}#0", target.rows().id)}, "sk": {"S": name},
+                    "v": {"N": "1"}, "revision": {"N": "1"}, "s0": {"N": "1"},
+                });
+                cloud.put(BOARDS, serde_json::from_value(row).expect("an item"));
+            }
+            (cloud.latency, cloud.keeps_delays) = ((CALL, CALL), false);
+            cloud.sent.clear();
         }
-        (cloud.latency, cloud.keeps_delays) = ((CALL, CALL), false);
-        cloud.sent.clear();
-        drop(cloud);
         let (mut next, mut invocations) = (Some(target.order("lease")), 0);
         while let Some(RebuildOrder::Board(order)) = next {
             // less than twice the time of a page is left after the first one
