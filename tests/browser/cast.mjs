@@ -104,7 +104,7 @@ async function make() {
       );
       return wanted && ranked.items.length > 0;
     },
-    30_000,
+    60_000,
   );
   return { users, viewer, board: BOARD };
 }

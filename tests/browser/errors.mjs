@@ -122,5 +122,5 @@ test("errors::empty_lists_say_what_to_do", async (desk) => {
   }
   await goTo(tab, "Profile");
   await heading(tab, "Sand").waitFor();
-  await tab.getByText(/not posted yet/).waitFor();
+  await tab.getByRole("main").getByText("You have not posted yet.").waitFor();
 });

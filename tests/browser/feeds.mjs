@@ -71,7 +71,7 @@ test("feeds::three_hundred_posts_are_scrolled_without_gaps_while_others_post", a
       await note();
       return reachesEnd.isVisible();
     },
-    45_000,
+    90_000,
   );
   await note();
   isOver = true;
@@ -95,6 +95,29 @@ test("feeds::three_hundred_posts_are_scrolled_without_gaps_while_others_post", a
     sizes.every((size) => size === String(read.length)),
     "at the end, the size of the feed is known",
   );
+});
+
+test("feeds::after_an_absence_with_very_many_posts_the_feed_has_no_gap", async (desk) => {
+  const [reader, author] = await people("spruce", "yarrow");
+  await reader.follow(author);
+  await author.post("Before.");
+  const tab = await desk.open("", { as: reader });
+  await home(tab);
+  await articles(tab).first().waitFor();
+  await tab.context().setOffline(true);
+  await each(Array.from({ length: 120 }), 8, (_, number) => author.post(`Meanwhile, ${number}.`));
+  const published = await until("all posts are in the feed", async () => {
+    const all = await reader.all("/v1/timeline");
+    return all.length === 121 && all.map((post) => post.id);
+  });
+  await tab.context().setOffline(false);
+  await button(tab, /^\d+\+ new posts$/).click();
+  await tab.mouse.move(600, 500);
+  await until("the whole feed", async () => {
+    await tab.mouse.wheel(0, 2500);
+    return (await ids(tab)).length >= published.length;
+  });
+  await shows(tab, published);
 });
 
 test("feeds::the_feed_follows_suit_when_an_author_is_followed_and_unfollowed", async (desk) => {

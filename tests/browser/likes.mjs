@@ -74,7 +74,7 @@ test("likes::trending_posts_and_authors_are_those_of_the_api", async (desk) => {
   await until(
     "the likes are in the rankings",
     async () => (await ranking("posts-day")).length > 1 && (await ranking("authors")).length > 0,
-    25_000,
+    40_000,
   );
   const tab = await desk.open("#/trending", { as: one });
   const list = feed(tab, "Trending posts");
@@ -116,7 +116,7 @@ test("likes::trending_posts_and_authors_are_those_of_the_api", async (desk) => {
           JSON.stringify(found.slice(0, wanted.length)) === JSON.stringify(wanted.slice(0, found.length));
         return matches(before) || matches(after);
       },
-      25_000,
+      40_000,
     );
   }
 });

@@ -1,6 +1,7 @@
 // Runs the browser tests in Chromium: `node main.mjs`. FANFOLD_CHROMIUM names the program, FANFOLD_URL and the other variables
 // of the stack the page, and FANFOLD_SCREENSHOTS the folder for screenshots. FANFOLD_BROWSER selects the tests whose name
-// contains it, and FANFOLD_PICTURE names a file for the picture of README, which is made first.
+// contains it, and FANFOLD_PICTURE names a file for the picture of README, which is made first. With
+// FANFOLD_BROWSER_TIMES, the time of each test is printed.
 
 import { chromium } from "playwright-core";
 

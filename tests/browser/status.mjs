@@ -117,7 +117,7 @@ test("status::the_delivery_of_the_last_post_fills", async (desk) => {
       const [now, most] = await receipt.evaluate((one) => [one.value, one.max]);
       return now === most && most > 0;
     },
-    20_000,
+    40_000,
   );
   const told = await author.call("GET", `/v1/posts/${id}/delivery`);
   assert.equal(told.state, "complete");

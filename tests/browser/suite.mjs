@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Desk } from "./desk.mjs";
 
 /** The time that one test may take. */
-const TEST_MS = 60_000;
+const TEST_MS = 180_000;
 /** The folder for screenshots. */
 export const FOLDER = process.env.FANFOLD_SCREENSHOTS;
 
