@@ -11,7 +11,6 @@ const API = "**/v1/**";
 const BUSY = {
   status: 503,
   contentType: "application/problem+json",
-  headers: { "retry-after": "1" },
   body: JSON.stringify({
     type: "/problems/unavailable",
     title: "Unavailable",
@@ -57,6 +56,20 @@ for (const [name, answer] of [
     await articles(tab).filter({ hasText: "Do not lose me." }).waitFor();
   });
 }
+
+test("errors::what_is_being_prepared_is_asked_for_again", async (desk) => {
+  const [author] = await people("basalt");
+  const post = await author.post("A moment later.");
+  const answers = [];
+  const prepare = (tab) =>
+    tab.route("**/v1/timeline*", (route) => {
+      answers.push(route.request().url());
+      return answers.length > 1 ? route.continue() : route.fulfill({ ...BUSY, headers: { "retry-after": "1" } });
+    });
+  const tab = await desk.open("", { as: author, prepare });
+  await shows(tab, [post]);
+  assert.equal(answers[0], answers[1], "the same page is asked for");
+});
 
 test("errors::the_page_itself_begins_while_the_api_is_down", async (desk) => {
   const [author] = await people("chalk");
