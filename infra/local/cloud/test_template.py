@@ -1095,6 +1095,14 @@ class Watching(unittest.TestCase):
         bare = line(error="-")
         self.assertEqual(json.loads(bare.replace('"error":-,', '"error":null,'))["status"], "200")
 
+    def test_requests_without_a_token_have_a_rate_of_their_own(self):
+        (stage,) = deployed().of_type("AWS::ApiGatewayV2::Stage").values()
+        rest, all_routes = stage["RouteSettings"]["$default"], stage["DefaultRouteSettings"]
+        self.assertLess(rest["ThrottlingRateLimit"], all_routes["ThrottlingRateLimit"])
+        self.assertLess(rest["ThrottlingBurstLimit"], all_routes["ThrottlingBurstLimit"])
+        (api,) = deployed().of_type("AWS::ApiGatewayV2::Api").values()
+        self.assertEqual(api["Body"]["paths"]["$default"]["x-amazon-apigateway-any-method"]["security"], [{"NONE": []}])
+
     def test_metrics_of_routes_are_paid_for_on_request(self):
         for value, expected in ((None, False), ("false", False), ("true", True)):
             stack = deployed() if value is None else deployed(RouteMetrics=value)

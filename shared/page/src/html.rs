@@ -9,12 +9,12 @@ use crate::sign_in::SignIn;
 /// The modules of the page, which browsers load at the same time instead of one after the other.
 const MODULES: [&str; 4] = ["app.js", "preact.mjs", "hooks.mjs", "htm.mjs"];
 
-/// The Content-Security-Policy: scripts and styles of the page alone, calls to its own origin and where visitors sign in, and
-/// pictures that a visitor asks for.
-pub fn policy(sign_in: &SignIn) -> String {
+/// The Content-Security-Policy: scripts and styles of the page alone, calls to its own origin and where visitors sign in.
+/// `pictures` says where pictures may come from, beside the own origin.
+pub fn policy(sign_in: &SignIn, pictures: &str) -> String {
     let calls = [vec!["'self'".to_owned()], sign_in.origins()].concat().join(" ");
     format!(
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: data:; font-src 'self'; connect-src {calls}; \
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' {pictures}; font-src 'self'; connect-src {calls}; \
          manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{FromRef, Path, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use fanfold_runtime::Config;
@@ -37,33 +37,65 @@ pub struct Page(Option<Arc<Documents>>);
 struct Documents {
     index: String,
     docs: String,
-    /// The Content-Security-Policy.
+    /// The Content-Security-Policy of the page and of pages of problems.
     policy: HeaderValue,
+    /// That of the reference, whose viewer has pictures in its style.
+    docs_policy: HeaderValue,
 }
+
+impl Documents {
+    fn new(config: &Config) -> Result<Option<Self>, ConfigError> {
+        let Some(sign_in) = SignIn::read(config)? else { return Ok(None) };
+        let policy = |pictures| {
+            let policy = html::policy(&sign_in, pictures);
+            HeaderValue::from_str(&policy).map_err(|_| sign_in::bad(config))
+        };
+        Ok(Some(Self {
+            policy: policy("https:")?,
+            docs_policy: policy("data:")?,
+            index: html::index(&sign_in),
+            docs: html::docs(),
+        }))
+    }
+}
+
+/// Other sites that open the page get no hold on its window.
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
 /// How long a browser keeps a file. Its address has the version.
 const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+/// The file of another version is asked for each time.
+const NOT_KEPT: HeaderValue = HeaderValue::from_static("no-store");
 /// A document is asked for each time: it names the version of the files.
 const ASK: HeaderValue = HeaderValue::from_static("no-cache");
 
 impl Page {
-    /// Reads the setting `PAGE`. Fails if it is missing or has another form.
+    /// Reads the setting `PAGE`. Fails if it is missing. If it has another form, there is no page, and the log says why: the
+    /// API does not stop because of its page.
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
-        let Some(sign_in) = SignIn::read(config)? else { return Ok(Self(None)) };
-        let policy =
-            HeaderValue::from_str(&html::policy(&sign_in)).map_err(|_| sign_in::bad(config))?;
-        let documents = Documents { index: html::index(&sign_in), docs: html::docs(), policy };
-        Ok(Self(Some(Arc::new(documents))))
+        match Documents::new(config) {
+            Ok(documents) => Ok(Self(documents.map(Arc::new))),
+            Err(error @ ConfigError::Bad { .. }) => {
+                tracing::error!(%error, "there is no web page");
+                Ok(Self(None))
+            }
+            Err(error) => Err(error),
+        }
     }
 
-    fn document(&self, body: impl FnOnce(&Documents) -> Option<String>) -> Response {
-        let shown = self.0.as_deref().and_then(|all| Some((all.policy.clone(), body(all)?)));
+    fn document(
+        &self,
+        policy: impl FnOnce(&Documents) -> &HeaderValue,
+        body: impl FnOnce(&Documents) -> Option<String>,
+    ) -> Response {
+        let shown = self.0.as_deref().and_then(|all| Some((policy(all).clone(), body(all)?)));
         let Some((policy, body)) = shown else { return missing().into_response() };
         let headers = [
             (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
             (header::CACHE_CONTROL, ASK),
             (header::CONTENT_SECURITY_POLICY, policy),
             (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+            (OPENER_POLICY, HeaderValue::from_static("same-origin")),
         ];
         (headers, body).into_response()
     }
@@ -82,17 +114,17 @@ where
 }
 
 async fn index(State(page): State<Page>) -> Response {
-    page.document(|all| Some(all.index.clone()))
+    page.document(|all| &all.policy, |all| Some(all.index.clone()))
 }
 
 async fn docs(State(page): State<Page>) -> Response {
-    page.document(|all| Some(all.docs.clone()))
+    page.document(|all| &all.docs_policy, |all| Some(all.docs.clone()))
 }
 
 async fn problem(State(page): State<Page>, Path(kind): Path<String>) -> Response {
     let uri = format!("/problems/{kind}");
     let found = Kind::ALL.iter().find(|kind| kind.uri() == uri);
-    page.document(|_| Some(html::problem(*found?)))
+    page.document(|all| &all.policy, |_| Some(html::problem(*found?)))
 }
 
 async fn asset(
@@ -100,18 +132,76 @@ async fn asset(
     Path((version, name)): Path<(String, String)>,
 ) -> Response {
     let found = FILES.iter().find(|file| file.name == name);
-    let Some(file) = found.filter(|_| version == VERSION && page.0.is_some()) else {
+    let Some(file) = found.filter(|_| page.0.is_some()) else {
         return missing().into_response();
     };
+    // during a deployment, the document may come from a function of another version: the file is good enough for this visit
+    let kept = if version == VERSION { FOR_EVER } else { NOT_KEPT };
     // every browser reads gzip; a client that does not say what it reads must take it, too
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(file.kind)),
         (header::CONTENT_ENCODING, HeaderValue::from_static("gzip")),
-        (header::CACHE_CONTROL, FOR_EVER),
+        (header::CACHE_CONTROL, kept),
     ];
     (StatusCode::OK, headers, file.packed).into_response()
 }
 
 fn missing() -> Problem {
     Problem::new(Kind::NoSuchRoute, "no page has this path; GET / is the first one")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(setting: &'static str) -> Page {
+        Page::new(&Config::from_pairs([("PAGE", setting)])).unwrap()
+    }
+
+    async fn file(page: Page, version: &str, name: &str) -> Response {
+        asset(State(page), Path((version.to_owned(), name.to_owned()))).await
+    }
+
+    fn header(answer: &Response, name: &str) -> String {
+        answer.headers()[name].to_str().unwrap().to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_file_of_another_version_is_served_and_not_kept() {
+        for (version, kept) in [(VERSION, "public, max-age=31536000, immutable"), ("0", "no-store")]
+        {
+            let answer = file(page("none"), version, "app.js").await;
+            assert_eq!(answer.status(), StatusCode::OK);
+            assert_eq!(header(&answer, "cache-control"), kept);
+        }
+        assert_eq!(file(page("none"), VERSION, "x.js").await.status(), StatusCode::NOT_FOUND);
+    }
+
+    #[tokio::test]
+    async fn without_a_page_there_are_no_documents() {
+        for setting in ["off", "oidc https://a.example/;script-src id api"] {
+            let answers = [
+                index(State(page(setting))).await,
+                docs(State(page(setting))).await,
+                problem(State(page(setting)), Path("unavailable".to_owned())).await,
+                file(page(setting), VERSION, "app.js").await,
+            ];
+            assert_eq!(answers.map(|answer| answer.status()), [StatusCode::NOT_FOUND; 4]);
+        }
+        assert!(Page::new(&Config::from_pairs::<String, String>([])).is_err());
+    }
+
+    #[tokio::test]
+    async fn only_the_reference_may_have_pictures_in_its_style() {
+        let answers = [
+            (index(State(page("none"))).await, false),
+            (docs(State(page("none"))).await, true),
+            (problem(State(page("none")), Path("unavailable".to_owned())).await, false),
+        ];
+        for (answer, has) in answers {
+            let policy = header(&answer, "content-security-policy");
+            assert_eq!(policy.contains("data:"), has, "{policy}");
+            assert_eq!(header(&answer, "cross-origin-opener-policy"), "same-origin");
+        }
+    }
 }

@@ -3,17 +3,19 @@
 /** The pages of feeds that are kept for the status panel. */
 const LOADS_MAX = 100;
 const PULL = "fanfold.pull";
+/** An answer 429 without a time is one of the gateway. */
+const PAUSE_S = 5;
 
 /** The last loads of pages of feeds, oldest first: {source, ms}. */
 const loads = watchable([]);
 /** Whether pages of feeds are read by pull, on purpose. */
-const pull = watchable(sessionStorage.getItem(PULL) === "on");
+const pull = watchable(kept("sessionStorage", PULL) === true);
 /** Until when the API refuses pages by pull, in milliseconds. */
 const pullsRefusedUntil = watchable(0);
 /** Whether the browser has a network. */
 const online = watchable(navigator.onLine);
 
-pull.watch(() => sessionStorage.setItem(PULL, pull.get() ? "on" : "off"));
+pull.watch(() => keep("sessionStorage", PULL, pull.get()));
 addEventListener("online", () => online.set(true));
 addEventListener("offline", () => online.set(false));
 
@@ -33,14 +35,14 @@ const REPEAT_MS_MAX = 2000;
 const isSoon = (answer) => answer.status === 503 && Number(answer.headers.get("Retry-After")) > 0;
 
 /**
- * Calls the API. `query` and `body` are objects, `key` is an Idempotency-Key. Returns the parsed answer; null without one.
- * Throws `Failed`.
+ * Calls the API. `query` and `body` are objects, `key` is an Idempotency-Key. A read is repeated if its answer is being
+ * prepared, but not with `once`. Returns the parsed answer; null without one. Throws `Failed`.
  */
-async function call(method, path, { query = {}, body, key, signal } = {}) {
+async function call(method, path, { query = {}, body, key, signal, once = false } = {}) {
   let answer = await send(method, path, { query, body, key, signal });
   // the clock of this device may be wrong, or the issuer has withdrawn the token
   if (answer.status === 401 && (await token(true))) answer = await send(method, path, { query, body, key, signal });
-  for (let times = 0; method === "GET" && isSoon(answer) && times < REPEATS_MAX; times += 1) {
+  for (let times = 0; method === "GET" && !once && isSoon(answer) && times < REPEATS_MAX; times += 1) {
     const wait = Math.min(Number(answer.headers.get("Retry-After")) * 1000, REPEAT_MS_MAX);
     await new Promise((done) => setTimeout(done, wait));
     answer = await send(method, path, { query, body, key, signal });
@@ -80,16 +82,16 @@ async function send(method, path, { query, body, key, signal }) {
 }
 
 /** Reads a page of a feed, and notes how long it took. With `pull`, it is read by pull if the user's limit allows it. */
-async function readFeed(path, query, options = {}) {
+async function readFeed(path, query, options = {}, mayPull = true) {
   const began = performance.now();
-  const byPull = pull.get() && Date.now() >= pullsRefusedUntil.get();
+  const byPull = mayPull && pull.get() && Date.now() >= pullsRefusedUntil.get();
   let page;
   try {
     page = await call("GET", path, { ...options, query: byPull ? { ...query, source: "pull" } : query });
   } catch (error) {
     if (!byPull || error.status !== 429) throw error;
-    pullsRefusedUntil.set(Date.now() + error.wait * 1000);
-    return readFeed(path, query, options);
+    pullsRefusedUntil.set(Date.now() + (error.wait || PAUSE_S) * 1000);
+    return readFeed(path, query, options, false);
   }
   const load = { source: page.source, ms: performance.now() - began };
   loads.set([...loads.get(), load].slice(-LOADS_MAX));

@@ -51,22 +51,6 @@ function App() {
   `;
 }
 
-/** Forgets everything about the user who was signed in. */
-function forgetUser() {
-  me.set(undefined);
-  forgetHome();
-  forgetLists();
-  forgetRelations();
-  loads.set([]);
-  pull.set(false);
-  ownPost.set(null);
-  sessionStorage.removeItem(DRAFT);
-}
-
-session.watch(() => {
-  if (session.get() === null) forgetUser();
-});
-
 await returnFromIssuer();
 const root = document.getElementById("app");
 root.replaceChildren();

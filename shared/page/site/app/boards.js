@@ -8,7 +8,7 @@ const boardPath = (name) => `/v1/leaderboards/${encodeURIComponent(name)}`;
 function BoardsOf({ user }) {
   const isOwn = user.id === me.get()?.id;
   const read = () => call("GET", "/v1/leaderboards", { query: { owner: user.id } });
-  const [boards, error, again] = useRead(read, [user.id]);
+  const [boards, error, again] = useRead(`boards:${user.id}`, read);
   if (error) return html`<${Trouble} error=${error} again=${again} />`;
   if (!boards) return html`<${Skeleton} lines=${2} />`;
   return html`
@@ -53,7 +53,7 @@ function NewBoard() {
         </select>
       </div>
       <${Problem} error=${error} />
-      <div class="buttons"><button class="button button-main" disabled=${isBusy || !name.trim()}>Create board</button></div>
+      <div class="buttons"><button class="button button-main" aria-disabled=${isBusy || !name.trim() ? "true" : "false"}>Create board</button></div>
     </form>
   `;
 }
@@ -74,7 +74,7 @@ function Board({ owner, name }) {
   const [offset, setOffset] = useState(0);
   const own = useValue(me);
   const query = { owner, offset, limit: PLACES };
-  const [page, error, again] = useRead(() => call("GET", boardPath(name), { query }), [owner, name, offset]);
+  const [page, error, again] = useRead(`board:${owner}/${name}/${offset}`, () => call("GET", boardPath(name), { query }));
   useTitle(name);
   if (error?.status === 404) return html`<${Nothing} title="No such board" text="It was deleted, or never existed." />`;
   if (error) return html`<${Trouble} error=${error} again=${again} />`;
@@ -135,7 +135,7 @@ function SetScores({ board, changed }) {
         )}
       </div>
       <${Problem} error=${error} />
-      <div class="buttons"><button class="button button-main" disabled=${isBusy}>Save scores</button></div>
+      <div class="buttons"><button class="button button-main" aria-disabled=${isBusy ? "true" : "false"}>Save scores</button></div>
     </form>
   `;
 }

@@ -14,18 +14,18 @@ function room(text) {
 }
 
 /** The field for a text, with its counter. */
-function TextField({ label, value, change, rows = 2, placeholder = "", submit = null }) {
+function TextField({ label, value, change, rows = 2, placeholder = "", isBusy }) {
   const { left, problem } = room(value);
   const [id] = useState(() => `text-${randomText(6)}`);
   const onKeyDown = (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit?.(event);
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form.requestSubmit();
   };
   return html`
     <div class="text-field">
       <label class="visually-hidden" for=${id}>${label}</label>
       <div class="growing" data-value="${value} ">
         <textarea id=${id} rows=${rows} placeholder=${placeholder} aria-describedby="${id}-room" dir="auto"
-          aria-invalid=${problem ? "true" : "false"} value=${value} onKeyDown=${onKeyDown}
+          aria-invalid=${problem ? "true" : "false"} readonly=${isBusy} value=${value} onKeyDown=${onKeyDown}
           onInput=${(event) => change(event.currentTarget.value)}></textarea>
       </div>
       <p class="room ${left < 50 ? "room-low" : ""} ${problem ? "room-none" : ""}" id="${id}-room">
@@ -44,26 +44,35 @@ function TimeField({ value, change }) {
     min=${localTime(Date.now() + AHEAD_MS_MIN)} hint="In your time zone, at least a minute ahead." />`;
 }
 
+/** A time that a user has chosen, in UTC. When clocks go forward, an hour is missing. */
+function chosenTime(at) {
+  const time = new Date(at);
+  if (Number.isNaN(time.getTime())) throw new Failed(422, "", "Choose a day and a time.");
+  if (localTime(time) !== at) throw new Failed(422, "", "This time does not exist in your time zone: the clocks go forward.");
+  return time.toISOString();
+}
+
 const DRAFT = "fanfold.draft";
 
+/** The text that is being written, the time for it, and the key of its request. */
+const emptyDraft = { text: "", at: null, key: null };
+
 function Composer({ posted }) {
-  const [text, setText] = useState(() => sessionStorage.getItem(DRAFT) ?? "");
-  const [at, setAt] = useState(null);
-  // the same key as long as the same post is tried: it is published once
-  const key = useRef(null);
+  const [{ text, at, key }, setDraft] = useState(() => kept("sessionStorage", DRAFT) ?? emptyDraft);
   const change = (next) => {
-    key.current = null;
-    sessionStorage.setItem(DRAFT, next);
-    setText(next);
+    keep("sessionStorage", DRAFT, next);
+    setDraft(next);
   };
   async function send() {
     if (!isSendable(text)) throw new Failed(422, "", text.trim() ? room(text).problem : "Write something first.");
-    key.current ??= randomText(16);
-    const body = at === null ? { text } : { text, publish_at: new Date(at).toISOString() };
-    return call("POST", "/v1/posts", { body, key: key.current });
+    const body = at === null ? { text } : { text, publish_at: chosenTime(at) };
+    // the same key as long as the same post is tried, also after a reload: it is published once
+    const used = key ?? randomText(16);
+    change({ text, at, key: used });
+    return call("POST", "/v1/posts", { body, key: used });
   }
   const { submit, isBusy, error } = useSubmit(send, (made) => {
-    change("");
+    change(emptyDraft);
     if (at === null) {
       remembered([made]);
       ownPost.set(made.id);
@@ -71,29 +80,21 @@ function Composer({ posted }) {
       posted(made.id);
       announce("Posted");
     } else {
-      setAt(null);
       forgetLists("scheduled");
       announce(`Scheduled for ${moment(made.publish_at)}`);
     }
   });
-  const schedule = () => {
-    key.current = null;
-    setAt(at === null ? localTime(Date.now() + 3_600_000) : null);
-  };
+  const schedule = () => change({ text, at: at === null ? localTime(Date.now() + 3_600_000) : null, key: null });
   return html`
     <form class="composer" onSubmit=${submit} aria-label="New post">
-      <${TextField} label="Your post" value=${text} change=${change} placeholder="What is going on?" submit=${submit} />
-      ${at !== null &&
-      html`<${TimeField} value=${at} change=${(next) => {
-        key.current = null;
-        setAt(next);
-      }} />`}
+      <${TextField} label="Your post" value=${text} change=${(next) => change({ text: next, at, key: null })} placeholder="What is going on?" isBusy=${isBusy} />
+      ${at !== null && html`<${TimeField} value=${at} change=${(next) => change({ text, at: next, key: null })} />`}
       <${Problem} error=${error} />
       <div class="buttons">
         <button type="button" class="button button-quiet" aria-expanded=${at === null ? "false" : "true"} onClick=${schedule}>
           <${Icon} name="scheduled" />${at === null ? "Schedule" : "Post now instead"}
         </button>
-        <button class="button button-main" disabled=${isBusy || !isSendable(text)}>${at === null ? "Post" : "Schedule post"}</button>
+        <button class="button button-main" aria-disabled=${isBusy || !isSendable(text) ? "true" : "false"}>${at === null ? "Post" : "Schedule post"}</button>
       </div>
     </form>
   `;

@@ -30,7 +30,7 @@ function Confirm({ title, text, yes, no, act, close }) {
         <${Problem} error=${error} />
         <div class="buttons">
           <button type="button" class="button" onClick=${close}>${no}</button>
-          <button class="button button-danger" disabled=${isBusy}>${yes}</button>
+          <button class="button button-danger" aria-disabled=${isBusy ? "true" : "false"}>${yes}</button>
         </div>
       </form>
     <//>

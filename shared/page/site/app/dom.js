@@ -10,6 +10,7 @@ function watchable(value) {
   const watchers = new Set();
   return {
     get: () => value,
+    isWatched: () => watchers.size > 0,
     set(next) {
       value = next;
       for (const watcher of [...watchers]) watcher();
@@ -37,6 +38,25 @@ function useValue(source) {
 function useAgain() {
   const [times, setTimes] = useState(0);
   return [times, () => setTimes((before) => before + 1)];
+}
+
+/** A value that a tab or a browser keeps. Null: there is none, or it cannot be read. */
+function kept(storage, name) {
+  try {
+    return JSON.parse(window[storage].getItem(name));
+  } catch {
+    return null;
+  }
+}
+
+/** Keeps a value. Null removes it. A browser may forbid it; then the value ends with the document. */
+function keep(storage, name, value) {
+  try {
+    if (value === null) window[storage].removeItem(name);
+    else window[storage].setItem(name, JSON.stringify(value));
+  } catch {
+    // nothing is lost that the page needs
+  }
 }
 
 /** Sets the title of the document. */

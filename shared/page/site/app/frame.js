@@ -11,7 +11,7 @@ const LINKS = [
 ];
 
 const THEME = "fanfold.theme";
-const theme = watchable(localStorage.getItem(THEME) ?? "system");
+const theme = watchable(kept("localStorage", THEME) ?? "system");
 
 function showTheme() {
   if (theme.get() === "system") delete document.documentElement.dataset.theme;
@@ -20,7 +20,7 @@ function showTheme() {
 
 showTheme();
 theme.watch(() => {
-  localStorage.setItem(THEME, theme.get());
+  keep("localStorage", THEME, theme.get());
   showTheme();
 });
 
@@ -56,7 +56,7 @@ function Frame({ segments, children }) {
         <nav class="main-nav" aria-label="Main">
           ${LINKS.map(
             ([segment, label, icon]) => html`
-              <a href=${segment === "profile" ? to("u", user.handle) : `#/${segment}`} class=${segment === "status" ? "" : ""}
+              <a href=${segment === "profile" ? to("u", user.handle) : `#/${segment}`}
                 aria-current=${(segment === "" ? isHome : segment === here) ? "page" : undefined}
                 onClick=${() => segment === "" && isHome && homeAgain()}>
                 <${Icon} name=${icon} /><span>${label}</span>

@@ -25,8 +25,7 @@ class List {
   /** Reads the next page, unless this is under way, or the list has ended. */
   async more() {
     if (this.isLoading || this.isEnded) return;
-    const reader = (this.reader = new AbortController());
-    Object.assign(this, { isLoading: true, error: null });
+    const reader = this.begin();
     this.show();
     try {
       const page = await this.read(this.cursor, reader.signal);
@@ -54,16 +53,58 @@ class List {
 
   /** Adds items of a feed where they belong: feeds are in descending order of ids. */
   insert(ids) {
-    const fresh = ids.filter((id) => !this.keys.has(id));
+    this.late?.push(...ids);
+    const fresh = [...new Set(ids)].filter((id) => !this.keys.has(id));
     if (fresh.length === 0) return;
     for (const id of fresh) this.keys.add(id);
     this.items = [...this.items, ...fresh].sort((a, b) => (a < b ? 1 : a > b ? -1 : 0));
     this.show();
   }
 
+  /** Reads again as many items as are shown, and then shows the present ones in their place. */
+  async reread() {
+    const reader = this.begin();
+    const [wanted, items] = [Math.max(1, this.items.length), []];
+    this.late = [];
+    try {
+      let cursor = null;
+      do {
+        const page = await this.read(cursor, reader.signal);
+        if (reader !== this.reader) return;
+        items.push(...page.items);
+        cursor = page.next_cursor;
+      } while (cursor && items.length < wanted);
+      Object.assign(this, { items: [], keys: new Set(), cursor, isEnded: !cursor, isLoading: false });
+      this.add(items);
+      this.insert(this.late);
+    } catch (error) {
+      if (error.name === "AbortError" || reader !== this.reader) return;
+      Object.assign(this, { error: this.items.length ? null : error, isLoading: false });
+    }
+    this.late = null;
+    this.show();
+  }
+
+  /** Begins a read. One that is under way ends. */
+  begin() {
+    this.reader?.abort();
+    this.reader = new AbortController();
+    Object.assign(this, { isLoading: true, error: null, late: null });
+    return this.reader;
+  }
+
+  /** Removes items. */
+  remove(keys) {
+    if (keys.length === 0) return;
+    for (const key of keys) this.keys.delete(key);
+    this.items = this.items.filter((item) => this.keys.has(this.keyOf(item)));
+    this.show();
+  }
+
   /** Begins again with the first page. */
   reset() {
     this.reader?.abort();
+    this.late = null;
     Object.assign(this, { items: [], keys: new Set(), cursor: null, isEnded: false, isLoading: false, error: null });
     return this.more();
   }
@@ -77,6 +118,12 @@ function listOf(name, read, keyOf = (item) => item) {
   lists.set(name, list);
   if (lists.size > LISTS_MAX) lists.delete(lists.keys().next().value);
   return list;
+}
+
+/** The ids of all items of all lists. */
+function listedIds() {
+  const items = [...lists.values()].flatMap((list) => list.items);
+  return new Set(items.map((item) => item.id ?? item.post?.id ?? item));
 }
 
 /** Forgets the lists whose names begin like this: their next view reads them again. */
@@ -124,10 +171,21 @@ function ListEnd({ list, empty, end = "" }) {
 
 /** A failure, with a button that tries again. */
 function Trouble({ error, again }) {
+  useEffect(() => {
+    if (error.status !== 0) return;
+    const retryOnline = () => again();
+    addEventListener("online", retryOnline, { once: true });
+    return () => removeEventListener("online", retryOnline);
+  }, [error]);
+  const retry = () => {
+    // the button disappears
+    document.getElementById("main")?.focus({ preventScroll: true });
+    again();
+  };
   return html`
     <div class="trouble" role="alert">
       <p>${inWords(error)}</p>
-      <button type="button" class="button" onClick=${again}>Try again</button>
+      <button type="button" class="button" onClick=${retry}>Try again</button>
     </div>
   `;
 }
@@ -142,17 +200,29 @@ function Skeleton({ lines }) {
   `;
 }
 
-/** One thing that is read when the view is shown: [value, error, read again]. */
-function useRead(read, reasons) {
-  const [state, setState] = useState({});
+const READ_MAX = 60;
+/** What was read, by name. */
+const readings = new Map();
+
+/**
+ * One thing that is read when the view is shown: [value, error, read again]. `name` says what it is. Going back shows what it
+ * was, until it is read again.
+ */
+function useRead(name, read, reasons = []) {
+  const [state, setState] = useState(() => ({ value: isReturn ? readings.get(name) : undefined }));
   const [times, again] = useAgain();
   useEffect(() => {
     let isWanted = true;
     read().then(
-      (value) => isWanted && setState({ value }),
-      (error) => isWanted && setState({ error }),
+      (value) => {
+        readings.delete(name);
+        readings.set(name, value);
+        if (readings.size > READ_MAX) readings.delete(readings.keys().next().value);
+        if (isWanted) setState({ value });
+      },
+      (error) => isWanted && setState(({ value }) => (error.status === 0 && value ? { value } : { error })),
     );
     return () => (isWanted = false);
-  }, [...reasons, times]);
+  }, [name, ...reasons, times]);
   return [state.value, state.error, again];
 }

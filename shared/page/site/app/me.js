@@ -32,7 +32,7 @@ function ProfileForm({ profile = { handle: "", name: "" }, saved = () => {}, clo
       <${Problem} error=${error} />
       <div class="buttons">
         ${close && html`<button type="button" class="button" onClick=${close}>Cancel</button>`}
-        <button class="button button-main" disabled=${isBusy}>Save profile</button>
+        <button class="button button-main" aria-disabled=${isBusy ? "true" : "false"}>Save profile</button>
       </div>
     </form>
   `;

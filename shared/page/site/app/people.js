@@ -12,13 +12,9 @@ function relationOf(user) {
 function seen(users) {
   for (const user of users) {
     const relation = relationOf(user);
-    if (!relation.isChanging) relation.set(user.you_follow);
+    if (!(relation.settledAt > Date.now())) relation.set(user.you_follow);
   }
   return users;
-}
-
-function forgetRelations() {
-  relations.clear();
 }
 
 function FollowButton({ user, changed = () => {} }) {
@@ -28,6 +24,7 @@ function FollowButton({ user, changed = () => {} }) {
   async function change() {
     if (relation.isChanging) return;
     relation.isChanging = true;
+    relation.settledAt = Infinity;
     relation.set(!follows);
     try {
       await call(follows ? "DELETE" : "PUT", `/v1/users/${user.id}/follow`);
@@ -36,7 +33,9 @@ function FollowButton({ user, changed = () => {} }) {
       followChanged();
       readMe().catch(() => {});
       changed(!follows);
+      relation.settledAt = Date.now() + SETTLED_MS;
     } catch (error) {
+      relation.settledAt = 0;
       relation.set(follows);
       announce(inWords(error));
     }
@@ -86,7 +85,7 @@ function Author({ handle, part }) {
   const [isEditing, setEditing] = useState(false);
   const read = () => call("GET", `/v1/users/@${encodeURIComponent(handle)}`).then((user) => seen([user])[0]);
   // the own numbers change with what the user does on other views
-  const [user, error, again] = useRead(read, [handle, own?.name, own?.following]);
+  const [user, error, again] = useRead(`user:${handle}`, read, [own?.name, own?.following]);
   const [change, setChange] = useState(0);
   useEffect(() => setChange(0), [user]);
   useTitle(user ? `${user.name} (@${user.handle})` : `@${handle}`);

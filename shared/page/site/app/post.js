@@ -40,10 +40,10 @@ function Post({ id, position, size = -1, rank = null, note = "" }) {
   `;
 }
 
-/** A feed of posts: a list whose items are ids. `notes` and `ranks` are by id. */
-function Feed({ list, label, empty, end, ranks = null, notes = null }) {
+/** A feed of posts: a list, and the ids of its items if these are not the ids. `notes` and `ranks` are by id. */
+function Feed({ list, all = list.items, label, empty, end, ranks = null, notes = null }) {
   const without = useValue(gone);
-  const ids = list.items.filter((id) => !without.has(id));
+  const ids = all.filter((id) => !without.has(id));
   const size = list.isEnded ? ids.length : -1;
   return html`
     <div role=${ids.length || list.isLoading ? "feed" : undefined} aria-label=${ids.length || list.isLoading ? label : undefined} aria-busy=${list.isLoading ? "true" : "false"} class="feed" onKeyDown=${moveInFeed}>
@@ -75,7 +75,7 @@ function moveInFeed(event) {
   }
   const step = { PageDown: 1, PageUp: -1 }[event.key];
   const post = event.target.closest("article");
-  if (!step || !post) return;
+  if (!step || !post || event.target.closest("dialog")) return;
   const next = step > 0 ? post.nextElementSibling : post.previousElementSibling;
   if (!next) return;
   event.preventDefault();

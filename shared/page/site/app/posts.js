@@ -4,9 +4,23 @@ const known = new Map();
 /** The ids of posts that are gone. Lists leave them out. */
 const gone = watchable(new Set());
 /** The newest post of the user in this tab, for its delivery status. */
-const ownPost = watchable(sessionStorage.getItem("fanfold.own-post"));
+const ownPost = watchable(kept("sessionStorage", "fanfold.own-post"));
 
-ownPost.watch(() => sessionStorage.setItem("fanfold.own-post", ownPost.get() ?? ""));
+ownPost.watch(() => keep("sessionStorage", "fanfold.own-post", ownPost.get()));
+
+/** Posts that are kept although no list has them. */
+const KNOWN_MAX = 1500;
+/** For this time after a change, answers do not change it back: they may be older. The number of likes takes seconds, too. */
+const SETTLED_MS = 5000;
+
+/** Forgets posts that nothing shows, and that no list will show again. */
+function tidy() {
+  if (known.size <= KNOWN_MAX) return;
+  const listed = listedIds();
+  for (const [id, state] of known) {
+    if (!state.isWatched() && !listed.has(id)) known.delete(id);
+  }
+}
 
 /** The state of a post. Null until it is known. */
 function postOf(id) {
@@ -16,10 +30,12 @@ function postOf(id) {
 
 /** Notes posts that the server has answered, and returns their ids. */
 function remembered(posts) {
+  tidy();
   return posts.map((post) => {
     const state = postOf(post.id);
-    // an answer may be older than a like that is under way
-    if (!state.get()?.changing) state.set(post);
+    const { liked, like_count } = state.get() ?? {};
+    const isSettled = !(state.settledAt > Date.now());
+    state.set(isSettled ? post : { ...post, liked, like_count });
     return post.id;
   });
 }
@@ -40,18 +56,22 @@ function forgetPosts(ids) {
 async function changeLike(id) {
   const state = postOf(id);
   const before = state.get();
-  if (!before || before.changing) return;
+  if (!before || state.isChanging) return;
   const liked = !before.liked;
   const like_count = Math.max(0, before.like_count + (liked ? 1 : -1));
-  state.set({ ...before, liked, like_count, changing: true });
+  state.isChanging = true;
+  state.settledAt = Infinity;
+  state.set({ ...before, liked, like_count });
   try {
     await call(liked ? "PUT" : "DELETE", `/v1/posts/${id}/like`);
-    state.set({ ...before, liked, like_count });
+    state.settledAt = Date.now() + SETTLED_MS;
   } catch (error) {
-    state.set(before);
+    state.settledAt = 0;
+    state.set({ ...state.get(), liked: before.liked, like_count: before.like_count });
     if (error.status === 404) forgetPosts([id]);
     announce(inWords(error));
   }
+  state.isChanging = false;
 }
 
 /** Deletes an own post. */

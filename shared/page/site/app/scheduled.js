@@ -1,5 +1,9 @@
 // The posts that wait for their time.
 
+/** How long after its time a post is normally published, and how often the list is read at least. */
+const LATE_MS = 2500;
+const AGAIN_MS_MAX = 600_000;
+
 function Scheduled() {
   useTitle("Scheduled posts");
   const read = (cursor, signal) => call("GET", "/v1/scheduled", { query: { cursor }, signal });
@@ -7,14 +11,15 @@ function Scheduled() {
   const next = list.items[0]?.publish_at;
   useEffect(() => {
     if (!next) return;
-    // when the first one is published, it leaves the list; longer waits do not fit a timer
-    const timer = setTimeout(() => list.reset(), Math.min(Math.max(0, new Date(next) - Date.now()) + 2500, 3_600_000));
+    // when the first one is published, it leaves the list
+    const left = Math.max(0, new Date(next) - Date.now());
+    const timer = setTimeout(() => list.reread(), Math.min(left + LATE_MS, AGAIN_MS_MAX));
     return () => clearTimeout(timer);
-  }, [next]);
+  }, [next, list.changed.get()]);
   return html`
     <h1 class="title">Scheduled posts</h1>
     <ul class="cards" aria-busy=${list.isLoading ? "true" : "false"}>
-      ${list.items.map((post) => html`<${Waiting} key=${post.id} post=${post} changed=${() => list.reset()} />`)}
+      ${list.items.map((post) => html`<${Waiting} key=${post.id} post=${post} changed=${() => list.reread()} />`)}
     </ul>
     <${ListEnd} list=${list} empty=${html`<h2>No post waits</h2><p>On the home feed, choose “Schedule” below what you write.</p>`} />
   `;
@@ -51,9 +56,10 @@ function Edit({ post, changed, close }) {
   const [text, setText] = useState(post.text);
   const [at, setAt] = useState(localTime(post.publish_at));
   async function save() {
+    if (!isSendable(text)) throw new Failed(422, "", room(text).problem || "Write something first.");
     const body = { text };
     // the field has whole minutes: a time that was not touched stays as it is
-    if (at !== localTime(post.publish_at)) body.publish_at = new Date(at).toISOString();
+    if (at !== localTime(post.publish_at)) body.publish_at = chosenTime(at);
     return orPublished(call("PATCH", `/v1/scheduled/${post.id}`, { body }));
   }
   const { submit, isBusy, error } = useSubmit(save, () => {
@@ -64,12 +70,12 @@ function Edit({ post, changed, close }) {
   return html`
     <${Dialog} title="Edit scheduled post" close=${close}>
       <form onSubmit=${submit}>
-        <${TextField} label="Text" value=${text} change=${setText} rows=${4} submit=${submit} />
+        <${TextField} label="Text" value=${text} change=${setText} rows=${4} isBusy=${isBusy} />
         <${TimeField} value=${at} change=${setAt} />
         <${Problem} error=${error} />
         <div class="buttons">
           <button type="button" class="button" onClick=${close}>Close</button>
-          <button class="button button-main" disabled=${isBusy || !isSendable(text)}>Save</button>
+          <button class="button button-main" aria-disabled=${isBusy || !isSendable(text) ? "true" : "false"}>Save</button>
         </div>
       </form>
     <//>

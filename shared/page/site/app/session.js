@@ -3,19 +3,17 @@
 /** How visitors sign in: the server writes it into the document. */
 const signIn = JSON.parse(document.querySelector('meta[name="fanfold-sign-in"]').content);
 const STORED = "fanfold.session";
-/** Tokens are renewed this long before they end. */
-const EARLY_MS = 60_000;
+const ENDED = "fanfold.ended";
+/** Tokens are renewed after this part of their life. */
+const RENEWED_AFTER = 0.8;
 
-/** The session: {access, refresh, ends}. Null: nobody is signed in. */
-const session = watchable(JSON.parse(sessionStorage.getItem(STORED) ?? "null"));
+/** The session: {access, refresh, renewAt}. Null: nobody is signed in. */
+const session = watchable(kept("sessionStorage", STORED));
 /** Why a session ended without the user, as text for the next sign-in. */
-const ended = watchable("");
+const ended = watchable(kept("sessionStorage", ENDED) ?? "");
 
-session.watch(() => {
-  const now = session.get();
-  if (now) sessionStorage.setItem(STORED, JSON.stringify(now));
-  else sessionStorage.removeItem(STORED);
-});
+session.watch(() => keep("sessionStorage", STORED, session.get()));
+keep("sessionStorage", ENDED, null);
 
 /** An error whose message is for the user. */
 class Refused extends Error {
@@ -37,9 +35,24 @@ async function reach(address, options) {
   return answer;
 }
 
+/** What the tab keeps of a user. */
+const OF_USER = [STORED, "fanfold.draft", "fanfold.pull", "fanfold.own-post"];
+
+/**
+ * Ends the session. The document begins again: requests that are under way end, and nothing is left of the user. With a reason,
+ * the user did not ask for it, and finds the same view after the next sign-in.
+ */
 function signOut(why = "") {
-  ended.set(why);
-  session.set(null);
+  const old = session.get();
+  if (!old) return;
+  for (const name of OF_USER) keep("sessionStorage", name, null);
+  if (why) keep("sessionStorage", ENDED, why);
+  else {
+    if (signIn.kind === "oidc") keep("sessionStorage", ASK, true);
+    else if (old.refresh) revoke(old.refresh);
+  }
+  location.replace(`${location.pathname}${location.search}`);
+  if (why && location.hash) location.reload();
 }
 
 let renewal = null;
@@ -48,7 +61,7 @@ let renewal = null;
 async function token(force = false) {
   const now = session.get();
   if (!now) return null;
-  if (!force && now.ends - EARLY_MS > Date.now()) return now.access;
+  if (!force && now.renewAt > Date.now()) return now.access;
   // requests at the same time share one renewal
   renewal ??= renew(now).finally(() => (renewal = null));
   return renewal;
@@ -56,18 +69,19 @@ async function token(force = false) {
 
 async function renew(old) {
   try {
-    if (!old.refresh) throw new Refused("there is no refresh token", "NotAuthorized");
+    if (!old.refresh) throw new Refused("there is no refresh token");
     const answer =
       signIn.kind === "pool"
         ? await pool("InitiateAuth", {
             AuthFlow: "REFRESH_TOKEN_AUTH",
             ClientId: signIn.client,
             AuthParameters: { REFRESH_TOKEN: old.refresh },
-          }).then((done) => fromPool(done.AuthenticationResult))
+          }).then(({ AuthenticationResult: done }) => ({ access: done.AccessToken, refresh: done.RefreshToken, seconds: done.ExpiresIn }))
         : await oidcToken({ grant_type: "refresh_token", refresh_token: old.refresh });
     // a sign-out or another sign-in may have come first
     if (session.get() !== old) return session.get()?.access ?? null;
-    session.set({ ...answer, refresh: answer.refresh ?? old.refresh });
+    const refresh = answer.refresh ?? old.refresh;
+    session.set(sessionOf(answer.access, refresh, answer.seconds));
     return answer.access;
   } catch (error) {
     // without an answer, the session may be valid still
@@ -86,6 +100,9 @@ const POOL_ERRORS = {
   UsernameExistsException: "This user name is taken. Choose another one, or sign in.",
   UserNotConfirmedException: "This account is not confirmed yet. Enter the code from the email.",
   CodeMismatchException: "This is not the code from the email. Check it, and try again.",
+  InvalidPasswordException: "The password needs at least 12 characters, with capital and small letters, digits and signs.",
+  InvalidParameterException: "The user name must not have spaces, and the email address must be complete.",
+  CodeDeliveryFailureException: "No email can be sent to this address. Check it, and try again.",
   ExpiredCodeException: "The code is too old. Ask for a new one.",
   LimitExceededException: "There were too many tries. Wait a few minutes, and try again.",
   TooManyRequestsException: "There were too many tries. Wait a few minutes, and try again.",
@@ -94,10 +111,7 @@ const POOL_ERRORS = {
 async function pool(operation, body) {
   const answer = await reach(signIn.url, {
     method: "POST",
-    headers: {
-      "Content-Type": "application/x-amz-json-1.1",
-      "X-Amz-Target": `AWSCognitoIdentityProviderService.${operation}`,
-    },
+    headers: poolHeaders(operation),
     body: JSON.stringify(body),
   });
   const told = await answer.json().catch(() => ({}));
@@ -106,13 +120,23 @@ async function pool(operation, body) {
   throw new Refused(POOL_ERRORS[kind] ?? told.message ?? "Signing in failed. Try again.", kind);
 }
 
-function fromPool(result) {
-  return {
-    access: result.AccessToken,
-    refresh: result.RefreshToken,
-    ends: Date.now() + result.ExpiresIn * 1000,
-  };
+/** A session. A token that nobody can renew is used until the API refuses it. */
+function sessionOf(access, refresh, seconds) {
+  return { access, refresh, renewAt: refresh ? Date.now() + seconds * 1000 * RENEWED_AFTER : Number.MAX_SAFE_INTEGER };
 }
+
+const fromPool = (result) => sessionOf(result.AccessToken, result.RefreshToken, result.ExpiresIn);
+
+/** Makes the refresh token useless. The document may end before the answer. */
+function revoke(refresh) {
+  const body = JSON.stringify({ ClientId: signIn.client, Token: refresh });
+  fetch(signIn.url, { method: "POST", keepalive: true, headers: poolHeaders("RevokeToken"), body }).catch(() => {});
+}
+
+const poolHeaders = (operation) => ({
+  "Content-Type": "application/x-amz-json-1.1",
+  "X-Amz-Target": `AWSCognitoIdentityProviderService.${operation}`,
+});
 
 async function signInToPool(name, password) {
   const done = await pool("InitiateAuth", {
@@ -147,12 +171,16 @@ const signInAsDemo = (name) => signInToPool(name, signIn.demo.password);
 
 function start(next) {
   ended.set("");
+  keep("sessionStorage", ASK, null);
   session.set(next);
 }
 
 // ---- the operator's issuer: authorization code with PKCE ----
 
 const PENDING = "fanfold.sign-in";
+/** Set after a sign-out: the issuer then asks who signs in, although it may know. */
+const ASK = "fanfold.ask";
+const SCOPES = ["openid", "offline_access"];
 
 /** Random bytes as text that may stand in an address. */
 function randomText(bytes = 32) {
@@ -175,19 +203,21 @@ const here = () => `${location.origin}${location.pathname}`;
 
 /** Leaves the page for that of the issuer. */
 async function goToIssuer() {
-  const [{ authorization_endpoint }, verifier, state] = [await issuer(), randomText(), randomText(16)];
+  const { authorization_endpoint, scopes_supported: known } = await issuer();
+  const [verifier, state] = [randomText(), randomText(16)];
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
-  sessionStorage.setItem(PENDING, JSON.stringify({ verifier, state, at: location.hash }));
+  keep("sessionStorage", PENDING, { verifier, state, at: location.hash });
   const address = new URL(authorization_endpoint);
   const query = {
     response_type: "code",
     client_id: signIn.client,
     redirect_uri: here(),
-    scope: "openid profile email offline_access",
+    scope: SCOPES.filter((scope) => !known || known.includes(scope)).join(" "),
     audience: signIn.audience,
     state,
     code_challenge: base64url(new Uint8Array(hash)),
     code_challenge_method: "S256",
+    ...(kept("sessionStorage", ASK) ? { prompt: "login" } : {}),
   };
   for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
   location.assign(address);
@@ -203,16 +233,15 @@ async function oidcToken(fields) {
   if (!answer.ok || !told.access_token) {
     throw new Refused(told.error_description ?? "The sign-in service refused. Sign in again.");
   }
-  const seconds = told.expires_in ?? 3600;
-  return { access: told.access_token, refresh: told.refresh_token, ends: Date.now() + seconds * 1000 };
+  return { access: told.access_token, refresh: told.refresh_token, seconds: told.expires_in ?? 3600 };
 }
 
 /** Ends a sign-in that the issuer has sent back to this page. */
 async function returnFromIssuer() {
   const query = new URLSearchParams(location.search);
-  const pending = JSON.parse(sessionStorage.getItem(PENDING) ?? "null");
+  const pending = kept("sessionStorage", PENDING);
   if (signIn.kind !== "oidc" || !pending || !query.has("state")) return;
-  sessionStorage.removeItem(PENDING);
+  keep("sessionStorage", PENDING, null);
   history.replaceState(history.state, "", `${location.pathname}${pending.at}`);
   route.set(parts());
   try {
@@ -220,14 +249,13 @@ async function returnFromIssuer() {
     if (!query.has("code")) {
       throw new Refused(query.get("error_description") ?? "The sign-in was not completed.");
     }
-    start(
-      await oidcToken({
-        grant_type: "authorization_code",
-        code: query.get("code"),
-        redirect_uri: here(),
-        code_verifier: pending.verifier,
-      }),
-    );
+    const { access, refresh, seconds } = await oidcToken({
+      grant_type: "authorization_code",
+      code: query.get("code"),
+      redirect_uri: here(),
+      code_verifier: pending.verifier,
+    });
+    start(sessionOf(access, refresh, seconds));
   } catch (error) {
     ended.set(error instanceof Refused ? error.message : "Signing in failed. Try again.");
   }

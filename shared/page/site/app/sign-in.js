@@ -36,7 +36,7 @@ function IssuerButton() {
     <form onSubmit=${submit}>
       <p>You sign in at the service of the operator, which then brings you back.</p>
       <${Problem} error=${error} />
-      <button class="button button-main" disabled=${isBusy}>Sign in</button>
+      <button class="button button-main" aria-disabled=${isBusy ? "true" : "false"}>Sign in</button>
     </form>
   `;
 }
@@ -85,7 +85,7 @@ function PoolForms() {
         <${Field} label="Code from the email" value=${code} change=${setCode} required inputmode="numeric" autocomplete="one-time-code" />`}
       <${Problem} error=${error} />
       <div role="status" class="hint">${told}</div>
-      <button class="button button-main button-wide" disabled=${isBusy}>
+      <button class="button button-main button-wide" aria-disabled=${isBusy ? "true" : "false"}>
         ${{ in: "Sign in", up: "Create account", code: "Confirm" }[form]}
       </button>
       <p class="other">

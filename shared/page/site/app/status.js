@@ -23,7 +23,15 @@ function Panel() {
   const refused = useValue(pullsRefusedUntil);
   const own = useValue(ownPost);
   const last = all.at(-1);
-  const seconds = Math.ceil((refused - Date.now()) / 1000);
+  const seconds = useCountdown(isPull ? refused : 0);
+  useEffect(() => {
+    // the last post may have been written in another window
+    if (own || !me.get()) return;
+    call("GET", `/v1/users/${me.get().id}/posts`, { query: { limit: 1 } }).then(
+      ({ items }) => items.length && !ownPost.get() && ownPost.set(items[0].id),
+      () => {},
+    );
+  }, []);
   return html`
     <section class="panel" aria-labelledby="panel-title">
       <h2 id="panel-title">How Fanfold is doing</h2>
@@ -43,10 +51,22 @@ function Panel() {
         <span>Read pages by pull</span>
       </label>
       <p class="hint">Pages of feeds then come from DynamoDB, to compare. Each user may read a limited number a minute.</p>
-      <div role="status">${isPull && seconds > 0 && html`<p class="hint">The limit is reached: pages come from the cache for ${seconds} s.</p>`}</div>
-      ${own ? html`<${Delivery} key=${own} id=${own} />` : html`<h3>Delivery of your last post</h3><p class="hint">You have not posted in this tab yet.</p>`}
+      <div role="status">${seconds > 0 && html`<p class="hint">The limit is reached: pages come from the cache for ${seconds} s.</p>`}</div>
+      ${own ? html`<${Delivery} key=${own} id=${own} />` : html`<h3>Delivery of your last post</h3><p class="hint">You have not posted yet.</p>`}
     </section>
   `;
+}
+
+/** The seconds that are left until a time. */
+function useCountdown(until) {
+  const [, again] = useAgain();
+  const left = Math.ceil((until - Date.now()) / 1000);
+  useEffect(() => {
+    if (left <= 0) return;
+    const timer = setTimeout(again, 1000);
+    return () => clearTimeout(timer);
+  });
+  return left;
 }
 
 const timesOf = (all, source) => all.filter((load) => load.source === source).map((load) => load.ms);
@@ -124,7 +144,8 @@ function Delivery({ id }) {
           setError(failed);
           if (failed.status === 404 || failed.status === 403) return;
         }
-        await new Promise((done) => setTimeout(done, RECEIPT_MS[time] ?? 5000));
+        do await new Promise((done) => setTimeout(done, RECEIPT_MS[time] ?? 5000));
+        while (isThere && document.hidden);
       }
     })();
     return () => (isThere = false);

@@ -3,7 +3,7 @@
 /** One post with the users who like it. Its author also sees its delivery. */
 function SinglePost({ id }) {
   const read = () => call("GET", `/v1/posts/${encodeURIComponent(id)}`).then((post) => remembered([post]) && post);
-  const [post, error, again] = useRead(read, [id]);
+  const [post, error, again] = useRead(`post:${id}`, read);
   const own = useValue(me);
   const isGone = useValue(gone).has(id);
   useTitle(post ? `${post.author.name}: ${post.text.slice(0, 60)}` : "Post");
@@ -64,10 +64,9 @@ function Trending({ part }) {
 }
 
 function Ranking({ name }) {
-  const [madeAt, setMadeAt] = useState(null);
   const read = async (cursor, signal) => {
     const page = await call("GET", `/v1/rankings/${name}`, { query: { cursor }, signal });
-    setMadeAt(page.made_at);
+    list.madeAt = page.made_at;
     for (const { post, user } of page.items) {
       if (post) remembered([post]);
       if (user) seen([user]);
@@ -85,16 +84,15 @@ function Ranking({ name }) {
           note="${likes(item.likes)} · ${counted(item.user.followers, "follower", "followers")}" />`)}
       </ol>
       <${ListEnd} list=${list} empty=${empty} />
-      <${MadeAt} time=${madeAt} />
+      <${MadeAt} time=${list.madeAt} />
     `;
   }
-  // the feed shows ids, with what the ranking says of each
-  const ids = Object.assign(Object.create(list), { items: list.items.map(({ post }) => post.id) });
+  const ids = list.items.map(({ post }) => post.id);
   const ranks = new Map(list.items.map((item) => [item.post.id, item.rank]));
   const notes = new Map(list.items.map((item) => [item.post.id, `${likes(item.likes)} ${of}`]));
   return html`
-    <${Feed} list=${ids} label="Trending posts" ranks=${ranks} notes=${notes} empty=${empty} />
-    <${MadeAt} time=${madeAt} />
+    <${Feed} list=${list} all=${ids} label="Trending posts" ranks=${ranks} notes=${notes} empty=${empty} />
+    <${MadeAt} time=${list.madeAt} />
   `;
 }
 
