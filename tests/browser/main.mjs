@@ -22,6 +22,7 @@ import "./scheduled.mjs";
 import "./states.mjs";
 import "./status.mjs";
 import "./texts.mjs";
+import "./vendor.mjs";
 import "./weight.mjs";
 
 /** Tests at the same time. Most of their time is spent in the functions of the stack. */
