@@ -142,7 +142,9 @@ pub const fn removal_of_items(kind: ItemKind) -> Removal {
         // the messages that Posts sends remove the likes of the user's posts by day
         ItemKind::Trend => Removal::Steps(&[Step::Posts]),
         ItemKind::Received => Removal::Steps(&[Step::Counts]),
-        ItemKind::ScoreKey => Removal::Stays("it consists of hashes and a day, and expires after 24 hours"),
+        ItemKind::ScoreKey => {
+            Removal::Stays("it consists of hashes and a day, and expires after 24 hours")
+        }
         ItemKind::Scheduled | ItemKind::Soonest | ItemKind::Timer | ItemKind::Due => {
             Removal::Steps(&[Step::Due])
         }
