@@ -63,9 +63,9 @@ async function check() {
   // a page is complete down to its last post: what it does not have was deleted, or its author is not followed any more
   list.remove(before.filter((id) => id >= last && !present.has(id)));
   const lowest = list.isEnded ? "" : (list.items.at(-1) ?? "");
-  // a feed that has ended goes on if an author was followed elsewhere
-  const goesOn = list.isEnded && page.next_cursor !== null && !ids.every((id) => list.keys.has(id));
-  wait(ids.filter((id) => id >= lowest), goesOn);
+  // a feed that has ended goes on if an author was followed elsewhere: there may be more than these
+  list.goesOn = list.isEnded && page.next_cursor !== null && !ids.every((id) => list.keys.has(id));
+  wait(ids.filter((id) => id >= lowest));
 }
 
 /** The feed follows the relations of the user: it is read again while the change arrives. */
@@ -79,8 +79,8 @@ async function showNew() {
   const { ids, isMore } = waiting.get();
   waiting.set({ ids: [], isMore: false });
   scrollTo({ top: 0 });
-  // so many that some between are not known, or too many to keep
-  if (isMore || feed.items.length > RENDERED_MAX) await feed.reset();
+  // some between may not be known, or they are too many to keep
+  if (isMore || feed.goesOn || feed.items.length > RENDERED_MAX) await feed.reset();
   else feed.insert(ids);
   // the button has gone
   document.querySelector("#main article")?.focus({ preventScroll: true });
