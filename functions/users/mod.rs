@@ -56,7 +56,7 @@ impl Users {
             limit: WriteLimit::read(config, WriteKind::Profile)?,
             events: relations.events.clone(),
         };
-        Ok(Self { profiles, relations, page: Page::new(config)? })
+        Ok(Self { profiles, relations, page: Page::new(config) })
     }
 }
 

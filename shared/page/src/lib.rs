@@ -70,17 +70,14 @@ const NOT_KEPT: HeaderValue = HeaderValue::from_static("no-store");
 const ASK: HeaderValue = HeaderValue::from_static("no-cache");
 
 impl Page {
-    /// Reads the setting `PAGE`. Fails if it is missing. If it has another form, there is no page, and the log says why: the
-    /// API does not stop because of its page.
-    pub fn new(config: &Config) -> Result<Self, ConfigError> {
-        match Documents::new(config) {
-            Ok(documents) => Ok(Self(documents.map(Arc::new))),
-            Err(error @ ConfigError::Bad { .. }) => {
-                tracing::error!(%error, "there is no web page");
-                Ok(Self(None))
-            }
-            Err(error) => Err(error),
-        }
+    /// Reads the setting `PAGE`. If it has another form, there is no page, and the log says why: the API does not stop because
+    /// of its page.
+    pub fn new(config: &Config) -> Self {
+        let documents = Documents::new(config).unwrap_or_else(|error| {
+            tracing::error!(%error, "there is no web page");
+            None
+        });
+        Self(documents.map(Arc::new))
     }
 
     fn document(
@@ -155,7 +152,7 @@ mod tests {
     use super::*;
 
     fn page(setting: &'static str) -> Page {
-        Page::new(&Config::from_pairs([("PAGE", setting)])).unwrap()
+        Page::new(&Config::from_pairs([("PAGE", setting)]))
     }
 
     async fn file(page: Page, version: &str, name: &str) -> Response {
@@ -188,7 +185,6 @@ mod tests {
             ];
             assert_eq!(answers.map(|answer| answer.status()), [StatusCode::NOT_FOUND; 4]);
         }
-        assert!(Page::new(&Config::from_pairs::<String, String>([])).is_err());
     }
 
     #[tokio::test]

@@ -40,9 +40,9 @@ impl Demo {
 }
 
 impl SignIn {
-    /// Reads the setting. `None`: there is no page.
+    /// Reads the setting. Without it, nobody signs in, as with `cargo lambda watch`. `None`: there is no page.
     pub fn read(config: &Config) -> Result<Option<Self>, ConfigError> {
-        let text = config.text(NAME)?;
+        let text = config.text(NAME).unwrap_or_else(|_| "none".to_owned());
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         let sign_in = match words.as_slice() {
             [off] if off == "off" => return Ok(None),
@@ -126,6 +126,10 @@ mod tests {
 
     #[test]
     fn each_form_is_read_and_others_are_refused() {
+        assert_eq!(
+            SignIn::read(&Config::from_pairs::<String, String>([])).unwrap(),
+            Some(SignIn::None)
+        );
         assert_eq!(read("off").unwrap(), None);
         assert_eq!(read("none").unwrap(), Some(SignIn::None));
         let pool = read("pool https://cognito-idp.eu-west-1.amazonaws.com/ abc").unwrap().unwrap();
@@ -134,7 +138,7 @@ mod tests {
         let oidc = read(oidc).unwrap().unwrap();
         assert_eq!(oidc.origins(), ["https://a.example", "https://b.example"]);
         assert_eq!(oidc.json()["issuer"], "https://a.example/realm");
-        let odd = ["", "on", "pool abc", "pool a b", "oidc https://a.example id", "none at all"];
+        let odd = ["on", "pool abc", "pool a b", "oidc https://a.example id", "none at all"];
         for odd in odd.into_iter().chain(["oidc https://a.example; id api", "pool https://a;b c"]) {
             assert!(read(odd).unwrap_err().to_string().contains("PAGE"), "{odd}");
         }
