@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { each, people } from "./api.mjs";
 import { NARROW, until } from "./desk.mjs";
 import { test } from "./suite.mjs";
-import { articles, compose, goTo, heading, home, loaded } from "./view.mjs";
+import { articles, compose, goTo, heading, home, loaded, shows } from "./view.mjs";
 
 const panel = (tab) => tab.getByRole("region", { name: "How Fanfold is doing" });
 
@@ -14,6 +14,12 @@ async function pages(tab, row) {
   const found = panel(tab).getByRole("table", { name: "Load times" }).getByRole("row", { name: row });
   if ((await found.count()) === 0) return 0;
   return Number((await found.getByRole("cell").first().innerText()).match(/\d+/)?.[0] ?? 0);
+}
+
+/** The numbers of the delivery, by their names. */
+async function numbers(tab) {
+  const all = await panel(tab).locator("dl > div").allInnerTexts();
+  return Object.fromEntries(all.map((text) => text.split(/\s*\n\s*/)));
 }
 
 /** Reads a page of a feed again: a link leads to a fresh one. */
@@ -101,16 +107,52 @@ test("status::a_user_who_reads_too_much_by_pull_is_told_so", async (desk) => {
   assert.ok((await pages(tab, "From the cache")) > 0);
 });
 
+test("status::a_refusal_of_the_gateway_is_not_repeated", async (desk) => {
+  const [reader] = await people("onyx");
+  const post = await reader.post("Mine.");
+  const tab = await desk.open("#/likes", { as: reader });
+  await heading(tab, "Likes").waitFor();
+  // the answer of the gateway does not say how long to wait
+  let asked = 0;
+  await tab.route(
+    (url) => url.searchParams.get("source") === "pull",
+    (route) => {
+      asked += 1;
+      return route.fulfill({ status: 429, contentType: "application/json", body: '{"message":"Too Many Requests"}' });
+    },
+  );
+  await panel(tab).getByRole("switch", { name: "Read pages by pull" }).click();
+  await goTo(tab, "Profile");
+  await panel(tab)
+    .getByText(/The limit is reached/)
+    .waitFor();
+  await shows(tab, [post]);
+  assert.equal(asked, 1, "the page is asked for by pull once");
+});
+
 test("status::the_delivery_of_the_last_post_fills", async (desk) => {
   const [author, ...followers] = await people("ruby", "agate", "beryl", "coral", "garnet", "jade");
   await Promise.all(followers.map((one) => one.follow(author)));
   await Promise.all(followers.map((one) => one.call("GET", "/v1/timeline")));
   const tab = await desk.open("", { as: author });
   await home(tab);
+  // the first receipt comes from the middle of the fan-out, and later ones wait until it was seen
+  let receipts = 0;
+  let goOn;
+  const isSeen = new Promise((resume) => (goOn = resume));
+  await tab.route("**/v1/posts/*/delivery", async (route) => {
+    if (receipts++ > 0) return isSeen.then(() => route.continue());
+    const answer = await route.fetch();
+    const json = { ...(await answer.json()), state: "under_way", progress: 0.4, delivered: 2, lag_ms: null };
+    return route.fulfill({ response: answer, json });
+  });
   const article = await compose(tab, "To all of you.");
   const id = await article.getAttribute("data-id");
   const receipt = panel(tab).getByRole("progressbar").first();
-  await receipt.waitFor();
+  await panel(tab).getByText("The post is on its way.").waitFor();
+  assert.deepEqual(await receipt.evaluate((one) => [one.value, one.max]), [40, 100]);
+  assert.equal((await numbers(tab)).Pushed, "2");
+  goOn();
   await until(
     "the delivery is complete",
     async () => {
@@ -121,8 +163,7 @@ test("status::the_delivery_of_the_last_post_fills", async (desk) => {
   );
   const told = await author.call("GET", `/v1/posts/${id}/delivery`);
   assert.equal(told.state, "complete");
-  const numbers = await panel(tab).locator("dl > div").allInnerTexts();
-  const shown = Object.fromEntries(numbers.map((text) => text.split(/\s*\n\s*/)));
+  const shown = await numbers(tab);
   assert.equal(shown.Followers, String(told.followers));
   assert.equal(shown.Pushed, String(told.delivered));
   assert.ok(told.delivered > 0, "somebody has read lately");
