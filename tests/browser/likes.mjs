@@ -2,10 +2,13 @@
 
 import assert from "node:assert/strict";
 
-import { people } from "./api.mjs";
+import { each, people } from "./api.mjs";
 import { until } from "./desk.mjs";
 import { test } from "./suite.mjs";
-import { articles, button, feed, goTo, home, link, loaded } from "./view.mjs";
+import { articles, button, feed, goTo, heading, home, ids, link, loaded } from "./view.mjs";
+
+/** The posts on a page, unless a client asks for another number. */
+const PAGE = 20;
 
 test("likes::a_like_is_given_and_taken_back", async (desk) => {
   const [author, fan, reader] = await people("peach", "quince", "raspberry");
@@ -119,4 +122,45 @@ test("likes::trending_posts_and_authors_are_those_of_the_api", async (desk) => {
       40_000,
     );
   }
+});
+
+test("likes::trending_goes_on_to_its_end", async (desk) => {
+  const [author, fan] = await people("ginger", "fennel");
+  const posts = await each(Array.from({ length: 25 }), 8, (_, number) => author.post(`Root ${number}.`));
+  await each(posts, 8, (post) => fan.like(post));
+  const ranking = async () => (await fan.all("/v1/rankings/posts-day")).map(({ post }) => post.id);
+  await until(
+    "the likes are in the ranking",
+    async () => {
+      const ranked = new Set(await ranking());
+      return posts.every((post) => ranked.has(post.id));
+    },
+    40_000,
+  );
+  const tab = await desk.open("#/status", { as: fan });
+  let reads = 0;
+  tab.on("request", (request) => (reads += request.url().includes("/v1/rankings/") ? 1 : 0));
+  await tab.mouse.move(600, 500);
+  // other tests give likes, too: what the API had before or after is right
+  await until(
+    "the whole ranking",
+    async () => {
+      const before = await ranking();
+      await goTo(tab, "Status");
+      await heading(tab, "Status").waitFor();
+      reads = 0;
+      await goTo(tab, "Trending");
+      await articles(tab).first().waitFor();
+      await until("the end of the feed", async () => {
+        await tab.mouse.wheel(0, 2500);
+        const size = await articles(tab).last().getAttribute("aria-setsize");
+        return Number(size) === (await articles(tab).count());
+      });
+      const [found, after] = [await ids(tab), await ranking()];
+      assert.ok(reads >= 2 && reads <= Math.ceil(found.length / PAGE) + 1, `${reads} reads for ${found.length} posts`);
+      assert.equal(new Set(found).size, found.length, "no post is shown twice");
+      return [before, after].some((wanted) => JSON.stringify(wanted) === JSON.stringify(found));
+    },
+    40_000,
+  );
 });
