@@ -114,23 +114,37 @@ test("posts::only_own_posts_can_be_deleted", async (desk) => {
   assert.equal(await button(tab, "Delete post").count(), 0);
 });
 
-test("posts::one_click_too_many_publishes_one_post", async (desk) => {
-  const [author] = await people("juniper");
-  const tab = await desk.open("", { as: author });
-  await home(tab);
-  // the first answer is lost, after the post was published
-  let answers = 0;
-  await tab.route("**/v1/posts", async (route) => {
-    const answer = await route.fetch();
-    if (answers++ === 0) return route.abort();
-    return route.fulfill({ response: answer });
+for (const [name, reloads] of [
+  ["one_click_too_many_publishes_one_post", false],
+  ["a_draft_and_its_key_survive_a_reload", true],
+]) {
+  test(`posts::${name}`, async (desk) => {
+    const [author] = await people("juniper");
+    const tab = await desk.open("", { as: author });
+    await home(tab);
+    // the first answer is lost, after the post was published
+    let answers = 0;
+    await tab.route("**/v1/posts", async (route) => {
+      const answer = await route.fetch();
+      if (answers++ === 0) return route.abort();
+      return route.fulfill({ response: answer });
+    });
+    const publish = async () => {
+      await button(tab, "Post").click();
+      await until("the text field is empty", async () => (await box(tab, "Your post").inputValue()) === "");
+      await articles(tab).first().waitFor();
+      return (await author.all(`/v1/users/${author.id}/posts`)).length;
+    };
+    await box(tab, "Your post").fill("Only once.");
+    await button(tab, "Post").click();
+    await alert(tab);
+    if (reloads) {
+      await tab.reload();
+      await home(tab);
+    }
+    assert.equal(await box(tab, "Your post").inputValue(), "Only once.");
+    assert.equal(await publish(), 1, "the repetition has the same Idempotency-Key");
+    await box(tab, "Your post").fill("Only once.");
+    assert.equal(await publish(), 2, "another post has another key, also with the same text");
   });
-  await box(tab, "Your post").fill("Only once.");
-  await button(tab, "Post").click();
-  await alert(tab);
-  assert.equal(await box(tab, "Your post").inputValue(), "Only once.");
-  await button(tab, "Post").click();
-  await articles(tab).first().waitFor();
-  const published = await author.all(`/v1/users/${author.id}/posts`);
-  assert.equal(published.length, 1, "the repetition has the same Idempotency-Key");
-});
+}
