@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 
-import { PASSWORD, URL_OF_API, User, freshName, people, pool } from "./api.mjs";
+import { CLIENT, PASSWORD, URL_OF_API, User, freshName, people, pool } from "./api.mjs";
 import { NARROW, until } from "./desk.mjs";
 import { test } from "./suite.mjs";
-import { alert, box, button, goTo, heading, home, link, signIn } from "./view.mjs";
+import { alert, articles, box, button, compose, goTo, heading, home, link, signIn } from "./view.mjs";
 
 /** The code that the local cloud sends to everybody. */
 const CODE = "123456";
@@ -91,17 +91,55 @@ test("account::a_handle_that_is_taken_or_malformed_is_explained", async (desk) =
   await home(tab);
 });
 
+/** Whether the user pool refuses a refresh token. */
+async function isRefused(token) {
+  const AuthParameters = { REFRESH_TOKEN: token };
+  const request = pool("InitiateAuth", { AuthFlow: "REFRESH_TOKEN_AUTH", ClientId: CLIENT, AuthParameters });
+  return request.then(
+    () => false,
+    (error) => /NotAuthorizedException/.test(error.message),
+  );
+}
+
 test("account::a_reload_keeps_the_user_and_a_sign_out_forgets_it", async (desk) => {
-  const [user] = await people("elm");
+  const [user, next] = await people("elm", "birch");
   const tab = await desk.open();
   await signIn(tab, user.handle);
   await home(tab);
   await tab.reload();
   await home(tab);
+  // all that a tab keeps of a user
+  await compose(tab, "I was here.");
+  await box(tab, "Your post").fill("Not ready yet.");
+  await tab.getByRole("switch", { name: "Read pages by pull" }).click();
+  const stored = () => tab.evaluate(() => ({ ...sessionStorage }));
+  await until("the tab keeps four things", async () => Object.keys(await stored()).length === 4);
+  const { refresh } = JSON.parse((await stored())["fanfold.session"]);
+  assert.ok(refresh);
+  // answers for the user are still under way
+  const waiting = [];
+  await tab.route("**/v1/**", (route) => void waiting.push(route));
+  await goTo(tab, "Profile");
+  await until("the page has asked", () => waiting.length > 0);
   await button(tab, "Sign out").click();
   await tab.getByRole("region", { name: "Sign in" }).waitFor();
-  const kept = await tab.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }));
-  assert.ok(!kept.includes(user.token.slice(0, 20)), "a token is left in the storage of the browser");
+  assert.deepEqual(await stored(), {}, "something of the user is left in the tab");
+  const kept = await tab.evaluate(() => JSON.stringify({ ...localStorage }));
+  assert.ok(
+    !kept.includes(user.handle) && !kept.includes(user.token.slice(0, 20)),
+    "something of the user is left in the browser",
+  );
+  await until("the refresh token is useless", () => isRefused(refresh));
+  await tab.unroute("**/v1/**");
+  await Promise.allSettled(waiting.map((route) => route.continue()));
+  await signIn(tab, next.handle);
+  await home(tab);
+  assert.equal(await box(tab, "Your post").inputValue(), "");
+  assert.equal(await articles(tab).count(), 0);
+  await goTo(tab, "Profile");
+  await heading(tab, next.name).waitFor();
+  await button(tab, "Sign out").click();
+  await tab.getByRole("region", { name: "Sign in" }).waitFor();
   await tab.reload();
   await tab.getByRole("region", { name: "Sign in" }).waitFor();
 });
