@@ -19,6 +19,10 @@ class Issuer {
   /** What the next sign-in answers instead. */
   instead = null;
   tokens = [];
+  /** What it was asked to prompt, for each sign-in. */
+  prompts = [];
+  /** The refresh token that it accepts. Each can be used once. */
+  refresh = null;
 
   constructor(user) {
     this.user = user;
@@ -62,6 +66,7 @@ class Issuer {
     assert.match(asked.get("code_challenge"), /^[\w-]{43}$/);
     assert.ok(asked.get("state").length >= 16);
     assert.ok(asked.get("scope").split(" ").includes("openid"));
+    this.prompts.push(asked.get("prompt"));
     const code = `code-${this.codes.size}`;
     this.codes.set(code, { challenge: asked.get("code_challenge"), to: asked.get("redirect_uri") });
     const back = new URL(asked.get("redirect_uri"));
@@ -75,18 +80,25 @@ class Issuer {
     answer.end(`<!doctype html><title>Issuer</title><a href="${back.href.replaceAll("&", "&amp;")}">Continue</a>`);
   }
 
-  token(asked, answer) {
+  async token(asked, answer) {
     this.tokens.push(asked.get("grant_type"));
-    assert.equal(asked.get("grant_type"), "authorization_code");
     assert.equal(asked.get("client_id"), CLIENT);
-    const given = this.codes.get(asked.get("code"));
-    this.codes.delete(asked.get("code"));
-    assert.ok(given, "a code can be used once");
-    assert.equal(asked.get("redirect_uri"), given.to);
-    assert.match(asked.get("code_verifier"), /^[\w.~-]{43,128}$/);
-    assert.equal(createHash("sha256").update(asked.get("code_verifier")).digest("base64url"), given.challenge);
+    if (asked.get("grant_type") === "refresh_token") {
+      assert.equal(asked.get("refresh_token"), this.refresh);
+      // the API accepts the former token, too: only the page can tell them apart
+      await this.user.signIn();
+    } else {
+      assert.equal(asked.get("grant_type"), "authorization_code");
+      const given = this.codes.get(asked.get("code"));
+      this.codes.delete(asked.get("code"));
+      assert.ok(given, "a code can be used once");
+      assert.equal(asked.get("redirect_uri"), given.to);
+      assert.match(asked.get("code_verifier"), /^[\w.~-]{43,128}$/);
+      assert.equal(createHash("sha256").update(asked.get("code_verifier")).digest("base64url"), given.challenge);
+    }
+    this.refresh = `refresh-${this.tokens.length}`;
     const { token } = this.user;
-    send(answer, 200, { access_token: token, token_type: "Bearer", expires_in: 3600 });
+    send(answer, 200, { access_token: token, refresh_token: this.refresh, token_type: "Bearer", expires_in: 3600 });
   }
 }
 
@@ -102,6 +114,14 @@ function refuse(answer, error) {
 async function visit(tab) {
   await button(tab, "Sign in").click();
   await link(tab, "Continue").click();
+}
+
+/** Makes the page's token so old that it is renewed. */
+async function age(tab) {
+  await tab.evaluate(() => {
+    const session = JSON.parse(sessionStorage["fanfold.session"]);
+    sessionStorage["fanfold.session"] = JSON.stringify({ ...session, renewAt: Date.now() - 1 });
+  });
 }
 
 /** A window whose page signs in at an issuer. `body` gets both. */
@@ -136,6 +156,47 @@ test("oidc::a_visitor_signs_in_at_the_issuer_and_comes_back", async (desk) => {
     },
     "#/likes",
   );
+});
+
+test("oidc::a_session_is_renewed_with_the_refresh_token", async (desk) => {
+  await withIssuer(desk, async (tab, issuer, user) => {
+    await visit(tab);
+    await home(tab);
+    const used = new Set();
+    tab.on("request", async (request) => used.add(await request.headerValue("authorization")));
+    for (const grants of [2, 3]) {
+      const old = user.token;
+      await age(tab);
+      used.clear();
+      await tab.reload();
+      await home(tab);
+      assert.notEqual(user.token, old);
+      await until("the page sends the new token", () => used.has(`Bearer ${user.token}`));
+      assert.ok(!used.has(`Bearer ${old}`), "the page does not send the old one");
+      assert.deepEqual(issuer.tokens, ["authorization_code", "refresh_token", "refresh_token"].slice(0, grants));
+    }
+    // a refresh token that the issuer does not accept
+    issuer.refresh = "withdrawn";
+    await age(tab);
+    await tab.reload();
+    await tab.getByText(/session has ended/i).waitFor();
+    await button(tab, "Sign in").waitFor();
+  });
+});
+
+test("oidc::after_a_sign_out_the_issuer_asks_who_it_is", async (desk) => {
+  await withIssuer(desk, async (tab, issuer) => {
+    await visit(tab);
+    await home(tab);
+    await button(tab, "Sign out").click();
+    await button(tab, "Sign in").waitFor();
+    const stored = () => tab.evaluate(() => Object.keys(sessionStorage));
+    assert.deepEqual(await stored(), ["fanfold.ask"], "nothing of the user is left");
+    await visit(tab);
+    await home(tab);
+    assert.deepEqual(issuer.prompts, [null, "login"]);
+    assert.deepEqual(await stored(), ["fanfold.session"]);
+  });
 });
 
 test("oidc::an_answer_with_another_state_is_refused", async (desk) => {
