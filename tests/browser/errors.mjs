@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { people } from "./api.mjs";
+import { each, people } from "./api.mjs";
 import { until } from "./desk.mjs";
 import { test } from "./suite.mjs";
 import { alert, articles, box, button, goTo, heading, home, shows } from "./view.mjs";
@@ -102,22 +102,35 @@ test("errors::the_next_page_of_a_feed_fails_and_is_read_again", async (desk) => 
   });
 });
 
-test("errors::an_offline_browser_is_told_so", async (desk) => {
+test("errors::an_offline_browser_is_told_so_and_goes_on_later", async (desk) => {
   const [author] = await people("marl");
-  const tab = await desk.open("", { as: author });
-  await home(tab);
+  const posts = await each(Array.from({ length: 25 }), 8, (_, number) => author.post(`Layer ${number}.`));
+  // the network fails while the second page is on its way
+  const isNext = (url) => url.pathname.endsWith("/timeline") && url.searchParams.has("cursor");
+  let goOffline;
+  const isOffline = new Promise((resume) => (goOffline = resume));
+  const fail = (route) => isOffline.then(() => route.abort("internetdisconnected"));
+  const tab = await desk.open("", { as: author, prepare: (tab) => tab.route(isNext, fail) });
+  await box(tab, "Your post").waitFor();
+  await articles(tab).first().waitFor();
   const told = tab.getByRole("status").filter({ hasText: "You are offline" });
   assert.equal(await told.count(), 0);
   await tab.context().setOffline(true);
   await told.waitFor();
+  goOffline();
+  await tab.mouse.move(600, 500);
+  await tab.mouse.wheel(0, 2500);
+  await alert(tab, /offline/i);
+  await tab.mouse.wheel(0, -10_000);
   await box(tab, "Your post").fill("From the mountain.");
-  if (await button(tab, "Post").isEnabled()) {
-    await button(tab, "Post").click();
-    await alert(tab, /offline/i);
-  }
+  await button(tab, "Post").click();
+  await alert(tab.getByRole("form", { name: "New post" }), /offline/i);
   assert.equal(await box(tab, "Your post").inputValue(), "From the mountain.");
+  await tab.unroute(isNext);
   await tab.context().setOffline(false);
   await told.waitFor({ state: "detached" });
+  // nobody clicks, and the feed goes on
+  await until("all posts", async () => (await articles(tab).count()) === posts.length);
   await button(tab, "Post").click();
   await articles(tab).filter({ hasText: "From the mountain." }).waitFor();
 });
