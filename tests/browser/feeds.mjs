@@ -206,6 +206,25 @@ test("feeds::the_feed_follows_suit_when_an_author_is_followed_and_unfollowed", a
   await shows(tab, own);
 });
 
+test("feeds::an_author_who_is_followed_elsewhere_comes_completely", async (desk) => {
+  const [reader, author] = await people("walnut", "medlar");
+  await each(Array.from({ length: 30 }), 8, (_, number) => author.post(`Shell ${number}.`));
+  const own = await reader.post("Mine.");
+  const tab = await desk.open("", { as: reader });
+  await shows(tab, [own]);
+  await reader.follow(author);
+  await tab.mouse.move(600, 500);
+  await until("all posts, in the order of the API", async () => {
+    if (await button(tab, PILL).isVisible()) await button(tab, PILL).click();
+    await tab.mouse.wheel(0, 2500);
+    assert.deepEqual(
+      await ids(tab),
+      (await reader.all("/v1/timeline")).map((post) => post.id),
+    );
+    return (await ids(tab)).length === 31;
+  });
+});
+
 test("feeds::back_and_forward_keep_the_place", async (desk) => {
   const [reader, author] = await people("alder", "poplar");
   await reader.follow(author);
