@@ -3,7 +3,7 @@
 const NEWER_MAX = 100;
 const POLL_MS = 5000;
 const POLL_MS_MAX = 60_000;
-/** Each time of so many, the first page is read, which also shows posts that were delivered late, and deletions. */
+/** Each time of so many, the newest posts are read, which also shows posts that were delivered late, and deletions. */
 const CHECK_EACH = 6;
 /** After a follow or an unfollow, the feed changes a moment later. It is read again after these times. */
 const SETTLE_MS = [700, 2500, 6000];
@@ -51,11 +51,11 @@ async function poll() {
   wait(remembered(page.items), page.next_cursor !== null);
 }
 
-/** Compares the first page with what is shown. */
+/** Compares the newest posts with what is shown. */
 async function check() {
   const list = feed;
   const before = list.items;
-  const page = await call("GET", "/v1/timeline", { once: true });
+  const page = await call("GET", "/v1/timeline", { query: { limit: NEWER_MAX }, once: true });
   if (list !== feed || list.items.length === 0) return;
   const ids = remembered(page.items);
   const last = page.next_cursor === null ? "" : ids.at(-1);
