@@ -46,6 +46,9 @@ fn tests() -> BTreeSet<String> {
 fn browser_tests() -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(root().join("tests/browser")).expect("a folder").flatten() {
+        if entry.path().extension().is_none_or(|extension| extension != "mjs") {
+            continue;
+        }
         let source = std::fs::read_to_string(entry.path()).expect("a source");
         let named = source.lines().filter_map(|line| line.strip_prefix("test(\""));
         let named = named.filter_map(|rest| rest.split('"').next());

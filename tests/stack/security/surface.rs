@@ -199,9 +199,20 @@ async fn public_answers_leak_nothing() {
     assert_eq!(api.headers["x-content-type-options"], "nosniff");
     let stack: Value = serde_json::from_str(&setting("FANFOLD_STACK")).expect("JSON");
     let mut answers = vec![api.body.to_string()];
-    for path in ["/", "/nowhere", "/v1", "/.env", "/.git/config", "/openapi.json?x=1", "/metrics"] {
+    for path in ["/nowhere", "/v1", "/.env", "/.git/config", "/openapi.json?x=1", "/metrics"] {
         answers.push(nobody.get(path).await.body.to_string());
     }
+    for path in ["/docs", "/problems/unavailable", "/"] {
+        let answer = reqwest::get(format!("{}{path}", setting("FANFOLD_URL"))).await;
+        answers.push(answer.expect("an answer").text().await.expect("a text"));
+    }
+    // the page names where its visitors sign in, and the client, which has no secret
+    let page = answers.last_mut().expect("the page");
+    let (before, rest) = page.split_once("name=\"fanfold-sign-in\" content=\"").expect("settings");
+    let (settings, after) = rest.split_once('"').expect("an end");
+    assert!(settings.contains(stack["UserPoolClientId"].as_str().expect("a text")), "{settings}");
+    assert!(!settings.contains(stack["UserPoolId"].as_str().expect("a text")), "{settings}");
+    *page = format!("{before}{after}");
     for text in &answers {
         for (name, value) in stack.as_object().expect("outputs") {
             let value = value.as_str().expect("a text");
