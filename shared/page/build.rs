@@ -21,9 +21,13 @@ const PARTS: [&str; 23] = [
 ];
 /// The name of the script.
 const SCRIPT: &str = "app.js";
+/// What the own styles begin with.
+const BASE: &str = "site/look/base.css";
+const STYLES: [&str; 2] = ["page.css", "sheet.css"];
 
 fn main() -> Result<(), Failed> {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed={BASE}");
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     let (mut listed, mut version) = (String::new(), Sha256::new());
     let mut all = vec![(SCRIPT.to_owned(), "text/javascript; charset=utf-8", script()?)];
@@ -31,7 +35,11 @@ fn main() -> Result<(), Failed> {
         println!("cargo::rerun-if-changed={}", file.display());
         let (Some(name), Some(kind)) = (file.file_name(), kind(&file)) else { continue };
         let name = name.to_str().ok_or("the name of a file is not UTF-8")?;
-        all.push((name.to_owned(), kind, served(name, std::fs::read(&file)?)?));
+        let mut content = served(name, std::fs::read(&file)?)?;
+        if STYLES.contains(&name) {
+            content = [std::fs::read(BASE)?, content].concat();
+        }
+        all.push((name.to_owned(), kind, content));
     }
     for (name, kind, content) in all {
         version.update(&name);
