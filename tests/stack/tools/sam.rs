@@ -69,7 +69,9 @@ fn sam_build_makes_graviton_functions_on_any_machine() {
     assert_eq!(built.code, Some(0), "{}\n{}", built.stdout, built.stderr);
     println!("sam build for arm64: {} s", start.elapsed().as_secs());
     let linked = std::fs::read_to_string(&linked).expect("the note of a linked program");
-    assert_eq!(linked.lines().count(), 1, "one program serves all functions: {linked}");
+    // the build script of the page runs on this machine
+    let functions = linked.lines().filter(|line| !line.contains("--crate-name build_script"));
+    assert_eq!(functions.count(), 1, "one program serves all functions: {linked}");
     let of = |function: &FunctionSpec| {
         std::fs::read(folder.join(function.resource).join("bootstrap")).expect("a binary")
     };
