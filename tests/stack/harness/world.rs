@@ -432,6 +432,20 @@ impl World {
         }
     }
 
+    /// Drops a user, as often as the order says that it is not done.
+    pub async fn drop_user(&self, name: &str) {
+        loop {
+            let order = admin::order::Order::DropUser { user: self.id(name).to_string() };
+            let dropped = admin::execute(&self.admin, order, self.now(), Deadline::NONE).await;
+            let dropped = dropped.expect("dropped");
+            if dropped["done"] == true {
+                break;
+            }
+            let wait = dropped["wait_ms"].as_u64().expect("a time");
+            self.advance(Duration::from_millis(wait + 1));
+        }
+    }
+
     /// Handles all messages, and the messages that they cause, until the queues are empty.
     pub async fn drain(&self) {
         loop {

@@ -14,8 +14,6 @@ use fanfold_core::board::{BoardSettings, Day, MergeBy, MergeOf, MergeSource, Ran
 use fanfold_core::limits::{BOARD_MERGED_EVERY, BOARD_PARTS, BOARDS_MAX};
 use fanfold_core::message::{GraphEvent, RebuildBoard, RebuildOrder};
 use fanfold_core::{MemberName, RoundId, Scores, Time};
-use fanfold_functions::admin::execute;
-use fanfold_functions::admin::order::Order;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::boards::{Added, Addition, ScoreKey, StoredBoard};
@@ -601,21 +599,31 @@ async fn writes_are_taken_and_ranked_later_without_valkey() {
     assert_eq!(names(&world, "b").await, ["b", "a"]);
 }
 
+/// 60 members of the board `b`, whose copy is lost and too large for a request.
+async fn without_copy(
+    world: &World,
+    board: StoredBoard,
+    score: impl Fn(i64) -> i64,
+) -> (Boards, Target) {
+    let many: Vec<(String, What)> =
+        (0..60).map(|n| (format!("m{n}"), What::Set(scores(&[score(n)])))).collect();
+    let many: Vec<(&str, What)> = many.iter().map(|(name, what)| (name.as_str(), *what)).collect();
+    changed(world, "b", &many).await;
+    world.drain().await;
+    let mut app = world.boards.clone();
+    app.copies.rows_in_request = 1;
+    let target = Target::new(board, board_settings_round(world), world.now());
+    app.copies.valkey.drop_board(&target.copy()).await.expect("dropped");
+    (app, target)
+}
+
 /// A round that is too large for a request is copied by messages, and is not shown before that.
 #[tokio::test]
 async fn a_large_board_is_copied_by_messages_and_never_shown_in_part() {
     let world = World::new().await;
     world.people(&["ash"]).await;
     let board = put(&world, "b", json!({"ranks": "dense"})).await;
-    let many: Vec<(String, What)> =
-        (0..60).map(|n| (format!("m{n}"), What::Set(scores(&[n / 2])))).collect();
-    let many: Vec<(&str, What)> = many.iter().map(|(name, what)| (name.as_str(), *what)).collect();
-    changed(&world, "b", &many).await;
-    world.drain().await;
-    let mut app = world.boards.clone();
-    app.copies.rows_in_request = 1;
-    let target = Target::new(board, board_settings_round(&world), world.now());
-    app.copies.valkey.drop_board(&target.copy()).await.expect("dropped");
+    let (app, target) = without_copy(&world, board, |n| n / 2).await;
     let (name, first) = (board_of(&world, "ash", "b"), PageOf::Rank { from: 1, limit: 1 });
     let refused = page(&app, &name, first, world.now()).await;
     assert!(matches!(refused, Err(Error::BoardBuilding)), "{refused:?}");
@@ -901,15 +909,7 @@ async fn a_board_is_copied_although_its_orders_arrive_late() {
     let world = World::new().await;
     world.people(&["ash"]).await;
     let board = put(&world, "b", json!({})).await;
-    let many: Vec<(String, What)> =
-        (0..60).map(|n| (format!("m{n}"), What::Set(scores(&[n])))).collect();
-    let many: Vec<(&str, What)> = many.iter().map(|(name, what)| (name.as_str(), *what)).collect();
-    changed(&world, "b", &many).await;
-    world.drain().await;
-    let mut app = world.boards.clone();
-    app.copies.rows_in_request = 1;
-    let target = Target::new(board, board_settings_round(&world), world.now());
-    app.copies.valkey.drop_board(&target.copy()).await.expect("dropped");
+    let (app, _) = without_copy(&world, board, |n| n).await;
     let (name, first) = (board_of(&world, "ash", "b"), PageOf::Rank { from: 1, limit: 1 });
     let mut waiting = None;
     for round in 0..2 {
@@ -1053,15 +1053,7 @@ async fn nothing_is_left_of_the_boards_of_a_dropped_owner() {
     for target in &targets {
         assert!(is_there(target).await);
     }
-    let order = || Order::DropUser { user: world.id("ash").to_string() };
-    loop {
-        let dropped = execute(&world.admin, order(), world.now(), Deadline::NONE).await;
-        let dropped = dropped.expect("dropped");
-        if dropped["done"] == true {
-            break;
-        }
-        world.advance(Duration::from_millis(dropped["wait_ms"].as_u64().expect("a time") + 1));
-    }
+    world.drop_user("ash").await;
     world.drain().await;
     for target in &targets {
         let left = world.boards.copies.boards.delete_some(target.rows().id).await;

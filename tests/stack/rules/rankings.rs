@@ -11,8 +11,6 @@ use fanfold_app::rebuild;
 use fanfold_core::limits::{BOARD_PARTS, COMMIT_GRACE, RANKING_KEPT};
 use fanfold_core::message::RebuildOrder;
 use fanfold_core::{PostId, Ranking, Time, UserId};
-use fanfold_functions::admin::execute;
-use fanfold_functions::admin::order::Order;
 use fanfold_runtime::clock::Deadline;
 use fanfold_store::dynamo::likes::LikeCount;
 use fanfold_store::dynamo::posts::LikesPut;
@@ -242,15 +240,7 @@ async fn a_dropped_author_leaves_no_row() {
     world.like("cedar", kept).await;
     world.drain().await;
     assert_eq!(received(&world).await, [(world.id("ash"), 1)]);
-    let order = || Order::DropUser { user: world.id("ash").to_string() };
-    loop {
-        let dropped = execute(&world.admin, order(), world.now(), Deadline::NONE).await;
-        let dropped = dropped.expect("dropped");
-        if dropped["done"] == true {
-            break;
-        }
-        world.advance(Duration::from_millis(dropped["wait_ms"].as_u64().expect("a time") + 1));
-    }
+    world.drop_user("ash").await;
     assert_eq!(received(&world).await, []);
     for message in &late {
         world.handle(message).await.expect("handled");

@@ -38,6 +38,11 @@ function TextField({ label, value, change, rows = 2, placeholder = "", isBusy })
 /** Whether a text can be sent. */
 const isSendable = (text) => text.trim() !== "" && room(text).problem === "";
 
+/** Says why a text cannot be sent. */
+function refuseUnsendable(text) {
+  if (!isSendable(text)) throw new Refused(room(text).problem || "Write something first.");
+}
+
 /** A field for a time, in the zone of the reader. */
 function TimeField({ value, change }) {
   return html`<${Field} label="Publish at" type="datetime-local" value=${value} change=${change} required
@@ -47,8 +52,8 @@ function TimeField({ value, change }) {
 /** A time that a user has chosen, in UTC. When clocks go forward, an hour is missing. */
 function chosenTime(at) {
   const time = new Date(at);
-  if (Number.isNaN(time.getTime())) throw new Failed(422, "", "Choose a day and a time.");
-  if (localTime(time) !== at) throw new Failed(422, "", "This time does not exist in your time zone: the clocks go forward.");
+  if (Number.isNaN(time.getTime())) throw new Refused("Choose a day and a time.");
+  if (localTime(time) !== at) throw new Refused("This time does not exist in your time zone: the clocks go forward.");
   return time.toISOString();
 }
 
@@ -64,7 +69,7 @@ function Composer({ posted }) {
     setDraft(next);
   };
   async function send() {
-    if (!isSendable(text)) throw new Failed(422, "", text.trim() ? room(text).problem : "Write something first.");
+    refuseUnsendable(text);
     const body = at === null ? { text } : { text, publish_at: chosenTime(at) };
     // the same key as long as the same post is tried, also after a reload: it is published once
     const used = key ?? randomText(16);

@@ -49,14 +49,14 @@ function Waiting({ post, changed }) {
 const orPublished = (change) =>
   change.catch((error) => {
     if (error.status !== 409 && error.status !== 404) throw error;
-    throw new Failed(error.status, "", "It is too late: the post is published.");
+    throw new Refused("It is too late: the post is published.");
   });
 
 function Edit({ post, changed, close }) {
   const [text, setText] = useState(post.text);
   const [at, setAt] = useState(localTime(post.publish_at));
   async function save() {
-    if (!isSendable(text)) throw new Failed(422, "", room(text).problem || "Write something first.");
+    refuseUnsendable(text);
     const body = { text };
     // the field has whole minutes: a time that was not touched stays as it is
     if (at !== localTime(post.publish_at)) body.publish_at = chosenTime(at);
