@@ -179,7 +179,7 @@ fn a_commit_with_an_event_takes_the_proof_that_it_was_sent() {
                 continue;
             }
             let (head, _) = function.split_once(") -> ").expect("a function with a result");
-            let proofs = ["_sent: Announced<", "_sent: &Announced<", "_sent: HandOn"];
+            let proofs = ["_sent: Announced<", "_sent: &Announced<", "sent: &HandOn"];
             if proofs.iter().any(|proof| head.contains(proof)) {
                 announced.push(name);
             } else {

@@ -158,7 +158,9 @@ pub const fn removal_of_keys(kind: KeyKind) -> Removal {
     match kind {
         KeyKind::Feed(FeedKind::Home | FeedKind::Author) => Removal::Steps(&[Step::Caches]),
         KeyKind::Live | KeyKind::FeedLock | KeyKind::Limit => Removal::Steps(&[Step::Caches]),
-        KeyKind::CountLock | KeyKind::LikeCountLock => Removal::Stays("it expires"),
+        KeyKind::CountLock | KeyKind::LikeCountLock | KeyKind::DueLock => {
+            Removal::Stays("it expires")
+        }
         KeyKind::Memory => Removal::Stays("it belongs to a bucket"),
         KeyKind::Rel => Removal::Stays(
             "pushes that are under way rely on it; the sweep removes it an hour after its last change",

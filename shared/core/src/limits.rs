@@ -383,6 +383,8 @@ pub const DUE_BATCH: usize = 200;
 pub const DUE_WITHOUT_VALKEY: u64 = 4_000;
 /// How long the function `due` leaves Valkey alone after a call that failed.
 pub const DUE_VALKEY_PAUSE: Duration = Duration::from_secs(5);
+/// How long one function alone may publish or fire an item that is due. If it dies, the next message waits as long.
+pub const DUE_FIRING_LEASE: Duration = Duration::from_secs(5);
 /// Rows of the index of due items that one query reads.
 pub const DUE_QUERY_ROWS: i32 = 1_000;
 /// The time after which an item that is not done counts as overdue. A look-ahead finds it in DynamoDB and hands it on,

@@ -193,6 +193,11 @@ pub fn advice(kind: Kind) -> Advice {
             "Report the problem to the operator, with the header x-request-id of the answer.",
             "a stored item cannot be read",
         ),
+        Kind::ContentRefused => (
+            "DynamoDB or SQS refuses the content or the size of what the request would write. A repetition does not help.",
+            "Report the problem to the operator, with the header x-request-id of the answer.",
+            "the store refuses the content or the size of this request; nothing was lost, but a retry does not help",
+        ),
         Kind::Unavailable => (
             "A store did not answer in time, or a leaderboard or a ranking is being prepared. Nothing was lost.",
             "Repeat the request after the seconds in the header Retry-After. Repeat a publication with the same Idempotency-Key.",

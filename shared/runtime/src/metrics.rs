@@ -25,6 +25,7 @@
 //! | `DueLateness` | ms | from the time of a scheduled post or timer until it was published or fired |
 //! | `DueHandedOn` | | due items that look-aheads handed on |
 //! | `DueOverdue` | | due items that look-aheads found past their time |
+//! | `DueDoubled` | | due items whose message was sent twice, because Valkey was away or a function was slow |
 //! | `WebhookFailures` | | webhooks that their receiver did not take, each try counted |
 //!
 //! Counts that alarms use are written with each invocation, also if they are zero; only `WebhookFailures` is not. Such a
@@ -140,6 +141,11 @@ pub fn due(lateness: Duration) {
 pub fn looked_ahead(handed_on: u64, overdue: u64) {
     counter!(HANDED_ON).increment(handed_on);
     counter!(OVERDUE).increment(overdue);
+}
+
+/// Counts a due item whose message another function sent as well.
+pub fn due_doubled() {
+    counter!("DueDoubled").increment(1);
 }
 
 /// Counts a try to post a webhook that failed.

@@ -77,6 +77,7 @@ kinds! {
     KeyReused UNPROCESSABLE_ENTITY "idempotency-key-reused" "Idempotency-Key used for another request";
     TooManyWrites TOO_MANY_REQUESTS "too-many-writes" "Too many writes";
     Damaged INTERNAL_SERVER_ERROR "damaged" "Stored item unreadable";
+    ContentRefused INTERNAL_SERVER_ERROR "content-refused" "Content cannot be stored";
     Unavailable SERVICE_UNAVAILABLE "unavailable" "Temporarily unavailable";
 }
 
@@ -171,7 +172,7 @@ pub enum Common {
     /// The token is missing, invalid or expired.
     #[response(status = 401)]
     Unauthenticated(GatewayMessage),
-    /// An item that the request needs cannot be read. A retry does not help.
+    /// An item that the request needs cannot be read, or a store refuses what the request would write. A retry does not help.
     #[response(status = 500, content_type = "application/problem+json")]
     Damaged(ProblemBody),
     /// A store did not answer. Nothing was lost; try again.
@@ -217,6 +218,12 @@ impl IntoResponse for Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
+        if let StoreError::Refused { .. } | StoreError::Request { .. } = &error {
+            tracing::error!(error = %Chain(&error), "a store refuses the content or the size");
+            let detail = "the store refuses the content or the size of this request; nothing was lost, but a retry does not \
+                help";
+            return Self::new(Kind::ContentRefused, detail);
+        }
         if error.is_lasting() {
             tracing::error!(error = %Chain(&error), "a stored item cannot be read");
             let detail = "an item that this request needs cannot be read; a retry does not help";

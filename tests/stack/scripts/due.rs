@@ -35,12 +35,22 @@ impl Model {
         (token.clone(), *complete)
     }
 
-    fn load(&mut self, token: &str, entries: &[DueEntry], until: Time) -> Loaded {
+    fn load(
+        &mut self,
+        token: &str,
+        entries: &[(DueEntry, bool)],
+        until: Time,
+        now: Time,
+    ) -> Loaded {
         match &mut self.horizon {
             Some((known, complete, _)) if known == token => *complete = until.max(*complete),
             _ => return Loaded::Lost,
         }
-        self.add_missing(entries);
+        for (entry, is_handed_on) in entries {
+            let handed_on = now + DUE_HANDED_ON_LEASE + DUE_LOOK_AHEAD;
+            let score = if *is_handed_on { handed_on } else { entry.at };
+            self.scores.entry(entry.clone()).or_insert(score);
+        }
         Loaded::Done
     }
 
@@ -126,8 +136,11 @@ async fn the_scripts_of_due_items_match_the_model() {
                     // mostly with the token of the part
                     let known = model.horizon.as_ref().map(|(token, ..)| token.clone());
                     let token = known.filter(|_| step < 10).unwrap_or_else(|| token.to_owned());
-                    let loaded = valkey.load_due(PART, &token, &entries, until).await;
-                    let expected = model.load(&token, &entries, until);
+                    let rows: Vec<(DueEntry, bool)> =
+                        entries.iter().map(|entry| (entry.clone(), dice.one_in(2))).collect();
+                    let given = rows.iter().map(|(entry, is_sent)| (entry, *is_sent));
+                    let loaded = valkey.load_due((PART, &token), given, until, now).await;
+                    let expected = model.load(&token, &rows, until, now);
                     assert_eq!(loaded.expect("loaded"), expected, "{history:#?}");
                     lost += u64::from(expected == Loaded::Lost);
                 }

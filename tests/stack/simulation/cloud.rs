@@ -61,6 +61,13 @@ pub struct Transaction(u64);
 /// DynamoDB ends a transaction after this time, even if its caller is dead.
 const TRANSACTION_MAX: Duration = Duration::from_millis(20);
 
+/// The longest message of SQS.
+const MESSAGE_BYTES_MAX: usize = 262_144;
+/// How DynamoDB refuses an item that is too large, alone or in a transaction.
+const TOO_LARGE: &str = "Item size has exceeded the maximum allowed size";
+/// The largest item of DynamoDB.
+const ITEM_BYTES_MAX: usize = 400 * 1024;
+
 /// The outcome of a call, apart from its own errors.
 pub enum Fate {
     Normal,
@@ -116,6 +123,12 @@ fn target_of(kind: &str, write: &Value) -> (String, Key) {
 /// The size of the item of a `Put`; 0 for other writes.
 fn size_of(write: &Value) -> usize {
     write["Item"].as_object().map_or(0, bytes)
+}
+
+/// Whether SQS takes a body: its length, and the characters of its API reference.
+fn is_carried(body: &str) -> bool {
+    let is_taken = |c| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..);
+    body.len() <= MESSAGE_BYTES_MAX && body.chars().all(is_taken)
 }
 
 fn key_of(item: &Value) -> Key {
@@ -371,6 +384,7 @@ impl Cloud {
             // DynamoDB charges for cancelled transactions, too
             let takes = self.takes(&table, &key, 0.0, Units::of_write(size, 2.0));
             codes.push(match (free, takes, held) {
+                _ if size_of(write) > ITEM_BYTES_MAX => "ValidationError",
                 (false, _, _) => "TransactionConflict",
                 (_, false, _) => "ThrottlingError",
                 (_, _, true) => "None",
@@ -378,7 +392,13 @@ impl Cloud {
             });
         }
         if codes.iter().any(|code| *code != "None") {
-            let reasons: Vec<Value> = codes.iter().map(|code| json!({"Code": code})).collect();
+            let reasons: Vec<Value> = codes
+                .iter()
+                .map(|code| match *code {
+                    "ValidationError" => json!({"Code": code, "Message": TOO_LARGE}),
+                    _ => json!({"Code": code}),
+                })
+                .collect();
             let (status, mut body) = refused("TransactionCanceledException", "cancelled");
             body["CancellationReasons"] = Value::Array(reasons);
             return Err((status, body));
@@ -438,6 +458,9 @@ impl Cloud {
     /// The answer to a write of one item if it is refused: the item is locked, or a limit is exceeded.
     fn refusal(&mut self, kind: &str, write: &Value) -> Option<Answer> {
         let (table, key) = target_of(kind, write);
+        if size_of(write) > ITEM_BYTES_MAX {
+            return Some(refused("ValidationException", TOO_LARGE));
+        }
         if self.is_locked(&table, &key) {
             return Some(refused("TransactionConflictException", "a transaction locks the item"));
         }
@@ -556,6 +579,9 @@ impl Cloud {
 
     fn send(&mut self, request: &Value) -> Answer {
         let text = |name: &str| request[name].as_str().expect("a text").to_owned();
+        if !is_carried(&text("MessageBody")) {
+            return (400, json!({"__type": "com.amazonaws.sqs#InvalidMessageContents"}));
+        }
         self.queue(text("QueueUrl"), text("MessageBody"), &request["DelaySeconds"]);
         (200, json!({"MessageId": "m", "MD5OfMessageBody": ""}))
     }
@@ -578,6 +604,11 @@ impl Cloud {
             }
             let text = |value: &Value| value.as_str().expect("a text").to_owned();
             let (queue, body) = (text(&request["QueueUrl"]), text(&entry["MessageBody"]));
+            if !is_carried(&body) {
+                let code = "InvalidMessageContents";
+                failed.push(json!({"Id": entry["Id"], "SenderFault": true, "Code": code}));
+                continue;
+            }
             self.queue(queue, body, &entry["DelaySeconds"]);
             successful.push(json!({"Id": entry["Id"], "MessageId": "m", "MD5OfMessageBody": ""}));
         }

@@ -17,7 +17,7 @@ use fanfold_app::due::handle::{Handled, handle};
 use fanfold_app::due::lookahead::{LookedAhead, look_ahead};
 use fanfold_app::due::scheduled::{self, Change, NewScheduled};
 use fanfold_app::due::timers::{self, NewTimer};
-use fanfold_core::limits::{CLOCKS_DIFFER, DUE_HANDED_ON_LEASE};
+use fanfold_core::limits::{CLOCKS_DIFFER, DUE_FIRING_LEASE, DUE_HANDED_ON_LEASE};
 use fanfold_core::message::{ItemDue, PostEvent, TimerFired};
 use fanfold_core::{DueEntry, DuePart, PostId, ScheduledId, Time, TimerName, UserId};
 use fanfold_runtime::StoreError;
@@ -124,6 +124,8 @@ struct History {
     /// When the function that published each post sent its event, by its own clock.
     announced: BTreeMap<PostId, Vec<Time>>,
     counts: Counts,
+    /// When the leases of functions ended last. Valkey's own clock does not pass.
+    leases_ended: Time,
     wrong: Option<String>,
 }
 
@@ -411,6 +413,10 @@ impl History {
     async fn wait(&mut self, length: Duration) {
         self.now += length;
         tokio::time::advance(length).await;
+        if self.now.since(self.leases_ended) >= DUE_FIRING_LEASE {
+            self.apps.valkey.delete("lock:due:*");
+            self.leases_ended = self.now;
+        }
         while let Some(at) = self.tasks.iter().position(|task| {
             let Worker { began, timeout, .. } = &self.workers[task.number];
             self.now > *began + *timeout
@@ -733,6 +739,7 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String
         fired: Vec::new(),
         announced: BTreeMap::new(),
         counts: Counts::default(),
+        leases_ended: START,
         wrong: None,
     };
     history.run().await;

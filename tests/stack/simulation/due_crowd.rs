@@ -1,18 +1,19 @@
-//! Thousands of scheduled posts are due in a short time, on tables with the limits of AWS. A transaction takes 30 ms, any
+//! Thousands of scheduled posts and timers are due in a short time, on tables with the limits of AWS. A transaction takes 30 ms, any
 //! other call 10 ms, and each invocation 20 ms more. SQS delivers a delayed message up to 100 ms after its delay. The clock is
 //! simulated.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_app::due::handle::{Handled, handle};
 use fanfold_app::due::lookahead::{LookedAhead, look_ahead};
-use fanfold_app::due::scheduled::{self, NewScheduled};
-use fanfold_core::message::ItemDue;
-use fanfold_core::{DueEntry, DueItem, PostId, Time};
+use fanfold_app::due::scheduled::{self, Change, NewScheduled};
+use fanfold_app::due::timers::{self, NewTimer};
+use fanfold_core::message::{ItemDue, PostEvent, TimerFired};
+use fanfold_core::{DueEntry, DueItem, PostId, Time, UserId};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use futures::future::{join, join_all};
@@ -51,8 +52,13 @@ struct Crowd {
     late: RefCell<Vec<(Time, Duration)>>,
     early: Cell<u64>,
     retried: Cell<u64>,
-    /// How many items are to be published.
+    /// The messages of timers, and the posts of the messages about publications.
+    fired: RefCell<Vec<TimerFired>>,
+    announced: RefCell<Vec<PostId>>,
+    /// How many items are published before the run ends.
     expected: u64,
+    /// The time at which the run ends in any case.
+    ends: Option<Time>,
 }
 
 fn author(n: u64) -> String {
@@ -60,8 +66,8 @@ fn author(n: u64) -> String {
 }
 
 impl Crowd {
-    /// Schedules posts for these times, each by an author of its own.
-    async fn new(server: &Server, times: &[Time]) -> Self {
+    /// A crowd of users with profiles.
+    async fn of(server: &Server, users: u64) -> Self {
         fastrand::seed(11);
         let apps = Apps::on(server, &[], RetryConfig::standard().with_max_attempts(4), true);
         apps.valkey.reset();
@@ -69,20 +75,11 @@ impl Crowd {
         // these requests were spread over the days before
         apps.cloud.lock().capacity = None;
         apps.cloud.lock().keeps_delays = true;
-        for (n, publish_at) in (0..).zip(times) {
+        for n in 0..users {
             let (name, me) = (author(n), identity(&author(n)));
             let handle = name.parse().expect("a handle");
             let put = apps.relations.users.put_profile(Announced::assumed(), &me, &handle, &name);
             put.await.expect("a profile");
-            let new = NewScheduled { text: "on time", publish_at: *publish_at, key: None };
-            scheduled::schedule(&apps.posts, &me, new, START).await.expect("scheduled");
-        }
-        {
-            let mut cloud = apps.cloud.lock();
-            cloud.capacity = Some(Capacity::default());
-            cloud.latency = (TRANSACTION, CALL);
-            assert!(cloud.delayed.is_empty(), "all are due later than the first look-ahead");
-            cloud.sent.clear();
         }
         Self {
             apps,
@@ -93,8 +90,34 @@ impl Crowd {
             late: RefCell::default(),
             early: Cell::new(0),
             retried: Cell::new(0),
-            expected: times.len() as u64,
+            fired: RefCell::default(),
+            announced: RefCell::default(),
+            expected: 0,
+            ends: None,
         }
+    }
+
+    /// From now on, calls take time, and the tables have limits.
+    fn begin(&self) {
+        let mut cloud = self.apps.cloud.lock();
+        cloud.capacity = Some(Capacity::default());
+        cloud.latency = (TRANSACTION, CALL);
+    }
+
+    /// Schedules posts for these times, each by an author of its own.
+    async fn new(server: &Server, times: &[Time]) -> Self {
+        let mut crowd = Self::of(server, times.len() as u64).await;
+        for (n, publish_at) in (0..).zip(times) {
+            let new = NewScheduled { text: "on time", publish_at: *publish_at, key: None };
+            let me = identity(&author(n));
+            scheduled::schedule(&crowd.apps.posts, &me, new, START).await.expect("scheduled");
+        }
+        let is_clear = crowd.apps.cloud.lock().delayed.is_empty();
+        assert!(is_clear, "all are due later than the first look-ahead");
+        crowd.apps.cloud.lock().sent.clear();
+        crowd.begin();
+        crowd.expected = times.len() as u64;
+        crowd
     }
 
     fn now(&self) -> Time {
@@ -102,7 +125,10 @@ impl Crowd {
     }
 
     fn is_done(&self) -> bool {
-        self.late.borrow().len() as u64 == self.expected
+        match self.ends {
+            Some(end) => self.now() >= end,
+            None => self.late.borrow().len() as u64 == self.expected,
+        }
     }
 
     /// A look-ahead each minute, until all is published.
@@ -144,8 +170,16 @@ impl Crowd {
         };
         let sent = sent.into_iter().map(|(queue, body)| (queue, body, Duration::ZERO));
         for (queue, body, delay) in sent.chain(delayed) {
-            if queue == "due-items" {
-                self.send(body, delay);
+            match queue.as_str() {
+                "due-items" => self.send(body, delay),
+                "timer-events" => {
+                    self.fired.borrow_mut().push(serde_json::from_str(&body).expect("a message"));
+                }
+                "post-events" => match serde_json::from_str(&body).expect("a message") {
+                    PostEvent::Published(event) => self.announced.borrow_mut().push(event.post),
+                    PostEvent::Deleted(_) => {}
+                },
+                _ => {}
             }
         }
     }
@@ -213,6 +247,10 @@ impl Crowd {
             cloud.items(POSTS).map(id).collect()
         };
         assert_eq!(posts.len() as u64, self.expected, "each is published once");
+        self.collect();
+        let mut announced = self.announced.borrow().clone();
+        announced.sort_unstable();
+        assert!(announced.iter().eq(&posts), "each has one message");
         late
     }
 
@@ -258,6 +296,82 @@ fn a_crowd_at_one_time_is_published_in_batches() {
             let left = (at + backlog).since(*due) + Duration::from_secs(2);
             assert!(*late <= left, "due at {due}: {late:?} late; the backlog lasted {backlog:?}");
         }
+    });
+}
+
+/// Timers are put once, twice, and 48 times at the same time, less than two minutes ahead, while no look-ahead has run yet.
+/// Half of those who put one many times ask for the same each time. Each timer fires once at each of three times, every
+/// request succeeds, and the index holds each timer once.
+#[test]
+fn each_timer_fires_once_at_each_of_its_times() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let mut crowd = Crowd::of(&server, 1_000).await;
+        crowd.begin();
+        let first = |n: u64| START + Duration::from_millis(65_000 + 20 * n);
+        let put = async |n: u64, request: u64| {
+            let every = Some("PT1M".parse().expect("a duration"));
+            let payload = if n.is_multiple_of(20) { json!(0) } else { json!(request) };
+            let new = NewTimer { due_at: first(n), every, payload };
+            let (me, name) = (identity(&author(n)), "renew".parse().expect("a name"));
+            let put = timers::put(&crowd.apps.timers, &me, &name, new, START).await;
+            put.unwrap_or_else(|error| panic!("timer {n}, request {request}: {error:?}"))
+        };
+        for tens in 0..100 {
+            let requests = (10 * tens..10 * tens + 10).flat_map(|n| {
+                let times = [48, 2, 2, 2, 2, 1, 1, 1, 1, 1][(n % 10) as usize];
+                (0..times).map(move |request| (n, request))
+            });
+            join_all(requests.map(|(n, request)| put(n, request))).await;
+        }
+        let took = crowd.began.elapsed();
+        assert!(took < Duration::from_secs(50), "{took:?}");
+        crowd.ends = Some(first(999) + 2 * MINUTE + Duration::from_secs(15));
+        join(crowd.look_ahead(), crowd.functions()).await;
+        crowd.collect();
+        let mut fired: BTreeMap<(UserId, String), usize> = BTreeMap::new();
+        for TimerFired { owner, due_at, missed, .. } in crowd.fired.borrow().iter() {
+            assert_eq!(*missed, 0);
+            *fired.entry((*owner, due_at.clone())).or_default() += 1;
+        }
+        let times = (0..1_000).flat_map(|n| (0..3).map(move |nth| (n, first(n) + nth * MINUTE)));
+        let expected = times.map(|(n, at)| ((id(&author(n)), at.rfc3339()), 1)).collect();
+        assert_eq!(fired, expected);
+        assert!(crowd.refused().is_empty(), "{:?}", crowd.refused());
+        println!("{} messages, {} retried, put in {took:?}", crowd.sent.get(), crowd.retried.get());
+    });
+}
+
+/// The same for scheduled posts: some are scheduled 48 times at once with one `Idempotency-Key`, and some are changed 48 times
+/// at once.
+#[test]
+fn each_scheduled_post_has_one_message() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let mut crowd = Crowd::of(&server, 100).await;
+        crowd.begin();
+        let (app, key) = (&crowd.apps.posts, Some("a key"));
+        for n in 0..100 {
+            let publish_at = START + Duration::from_millis(85_000 + 20 * n);
+            let (me, times) = (identity(&author(n)), if n.is_multiple_of(20) { 48 } else { 1 });
+            let new = NewScheduled { text: "on time", publish_at, key };
+            let all = join_all((0..times).map(|_| scheduled::schedule(app, &me, new, START))).await;
+            let ids: Result<BTreeSet<_>, _> =
+                all.into_iter().map(|one| one.map(|one| one.id)).collect();
+            let ids = ids.expect("scheduled");
+            assert_eq!(ids.len(), 1);
+            if n % 20 == 10 {
+                let changes = (0..48).map(async |nth| {
+                    let (text, id) = (format!("changed {nth}"), *ids.first().expect("an id"));
+                    let change = Change { text: Some(&text), publish_at: None };
+                    scheduled::change(app, &me, id, change, START).await.map(drop)
+                });
+                let changed: Result<(), _> = join_all(changes).await.into_iter().collect();
+                changed.expect("changed");
+            }
+        }
+        crowd.expected = 100;
+        crowd.run().await;
     });
 }
 

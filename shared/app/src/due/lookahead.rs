@@ -17,6 +17,7 @@ use fanfold_runtime::log::Chain;
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError, metrics};
 use fanfold_store::dynamo::DueStore;
+use fanfold_store::dynamo::due::Indexed;
 use fanfold_store::valkey::{Loaded, Taken, Valkey};
 use futures::stream::{self, StreamExt as _};
 use serde::Serialize;
@@ -109,7 +110,10 @@ impl LookAhead {
                 let page = self.due.entries(part, hour, (from, Time::MAX), after).await?;
                 // later entries of the same millisecond may follow
                 let complete = page.next.as_ref().map_or(hour.next().start(), |next| next.at);
-                let loaded = self.valkey.load_due(part, &load.token, &page.entries, complete);
+                // mutation: due-load-announced
+                let entries = page.entries.iter().map(|row| (&row.entry, row.is_announced));
+                let of = (part, load.token.as_str());
+                let loaded = self.valkey.load_due(of, entries, complete, now);
                 if loaded.await? == Loaded::Lost {
                     return Ok(true);
                 }
@@ -156,13 +160,15 @@ impl LookAhead {
                 }
                 let page = self.due.entries(part, hour, (Time::EPOCH, until), after).await?;
                 is_empty &= page.entries.is_empty() && page.unknown == 0;
-                if let Some(entry) = page.entries.first() {
+                let entries: Vec<DueEntry> =
+                    page.entries.into_iter().map(|row| row.entry).collect();
+                if let Some(entry) = entries.first() {
                     found.oldest = Some(found.oldest.map_or(entry.at, |old| old.min(entry.at)));
                 }
-                found.entries += page.entries.len() as u64 + page.unknown;
+                found.entries += entries.len() as u64 + page.unknown;
                 if added.is_ok() {
                     // mutation: due-overdue
-                    added = self.valkey.add_overdue(part, &page.entries, now).await;
+                    added = self.valkey.add_overdue(part, &entries, now).await;
                 }
                 after = page.next;
                 if after.is_none() {
@@ -218,8 +224,8 @@ impl LookAhead {
                 let page = self.due.entries(part, hour, (Time::EPOCH, until), after).await?;
                 let now = || now + watch.elapsed();
                 // mutation: due-sent-again
-                let sent = page.entries.iter().filter(|entry| is_sent_again(entry, now()));
-                let messages: Vec<ItemDue> = sent.cloned().map(ItemDue::new).collect();
+                let sent = page.entries.into_iter().filter(|row| is_sent_again(row, now()));
+                let messages: Vec<ItemDue> = sent.map(|row| ItemDue::new(row.entry)).collect();
                 let delayed = messages.iter().map(|one| (one, delay_until(one.entry.at, now())));
                 // mutation: due-without-valkey
                 self.queue.send_all_after(delayed).await?;
@@ -234,12 +240,15 @@ impl LookAhead {
     }
 }
 
-/// Whether an item that nobody has noted is handed on again by a look-ahead at this time: before its time, in the first
-/// minute after it, and then in one minute of four. So an outage does not fill the queue.
-fn is_sent_again(entry: &DueEntry, now: Time) -> bool {
+/// Whether an item that nobody has noted is handed on again by a look-ahead at this time: before its time and in the first
+/// minute after it, unless its writer sent the message, and then in one minute of four. So an outage does not fill the queue.
+fn is_sent_again(Indexed { entry, is_announced }: &Indexed, now: Time) -> bool {
     let minutes = now.since(entry.at).as_secs() / 60;
-    // items of different users in different minutes
-    minutes == 0 || (minutes + entry.item.owner().0 / u64::from(DUE_PARTS)).is_multiple_of(4)
+    match minutes {
+        0 => !is_announced,
+        // items of different users in different minutes
+        _ => (minutes + entry.item.owner().0 / u64::from(DUE_PARTS)).is_multiple_of(4),
+    }
 }
 
 /// The hour with which a check of a part begins.

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fanfold_core::limits::{CARD_MARK_WITHIN, DUE_LOOK_AHEAD, DUE_VALKEY_PAUSE, SEND_DELAY_MAX};
+use fanfold_core::limits::{CARD_MARK_WITHIN, DUE_VALKEY_PAUSE, SEND_DELAY_MAX};
 use fanfold_core::message::{ItemDue, PostEvent, TimerFired};
 use fanfold_core::registry::{POST_EVENTS, TIMER_EVENTS, WEBHOOKS};
 use fanfold_core::time::millis;
@@ -97,7 +97,8 @@ pub(crate) fn delay_until(at: Time, now: Time) -> Duration {
 
 /// Sends the message of an entry that is due soon, before the commit of its item. A look-ahead finds a later one.
 ///
-/// An item that keeps its time gets a message as well: its owner may repeat a request whose entry did not reach Valkey.
+/// A changed item that keeps its time gets a message as well: its owner may have repeated a request whose entry did not reach
+/// Valkey.
 async fn hand_on(
     queue: &Queue<ItemDue>,
     entry: &DueEntry,
@@ -111,13 +112,13 @@ async fn hand_on(
 }
 
 /// Adds an entry to the index after its commit. Without Valkey, look-aheads find it in DynamoDB when it is overdue. Returns
-/// whether Valkey did it in time.
+/// whether Valkey did it in time. `is_handed_on`: its message was sent.
 ///
 /// The entry that the item had before stays until its time, and then leads to nothing. If it were removed, another request
 /// could move the item back meanwhile, and its entry would be lost.
-async fn indexed(valkey: &Valkey, entry: &DueEntry, now: Time) -> bool {
+async fn indexed(valkey: &Valkey, entry: &DueEntry, is_handed_on: bool, now: Time) -> bool {
     // mutation: due-added
-    let add = valkey.add_due(entry, entry.at <= now + DUE_LOOK_AHEAD, now);
+    let add = valkey.add_due(entry, is_handed_on, now);
     match clock::within(CARD_MARK_WITHIN, add).await {
         Some(Ok(())) => true,
         Some(Err(error)) => {

@@ -15,6 +15,7 @@ use fanfold_store::dynamo::due::{
 };
 use fanfold_store::dynamo::posts::RequestKey;
 
+use super::handle::{HANDLED_ELSEWHERE, Lease};
 use super::{Due, Handled, hand_on, indexed};
 use crate::Error;
 use crate::announce::announced;
@@ -86,10 +87,10 @@ pub async fn schedule(
         let entry = item.entry();
         let sent = hand_on(&app.items, &entry, now + watch.elapsed()).await?;
         let stores = (&app.users, &app.posts);
-        match app.due.schedule(sent, stores, author, &item, key.as_ref(), now).await? {
+        match app.due.schedule(&sent, stores, author, &item, key.as_ref(), now).await? {
             ScheduleResult::Done => {
                 tracing::info!(scheduled = %item.id, publish_at = %item.publish_at, "scheduled");
-                indexed(&app.valkey, &entry, now).await;
+                indexed(&app.valkey, &entry, sent.is_sent(), now).await;
                 return Ok(item);
             }
             ScheduleResult::IdTaken => {}
@@ -194,11 +195,11 @@ pub async fn change(
         let new = Scheduled { text, publish_at, post, revision, ..old.clone() };
         let (before, after) = (old.entry(), new.entry());
         let sent = hand_on(&app.items, &after, now + watch.elapsed()).await?;
-        match app.due.reschedule(sent, &old, &new).await? {
+        match app.due.reschedule(&sent, &old, &new).await? {
             Rescheduled::Done => {
                 tracing::info!(scheduled = %id, %publish_at, "changed a scheduled post");
                 if before != after {
-                    indexed(&app.valkey, &after, now).await;
+                    indexed(&app.valkey, &after, sent.is_sent(), now).await;
                 }
                 return Ok(new);
             }
@@ -260,17 +261,26 @@ pub(super) async fn publish_due(
     message: &ItemDue,
     now: Time,
 ) -> Result<(Handled, Option<PostId>), StoreError> {
-    let mut looked = 0;
+    let (mut looked, mut is_sent) = (0, false);
     for tried in 0..TRIES_MAX {
-        let item = loop {
+        let (item, lease) = loop {
             match app.due.scheduled(id).await? {
                 Some(item) if item.state != ScheduledState::Waiting => {
                     // an earlier function may have published it, and died before it showed it
                     let is_published = item.state == ScheduledState::Published
                         && item.publish_at == message.entry.at;
+                    if is_published && is_sent {
+                        metrics::due_doubled();
+                    }
                     return Ok((Handled::NothingToDo, is_published.then_some(item.post)));
                 }
-                Some(item) if item.publish_at == message.entry.at => break item,
+                Some(item) if item.publish_at == message.entry.at => {
+                    let revision = item.revision.to_string();
+                    match Lease::take(app, &message.entry, revision, now).await {
+                        Some(lease) => break (item, lease),
+                        None => look_again(HANDLED_ELSEWHERE, &mut looked).await?,
+                    }
+                }
                 // the message can be ahead of the commit that makes or moves the item
                 _ if message.may_be_ahead(now) => {
                     look_again("the scheduled post", &mut looked).await?;
@@ -281,7 +291,12 @@ pub(super) async fn publish_due(
         let event = PostPublished::scheduled(item.post, now).into();
         let stores = (&app.users, &app.posts);
         let commit = |sent| app.due.publish(sent, stores, &item, now);
-        match announced(&app.events, &event, commit).await? {
+        let published = announced(&app.events, &event, commit).await;
+        if !matches!(published, Ok(PublishResult::Done)) {
+            lease.give_back(app).await;
+        }
+        is_sent = true;
+        match published? {
             PublishResult::Done => {
                 let lateness = now.since(item.publish_at);
                 metrics::due(lateness);
@@ -297,7 +312,7 @@ pub(super) async fn publish_due(
                 let post = PostId::new(item.publish_at, clock::random() as u16, id.author());
                 let other = Scheduled { post, revision: item.revision + 1, ..item.clone() };
                 let sent = hand_on(&app.items, &other.entry(), now).await?;
-                app.due.reschedule(sent, &item, &other).await?;
+                app.due.reschedule(&sent, &item, &other).await?;
             }
             PublishResult::Raced => pause(tried).await,
         }

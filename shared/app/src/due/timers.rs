@@ -15,10 +15,14 @@ use fanfold_store::dynamo::{DueStore, UserStore};
 use fanfold_store::valkey::{Valkey, WriteKind, WriteLimit};
 use serde_json::Value;
 
+use super::handle::{HANDLED_ELSEWHERE, Lease};
 use super::{Due, Handled, hand_on, indexed, queue};
 use crate::Error;
 use crate::limit::within_limit;
 use crate::profiles::must_belong_to;
+
+/// After this many tries, a request that others overtook lets them win.
+const OVERTAKEN_AFTER: u32 = 3;
 
 /// The stores, the queue and the write limit of the use cases of timers.
 #[derive(Clone)]
@@ -91,6 +95,7 @@ pub async fn put(
         owner: caller.user(),
         name: name.clone(),
         due_at,
+        asked: new.due_at,
         every: new.every,
         payload,
         revision: format!("{:016x}", clock::random()),
@@ -102,22 +107,42 @@ pub async fn put(
     let (profile, mut old) = reads.await?;
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
     let entry = timer.entry();
+    let mut sent = None;
     for tried in 0..TRIES_MAX {
-        let sent = hand_on(&app.items, &entry, now + watch.elapsed()).await?;
-        match app.due.put_timer(sent, &app.users, caller, old.as_ref(), &timer).await? {
-            TimerPut::Done => {
+        // a repeated request, or one of several at the same time
+        // mutation: timer-put-again
+        if let Some(old) = old.as_ref().filter(|old| old.is_as_asked(&timer)) {
+            // its writer may have died before it did this
+            indexed(&app.valkey, &old.entry(), false, now).await;
+            return Ok((old.clone(), false));
+        }
+        let sent = match &sent {
+            Some(sent) => sent,
+            None => sent.insert(hand_on(&app.items, &entry, now + watch.elapsed()).await?),
+        };
+        match app.due.put_timer(sent, &app.users, caller, old.as_ref(), &timer).await {
+            Ok(TimerPut::Done) => {
                 tracing::info!(owner = %timer.owner, due_at = %timer.due_at, "timer put");
-                indexed(&app.valkey, &entry, now).await;
+                indexed(&app.valkey, &entry, sent.is_sent(), now).await;
                 return Ok((timer, old.is_none()));
             }
-            TimerPut::Raced => pause(tried).await,
-            TimerPut::Refused => {
+            Ok(TimerPut::Raced) | Err(StoreError::GaveUp { .. }) => pause(tried).await,
+            Ok(TimerPut::Refused) => {
                 let profile = app.users.profile(caller.user()).await?;
                 must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
                 return Err(Error::TimersLimit { max: TIMERS_MAX });
             }
+            Err(error) => return Err(error.into()),
         }
+        let before = old;
         old = app.due.timer(caller.user(), name).await?;
+        let revision = |timer: &Timer| timer.revision.clone();
+        let is_replaced =
+            old.is_some() && old.as_ref().map(revision) != before.as_ref().map(revision);
+        // another request put the timer after this one had read it: as if this one had been first
+        if is_replaced && tried >= OVERTAKEN_AFTER {
+            return Ok((timer, before.is_none()));
+        }
     }
     Err(StoreError::Unsettled { what: "the timer" }.into())
 }
@@ -178,10 +203,22 @@ pub(super) async fn fire(
     now: Time,
 ) -> Result<Handled, StoreError> {
     let (mut looked, mut handled) = (0, Handled::NothingToDo);
+    let mut raced: Option<(Timer, Lease)> = None;
     for tried in 0..TRIES_MAX {
-        let timer = loop {
-            match app.due.timer(owner, name).await? {
-                Some(timer) if timer.due_at == message.entry.at => break timer,
+        let (timer, lease) = loop {
+            let timer = app.due.timer(owner, name).await?;
+            if raced.take().is_some_and(|(fired, lease)| is_doubled(&fired, &lease, timer.as_ref()))
+            {
+                metrics::due_doubled();
+            }
+            match timer {
+                Some(timer) if timer.due_at == message.entry.at => {
+                    let revision = timer.revision.clone();
+                    match Lease::take(app, &message.entry, revision, now).await {
+                        Some(lease) => break (timer, lease),
+                        None => look_again(HANDLED_ELSEWHERE, &mut looked).await?,
+                    }
+                }
                 // the message can be ahead of the commit that makes or moves the timer
                 _ if handled == Handled::NothingToDo && message.may_be_ahead(now) => {
                     look_again("the timer", &mut looked).await?;
@@ -189,15 +226,31 @@ pub(super) async fn fire(
                 _ => return Ok(handled),
             }
         };
-        let ended = fire_once(app, &timer, now).await?;
+        let ended = match fire_once(app, &timer, now).await {
+            Ok(ended) => ended,
+            Err(error) => {
+                lease.give_back(app).await;
+                return Err(error);
+            }
+        };
         handled = Handled::Done;
         // mutation: timer-replaced
         if ended != TimerPut::Raced {
             return Ok(handled);
         }
+        raced = Some((timer, lease));
         pause(tried).await;
     }
     Err(StoreError::Unsettled { what: "the timer" })
+}
+
+/// Whether another function fired the same occurrence: the timer has moved to the next one, or is gone although nobody was
+/// to fire it at the same time.
+fn is_doubled(fired: &Timer, lease: &Lease, present: Option<&Timer>) -> bool {
+    match present {
+        Some(present) => present.revision == fired.revision && present.due_at != fired.due_at,
+        None => !lease.is_held,
+    }
 }
 
 /// Fires a timer as it was read. The result is that of the change that moves or removes it.
@@ -221,10 +274,10 @@ async fn fire_once(app: &Due, timer: &Timer, now: Time) -> Result<TimerPut, Stor
         Some((next, _)) => {
             let entry = DueEntry { at: next, item: timer.item() };
             let sent = hand_on(&app.items, &entry, now).await?;
-            let put = app.due.repeat_timer(sent, timer, next).await?;
+            let put = app.due.repeat_timer(&sent, timer, next).await?;
             let is_indexed = put != TimerPut::Done
                 || app.pause.is_on(now)
-                || indexed(&app.valkey, &entry, now).await;
+                || indexed(&app.valkey, &entry, sent.is_sent(), now).await;
             if !is_indexed {
                 app.pause.begin(now);
             }

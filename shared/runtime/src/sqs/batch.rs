@@ -115,13 +115,12 @@ where
             let (error, rest) = match outcome {
                 Outcome::Done => continue,
                 Outcome::Failed(error) => (error, None),
-                Outcome::Left { rest, error } => match serde_json::to_string(&rest) {
-                    Ok(rest) => (error, Some(rest)),
-                    Err(source) => {
-                        let doing = "encoding the rest of a message";
-                        (StoreError::Sqs { doing, source: source.into() }, None)
+                Outcome::Left { rest, error } => {
+                    match super::queue::body("encoding the rest of a message", &rest) {
+                        Ok(rest) => (error, Some(rest)),
+                        Err(error) => (error, None),
                     }
-                },
+                }
             };
             let (fate, reason) = trace.during(|| fate_of(&error, &record));
             let pace = Pace::of(&error);

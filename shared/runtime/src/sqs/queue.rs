@@ -108,8 +108,8 @@ impl<M: Serialize> Queue<M> {
         Ok(())
     }
 
-    /// Sends all messages in batches. Messages of a batch that SQS refuses are sent again, up to [`TRIES_MAX`]
-    /// times. After an error, some messages may have been sent.
+    /// Sends all messages in batches. Messages of a batch that SQS does not take are sent again, up to [`TRIES_MAX`]
+    /// times, except those that it can never take. After an error, some messages may have been sent.
     pub async fn send_all(&self, messages: &[M]) -> Result<(), StoreError> {
         self.send_all_after(messages.iter().map(|message| (message, Duration::ZERO))).await
     }
@@ -146,15 +146,11 @@ impl<M: Serialize> Queue<M> {
         let (all, request) = (messages.len(), attributes(Trace::current().request.as_ref())?);
         let mut left: Vec<(String, ToSend)> =
             messages.into_iter().enumerate().map(|(i, message)| (i.to_string(), message)).collect();
-        let mut reason = String::new();
+        let (mut reason, mut refused) = (String::new(), None);
         for tried in 0..TRIES_MAX {
             if left.is_empty() {
-                return Ok(());
+                break;
             }
-            let error = |error: aws_sdk_sqs::error::BuildError| StoreError::Sqs {
-                doing,
-                source: error.into(),
-            };
             let entries: Result<Vec<_>, _> = left
                 .iter()
                 .map(|(id, ToSend { body, delay_s, group })| {
@@ -165,21 +161,71 @@ impl<M: Serialize> Queue<M> {
                 })
                 .collect();
             let call = self.client.send_message_batch().queue_url(&self.url);
-            let answer = call.set_entries(Some(entries.map_err(error)?)).send().await;
+            let answer =
+                call.set_entries(Some(entries.map_err(StoreError::request(doing))?)).send().await;
             let answer = answer.map_err(StoreError::sqs(doing))?;
-            left.retain(|(id, _)| answer.failed().iter().any(|failed| failed.id() == id));
+            let failed = |id: &str| answer.failed().iter().find(|failed| failed.id() == id);
+            left.retain(|(id, _)| match failed(id) {
+                Some(failed) => {
+                    let error = StoreError::of_entry(doing, failed.code(), failed.message());
+                    let is_lasting = error.is_some();
+                    refused = refused.take().or(error);
+                    !is_lasting
+                }
+                None => false,
+            });
             if let Some(failed) = answer.failed().first() {
                 reason = format!("{} {}", failed.code(), failed.message().unwrap_or_default());
                 pause(tried).await;
             }
         }
         match left.len() {
-            0 => Ok(()),
+            0 => refused.map_or(Ok(()), Err),
             left => Err(StoreError::SqsPartial { doing, left, all, reason }),
         }
     }
 }
 
-fn body<M: Serialize>(doing: &'static str, message: &M) -> Result<String, StoreError> {
-    serde_json::to_string(message).map_err(StoreError::sqs(doing))
+/// The body of a message, in characters that SQS takes.
+pub(super) fn body<M: Serialize>(doing: &'static str, message: &M) -> Result<String, StoreError> {
+    let json = serde_json::to_string(message).map_err(StoreError::request(doing))?;
+    // mutation: body-not-escaped
+    Ok(match json.contains(NOT_CARRIED) {
+        true => json.replace('\u{FFFE}', "\\ufffe").replace('\u{FFFF}', "\\uffff"),
+        false => json,
+    })
+}
+
+/// The characters that JSON leaves as they are, and SQS refuses. (JSON escapes control characters, which SQS refuses, too.) In
+/// JSON they are inside of texts and names, where an escape stands for the same character.
+const NOT_CARRIED: [char; 2] = ['\u{FFFE}', '\u{FFFF}'];
+
+/// Whether SQS takes this character in an attribute.
+pub(super) fn is_carried(c: char) -> bool {
+    !c.is_control() && !NOT_CARRIED.contains(&c)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::body;
+
+    /// The characters of a message, of the API reference of SQS.
+    fn is_taken(c: char) -> bool {
+        matches!(c, '\u{9}' | '\u{A}' | '\u{D}' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_and_name_is_carried(texts: BTreeMap<String, String>, more in "[\u{0}-\u{1f}\u{7f}\u{fffe}\u{ffff}\"\\\\]{0,9}") {
+            let texts: BTreeMap<String, String> =
+                texts.into_iter().map(|(name, text)| (name + &more, text + &more)).collect();
+            let sent = body("sending", &texts).unwrap();
+            prop_assert!(sent.chars().all(is_taken), "{:?}", sent);
+            prop_assert_eq!(serde_json::from_str::<BTreeMap<String, String>>(&sent).unwrap(), texts);
+        }
+    }
 }

@@ -6,6 +6,7 @@ use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_sqs::types::MessageAttributeValue;
 use fanfold_core::limits::REASON_CHARS_MAX;
 
+use super::queue::is_carried;
 use crate::error::StoreError;
 use crate::trace::ForeignId;
 
@@ -58,16 +59,16 @@ pub(super) fn attributes(
     Ok(Some(HashMap::from([(REQUEST.to_owned(), value)])))
 }
 
-/// A reason for the log and for a dead letter, at most [`REASON_CHARS_MAX`] characters without control
-/// characters, because it can contain a part of the body.
+/// A reason for the log and for a dead letter, at most [`REASON_CHARS_MAX`] characters of those that SQS
+/// takes, because it can contain a part of the body.
 pub(super) fn reason_of(reason: impl ToString) -> String {
     let reason = reason.to_string();
-    reason.chars().filter(|c| !c.is_control()).take(REASON_CHARS_MAX).collect()
+    reason.chars().filter(|c| is_carried(*c)).take(REASON_CHARS_MAX).collect()
 }
 
 /// An attribute of a message, of this data type.
 pub(super) fn attribute(kind: &str, value: String) -> Result<MessageAttributeValue, StoreError> {
     let doing = "building an attribute of a message";
     let attribute = MessageAttributeValue::builder().data_type(kind).string_value(value).build();
-    attribute.map_err(StoreError::sqs(doing))
+    attribute.map_err(StoreError::request(doing))
 }

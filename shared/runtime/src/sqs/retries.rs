@@ -234,7 +234,7 @@ impl Retries {
                     .id(nth.to_string())
                     .receipt_handle(handle)
                     .visibility_timeout(delay(one, now).as_secs() as i32);
-                entries.push(entry.build().map_err(StoreError::sqs(doing))?);
+                entries.push(entry.build().map_err(StoreError::request(doing))?);
             }
             for entries in entries.chunks(SEND_BATCH_MAX) {
                 let call = targets.client.change_message_visibility_batch().queue_url(queue);

@@ -48,7 +48,7 @@ async fn get_batch(
             .set_keys(Some(keys))
             .consistent_read(true)
             .build()
-            .map_err(StoreError::dynamo(doing))?;
+            .map_err(StoreError::request(doing))?;
         let answer = client.batch_get_item().request_items(table, wanted).send().await;
         let answer = answer.map_err(StoreError::dynamo(doing))?;
         found.extend(answer.responses.unwrap_or_default().remove(table).unwrap_or_default());
@@ -73,7 +73,7 @@ pub async fn delete_all(
         .into_iter()
         .map(|key| {
             let delete = DeleteRequest::builder().set_key(Some(key)).build();
-            let delete = delete.map_err(StoreError::dynamo(doing))?;
+            let delete = delete.map_err(StoreError::request(doing))?;
             Ok(WriteRequest::builder().delete_request(delete).build())
         })
         .collect();
@@ -91,7 +91,7 @@ pub async fn put_all(
         .into_iter()
         .map(|item| {
             let put = PutRequest::builder().set_item(Some(item)).build();
-            let put = put.map_err(StoreError::dynamo(doing))?;
+            let put = put.map_err(StoreError::request(doing))?;
             Ok(WriteRequest::builder().put_request(put).build())
         })
         .collect();

@@ -3,10 +3,10 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::TransactWriteItem;
 use aws_sdk_dynamodb::types::builders::{
     ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder,
 };
+use aws_sdk_dynamodb::types::{CancellationReason, TransactWriteItem};
 use fanfold_core::limits::TRANSACTION_TRIES_MAX;
 use fanfold_runtime::retry::pause;
 use fanfold_runtime::{StoreError, clock};
@@ -43,28 +43,28 @@ impl<P: Copy> Transaction<P> {
 
     /// Adds a put. Fails if it is incomplete.
     pub fn put(&mut self, name: P, put: PutBuilder) -> Result<(), StoreError> {
-        let put = put.build().map_err(StoreError::dynamo(self.doing))?;
+        let put = put.build().map_err(StoreError::request(self.doing))?;
         self.add(name, TransactWriteItem::builder().put(put).build());
         Ok(())
     }
 
     /// Adds an update. Fails if it is incomplete.
     pub fn update(&mut self, name: P, update: UpdateBuilder) -> Result<(), StoreError> {
-        let update = update.build().map_err(StoreError::dynamo(self.doing))?;
+        let update = update.build().map_err(StoreError::request(self.doing))?;
         self.add(name, TransactWriteItem::builder().update(update).build());
         Ok(())
     }
 
     /// Adds a delete. Fails if it is incomplete.
     pub fn delete(&mut self, name: P, delete: DeleteBuilder) -> Result<(), StoreError> {
-        let delete = delete.build().map_err(StoreError::dynamo(self.doing))?;
+        let delete = delete.build().map_err(StoreError::request(self.doing))?;
         self.add(name, TransactWriteItem::builder().delete(delete).build());
         Ok(())
     }
 
     /// Adds a condition on an item that the transaction does not write. Fails if it is incomplete.
     pub fn check(&mut self, name: P, check: ConditionCheckBuilder) -> Result<(), StoreError> {
-        let check = check.build().map_err(StoreError::dynamo(self.doing))?;
+        let check = check.build().map_err(StoreError::request(self.doing))?;
         self.add(name, TransactWriteItem::builder().condition_check(check).build());
         Ok(())
     }
@@ -94,13 +94,23 @@ impl<P: Copy> Transaction<P> {
             let call = client.transact_write_items().set_transact_items(Some(items));
             let call = call.client_request_token(&token);
             let Err(error) = call.send().await else { return Ok(CommitResult::Done) };
-            let Some(codes) = codes(&error) else { return Err(StoreError::dynamo(doing)(error)) };
+            let Some(reasons) = reasons(&error) else {
+                return Err(StoreError::dynamo(doing)(error));
+            };
             // mutation: refused-names
-            let refused = self.names.iter().zip(&codes);
-            let refused = refused.filter(|(_, code)| *code == "ConditionalCheckFailed");
+            let refused = self.names.iter().zip(reasons);
+            let refused =
+                refused.filter(|(_, reason)| reason.code() == Some("ConditionalCheckFailed"));
             let refused: Vec<P> = refused.map(|(name, _)| *name).collect();
             if !refused.is_empty() {
                 return Ok(CommitResult::Refused(refused));
+            }
+            // mutation: transaction-too-large
+            let lasting = |reason: &CancellationReason| {
+                StoreError::of_cancelled(doing, reason.code(), reason.message())
+            };
+            if let Some(lasting) = reasons.iter().find_map(lasting) {
+                return Err(lasting);
             }
             // mutation: transaction-conflict
             pause(tried).await;
@@ -109,15 +119,13 @@ impl<P: Copy> Transaction<P> {
     }
 }
 
-/// The code of each write of a cancelled transaction. Empty if an earlier try is still in progress. `None` for
-/// other errors.
-fn codes(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<String>> {
+/// Why each write of a transaction was cancelled. Empty if an earlier try is still in progress. `None` for other errors.
+fn reasons(error: &SdkError<TransactWriteItemsError>) -> Option<&[CancellationReason]> {
     match error.as_service_error()? {
         TransactWriteItemsError::TransactionCanceledException(cancelled) => {
-            let reasons = cancelled.cancellation_reasons();
-            Some(reasons.iter().map(|r| r.code().unwrap_or_default().to_owned()).collect())
+            Some(cancelled.cancellation_reasons())
         }
-        TransactWriteItemsError::TransactionInProgressException(_) => Some(Vec::new()),
+        TransactWriteItemsError::TransactionInProgressException(_) => Some(&[]),
         _ => None,
     }
 }

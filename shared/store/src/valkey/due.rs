@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use fanfold_core::limits::{CLOCKS_DIFFER, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_LOOK_AHEAD};
+use fanfold_core::limits::{
+    CLOCKS_DIFFER, DUE_FIRING_LEASE, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_LOOK_AHEAD,
+};
+use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, DuePart, Time};
 use futures::future::try_join_all;
 use redis::Value;
@@ -62,7 +65,7 @@ impl Valkey {
         is_handed_on: bool,
         now: Time,
     ) -> Result<(), StoreError> {
-        let score = if is_handed_on { handed_on(now) } else { entry.at };
+        let score = score(entry, is_handed_on, now);
         let mut script = scripts::DUE_ADD.call();
         let part = entry.part();
         script.key(self.keys.due(part)).key(self.keys.horizon(part));
@@ -86,20 +89,20 @@ impl Valkey {
         Ok(DueLoad { token, complete: Time::from_ms(complete) })
     }
 
-    /// Adds entries that were read from DynamoDB, at most [`DUE_QUERY_ROWS`](fanfold_core::limits::DUE_QUERY_ROWS). With
-    /// them, the part is complete up to `complete`.
+    /// Adds entries that were read from DynamoDB, at most [`DUE_QUERY_ROWS`](fanfold_core::limits::DUE_QUERY_ROWS), each with
+    /// whether its message is under way. With them, the part is complete up to `complete`.
     pub async fn load_due(
         &self,
-        part: DuePart,
-        token: &str,
-        entries: &[DueEntry],
+        (part, token): (DuePart, &str),
+        entries: impl IntoIterator<Item = (&DueEntry, bool)>,
         complete: Time,
+        now: Time,
     ) -> Result<Loaded, StoreError> {
         let mut script = scripts::DUE_LOAD.call();
         script.key(self.keys.due(part)).key(self.keys.horizon(part));
         script.arg(token).arg(complete.ms());
-        for entry in entries {
-            script.arg(entry.to_string()).arg(entry.at.ms());
+        for (entry, is_handed_on) in entries {
+            script.arg(entry.to_string()).arg(score(entry, is_handed_on, now).ms());
         }
         script.run_for_word(&self.link, "loading due items").await
     }
@@ -184,6 +187,25 @@ impl Valkey {
         set.map(drop).map_err(failed("returning a due item"))
     }
 
+    /// Takes the right to publish or fire an item that is due, for [`DUE_FIRING_LEASE`]. Returns whether nobody else has it.
+    pub async fn lease_due(&self, entry: &DueEntry, revision: &str) -> Result<bool, StoreError> {
+        let mut set = self.keys.due_lock(entry, revision).command("SET");
+        set.arg(1).arg("NX").arg("PX").arg(millis(DUE_FIRING_LEASE));
+        let set: Result<Option<String>, _> = set.query_async(&mut self.link.clone()).await;
+        set.map(|set| set.is_some()).map_err(failed("taking the lease of a due item"))
+    }
+
+    /// Gives this right back.
+    pub async fn return_due_lease(
+        &self,
+        entry: &DueEntry,
+        revision: &str,
+    ) -> Result<(), StoreError> {
+        let unlink = self.keys.due_lock(entry, revision).command("UNLINK");
+        let unlinked: Result<u64, _> = unlink.query_async(&mut self.link.clone()).await;
+        unlinked.map(drop).map_err(failed("returning the lease of a due item"))
+    }
+
     /// Removes entries whose items are done or gone.
     pub async fn due_done(&self, entries: &[DueEntry]) -> Result<(), StoreError> {
         let mut parts: BTreeMap<DuePart, Vec<String>> = BTreeMap::new();
@@ -201,6 +223,10 @@ impl Valkey {
             .collect();
         try_join_all(calls).await.map(drop)
     }
+}
+
+fn score(entry: &DueEntry, is_handed_on: bool, now: Time) -> Time {
+    if is_handed_on { handed_on(now) } else { entry.at }
 }
 
 /// The score of an entry whose message is under way.

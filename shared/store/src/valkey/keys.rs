@@ -10,7 +10,7 @@ use std::fmt::{self, Display};
 use std::ops::Deref;
 
 use fanfold_core::Bucket;
-use fanfold_core::{DuePart, FeedId, FeedKind, PostId, RoundId, UserId};
+use fanfold_core::{DueEntry, DuePart, FeedId, FeedKind, PostId, RoundId, UserId};
 use redis::{Cmd, RedisWrite, ToRedisArgs, ToSingleRedisArg};
 
 use super::card_id::CardId;
@@ -103,6 +103,8 @@ kinds! {
     CountLock "lock:count";
     /// The state of the request to count the likes of a post.
     LikeCountLock "lock:likes";
+    /// The lease of the function that publishes or fires an item that is due.
+    DueLock "lock:due";
     /// The counter of a user's writes. The kind of writes follows the name.
     Limit "limit";
     /// The card of a post.
@@ -334,6 +336,12 @@ impl Keys {
         Key::new(KeyKind::Horizon, None, Bucket(part.0), None)
     }
 
+    /// The lease of the function that publishes or fires an item that is due.
+    pub fn due_lock(self, entry: &DueEntry, revision: &str) -> Key {
+        let of = format_args!("{entry}#{revision}");
+        Key::new(KeyKind::DueLock, None, Bucket(entry.part().0), Some(&of))
+    }
+
     /// The keys of a board: the members, the scores, the different scores, and the removed members. They share a hash tag.
     pub fn board(self, board: RoundId) -> [Key; 4] {
         let kinds =
@@ -371,6 +379,7 @@ mod tests {
     fn the_kind_of_a_key_can_be_told_from_its_name() {
         let (keys, user) = (Keys::new(256), UserId(5));
         let (bucket, name) = (keys.bucket(user), "a board".parse().unwrap());
+        let entry = "000000000000009#timer#0000000000000001#renew".parse().unwrap();
         let mut all = vec![
             (KeyKind::Live, keys.live(bucket)),
             (KeyKind::Memory, keys.memory(bucket)),
@@ -384,6 +393,7 @@ mod tests {
             (KeyKind::Cards, keys.cards(bucket)),
             (KeyKind::Due, keys.due(DuePart(5))),
             (KeyKind::Horizon, keys.horizon(DuePart(5))),
+            (KeyKind::DueLock, keys.due_lock(&entry, "1")),
             (KeyKind::PostCard, keys.card(&CardId::Post(PostId::MAX))),
             (KeyKind::UserCard, keys.card(&CardId::User(user))),
             (KeyKind::HandleCard, keys.card(&CardId::Handle(HandleHash(5)))),

@@ -31,11 +31,20 @@ impl Stored for CheckedItem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entries {
     /// The entries that this version knows.
-    pub entries: Vec<DueEntry>,
+    pub entries: Vec<Indexed>,
     /// Rows that this version does not know, for example entries of a newer kind. They stay where they are.
     pub unknown: u64,
     /// The place after which the next page begins. `None`: there are no later entries within the bounds.
     pub next: Option<Place>,
+}
+
+/// An entry as the index has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Indexed {
+    /// The entry.
+    pub entry: DueEntry,
+    /// Whether its message was sent before its commit.
+    pub is_announced: bool,
 }
 
 /// A place in an hour of the index.
@@ -46,9 +55,12 @@ pub struct Place {
     pub at: Time,
 }
 
+/// A row of any version.
 #[derive(Deserialize)]
-struct RowKey {
+struct Row {
     sk: String,
+    #[serde(default)]
+    announced: bool,
 }
 
 impl DueStore {
@@ -79,9 +91,9 @@ impl DueStore {
             .map_err(StoreError::dynamo(doing))?;
         let mut found = Entries { entries: Vec::new(), unknown: 0, next: None };
         for item in page.items.unwrap_or_default() {
-            let sk = read_key::<RowKey>(doing, item)?.sk;
+            let Row { sk, announced: is_announced } = read_key(doing, item)?;
             match sk.parse() {
-                Ok(entry) => found.entries.push(entry),
+                Ok(entry) => found.entries.push(Indexed { entry, is_announced }),
                 Err(_) => found.unknown += 1,
             }
         }
@@ -89,7 +101,7 @@ impl DueStore {
             tracing::warn!(%part, %hour, unknown = found.unknown, "the index has unknown entries");
         }
         if let Some(last) = page.last_evaluated_key {
-            let sk = read_key::<RowKey>(doing, last)?.sk;
+            let sk = read_key::<Row>(doing, last)?.sk;
             let at = sk.split('#').next().and_then(|at| at.parse().ok()).unwrap_or_default();
             found.next = Some(Place { sk, at: Time::from_ms(at) });
         }

@@ -20,6 +20,7 @@ use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
 
 pub use drop::Forgotten;
+pub use index::Indexed;
 pub use scheduled::{
     Cancelled, PublishResult, Rescheduled, ScheduleResult, Scheduled, ScheduledState,
 };
@@ -43,8 +44,15 @@ impl DueStore {
     }
 
     /// The write that adds an entry to the index.
-    fn put_entry(&self, doing: &'static str, entry: &DueEntry) -> Result<PutBuilder, StoreError> {
-        let row = EntryRow { sk: entry.clone(), v: EntryRow::V };
+    fn put_entry(
+        &self,
+        doing: &'static str,
+        entry: &DueEntry,
+        sent: &HandOn,
+    ) -> Result<PutBuilder, StoreError> {
+        // mutation: due-row-announced
+        let is_announced = sent.is_sent();
+        let row = EntryRow { sk: entry.clone(), v: EntryRow::V, is_announced };
         Ok(Put::builder().table_name(&self.table).set_item(Some(write(
             doing,
             &entry_pk(entry),
@@ -77,6 +85,11 @@ impl HandOn {
         // mutation: due-near
         (entry.at > now + DUE_LOOK_AHEAD).then_some(Self::Later(Later(())))
     }
+
+    /// Whether its message was sent.
+    pub fn is_sent(&self) -> bool {
+        matches!(self, Self::Sent(_))
+    }
 }
 
 /// An entry of the index of due items.
@@ -84,6 +97,9 @@ impl HandOn {
 struct EntryRow {
     sk: DueEntry,
     v: u32,
+    /// Whether its message was sent before the commit. Look-aheads then leave it alone.
+    #[serde(default, rename = "announced", skip_serializing_if = "std::ops::Not::not")]
+    is_announced: bool,
 }
 
 impl Stored for EntryRow {

@@ -225,7 +225,7 @@ impl DueStore {
     /// Stores a scheduled post with its rows, adds 1 to the author's counter, and stores the request's key, all or nothing.
     pub async fn schedule(
         &self,
-        _sent: HandOn,
+        sent: &HandOn,
         (users, posts): (&UserStore, &PostStore),
         author: &Identity,
         item: &Scheduled,
@@ -251,7 +251,7 @@ impl DueStore {
             .condition_expression("attribute_not_exists(pk)");
         let mut transaction = Transaction::new(doing);
         transaction.put(ScheduledWrite::Item, put)?;
-        self.add_rows(doing, &mut transaction, item)?;
+        self.add_rows(doing, &mut transaction, item, sent)?;
         let counter = Counter::Scheduled.add(users.table(), 1, Owner::Is(author));
         transaction.update(ScheduledWrite::Author, counter)?;
         if let Some(request) = request {
@@ -270,7 +270,7 @@ impl DueStore {
     /// Replaces the text and the time of a scheduled post that waits.
     pub async fn reschedule(
         &self,
-        _sent: HandOn,
+        sent: &HandOn,
         old: &Scheduled,
         new: &Scheduled,
     ) -> Result<Rescheduled, StoreError> {
@@ -289,7 +289,7 @@ impl DueStore {
         transaction.update(ScheduledWrite::Item, update)?;
         if old.publish_at != new.publish_at {
             self.remove_rows(&mut transaction, old)?;
-            self.add_rows(doing, &mut transaction, new)?;
+            self.add_rows(doing, &mut transaction, new, sent)?;
         }
         Ok(match transaction.commit(&self.client).await? {
             CommitResult::Done => Rescheduled::Done,
@@ -381,13 +381,14 @@ impl DueStore {
         doing: &'static str,
         transaction: &mut Transaction<ScheduledWrite>,
         item: &Scheduled,
+        sent: &HandOn,
     ) -> Result<(), StoreError> {
         let row = SoonestRow { sk: soonest_sk(item.publish_at, item.id), v: SoonestRow::V };
         let pk = soonest_pk(item.id.author());
         let soonest =
             Put::builder().table_name(&self.table).set_item(Some(write(doing, &pk, &row)?));
         transaction.put(ScheduledWrite::Soonest, soonest)?;
-        transaction.put(ScheduledWrite::Entry, self.put_entry(doing, &item.entry())?)
+        transaction.put(ScheduledWrite::Entry, self.put_entry(doing, &item.entry(), sent)?)
     }
 
     fn remove_rows(

@@ -20,6 +20,8 @@ pub struct Timer {
     pub name: TimerName,
     /// The time from which it is due.
     pub due_at: Time,
+    /// The time that the request asked for. A timer that repeats is due later after its first occurrence.
+    pub asked: Time,
     /// The time between two occurrences. `None`: there is one.
     pub every: Option<Every>,
     /// The payload, JSON as text.
@@ -29,6 +31,12 @@ pub struct Timer {
 }
 
 impl Timer {
+    /// Whether a request for `other` asked for what this timer is.
+    pub fn is_as_asked(&self, other: &Self) -> bool {
+        let asked = |timer: &Self| (timer.asked, timer.every, timer.payload.clone());
+        asked(self) == asked(other)
+    }
+
     /// The timer as an item.
     pub fn item(&self) -> DueItem {
         DueItem::Timer(self.owner, self.name.clone())
@@ -47,6 +55,8 @@ struct TimerItem {
     owner: UserId,
     #[serde(rename = "due_at_ms")]
     due_at: Time,
+    #[serde(rename = "asked_ms")]
+    asked: Time,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     every: Option<Every>,
     payload: String,
@@ -59,15 +69,15 @@ impl Stored for TimerItem {
 
 impl From<TimerItem> for Timer {
     fn from(item: TimerItem) -> Self {
-        let TimerItem { sk: name, owner, due_at, every, payload, revision, .. } = item;
-        Self { owner, name, due_at, every, payload, revision }
+        let TimerItem { sk: name, owner, due_at, asked, every, payload, revision, .. } = item;
+        Self { owner, name, due_at, asked, every, payload, revision }
     }
 }
 
 impl From<&Timer> for TimerItem {
     fn from(timer: &Timer) -> Self {
-        let Timer { owner, name, due_at, every, payload, revision } = timer.clone();
-        Self { sk: name, v: Self::V, owner, due_at, every, payload, revision }
+        let Timer { owner, name, due_at, asked, every, payload, revision } = timer.clone();
+        Self { sk: name, v: Self::V, owner, due_at, asked, every, payload, revision }
     }
 }
 
@@ -146,7 +156,7 @@ impl DueStore {
     /// Stores a timer, in place of `old`, which was read before. A new one counts.
     pub async fn put_timer(
         &self,
-        _sent: HandOn,
+        sent: &HandOn,
         users: &UserStore,
         owner: &Identity,
         old: Option<&Timer>,
@@ -176,7 +186,7 @@ impl DueStore {
             Some(_) => {}
         }
         if old.is_none_or(|old| old.due_at != new.due_at) {
-            transaction.put(TimerWrite::Entry, self.put_entry(doing, &new.entry())?)?;
+            transaction.put(TimerWrite::Entry, self.put_entry(doing, &new.entry(), sent)?)?;
         }
         Ok(result(&transaction.commit(&self.client).await?))
     }
@@ -201,7 +211,7 @@ impl DueStore {
     /// Moves a timer that is as it was read to its next occurrence.
     pub async fn repeat_timer(
         &self,
-        _sent: HandOn,
+        sent: &HandOn,
         old: &Timer,
         next: Time,
     ) -> Result<TimerPut, StoreError> {
@@ -220,7 +230,7 @@ impl DueStore {
         transaction.update(TimerWrite::Timer, update)?;
         transaction.delete(TimerWrite::Entry, self.delete_entry(&old.entry()))?;
         let entry = DueEntry { at: next, item: old.item() };
-        transaction.put(TimerWrite::Entry, self.put_entry(doing, &entry)?)?;
+        transaction.put(TimerWrite::Entry, self.put_entry(doing, &entry, sent)?)?;
         Ok(result(&transaction.commit(&self.client).await?))
     }
 }

@@ -2,7 +2,7 @@
 --
 -- KEYS  1 due, 2 horizon
 -- ARGV  1 the token of the part, 2 the time up to which the part is complete, in ms; then for each entry: the entry, its
---       time in ms
+--       score: its time in ms, or the end of a lease if its message is under way
 -- Returns 'done', or 'lost' if the part has begun again
 local gen = generation()
 if not gen then
