@@ -51,8 +51,7 @@ fn main() -> Result<(), Failed> {
         std::fs::write(&packed, packer.finish()?)?;
         writeln!(
             listed,
-            "    File {{ name: {name:?}, kind: {kind:?}, packed: include_bytes!({:?}) }},",
-            packed.display().to_string()
+            "    File {{ name: {name:?}, kind: {kind:?}, packed: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.gz\")) }},"
         )?;
     }
     let version: String =
