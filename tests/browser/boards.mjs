@@ -95,6 +95,35 @@ test("boards::places_are_paged", async (desk) => {
   await until("the places before", async () => !(await cells(tab, "digs")).some((row) => row[1] === "member 59"));
 });
 
+test("boards::orders_the_owner_and_places_of_members_are_shown", async (desk) => {
+  const [owner, reader] = await people("hare", "lynx");
+  await owner.call("PUT", "/v1/leaderboards/duel", { orders: ["descending", "ascending"] });
+  const others = Array.from({ length: 50 }, (_, at) => ({ member: `member ${at}`, set: [String(1000 - at), String(at)] }));
+  const changes = [...others, { member: reader.handle, set: ["1", "2"] }];
+  await owner.call("POST", "/v1/leaderboards/duel/members", { changes });
+  const tab = await desk.open(`#/boards/${owner.id}/duel`, { as: reader });
+  const main = tab.getByRole("main");
+  await main.getByText("Score 1: highest first, Score 2: lowest first").waitFor();
+  await link(main, `@${owner.handle}`).waitFor();
+  await link(main, "member 3").click();
+  await main.getByText("Around member 3").waitFor();
+  const row = tab.getByRole("table", { name: "duel" }).locator("tr.own");
+  await until("the member is marked", async () => (await row.innerText()).includes("member 3"));
+  await link(main, "Whole board").click();
+  await button(tab, "Next places").click();
+  await link(main, "member 30").click();
+  await until("the neighbours", async () => {
+    const shown = (await cells(tab, "duel")).map((cells) => cells[1]);
+    return shown[0] === "member 21" && shown.at(-1) === "member 40";
+  });
+  // a member with the name of a user
+  await tab.goto(`${tab.url().split("#")[0]}#/boards/${owner.id}/duel/${reader.handle}`);
+  await link(main, `@${reader.handle}`).click();
+  await heading(tab, "Lynx").waitFor();
+  await tab.goto(`${tab.url().split("#")[0]}#/boards/${owner.id}/duel/nobody`);
+  await heading(tab, "No such member").waitFor();
+});
+
 test("boards::a_board_that_does_not_exist_is_said", async (desk) => {
   const [user] = await people("mole");
   const tab = await desk.open(`#/boards/${user.id}/nothing`, { as: user });

@@ -84,6 +84,9 @@ async function make() {
   await viewer.call("PUT", `/v1/leaderboards/${encodeURIComponent(BOARD)}`, { orders: ["ascending"] });
   const changes = TIMES.map(([member, minutes]) => ({ member, set: [minutes] }));
   await viewer.call("POST", `/v1/leaderboards/${encodeURIComponent(BOARD)}/members`, { changes });
+  await viewer.call("PUT", "/v1/leaderboards/bouldering", { orders: ["descending", "ascending"] });
+  const climbs = ["mira", "tomas", "priya", "lena"].map((member, place) => ({ member, set: [String(24 - place), String(3 * place + 9)] }));
+  await viewer.call("POST", "/v1/leaderboards/bouldering/members", { changes: climbs });
   await viewer.call("PUT", "/v1/leaderboards/books%20read", { orders: ["descending"], period: "week" });
   const hours = (count) => new Date(Date.now() + count * 3_600_000).toISOString();
   await viewer.call("POST", "/v1/posts", {

@@ -28,6 +28,8 @@ export class Desk {
     this.troubles = [];
     /** Addresses of other hosts that a test expects. */
     this.allowed = [];
+    /** Paths that a test expects to lead nowhere. */
+    this.absent = [];
   }
 
   /**
@@ -70,7 +72,7 @@ export class Desk {
     tab.on("response", (response) => {
       const path = response.url().slice(URL_OF_API.length);
       const isFile = response.url().startsWith(URL_OF_API) && !path.startsWith("/v1/");
-      if (isFile && response.status() >= 400) this.troubles.push(`${response.status()} for the file ${path}`);
+      if (isFile && response.status() >= 400 && !this.absent.includes(path)) this.troubles.push(`${response.status()} for the file ${path}`);
     });
   }
 

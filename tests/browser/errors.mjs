@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { each, people } from "./api.mjs";
+import { URL_OF_API, each, people } from "./api.mjs";
 import { until } from "./desk.mjs";
 import { test } from "./suite.mjs";
 import { alert, articles, box, button, goTo, heading, home, shows } from "./view.mjs";
@@ -56,6 +56,37 @@ for (const [name, answer] of [
     await articles(tab).filter({ hasText: "Do not lose me." }).waitFor();
   });
 }
+
+test("errors::problems_are_told_in_words_and_not_as_developers_read_them", async (desk) => {
+  const [author] = await people("schist");
+  const tab = await desk.open("", { as: author });
+  await home(tab);
+  const text = async (path) => (await fetch(`${URL_OF_API}${path}`)).text();
+  const types = new Set((await text("/problems/unavailable")).match(/\/problems\/[a-z-]+/g));
+  assert.ok(types.size > 30, [...types].join(" "));
+  const told = new Map();
+  for (const type of types) {
+    const status = Number((await text(type)).match(/class="status">(\d+)/)[1]);
+    // ends the session
+    if (status === 401) continue;
+    const problem = { type, title: "Raw_title", status, detail: "raw_field must be 1 of RAW" };
+    const body = JSON.stringify(problem);
+    await tab.route("**/v1/posts", (route) => route.fulfill({ status, contentType: "application/problem+json", body }));
+    await box(tab, "Your post").fill(`A text for ${type}.`);
+    await button(tab, "Post").click();
+    const said = await until(`words for ${type}`, async () => {
+      const words = await tab.getByRole("form", { name: "New post" }).getByRole("alert").innerText();
+      return words !== "" && words;
+    });
+    assert.doesNotMatch(said, /raw/i, type);
+    assert.match(said, /^[A-Z].*\.$/, type);
+    told.set(type, said);
+    await tab.unroute("**/v1/posts");
+    await tab.reload();
+    await home(tab);
+  }
+  assert.match(told.get("/problems/invalid-time"), /at least a minute and at most 366 days/);
+});
 
 test("errors::what_is_being_prepared_is_asked_for_again", async (desk) => {
   const [author] = await people("basalt");

@@ -55,11 +55,12 @@ export async function settled(tab) {
   );
 }
 
-/** The serious findings of all rules of axe-core, or of some. The policy allows no script tag, so axe-core is evaluated. */
+/** The serious findings, and skipped levels of headings, of all rules of axe-core, or of some. The policy allows no script tag, so axe-core is evaluated. */
 async function audit(tab, rules) {
   return tab.evaluate(async (runOnly) => {
     const { violations } = await globalThis.axe.run(document, { resultTypes: ["violations"], ...(runOnly && { runOnly }) });
-    const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+    // those who hear a page find their way by its headings
+    const serious = violations.filter(({ id, impact }) => ["serious", "critical"].includes(impact) || id === "heading-order");
     return serious.flatMap(({ id, help, nodes }) =>
       nodes.map((node) => `${id} (${help}): ${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`),
     );

@@ -44,6 +44,27 @@ test("people::an_author_is_followed_and_the_numbers_change", async (desk) => {
   await until("the API knows it", async () => !(await reader.call("GET", `/v1/users/${author.id}`)).you_follow);
 });
 
+test("people::a_follow_changes_the_number_of_followers_and_it_stays", async (desk) => {
+  const [reader, author] = await people("lark", "plover");
+  const tab = await desk.open(`#/u/${author.handle}`, { as: reader });
+  const number = async () => Number((await link(tab.getByRole("main"), /^Followers/).innerText()).match(/\d+/)[0]);
+  const known = async () => (await reader.call("GET", `/v1/users/${author.id}`)).followers;
+  for (const [name, followers] of [
+    [/^Follow @/, 1],
+    [/^Unfollow @/, 0],
+  ]) {
+    await button(tab, name).click();
+    await until("the number is shown at once", async () => (await number()) === followers, 1000);
+    // the first answers are older than the count, and the last ones have it
+    const end = Date.now() + 7500;
+    while (Date.now() < end || (await known()) !== followers) {
+      assert.equal(await number(), followers);
+      await new Promise((resume) => setTimeout(resume, 100));
+    }
+    assert.equal(await number(), followers);
+  }
+});
+
 test("people::a_profile_is_changed_and_every_post_shows_the_new_name", async (desk) => {
   const [user, other] = await people("swift", "crane");
   const post = await user.post("Mine.");
@@ -56,6 +77,9 @@ test("people::a_profile_is_changed_and_every_post_shows_the_new_name", async (de
   await box(form, "Handle").fill(other.handle);
   await button(form, "Save profile").click();
   await alert(tab, /taken|belongs|another/i);
+  await box(form, "Handle").fill("no handle!");
+  await button(form, "Save profile").click();
+  await alert(tab, /^\s*A handle has 1 to 30/);
   await box(form, "Handle").fill(user.handle);
   await box(form, "Name").fill("Apus apus");
   await button(form, "Save profile").click();

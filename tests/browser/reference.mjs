@@ -46,6 +46,15 @@ test("reference::it_looks_right", async (desk) => {
   assert.deepEqual(await overflow(tab), []);
 });
 
+test("reference::an_address_that_does_not_exist_is_a_page", async (desk) => {
+  desk.absent.push("/nowhere");
+  const tab = await desk.open("/nowhere");
+  await tab.getByRole("heading", { level: 1, name: "No such page" }).waitFor();
+  await look(desk, tab, "nowhere");
+  await tab.getByRole("link", { name: "the first page" }).click();
+  await tab.getByRole("button", { name: "Sign in" }).waitFor();
+});
+
 test("reference::the_type_of_a_problem_is_a_page", async (desk) => {
   const [user] = await people("tern");
   const { body } = await user.send("POST", "/v1/posts", { text: "" });

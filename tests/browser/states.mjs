@@ -51,6 +51,16 @@ test("states::board", async (desk) => {
   await look(desk, tab, "board");
 });
 
+test("states::board_around_a_member", async (desk) => {
+  const { viewer } = await cast();
+  const tab = await desk.open(`#/boards/${viewer.id}/bouldering`, { as: viewer });
+  await ready(tab, link(tab, "priya"));
+  await look(desk, tab, "board-two-scores");
+  await link(tab, "priya").click();
+  await ready(tab, link(tab, "@priya"));
+  await look(desk, tab, "board-around");
+});
+
 test("states::post_with_likes_and_delivery", async (desk) => {
   const { viewer } = await cast();
   const post = (await viewer.all(`/v1/users/${viewer.id}/posts`)).find((one) => one.like_count > 0);

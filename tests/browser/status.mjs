@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { each, people } from "./api.mjs";
 import { NARROW, until } from "./desk.mjs";
 import { test } from "./suite.mjs";
-import { articles, compose, goTo, heading, home, loaded, shows } from "./view.mjs";
+import { articles, button, compose, dialog, goTo, heading, home, loaded, shows } from "./view.mjs";
 
 const panel = (tab) => tab.getByRole("region", { name: "How Fanfold is doing" });
 
@@ -169,6 +169,70 @@ test("status::the_delivery_of_the_last_post_fills", async (desk) => {
   assert.ok(told.delivered > 0, "somebody has read lately");
   await goTo(tab, "Status");
   await tab.getByRole("main").getByRole("progressbar").first().waitFor();
+});
+
+test("status::the_switch_reads_the_shown_feed_again_at_once", async (desk) => {
+  const [reader] = await people("agate");
+  await reader.post("Mine.");
+  const tab = await desk.open("", { as: reader });
+  await home(tab);
+  const toggle = panel(tab).getByRole("switch", { name: "Read pages by pull" });
+  await toggle.click();
+  await until("the home feed is read by pull", async () => (await pages(tab, "By pull")) === 1);
+  await goTo(tab, "Profile");
+  await until("the author feed is read by pull", async () => (await pages(tab, "By pull")) === 2);
+  const before = await pages(tab, "From the cache");
+  await toggle.click();
+  await until("the author feed is read from the cache", async () => (await pages(tab, "From the cache")) > before);
+  await goTo(tab, "Home");
+  await until("and so is the home feed, which waited", async () => (await pages(tab, "From the cache")) > before + 1);
+  assert.equal(await pages(tab, "By pull"), 2);
+});
+
+test("status::the_page_of_a_post_shows_the_delivery_of_this_post_alone", async (desk) => {
+  const [author, other] = await people("quartz", "mica");
+  const own = await author.post("Mine.");
+  const foreign = await other.post("Not mine.");
+  await author.post("My last one.");
+  const tab = await desk.open("", { as: author });
+  await home(tab);
+  await panel(tab).getByText("Delivery of your last post").waitFor();
+  await panel(tab).getByRole("progressbar").waitFor();
+  const [page] = tab.url().split("#");
+  for (const [id, title, receipts] of [
+    [foreign.id, "Post by Mica", []],
+    ["01M7YZ0V042DVTFTPP3HS0JN1E", "No such post", []],
+    [own.id, "Post by Quartz", ["Delivery of this post"]],
+  ]) {
+    await tab.goto(`${page}#/p/${id}`);
+    await heading(tab, title).waitFor({ state: "attached" });
+    await loaded(tab);
+    assert.deepEqual(await tab.getByRole("heading", { name: /^Delivery of/ }).allInnerTexts(), receipts, title);
+    assert.equal(await tab.getByRole("progressbar").count(), receipts.length, title);
+  }
+});
+
+test("status::after_a_deletion_the_post_before_is_the_last_one", async (desk) => {
+  const [author] = await people("spar");
+  const asked = [];
+  const first = await author.post("The first.");
+  const second = await author.post("The second.");
+  const tab = await desk.open("", { as: author });
+  tab.on("request", (request) => request.url().endsWith("/delivery") && asked.push(request.url()));
+  await home(tab);
+  const remove = async (post) => {
+    await button(articles(tab, post), "Delete post").click();
+    await button(dialog(tab, "Delete this post?"), "Delete").click();
+    await articles(tab, post).waitFor({ state: "detached" });
+  };
+  await panel(tab).getByText("All followers have it.").waitFor();
+  await remove(second);
+  await until("the delivery of the first post", () => asked.some((url) => url.includes(first.id)));
+  await panel(tab).getByText("All followers have it.").waitFor();
+  assert.equal(await panel(tab).getByText("You have not posted yet.").count(), 0);
+  await remove(first);
+  await panel(tab).getByText("You have not posted yet.").waitFor();
+  await tab.getByRole("main").getByText("Your feed is empty").waitFor();
 });
 
 test("status::a_narrow_window_has_a_page_for_it", async (desk) => {

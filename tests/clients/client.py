@@ -25,15 +25,6 @@ def connect(token: str) -> AuthenticatedClient:
     return AuthenticatedClient(base_url=URL, token=token)
 
 
-def shown(url: str, token: str) -> str:
-    """Publishes a post as README shows it."""
-    client = AuthenticatedClient(base_url=url, token=token)
-    answer = publish.sync(client=client, body=NewPost(text="Good morning, forest."))
-    assert isinstance(answer, PostView), answer
-    print(answer.id)
-    return answer.id
-
-
 def got(kind: type[Kind], value: object) -> Kind:
     """The body of an answer, which must be of this kind."""
     assert isinstance(value, kind), value
@@ -70,8 +61,8 @@ def main() -> None:
     got(UserView, put_me.sync(client=birch, body=NewProfile(handle="py_birch", name="Birch")))
 
     # posts, a follow and a like
-    posts = [shown(URL, birch.token)]
-    for text in ("one", "two"):
+    posts: list[str] = []
+    for text in ("one", "two", "three"):
         post = got(PostView, publish.sync(client=birch, body=NewPost(text=text)))
         posts.insert(0, post.id)
     assert follow.sync_detailed("@py_birch", client=ash).status_code == 204

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use arrows::Files;
 
+use crate::harness::root;
+
 /// The crates, each above those that it may use.
 const CRATES: [(&str, &str); 7] = [
     ("fanfold-core", "shared/core"),
@@ -24,10 +26,6 @@ const FOREIGN: [(&str, &[&str]); 4] = [
     ("shared/store", &["axum", "lambda", "aws-sdk-sqs", "utoipa"]),
     ("shared/app", &["aws", "redis", "axum", "lambda", "utoipa", "http"]),
 ];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 /// The names of a crate's dependencies, without those for tests.
 fn dependencies(folder: &str) -> Vec<String> {
@@ -55,6 +53,22 @@ fn crates_use_only_crates_below_them() {
             let passes_through = folder == "shared/app" && used == "aws-config";
             assert!(!is_foreign || passes_through, "{folder} depends on {used}");
         }
+    }
+}
+
+/// cargo does not compile again what was moved or copied with its `target`, so a path that was compiled in leads to another
+/// place, without a sign of it.
+#[test]
+fn no_folder_is_compiled_in() {
+    let mut found = Vec::new();
+    for folder in ["shared", "functions", "infra", "tests"] {
+        files(&root().join(folder), &mut found);
+    }
+    assert!(found.len() > 300, "{} files", found.len());
+    for file in found {
+        let source = std::fs::read_to_string(&file).expect("a source");
+        let name = ["env!(\"CARGO_", "MANIFEST_DIR\")"].concat();
+        assert!(!source.contains(&name), "{}: use the variable when it runs", file.display());
     }
 }
 

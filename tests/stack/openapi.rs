@@ -4,7 +4,6 @@ mod examples;
 
 use fanfold_core::Partition;
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use fanfold_core::limits::{ACCENTS_MAX, NAME_GRAPHEMES_MAX, TEXT_GRAPHEMES_MAX};
 use fanfold_core::text::{name, post_text};
@@ -18,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::harness::client::Client;
 use crate::harness::dice::Dice;
-use crate::harness::{output, setting};
+use crate::harness::{output, root, setting};
 
 #[test]
 fn the_file_matches_the_handlers() {
@@ -31,7 +30,7 @@ fn the_file_matches_the_handlers() {
     ];
     let api = specification(parts, &Examples::read().expect("examples.json"));
     let text = format!("{}\n", api.to_pretty_json().expect("JSON"));
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/web/openapi.json");
+    let file = root().join("shared/web/openapi.json");
     if std::env::var_os("FANFOLD_WRITE_OPENAPI").is_some() {
         std::fs::write(&file, &text).expect("written");
     }

@@ -8,6 +8,8 @@ use fanfold_core::registry::{
 use fanfold_store::dynamo::ItemKind;
 use yaml_rust2::{Yaml, YamlLoader};
 
+use crate::harness::root;
+
 fn template() -> Yaml {
     let text = include_str!("../../infra/template.yaml");
     YamlLoader::load_from_str(text).expect("YAML").remove(0)
@@ -106,7 +108,7 @@ fn every_queue_and_function_has_alarms_and_a_place_on_the_dashboard() {
 
 #[test]
 fn every_function_has_an_event() {
-    let events = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("events");
+    let events = root().join("tests/events");
     for function in FUNCTIONS {
         let event = events.join(format!("{}.json", function.name));
         assert!(event.is_file(), "{} is missing", event.display());
@@ -135,13 +137,12 @@ fn every_setting_that_the_code_reads_is_registered() {
     let mut registered: BTreeSet<&str> =
         [SHARED, UNSET, FROM_LAMBDA].concat().into_iter().collect();
     registered.extend(FUNCTIONS.iter().flat_map(|function| function.own_settings()));
-    let (root, mut files) =
-        (std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), Vec::new());
+    let mut files = Vec::new();
     // the core reads no settings
     for folder in
         ["shared/runtime/src", "shared/store/src", "shared/app/src", "shared/web/src", "functions"]
     {
-        crate::house::files(&root.join(folder), &mut files);
+        crate::house::files(&root().join(folder), &mut files);
     }
     let mut found = BTreeSet::new();
     for file in files {

@@ -3,14 +3,20 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use fanfold_core::Handle;
 
 use crate::base::failure::Done;
-use crate::base::{host, process};
+use crate::base::{host, place, process};
 use crate::{bench, launch, operate, test};
 
 /// Runs Fanfold on this machine
 #[derive(Parser)]
-#[command(name = "cargo local", bin_name = "cargo local", version)]
+#[command(
+    name = "cargo local",
+    bin_name = "cargo local",
+    version,
+    args_conflicts_with_subcommands = true
+)]
 struct Options {
     #[command(subcommand)]
     command: Option<Command>,
@@ -26,8 +32,10 @@ enum Command {
     Exec(launch::Exec),
     /// Print a token for a user of the running system
     Token {
-        /// The handle of a demo user, such as ash, or any other name for a new user
-        name: String,
+        /// The handle of a demo user, such as ash, or another one for a new user
+        name: Handle,
+        #[command(flatten)]
+        here: operate::Here,
     },
     /// Run every test, or those that the options select
     Test(test::Test),
@@ -43,7 +51,7 @@ enum Command {
 pub fn run() -> ExitCode {
     let options = Options::parse();
     process::watch_signals();
-    match host::check().and_then(|()| command(options)) {
+    match host::check().and_then(|()| place::check()).and_then(|()| command(options)) {
         Ok(code) => code,
         Err(_) if process::interrupted() => {
             eprintln!("cargo local: stopped");
@@ -60,7 +68,7 @@ fn command(options: Options) -> Done<ExitCode> {
     match options.command {
         None => launch::up(options.up, options.demo),
         Some(Command::Exec(exec)) => launch::exec(&exec),
-        Some(Command::Token { name }) => operate::token(&name),
+        Some(Command::Token { name, here }) => operate::token(&name, &here),
         Some(Command::Order(order)) => operate::order(order),
         Some(Command::Test(test)) => test::run(&test),
         Some(Command::Bench(bench)) => bench::run(&bench),
@@ -102,6 +110,15 @@ mod tests {
         let (kind, said) = refused("local drop @ash");
         assert_eq!(kind, ErrorKind::MissingRequiredArgument);
         assert!(said.contains("--yes"), "{said}");
+        for name in ["Ash", "a-b", "@ash", ""] {
+            let (kind, said) = refused(&format!("local token {name}"));
+            assert_eq!(kind, ErrorKind::ValueValidation, "{name}");
+            assert!(said.contains("handle must have 1 to 30 characters"), "{said}");
+        }
+        // an option of `cargo local` before a command would be without effect
+        for line in ["local --port 4270 doctor", "local doctor --port 4270 --stack fanfold"] {
+            assert_eq!(refused(line).0, ErrorKind::ArgumentConflict, "{line}");
+        }
         assert_eq!(refused("local bench speed").0, ErrorKind::InvalidValue);
         assert_eq!(refused("local test --soak 10x").0, ErrorKind::ValueValidation);
         assert_eq!(refused("local test --soak 0s").0, ErrorKind::ValueValidation);
@@ -123,6 +140,8 @@ mod tests {
             "local rebuild @ash",
             "local rebuild 0123456789abcdef --stack fanfold --region eu-central-1",
             "local drop @ash --yes",
+            "local token ash --port 4271",
+            "local doctor --port 4271",
             "local test --soak 10m",
             "local bench start cost --quick",
             "local exec -- sh -c true",

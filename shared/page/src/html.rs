@@ -52,6 +52,14 @@ pub fn docs() -> String {
     document("Fanfold: API reference", "sheet.css", &head, body)
 }
 
+/// What is shown for an address that does not exist.
+pub fn missing() -> String {
+    let body = "<header class=\"sheet-top\"><a href=\"/\">Fanfold</a> <a href=\"/docs\">API reference</a></header>\n\
+        <main class=\"sheet\">\n<p class=\"status\">404 Not Found</p>\n<h1>No such page</h1>\n\
+        <p>Nothing is at this address. Check its spelling, or go to <a href=\"/\">the first page</a>.</p>\n</main>\n";
+    document("No such page · Fanfold", "sheet.css", "", body)
+}
+
 /// The page of a kind of problem.
 pub fn problem(kind: Kind) -> String {
     let advice = advice(kind);
@@ -132,7 +140,7 @@ mod tests {
     #[test]
     fn documents_name_files_that_exist() {
         let mut found = 0;
-        for text in [index(&SignIn::None), docs(), problem(Kind::InvalidId)] {
+        for text in [index(&SignIn::None), docs(), missing(), problem(Kind::InvalidId)] {
             for (_, rest) in text.match_indices("/assets/").map(|(at, _)| text.split_at(at)) {
                 let address = rest.split('"').next().unwrap();
                 let name = address.rsplit('/').next().unwrap();
@@ -140,7 +148,7 @@ mod tests {
                 found += 1;
             }
         }
-        assert!(found > 8, "{found}");
+        assert!(found > 10, "{found}");
     }
 
     #[test]

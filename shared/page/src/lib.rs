@@ -19,11 +19,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{FromRef, Path, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use fanfold_runtime::Config;
 use fanfold_runtime::config::ConfigError;
+use fanfold_web::fallback::fallback;
 use fanfold_web::{Kind, Problem};
 
 pub use files::{FILES, File, VERSION};
@@ -37,6 +38,8 @@ pub struct Page(Option<Arc<Documents>>);
 struct Documents {
     index: String,
     docs: String,
+    /// What a browser gets for an address that does not exist.
+    missing: String,
     /// The Content-Security-Policy of the page and of pages of problems.
     policy: HeaderValue,
     /// That of the reference, whose viewer has pictures in its style.
@@ -55,6 +58,7 @@ impl Documents {
             docs_policy: policy("data:")?,
             index: html::index(&sign_in),
             docs: html::docs(),
+            missing: html::missing(),
         }))
     }
 }
@@ -84,9 +88,9 @@ impl Page {
         &self,
         policy: impl FnOnce(&Documents) -> &HeaderValue,
         body: impl FnOnce(&Documents) -> Option<String>,
-    ) -> Response {
-        let shown = self.0.as_deref().and_then(|all| Some((policy(all).clone(), body(all)?)));
-        let Some((policy, body)) = shown else { return missing().into_response() };
+    ) -> Option<Response> {
+        let all = self.0.as_deref()?;
+        let (policy, body) = (policy(all).clone(), body(all)?);
         let headers = [
             (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
             (header::CACHE_CONTROL, ASK),
@@ -94,7 +98,22 @@ impl Page {
             (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
             (OPENER_POLICY, HeaderValue::from_static("same-origin")),
         ];
-        (headers, body).into_response()
+        Some((headers, body).into_response())
+    }
+
+    /// The answer for an address that does not exist: a document for browsers, and the problem for everybody else.
+    fn missing(&self, headers: &HeaderMap, problem: Problem) -> Response {
+        let accepted = headers.get_all(header::ACCEPT).iter();
+        let is_browser = accepted
+            .filter_map(|value| value.to_str().ok())
+            .any(|value| value.contains("text/html"));
+        let document = is_browser
+            .then(|| self.document(|all| &all.policy, |all| Some(all.missing.clone())))
+            .flatten();
+        match document {
+            Some(document) => (StatusCode::NOT_FOUND, document).into_response(),
+            None => problem.into_response(),
+        }
     }
 }
 
@@ -108,20 +127,38 @@ where
         .route("/docs", get(docs))
         .route("/problems/{kind}", get(problem))
         .route("/assets/{version}/{file}", get(asset))
+        .route("/{*path}", get(other))
 }
 
 async fn index(State(page): State<Page>) -> Response {
-    page.document(|all| &all.policy, |all| Some(all.index.clone()))
+    let document = page.document(|all| &all.policy, |all| Some(all.index.clone()));
+    document.unwrap_or_else(|| no_page().into_response())
 }
 
 async fn docs(State(page): State<Page>) -> Response {
-    page.document(|all| &all.docs_policy, |all| Some(all.docs.clone()))
+    let document = page.document(|all| &all.docs_policy, |all| Some(all.docs.clone()));
+    document.unwrap_or_else(|| no_page().into_response())
 }
 
-async fn problem(State(page): State<Page>, Path(kind): Path<String>) -> Response {
+async fn problem(
+    State(page): State<Page>,
+    Path(kind): Path<String>,
+    headers: HeaderMap,
+) -> Response {
     let uri = format!("/problems/{kind}");
     let found = Kind::ALL.iter().find(|kind| kind.uri() == uri);
-    page.document(|all| &all.policy, |_| Some(html::problem(*found?)))
+    let document = page.document(|all| &all.policy, |_| Some(html::problem(*found?)));
+    document.unwrap_or_else(|| page.missing(&headers, no_page()))
+}
+
+/// Answers for all other paths. Those of the API have problems alone.
+async fn other(State(page): State<Page>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    let is_api = uri.path() == "/v1" || uri.path().starts_with("/v1/");
+    let problem = fallback(method, uri).await;
+    match problem.kind == Kind::NoSuchRoute && !is_api {
+        true => page.missing(&headers, problem),
+        false => problem.into_response(),
+    }
 }
 
 async fn asset(
@@ -130,7 +167,7 @@ async fn asset(
 ) -> Response {
     let found = FILES.iter().find(|file| file.name == name);
     let Some(file) = found.filter(|_| page.0.is_some()) else {
-        return missing().into_response();
+        return no_page().into_response();
     };
     // during a deployment, the document may come from a function of another version: the file is good enough for this visit
     let kept = if version == VERSION { FOR_EVER } else { NOT_KEPT };
@@ -143,7 +180,7 @@ async fn asset(
     (StatusCode::OK, headers, file.packed).into_response()
 }
 
-fn missing() -> Problem {
+fn no_page() -> Problem {
     Problem::new(Kind::NoSuchRoute, "no page has this path; GET / is the first one")
 }
 
@@ -157,6 +194,10 @@ mod tests {
 
     async fn file(page: Page, version: &str, name: &str) -> Response {
         asset(State(page), Path((version.to_owned(), name.to_owned()))).await
+    }
+
+    async fn of_kind(page: Page, kind: &str) -> Response {
+        problem(State(page), Path(kind.to_owned()), HeaderMap::new()).await
     }
 
     fn header(answer: &Response, name: &str) -> String {
@@ -174,13 +215,43 @@ mod tests {
         assert_eq!(file(page("none"), VERSION, "x.js").await.status(), StatusCode::NOT_FOUND);
     }
 
+    /// What a browser that follows a link accepts.
+    const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+    async fn ask(setting: &'static str, path: &str, accept: &'static str) -> (u16, String) {
+        let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
+        let (state, uri) = (State(page(setting)), path.parse().unwrap());
+        let answer = other(state, Method::GET, uri, headers).await;
+        (answer.status().as_u16(), header(&answer, "content-type"))
+    }
+
+    #[tokio::test]
+    async fn a_browser_gets_a_document_for_an_address_that_does_not_exist() {
+        let (html, problem) = ("text/html; charset=utf-8", "application/problem+json");
+        for path in ["/x", "/docs/", "/v1x", "/assets"] {
+            assert_eq!(ask("none", path, BROWSER).await, (404, html.to_owned()), "{path}");
+            assert_eq!(ask("none", path, "*/*").await, (404, problem.to_owned()), "{path}");
+            assert_eq!(ask("off", path, BROWSER).await, (404, problem.to_owned()), "{path}");
+        }
+        for path in ["/v1", "/v1/", "/v1/x"] {
+            assert_eq!(ask("none", path, BROWSER).await, (404, problem.to_owned()), "{path}");
+        }
+        assert_eq!(ask("none", "/v1/posts", BROWSER).await.0, 405);
+        let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(BROWSER))]);
+        let answer = super::problem(State(page("none")), Path("x".to_owned()), headers).await;
+        assert_eq!(
+            (answer.status().as_u16(), header(&answer, "content-type")),
+            (404, html.to_owned())
+        );
+    }
+
     #[tokio::test]
     async fn without_a_page_there_are_no_documents() {
         for setting in ["off", "oidc https://a.example/;script-src id api"] {
             let answers = [
                 index(State(page(setting))).await,
                 docs(State(page(setting))).await,
-                problem(State(page(setting)), Path("unavailable".to_owned())).await,
+                of_kind(page(setting), "unavailable").await,
                 file(page(setting), VERSION, "app.js").await,
             ];
             assert_eq!(answers.map(|answer| answer.status()), [StatusCode::NOT_FOUND; 4]);
@@ -192,7 +263,7 @@ mod tests {
         let answers = [
             (index(State(page("none"))).await, false),
             (docs(State(page("none"))).await, true),
-            (problem(State(page("none")), Path("unavailable".to_owned())).await, false),
+            (of_kind(page("none"), "unavailable").await, false),
         ];
         for (answer, has) in answers {
             let policy = header(&answer, "content-security-policy");

@@ -71,6 +71,31 @@ async fn the_reference_is_a_page_with_local_files_alone() {
 }
 
 #[tokio::test]
+async fn a_browser_gets_a_document_for_a_path_that_does_not_exist() {
+    let get = async |path: &str, accept: &str| {
+        let url = format!("{}{path}", setting("FANFOLD_URL"));
+        let answer = reqwest::Client::new().get(url).header("accept", accept).send().await;
+        let answer = answer.expect("an answer");
+        let kind = answer.headers()["content-type"].to_str().expect("a text").to_owned();
+        let has_policy = answer.headers().contains_key("content-security-policy");
+        (answer.status().as_u16(), kind, has_policy)
+    };
+    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8";
+    let (document, problem) = (
+        (404, "text/html; charset=utf-8".to_owned(), true),
+        (404, "application/problem+json".to_owned(), false),
+    );
+    for path in ["/x", "/home", "/docs/x", "/problems/x", "/problems"] {
+        assert_eq!(get(path, browser).await, document, "{path}");
+        assert_eq!(get(path, "application/json").await, problem, "{path}");
+        assert_eq!(get(path, "*/*").await, problem, "{path}");
+    }
+    for path in ["/v1", "/v1/x", "/v1/posts/x/y"] {
+        assert_eq!(get(path, browser).await, problem, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn documents_that_do_not_exist_are_problems() {
     let client = Client::anonymous();
     for path in ["/problems/x", "/problems", "/assets/x/y", "/assets/x", "/docs/x"] {

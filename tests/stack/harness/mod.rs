@@ -9,6 +9,7 @@ pub mod traces;
 pub mod valkeys;
 pub mod world;
 
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -18,6 +19,12 @@ pub fn setting(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| {
         panic!("{name} is not set. These tests need a running system: run `cargo local test`")
     })
+}
+
+/// The repository: that of the crate whose tests cargo runs. A path that was compiled in would be an earlier one if the
+/// repository was moved or copied with its `target`.
+pub fn root() -> PathBuf {
+    Path::new(&setting("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository")
 }
 
 /// An output of the deployed stack.

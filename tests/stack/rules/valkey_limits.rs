@@ -23,6 +23,7 @@ use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, RedisFuture, Value};
 
 use crate::cluster::people;
+use crate::harness::root;
 use crate::harness::valkeys::Node;
 use crate::harness::world::World;
 
@@ -242,9 +243,9 @@ const RESTRICTED: &[&str] = &[
 
 #[test]
 fn no_restricted_command_is_used_and_the_doctor_tries_every_used_command() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/store/src/valkey");
+    let folder = root().join("shared/store/src/valkey");
     let (mut scripts, mut tried, mut sent) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    for entry in std::fs::read_dir(format!("{folder}/lua")).unwrap() {
+    for entry in std::fs::read_dir(folder.join("lua")).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
         match path.file_name().unwrap() == "try.lua" {

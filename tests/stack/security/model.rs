@@ -1,13 +1,11 @@
 //! Compares the threat model in ARCHITECTURE.md with the tests that it names.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::harness::root;
 
 const HEADING: &str = "## Threat model";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 /// The rows of the table: cells without their padding.
 fn rows(text: &str) -> Vec<Vec<String>> {

@@ -1,7 +1,6 @@
 //! Paths through the deployed functions that no other test takes. The comparison of the rights of functions with
 //! their calls needs every path.
 
-use std::path::Path;
 use std::time::Duration;
 
 use fanfold_core::registry::{AnyMessage, FUNCTIONS, FunctionSpec, QUEUES, QueueSpec, Trigger};
@@ -10,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::client::Client;
-use crate::harness::{aws, eventually, output, setting};
+use crate::harness::{aws, eventually, output, root, setting};
 
 /// Gives the admin function an order. Returns its answer.
 async fn order(order: Value) -> Value {
@@ -30,7 +29,7 @@ fn letter(queue: &'static QueueSpec) -> String {
         _ => false,
     };
     let function = FUNCTIONS.iter().find(takes).expect("a function takes from every queue");
-    let events = Path::new(env!("CARGO_MANIFEST_DIR")).join("events");
+    let events = root().join("tests/events");
     let event = std::fs::read_to_string(events.join(format!("{}.json", function.name)));
     let event: Value = serde_json::from_str(&event.expect("an event")).expect("JSON");
     let mut bodies = event["Records"]

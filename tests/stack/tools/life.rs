@@ -58,10 +58,10 @@ impl Reader {
 fn demo_users_post_and_like_at_a_bounded_rate_until_a_signal() {
     let file =
         |name: &str| std::env::temp_dir().join(format!("fanfold-{name}-{}", std::process::id()));
-    let (state, log) = (file("life"), file("life-log"));
+    let (runs, log) = (file("life"), file("life-log"));
     let (people, rate) = (PEOPLE.to_string(), PER_MINUTE.to_string());
     let mut up = cargo_local(&["--people", &people, "--posts-per-minute", &rate]);
-    up.env("FANFOLD_STATE", &state).stdout(Stdio::piped());
+    up.env("FANFOLD_RUNS", &runs).stdout(Stdio::piped());
     up.stderr(std::fs::File::create(&log).expect("a file"));
     let mut up = Background::start(up);
     let mut lines = Vec::new();
@@ -78,7 +78,7 @@ fn demo_users_post_and_like_at_a_bounded_rate_until_a_signal() {
     let known: Vec<String> = named.split(", ").map(str::to_owned).collect();
     assert_eq!((known.len(), more), (12, "8 more"), "{lines:#?}");
     let mut token = cargo_local(&["token", "ash"]);
-    token.env("FANFOLD_STATE", &state);
+    token.env("FANFOLD_RUNS", &runs);
     let token = succeed(token).trim().to_owned();
     let reader = Reader { api: last_word(&lines, "  API"), token };
 

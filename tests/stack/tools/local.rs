@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,22 +10,40 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::orders;
-use super::program::{Background, command, run, succeed};
+use super::program::{Background, command, free_port, run, succeed};
+use crate::harness::{dice, root};
 
-/// The state of the system that these tests start: not the one of a `cargo local` that the user runs meanwhile.
-pub(super) fn state_file() -> PathBuf {
-    std::env::temp_dir().join(format!("fanfold-state-{}.json", std::process::id()))
+/// The folder of the systems that these tests start: not those of a `cargo local` that the user runs meanwhile.
+pub(super) fn runs() -> PathBuf {
+    std::env::temp_dir().join(format!("fanfold-runs-{}", std::process::id()))
 }
 
+/// The state of the only system.
 pub(super) fn state() -> Value {
-    let state = std::fs::read_to_string(state_file()).expect("the running system");
+    let mut folders = std::fs::read_dir(runs()).expect("the running system");
+    let folder = folders.next().expect("the running system").expect("a folder").path();
+    let state = std::fs::read_to_string(folder.join("state.json")).expect("the running system");
     serde_json::from_str(&state).expect("JSON")
 }
 
 pub(super) fn cargo_local(arguments: &[&str]) -> Command {
     let mut local = command("cargo", &[&["local"], arguments].concat());
-    local.env("FANFOLD_STATE", state_file());
+    local.env("FANFOLD_RUNS", runs());
     local
+}
+
+/// Runs the system. Returns when it runs, with the lines that it printed.
+pub(super) fn up(mut cargo_local: Command) -> (Background, Vec<String>) {
+    cargo_local.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut up = Background::start(cargo_local);
+    let mut lines = Vec::new();
+    for line in BufReader::new(up.child.stdout.take().expect("its output")).lines() {
+        lines.push(line.expect("a line"));
+        if lines.last().is_some_and(|line| line.starts_with("Ctrl-C")) {
+            break;
+        }
+    }
+    (up, lines)
 }
 
 /// The error line of a `cargo local` command that must fail with one line.
@@ -83,9 +102,8 @@ fn an_error_is_reported_in_one_line() {
     for option in ["--port", "--valkey-port"] {
         let error = error_line(&[option, &port]);
         assert!(error.contains(&format!("port {port} ({option})")), "{error}");
+        assert!(error.contains(&format!("give {option} another port")), "{error}");
     }
-    let error = error_line(&["exec", "--", "no-such-program"]);
-    assert!(error.contains("no-such-program"), "{error}");
     let error = error_line(&["--port", "4270", "--aws-port", "4270"]);
     assert!(error.contains("--port and --aws-port are both 4270"), "{error}");
 }
@@ -120,17 +138,7 @@ fn exec_passes_signals_on() {
 fn the_printed_commands_work_and_ctrl_c_stops_everything() {
     // the API's default port is taken, here or by another program
     let _busy = TcpListener::bind("127.0.0.1:4270");
-    let mut up = cargo_local(&[]);
-    up.stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut up = Background::start(up);
-    let mut lines = Vec::new();
-    for line in BufReader::new(up.child.stdout.take().expect("its output")).lines() {
-        let line = line.expect("a line");
-        lines.push(line.clone());
-        if line.starts_with("Ctrl-C") {
-            break;
-        }
-    }
+    let (mut up, lines) = up(cargo_local(&[]));
     let servers: Vec<&str> = lines
         .iter()
         .filter(|line| line.starts_with("  AWS") || line.starts_with("  Valkey"))
@@ -145,7 +153,7 @@ fn the_printed_commands_work_and_ctrl_c_stops_everything() {
     let place = lines.iter().position(|line| line.starts_with("TOKEN=")).expect("the lines");
     let pasted = lines[place..place + 4].join("\necho\n");
     let mut paste = command("bash", &["-ec", &pasted]);
-    paste.env("FANFOLD_STATE", state_file());
+    paste.env("FANFOLD_RUNS", runs());
     let answers = run(paste);
     assert_eq!(answers.code, Some(0), "{}", answers.stderr);
     let answers: Vec<Value> = answers
@@ -174,6 +182,129 @@ fn the_printed_commands_work_and_ctrl_c_stops_everything() {
         let error = error_line(arguments);
         assert!(error.contains("no system is running"), "{error}");
     }
+}
+
+#[test]
+fn a_command_finds_the_only_system_or_asks_which_one() {
+    let ports = [free_port(), free_port()].map(|port| port.to_string());
+    let [(mut first, _), (mut second, lines)] =
+        [0, 1].map(|number| up(cargo_local(&["--port", &ports[number]])));
+    for arguments in
+        [&["token", "ash"][..], &["doctor"], &["rebuild", "@ash"], &["redrive", "chunks"]]
+    {
+        let error = error_line(arguments);
+        assert!(error.contains("--port") && ports.iter().all(|p| error.contains(p)), "{error}");
+    }
+    // the one that was printed by the second system, which has not the usual port
+    let printed = lines.iter().find(|line| line.starts_with("TOKEN=")).expect("the line");
+    assert_eq!(*printed, format!("TOKEN=$(cargo local token ash --port {})", ports[1]));
+    let read_by = |port: &str, token: &str| {
+        let (url, bearer) =
+            (format!("http://localhost:{port}/v1/me"), format!("Authorization: Bearer {token}"));
+        run(command("curl", &["-sf", &url, "-H", &bearer])).code == Some(0)
+    };
+    for port in &ports {
+        let token = succeed(cargo_local(&["token", "ash", "--port", port]));
+        assert!(read_by(port, token.trim()), "the token is for the system with port {port}");
+    }
+    let of_first = Path::new(&runs()).join(&ports[0]).join("functions.env");
+    second.signal("-INT");
+    assert_eq!(second.end_within(Duration::from_secs(20)), Some(0));
+    let token = succeed(cargo_local(&["token", "ash"]));
+    assert!(read_by(&ports[0], token.trim()));
+    assert!(of_first.is_file(), "the settings of the first one stay");
+    let error = error_line(&["token", "ash", "--port", &ports[1]]);
+    assert!(error.contains(&format!("no system is running on port {}", ports[1])), "{error}");
+    first.signal("-INT");
+    assert_eq!(first.end_within(Duration::from_secs(20)), Some(0));
+    assert!(error_line(&["token", "ash"]).contains("no system is running"));
+}
+
+/// The tool itself, as if it was built in a folder that was copied: with nothing installed, and with programs that only
+/// note their calls and where they were called.
+struct Bare {
+    folder: PathBuf,
+}
+
+impl Bare {
+    fn new(programs: &[&str]) -> Self {
+        // builds the tool
+        succeed(cargo_local(&["--version"]));
+        let tests = std::env::current_exe().expect("the tests");
+        let built = tests.ancestors().nth(2).expect("a folder").join("fanfold-local");
+        let bare =
+            Self { folder: std::env::temp_dir().join(format!("fanfold-bare-{:x}", dice::fresh())) };
+        for folder in ["target/debug", "bin", "infra/local/cloud"] {
+            std::fs::create_dir_all(bare.folder.join(folder)).expect("a folder");
+        }
+        for file in ["target/CACHEDIR.TAG", "infra/local/Cargo.toml"] {
+            std::fs::write(bare.folder.join(file), "").expect("a file");
+        }
+        let cloud = "infra/local/cloud/requirements-cloud.txt";
+        std::fs::copy(root().join(cloud), bare.folder.join(cloud)).expect("the pins");
+        std::fs::copy(built, bare.tool()).expect("the tool");
+        for program in programs {
+            let file = bare.folder.join("bin").join(program);
+            std::fs::write(&file, "#!/bin/sh\necho \"$0 in $(pwd)\" >>\"$NOTES\"\nexit $STATUS\n")
+                .expect("a program");
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755))
+                .expect("its mode");
+        }
+        bare
+    }
+
+    fn tool(&self) -> PathBuf {
+        self.folder.join("target/debug/fanfold-local")
+    }
+
+    /// Runs the tool as cargo does. Its programs fail with this status.
+    fn run(&self, arguments: &[&str], status: u8) -> (Command, PathBuf) {
+        let notes = self.folder.join("notes");
+        let mut tool = Command::new(self.tool());
+        tool.args(arguments).env("PATH", self.folder.join("bin")).env("NOTES", &notes);
+        tool.env("STATUS", status.to_string()).env_remove("FANFOLD_RUNS");
+        tool.env("CARGO_MANIFEST_DIR", self.folder.join("infra/local")).current_dir("/");
+        (tool, notes)
+    }
+}
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A mistake is reported before anything is built, which takes minutes.
+#[test]
+fn nothing_is_built_for_a_command_that_cannot_run() {
+    let bare = Bare::new(&["cargo"]);
+    for (arguments, says) in [
+        (&["exec", "--", "no-such-program"][..], "no program no-such-program is on the PATH"),
+        (&["exec", "--", "./no-such-program"], "./no-such-program is no program"),
+        (&["exec", "--", "cargo"], "no Python is on the PATH; install Python"),
+        (&[], "no Python is on the PATH; install Python"),
+        (&["test"], "no Python is on the PATH; install Python"),
+        (&["token", ""], "handle must have 1 to 30 characters"),
+        (&["token", "Bad Name!"], "handle must have 1 to 30 characters"),
+    ] {
+        let (tool, notes) = bare.run(arguments, 1);
+        let error = error_line_of(tool);
+        assert!(error.contains(says), "{arguments:?}: {error}");
+        assert!(!notes.exists(), "{arguments:?}: cargo was called");
+    }
+}
+
+/// The tool works on the repository in which it is called, not on the one in which it was compiled.
+#[test]
+fn a_copied_tool_works_on_its_own_place() {
+    let bare = Bare::new(&["cargo", "python3"]);
+    let (tool, notes) = bare.run(&["exec", "--", "cargo"], 0);
+    assert_eq!(run(tool).code, Some(1), "nothing is there that could be built");
+    let notes = std::fs::read_to_string(notes).expect("the calls");
+    let folder = bare.folder.canonicalize().expect("a folder");
+    let build = format!("{}/bin/cargo in {}\n", bare.folder.display(), folder.display());
+    assert!(notes.contains(&build), "{notes}");
+    assert!(!bare.folder.join("target/local/cloud/bin").exists());
 }
 
 /// `cargo local redrive` returns a dead chunk to its queue, and the chunk is handled.

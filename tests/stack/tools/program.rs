@@ -1,15 +1,11 @@
 //! Runs programs.
 
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::harness::setting;
-
-pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository")
-}
+use crate::harness::{root, setting};
 
 pub fn event(function: &str) -> PathBuf {
     root().join(format!("tests/events/{function}.json"))

@@ -1,5 +1,6 @@
 //! Node.js from a pinned Python package, and the npm packages of `tests/node`. Nothing is written into the source tree.
 
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -71,6 +72,36 @@ impl Node {
     /// A command that runs a program of an npm package, such as `tsc`.
     pub fn program(&self, name: &str) -> Command {
         self.run(self.home.join("node_modules/.bin").join(name))
+    }
+
+    /// Makes an npm project with nothing but the npm packages, instead of an earlier one. Returns its folder.
+    pub fn project(&self, name: &str) -> Done<PathBuf> {
+        let project = place::local().join(name);
+        empty(&project)?;
+        let packages = project.join("node_modules");
+        symlink(self.home.join("node_modules"), &packages).doing(packages.display())?;
+        Ok(project)
+    }
+
+    /// A shell script in a project, in which Node.js and its programs are on the `PATH`. It ends with the first command that
+    /// fails.
+    pub fn shell(&self, project: &Path, script: &str) -> Done<Command> {
+        // the wheel's own links to these programs do not work
+        let programs = place::local().join("npm-programs");
+        empty(&programs)?;
+        for name in ["npm", "npx"] {
+            let file = self.package.join(format!("lib/node_modules/npm/bin/{name}-cli.js"));
+            symlink(file, programs.join(name)).doing(programs.display())?;
+        }
+        let node = self.run("");
+        let path = node.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path);
+        let path = path.unwrap_or_default().to_string_lossy().into_owned();
+        let mut shell = Command::new("sh");
+        shell.args(["-ec", script]).current_dir(project);
+        shell.env("PATH", format!("{}:{path}", programs.display()));
+        shell.env_remove("NODE_OPTIONS").env_remove("NODE_PATH");
+        shell.env("npm_config_cache", place::local().join("npm-cache"));
+        Ok(shell)
     }
 
     /// Copies a folder of sources to where their imports find the npm packages, instead of an earlier copy. Returns the

@@ -1,11 +1,34 @@
 //! Paths. Everything that the tool writes is under `target/local`.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-/// The repository.
+use crate::base::failure::{Done, failure};
+
+static ROOT: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    find_root(package.as_deref(), &std::env::current_dir().unwrap_or_default())
+});
+
+/// The repository. A path that was compiled in would be the earlier one if the repository was moved or copied with its
+/// `target`, because cargo does not compile again then.
 pub fn root() -> &'static Path {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().and_then(Path::parent).unwrap_or(here)
+    ROOT.as_deref().unwrap_or(Path::new("."))
+}
+
+/// Fails outside of a repository.
+pub fn check() -> Done<()> {
+    match &*ROOT {
+        Some(_) => Ok(()),
+        None => Err(failure("no repository of Fanfold is here; run `cargo local` in its folder")),
+    }
+}
+
+/// The repository around the package that cargo runs, or else around the working directory.
+fn find_root(package: Option<&Path>, here: &Path) -> Option<PathBuf> {
+    let is_root = |folder: &&Path| folder.join("infra/local/Cargo.toml").is_file();
+    let mut starts = package.into_iter().chain([here]);
+    starts.find_map(|start| start.ancestors().find(is_root)).map(Path::to_owned)
 }
 
 /// The folder that cargo builds in, whatever sets it: the one that this program is in. cargo marks it with a file, and also
@@ -25,19 +48,9 @@ pub fn local() -> PathBuf {
     target().join("local")
 }
 
-/// The state of the system that `cargo local` runs. Other commands read it.
-pub fn state_file() -> PathBuf {
-    local().join("running.json")
-}
-
-/// The settings of the functions, for `cargo lambda watch --env-file`.
-pub fn env_file() -> PathBuf {
-    local().join("functions.env")
-}
-
-/// The settings of the functions, for `sam local --env-vars`.
-pub fn sam_file() -> PathBuf {
-    local().join("sam-env.json")
+/// A folder for each system that `cargo local` runs, named after the port of its API.
+pub fn runs() -> PathBuf {
+    local().join("runs")
 }
 
 /// A Python program of the tool.
@@ -48,4 +61,27 @@ pub fn script(name: &str) -> PathBuf {
 /// The template of the deployed system.
 pub fn template() -> PathBuf {
     root().join("infra/template.yaml")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_repository_is_where_the_tool_runs() {
+        let folder = std::env::temp_dir().join(format!("fanfold-place-{}", std::process::id()));
+        let [first, copy] = ["first", "copy"].map(|name| folder.join(name));
+        for repository in [&first, &copy] {
+            let package = repository.join("infra/local");
+            std::fs::create_dir_all(&package).unwrap();
+            std::fs::write(package.join("Cargo.toml"), "").unwrap();
+        }
+        let package = copy.join("infra/local");
+        assert_eq!(find_root(Some(&package), &first), Some(copy.clone()));
+        // without cargo
+        assert_eq!(find_root(None, &package), Some(copy.clone()));
+        assert_eq!(find_root(Some(&folder), &copy), Some(copy));
+        assert_eq!(find_root(None, &folder), None);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -4,8 +4,10 @@
 //! a signal to the group), and would add `nix` and their own type of child. They do not have the parts that are long
 //! here: a stop with a time limit, Ctrl-C while a program runs, and the last line of a log as the reason.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, IsTerminal as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -47,6 +49,26 @@ fn received() -> Signal {
         SIGHUP => Signal::HUP,
         _ => Signal::INT,
     }
+}
+
+/// The file of a program: at a path, or in the first folder of the search path that has it.
+pub fn find_program(name: &str) -> Done<PathBuf> {
+    find_in(&std::env::var_os("PATH").unwrap_or_default(), name)
+}
+
+/// The file of a program, in one of the folders of a search path.
+pub fn find_in(path: &OsStr, name: &str) -> Done<PathBuf> {
+    let is_program = |file: &PathBuf| {
+        file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    let found = match name.contains('/') {
+        true => Some(PathBuf::from(name)).filter(is_program),
+        false => std::env::split_paths(path).map(|folder| folder.join(name)).find(is_program),
+    };
+    found.ok_or_else(|| match name.contains('/') {
+        true => failure(format!("{name} is no program")),
+        false => failure(format!("no program {name} is on the PATH")),
+    })
 }
 
 /// Whether a process with this id exists.

@@ -14,7 +14,7 @@ pub struct Tools(PathBuf);
 impl Tools {
     /// The local cloud, Valkey and cargo-lambda.
     pub fn cloud(quiet: bool) -> Done<Self> {
-        Self::install("cloud", "requirements-cloud.txt", quiet)
+        Self::install(CLOUD, CLOUD_PINS, quiet)
     }
 
     /// The SAM CLI.
@@ -63,18 +63,13 @@ impl Tools {
         let home = place::local().join(name);
         let pins_file = place::script(pins);
         let pins = std::fs::read_to_string(&pins_file).doing(pins_file.display())?;
-        // an environment ends to work when the Python that made it is removed
-        let works = || home.join("bin/python").exists();
-        let stamp = home.join("installed.txt");
-        let is_installed =
-            || std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == pins) && works();
-        if is_installed() {
+        if is_installed(&home, &pins) {
             return Ok(Self(home));
         }
         let python = python(newest)?;
         // several first starts at the same time must not delete each other's files
         let _lock = lock(&place::local().join(format!("install-{name}.lock")))?;
-        if is_installed() {
+        if is_installed(&home, &pins) {
             return Ok(Self(home));
         }
         progress::step(quiet, &format!("installing the {name} tools (once)"), || {
@@ -84,7 +79,8 @@ impl Tools {
             if name == UV || with_uv().is_err() {
                 with_pip(python, &home, &pins_file, &log)?;
             }
-            std::fs::write(&stamp, &pins).doing(stamp.display())
+            let stamp = home.join(STAMP);
+            std::fs::write(&stamp, stamp_of(&home, &pins)).doing(stamp.display())
         })?;
         Ok(Self(home))
     }
@@ -147,6 +143,32 @@ impl Tools {
     }
 }
 
+/// The file in an environment that says what was installed.
+const STAMP: &str = "installed.txt";
+
+/// The pins, and the folder: programs of an environment contain its path, so one that was moved or copied is made again.
+fn stamp_of(home: &Path, pins: &str) -> String {
+    format!("# {}\n{pins}", home.display())
+}
+
+/// Whether the environment has these packages, and works: it does not without the Python that made it.
+fn is_installed(home: &Path, pins: &str) -> bool {
+    let installed = std::fs::read_to_string(home.join(STAMP));
+    installed.is_ok_and(|installed| installed == stamp_of(home, pins))
+        && home.join("bin/python").exists()
+}
+
+/// Fails if a Python is missing that the local cloud is still to be installed with. Called before the build, which takes
+/// minutes.
+pub fn check_python() -> Done<()> {
+    // pins that cannot be read are reported by the installation
+    let pins = std::fs::read_to_string(place::script(CLOUD_PINS)).unwrap_or_default();
+    match is_installed(&place::local().join(CLOUD), &pins) {
+        true => Ok(()),
+        false => python(NEWEST_PYTHON).map(drop),
+    }
+}
+
 /// Waits until no other process has this lock, and takes it. It ends with the file that is returned.
 pub fn lock(path: &Path) -> Done<File> {
     let file = File::create(path).doing(path.display())?;
@@ -159,6 +181,9 @@ pub fn lock(path: &Path) -> Done<File> {
     Ok(file)
 }
 
+/// The environment of the local cloud.
+const CLOUD: &str = "cloud";
+const CLOUD_PINS: &str = "requirements-cloud.txt";
 /// The environment of uv.
 const UV: &str = "uv";
 
@@ -279,7 +304,21 @@ fn python((_, newest): (u32, u32)) -> Done<&'static Path> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FOLDERS, sources_of_pip};
+    use super::*;
+
+    #[test]
+    fn an_environment_is_made_again_where_it_was_moved_to() {
+        let folder = std::env::temp_dir().join(format!("fanfold-tools-{}", std::process::id()));
+        let [first, moved] = ["first", "moved"].map(|name| folder.join(name));
+        std::fs::create_dir_all(first.join("bin")).unwrap();
+        std::fs::write(first.join(STAMP), stamp_of(&first, "a==1\n")).unwrap();
+        assert!(!is_installed(&first, "a==1\n"), "it has no Python");
+        std::fs::write(first.join("bin/python"), "").unwrap();
+        assert!(is_installed(&first, "a==1\n") && !is_installed(&first, "a==2\n"));
+        std::fs::rename(&first, &moved).unwrap();
+        assert!(!is_installed(&moved, "a==1\n"));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn settings_of_pip_are_read() {

@@ -8,8 +8,8 @@ use crate::base::{place, process};
 use crate::launch::build::Build;
 use crate::launch::demo::{Demo, Life};
 use crate::launch::system::{Start, System};
-use crate::launch::{Exec, Up};
-use crate::operate::{self, STATE};
+use crate::launch::{Exec, Up, ports};
+use crate::operate::{self, RUNS};
 
 /// Runs the system until Ctrl-C.
 pub fn up(options: Up, demo: Demo) -> Done<ExitCode> {
@@ -21,9 +21,9 @@ pub fn up(options: Up, demo: Demo) -> Done<ExitCode> {
         parameters: Vec::new(),
     })?;
     let life = Life::start(&system, demo)?;
-    let state = system.write_state(&operate::state_file())?;
-    let env_file = system.write_env_file(&place::env_file())?;
-    system.write_sam_file(&place::sam_file())?;
+    let run = system.begin_run(&operate::runs())?;
+    let env_file = system.write_env_file(&run.folder().join("functions.env"))?;
+    system.write_sam_file(&run.folder().join("sam-env.json"))?;
     println!("{}", welcome(&system, &life, &env_file.display().to_string()));
     let ended = loop {
         if process::interrupted() {
@@ -38,7 +38,7 @@ pub fn up(options: Up, demo: Demo) -> Done<ExitCode> {
     eprintln!("\nStopping …");
     life.end();
     // other commands must not look for a system that has ended
-    operate::forget(&state);
+    drop(run);
     drop(system);
     life.wait();
     ended
@@ -47,6 +47,11 @@ pub fn up(options: Up, demo: Demo) -> Done<ExitCode> {
 fn welcome(system: &System, life: &Life, env_file: &str) -> String {
     let servers = &system.servers;
     let url = &servers.url;
+    // another system has the usual port
+    let at = match servers.port {
+        ports::API => String::new(),
+        port => format!(" --port {port}"),
+    };
     format!(
         "
 Fanfold is running.
@@ -56,14 +61,14 @@ Fanfold is running.
   Valkey  {}
   People  {}
 
-A token: cargo local token ash        (another name makes a new user, who starts with PUT /v1/me)
+A token: cargo local token ash{at}        (another name makes a new user, who starts with PUT /v1/me)
 
 Try it, from this folder:
 
-TOKEN=$(cargo local token ash)
+TOKEN=$(cargo local token ash{at})
 curl -s -H \"Authorization: Bearer $TOKEN\" '{url}/v1/timeline'
 curl -s -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' -d '{{\"text\":\"Hello!\"}}' '{url}/v1/posts'
-curl -s -H \"Authorization: Bearer $(cargo local token birch)\" '{url}/v1/timeline?limit=3'
+curl -s -H \"Authorization: Bearer $(cargo local token birch{at})\" '{url}/v1/timeline?limit=3'
 
 Functions that reload when you edit them: cargo lambda watch --features dev-build --env-file {env_file}
 Ctrl-C stops everything.",
@@ -77,6 +82,7 @@ Ctrl-C stops everything.",
 pub fn exec(exec: &Exec) -> Done<ExitCode> {
     let (program, arguments) =
         exec.command.split_first().ok_or_else(|| failure("exec needs a command: exec -- CMD …"))?;
+    process::find_program(program)?;
     std::fs::create_dir_all(place::local()).doing(place::local().display())?;
     let up = Up { port: None, aws_port: None, valkey_port: None, containers: None };
     let system =
@@ -85,6 +91,8 @@ pub fn exec(exec: &Exec) -> Done<ExitCode> {
     command.args(arguments);
     system.environment(&mut command)?;
     // `cargo local token` and the like then find this system
-    command.env(STATE, system.write_state(&system.servers.folder().join("state.json"))?);
+    let runs = system.servers.folder().join("runs");
+    let _run = system.begin_run(&runs)?;
+    command.env(RUNS, runs);
     Ok(ExitCode::from(process::run_for_user(command)?))
 }

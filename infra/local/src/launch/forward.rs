@@ -5,11 +5,17 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::thread;
 
-use crate::base::failure::{Doing as _, Done};
+use crate::base::failure::{Done, failure};
+use crate::launch::ports;
 
-/// Forwards until the process ends.
-pub fn start(from: IpAddr, port: u16) -> Done<()> {
-    let listener = TcpListener::bind((from, port)).doing(format!("listening on {from}:{port}"))?;
+/// Forwards until the process ends. `option` sets the port.
+pub fn start(from: IpAddr, port: u16, option: &str) -> Done<()> {
+    let listener = TcpListener::bind((from, port)).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => ports::busy(port, option, &error),
+        _ => failure(format!(
+            "{from} (--containers) cannot be used: {error}; give the address of the container engine's bridge"
+        )),
+    })?;
     thread::spawn(move || {
         for incoming in listener.incoming().flatten() {
             // after a failure, the container connects again

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 
-use crate::base::failure::{Doing as _, Done, failure};
+use crate::base::failure::{Doing as _, Done, Failure, failure};
 
 /// The port of the API, unless another one is given. No port of a widespread tool is near.
 pub const API: u16 = 4270;
@@ -47,8 +47,15 @@ pub fn choose_api(given: Option<u16>, reserved: &[u16]) -> Done<u16> {
 fn free(port: u16, option: &str) -> Done<u16> {
     match listen(port) {
         Ok(()) => Ok(port),
-        Err(error) => Err(failure(format!("port {port} ({option}) cannot be used: {error}"))),
+        Err(error) => Err(busy(port, option, &error)),
     }
+}
+
+/// The error for a port that an option sets.
+pub fn busy(port: u16, option: &str, error: &io::Error) -> Failure {
+    failure(format!(
+        "port {port} ({option}) cannot be used: {error}; give {option} another port, or leave it out for a free one"
+    ))
 }
 
 fn any() -> Done<u16> {
@@ -79,6 +86,10 @@ mod tests {
         assert_ne!(choose_api(None, &[default]).unwrap(), default);
         let said = choose_api(Some(first), &[]).unwrap_err().to_string();
         assert!(said.contains(&format!("port {first} (--port) cannot be used")), "{said}");
+        assert!(
+            said.ends_with("give --port another port, or leave it out for a free one"),
+            "{said}"
+        );
         drop(busy);
     }
 

@@ -10,13 +10,14 @@ use crate::base::process::{self, Running};
 use crate::base::progress::step;
 use crate::base::tools::Tools;
 use crate::launch::{Up, cloud, forward, ports, valkey};
-use crate::operate::STATE;
+use crate::operate::RUNS;
 
 pub struct Servers {
     /// The URL of the AWS services.
     pub endpoint: String,
-    /// The URL of the deployed API.
+    /// The URL of the deployed API, and its port.
     pub url: String,
+    pub port: u16,
     pub redis_url: String,
     pub valkey_port: u16,
     pub tools: Tools,
@@ -73,12 +74,13 @@ impl Servers {
             Ok((aws, api, step(quiet, &format!("starting the local cloud on port {aws}"), start)?))
         })?;
         if let Some(address) = up.containers {
-            forward::start(address, valkey_port)?;
-            forward::start(address, aws)?;
+            forward::start(address, valkey_port, "--valkey-port")?;
+            forward::start(address, aws, "--aws-port")?;
         }
         Ok(Self {
             endpoint: format!("http://127.0.0.1:{aws}"),
             url: format!("http://localhost:{api}"),
+            port: api,
             redis_url: format!("redis://127.0.0.1:{valkey_port}"),
             valkey_port,
             tools,
@@ -100,7 +102,7 @@ impl Servers {
     pub fn environment(&self, command: &mut Command) -> Done<()> {
         cloud::with_aws(command, &self.endpoint);
         // the command must not find the system of an outer `cargo local exec`
-        command.env_remove(STATE);
+        command.env_remove(RUNS);
         command.env("REDIS_URL", &self.redis_url);
         command.env("FANFOLD_VALKEY", &self.valkey_program);
         command.env("FANFOLD_VALKEY_USER", valkey::user()?);

@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::base::failure::{Doing as _, Done, failure};
 use crate::base::progress::step;
-use crate::base::tools::Tools;
+use crate::base::tools::{self, Tools};
 use crate::base::{host, place};
 use crate::launch::build::Build;
 use crate::launch::servers::{self, Servers};
 use crate::launch::{Up, cloud, valkey};
-use crate::operate::UserPool;
+use crate::operate::{Run, UserPool};
 
 pub struct System {
     pub servers: Servers,
@@ -37,6 +37,7 @@ impl System {
     pub fn start(start: Start) -> Done<Self> {
         let Start { up, quiet, build, mut parameters } = start;
         servers::check_ports(&up)?;
+        tools::check_python()?;
         let (tools, bootstrap) = std::thread::scope(|scope| {
             // needs the network more than the processor, so it goes on beside the build
             let tools = scope.spawn(|| Tools::cloud(quiet));
@@ -132,16 +133,10 @@ impl System {
         Ok(file.to_owned())
     }
 
-    /// Writes the file with which other commands find this system.
-    pub fn write_state(&self, file: &Path) -> Done<PathBuf> {
-        let state: Value = json!({
-            "pid": std::process::id(),
-            "url": self.servers.url,
-            "endpoint": self.servers.endpoint,
-            "outputs": self.outputs,
-        });
-        std::fs::write(file, state.to_string()).doing(file.display())?;
-        Ok(file.to_owned())
+    /// Lets other commands find this system, among those of a folder.
+    pub fn begin_run(&self, runs: &Path) -> Done<Run> {
+        let state = json!({"endpoint": self.servers.endpoint, "outputs": self.outputs});
+        Run::begin(runs, self.servers.port, &state)
     }
 }
 

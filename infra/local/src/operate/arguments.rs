@@ -1,11 +1,11 @@
 //! Names of users and queues, checked before a system is looked for.
 
-use fanfold_core::UserId;
 use fanfold_core::registry::QUEUES;
+use fanfold_core::{Handle, UserId};
 
 /// Checks that an argument is a user's id, or @ and a handle. The system checks later whether the user exists.
 pub fn user(text: &str) -> Result<String, String> {
-    let is_handle = text.strip_prefix('@').is_some_and(|handle| !handle.is_empty());
+    let is_handle = text.strip_prefix('@').is_some_and(|handle| handle.parse::<Handle>().is_ok());
     if is_handle || text.parse::<UserId>().is_ok() {
         return Ok(text.to_owned());
     }
@@ -26,7 +26,7 @@ mod tests {
         for good in ["@ash", "0123456789abcdef"] {
             assert_eq!(user(good).as_deref(), Ok(good));
         }
-        for bad in ["ash", "@", "", "0123456789ABCDEF", "0123456789abcde"] {
+        for bad in ["ash", "@", "@Bad Name!", "", "0123456789ABCDEF", "0123456789abcde"] {
             assert!(user(bad).is_err(), "{bad}");
         }
     }

@@ -3,7 +3,7 @@
 //! | module | does |
 //! | --- | --- |
 //! | [`orders`] | sends orders to the function `admin`, and prints its answers |
-//! | [`running`] | finds the system that runs on this machine |
+//! | [`running`] | finds the systems that run on this machine |
 //! | [`stack`] | finds a stack on AWS |
 //! | [`arguments`] | checks names of users and queues |
 //! | [`cognito`] | signs users in |
@@ -17,12 +17,13 @@ mod stack;
 use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
+use fanfold_core::Handle;
 
 use crate::base::failure::{Done, failure};
 use arguments::{queues, user};
 pub use cognito::{Token, UserPool};
 use orders::At;
-pub use running::{STATE, forget, state_file};
+pub use running::{Here, RUNS, Run, runs};
 
 #[derive(clap::Subcommand)]
 pub enum Order {
@@ -77,8 +78,8 @@ pub fn order(order: Order) -> Done<ExitCode> {
 }
 
 /// Prints a token for a user of the running system.
-pub fn token(name: &str) -> Done<ExitCode> {
-    let running = running::Running::find()?;
+pub fn token(name: &Handle, here: &Here) -> Done<ExitCode> {
+    let (running, name) = (running::Running::find(here)?, name.as_str());
     let pool = running.user_pool()?;
     let token =
         pool.token(name).map_err(|reason| failure(format!("no token for {name}: {reason}")))?;

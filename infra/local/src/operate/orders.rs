@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::base::failure::{Done, failure};
 use crate::base::process;
-use crate::operate::running::Running;
+use crate::operate::running::{Here, Running};
 use crate::operate::stack::Stack;
 
 /// The most orders that one command sends. Each may take a minute; no user needs nearly as many.
@@ -17,11 +17,13 @@ const ORDERS_MAX: usize = 10_000;
 #[derive(clap::Args)]
 pub struct At {
     /// A stack on AWS, called through the `aws` program, instead of the running system
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "port")]
     stack: Option<String>,
     /// The region of the stack (default: the region of `aws`)
     #[arg(long, requires = "stack")]
     region: Option<String>,
+    #[command(flatten)]
+    here: Here,
 }
 
 enum Admin {
@@ -33,7 +35,7 @@ impl At {
     fn admin(self) -> Done<Admin> {
         Ok(match self.stack {
             Some(name) => Admin::Stack(Stack::find(name, self.region)?),
-            None => Admin::Running(Running::find()?),
+            None => Admin::Running(Running::find(&self.here)?),
         })
     }
 }

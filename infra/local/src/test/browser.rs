@@ -7,7 +7,7 @@ use super::deployed::Deployed;
 use super::report::Report;
 use crate::base::failure::{Doing as _, Done};
 use crate::base::node::Node;
-use crate::base::place;
+use crate::base::{place, process};
 
 /// The filter that selects these tests.
 pub const BROWSER: &str = "browser";
@@ -59,14 +59,13 @@ fn chromium() -> Option<PathBuf> {
 
 /// The first of the programs that is in one of the folders of a search path.
 fn find(path: &OsStr) -> Option<PathBuf> {
-    let folders: Vec<PathBuf> = std::env::split_paths(path).collect();
-    let mut programs =
-        PROGRAMS.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-    programs.find(|program| program.is_file())
+    PROGRAMS.iter().find_map(|name| process::find_in(path, name).ok())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::find;
 
     #[test]
@@ -78,6 +77,8 @@ mod tests {
         for program in [one.join("google-chrome"), two.join("chromium")] {
             std::fs::create_dir_all(program.parent().unwrap()).unwrap();
             std::fs::write(&program, "").unwrap();
+            assert_ne!(find(&path), Some(program.clone()), "it is no program yet");
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         }
         assert_eq!(find(&path), Some(two.join("chromium")));
         std::fs::remove_dir_all(folder).unwrap();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::deployed::Deployed;
 use super::report::Report;
-use crate::base::failure::Done;
+use crate::base::failure::{Doing as _, Done, failure};
 use crate::base::node::Node;
 use crate::base::place;
 use crate::base::tools::Tools;
@@ -47,7 +47,10 @@ fn with_stack(mut program: Command, deployed: &Deployed, users: [&str; 2]) -> Do
 
 fn typescript(report: &mut Report, deployed: &Deployed) -> Done<()> {
     let node = Node::install(false)?;
-    let sources = node.copy(&sources())?;
+    let (sources, (readme, _)) = (node.copy(&sources())?, readme()?);
+    let shown = code(&readme, "ts");
+    let copy = sources.join("readme.mts");
+    std::fs::write(&copy, &shown).doing(copy.display())?;
     let mut generate = node.program("openapi-typescript");
     generate.arg(description(deployed)).arg("--output").arg(sources.join("fanfold.d.ts"));
     report.check("the TypeScript client: generated (openapi-typescript)", generate)?;
@@ -56,11 +59,27 @@ fn typescript(report: &mut Report, deployed: &Deployed) -> Done<()> {
     report.check("the TypeScript client: types (tsc)", types)?;
     let users = ["typescript-0", "typescript-1"];
     let calls = with_stack(node.run(sources.join("client.ts")), deployed, users)?;
-    report.check("the TypeScript client: calls", calls)
+    report.check("the TypeScript client: calls", calls)?;
+    // as somebody does who follows README, with the pinned packages instead of the newest ones
+    let project = node.project("readme-project")?;
+    let file = project.join("hello.mts");
+    std::fs::write(&file, shown).doing(file.display())?;
+    let script = code(&readme, "sh").replace("npm install ", "npm ls ");
+    let follow = as_user(node.shell(&project, &script)?, deployed, users[0])?;
+    report.check("the TypeScript program of README, in a new project", follow)
+}
+
+/// Tells a program of README the address of the API, and the token of a user who has a profile.
+fn as_user(mut program: Command, deployed: &Deployed, user: &str) -> Done<Command> {
+    let token = deployed.system.user_pool()?.token(user)?;
+    program.env("URL", &deployed.system.servers.url).env("TOKEN", token);
+    Ok(program)
 }
 
 fn python(report: &mut Report, deployed: &Deployed, tools: &Tools) -> Done<()> {
     let (program, client) = (sources().join("client.py"), place::local().join("python-client"));
+    let shown = place::local().join("readme.py");
+    std::fs::write(&shown, code(&readme()?.1, "python")).doing(shown.display())?;
     let mut generate = Command::new(tools.bin("openapi-python-client"));
     generate.args(["generate", "--overwrite", "--fail-on-warning", "--url"]);
     // it formats the client with ruff
@@ -68,34 +87,30 @@ fn python(report: &mut Report, deployed: &Deployed, tools: &Tools) -> Done<()> {
     report.check("the Python client: generated (openapi-python-client)", generate)?;
     let mut types = tools.python();
     types.args(["-m", "mypy", "--strict", "--cache-dir"]).arg(place::local().join("mypy"));
-    types.arg(&program).env("MYPYPATH", &client);
+    types.arg(&program).arg(&shown).env("MYPYPATH", &client);
     report.check("the Python client: types (mypy)", types)?;
     let mut calls = tools.python();
     calls.arg(&program).env("PYTHONPATH", &client);
-    report.check("the Python client: calls", with_stack(calls, deployed, ["python-0", "python-1"])?)
+    let users = ["python-0", "python-1"];
+    report.check("the Python client: calls", with_stack(calls, deployed, users)?)?;
+    let mut follow = tools.python();
+    follow.arg(&shown).env("PYTHONPATH", &client);
+    report.check("the Python program of README", as_user(follow, deployed, users[0])?)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{place, sources};
+/// The section of README on clients: what it says about TypeScript, and about Python.
+fn readme() -> Done<(String, String)> {
+    let file = place::root().join("README.md");
+    let text = std::fs::read_to_string(&file).doing(file.display())?;
+    let section = text.split("\n### Clients\n").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let halves = section.and_then(|section| section.split_once("\nFor Python"));
+    let (typescript, python) = halves.ok_or_else(|| failure("README.md has no section Clients"))?;
+    Ok((typescript.to_owned(), python.to_owned()))
+}
 
-    /// The lines of a block of code in a document.
-    fn block<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
-        let start = format!("```{language}\n");
-        let (_, rest) = text.split_once(&start).unwrap_or_else(|| panic!("no {start}"));
-        let code = rest.split("```").next().unwrap();
-        code.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
-    }
-
-    #[test]
-    fn the_programs_contain_the_lines_that_the_readme_shows() {
-        let readme = std::fs::read_to_string(place::root().join("README.md")).unwrap();
-        let (_, clients) = readme.split_once("\n### Clients\n").unwrap();
-        for (language, program) in [("ts", "client.ts"), ("python", "client.py")] {
-            let text = std::fs::read_to_string(sources().join(program)).unwrap();
-            let shown = block(clients, language);
-            let missing: Vec<_> = shown.iter().filter(|line| !text.contains(**line)).collect();
-            assert!(missing.is_empty() && shown.len() > 3, "{program}: {missing:?}");
-        }
-    }
+/// The blocks of code of a language, joined.
+fn code(text: &str, language: &str) -> String {
+    let begin = format!("```{language}\n");
+    let blocks = text.split(&begin).skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.collect()
 }

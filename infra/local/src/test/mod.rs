@@ -37,7 +37,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use crate::base::failure::{Doing as _, Done, failure};
-use crate::base::{place, process};
+use crate::base::{place, process, tools};
 use report::Report;
 
 #[derive(clap::Args)]
@@ -73,6 +73,7 @@ pub fn run(test: &Test) -> Done<ExitCode> {
         return Err(again.args(std::env::args_os().skip(1)).env(variable, level).exec())
             .doing(doing);
     }
+    tools::check_python()?;
     std::fs::create_dir_all(place::local()).doing(place::local().display())?;
     if let Some(name) = &test.mutations {
         return mutations::run(name);

@@ -23,7 +23,7 @@ addEventListener("offline", () => online.set(false));
 class Failed extends Error {
   constructor(status, title, detail, type = "", wait = 0) {
     super(detail || title);
-    Object.assign(this, { status, title, type, wait });
+    Object.assign(this, { status, title, type, wait, detail });
   }
 }
 
@@ -98,10 +98,63 @@ async function readFeed(path, query, options = {}, mayPull = true) {
   return page;
 }
 
+/** What users read about the problems of the API, by type. Details are for developers: they name fields and routes. */
+const WORDS = {
+  "invalid-id": "This name is not allowed. Leave out control characters, / and %.",
+  "invalid-body": "A value is not allowed here.",
+  "invalid-cursor": "This list has changed. Reload the page.",
+  "not-yours": "Only the owner can do this.",
+  "no-such-user": "This user does not exist any more.",
+  "no-such-post": "This post does not exist any more.",
+  "no-such-scheduled-post": "This post does not wait any more.",
+  "no-such-board": "This board does not exist any more.",
+  "no-such-member": "This member is not on the board.",
+  "handle-taken": "Another user has this handle. Choose another one.",
+  "identity-clash": "This account cannot have a profile here. Sign in with another account.",
+  "profile-missing": "You have no profile any more. Reload the page.",
+  "board-fixed": "There is a board with this name, and this cannot be changed on it.",
+  "already-published": "It is too late: the post is published.",
+  "post-deleted": "This was posted before, and deleted since. Change the text to post it again.",
+  "idempotency-key-reused": "This was sent before, with another text. Change the text, and try again.",
+  "body-too-large": "This is too long.",
+  "follow-self": "You cannot follow yourself.",
+  "following-limit": "You follow as many users as one user may. Unfollow somebody first.",
+  "invalid-time": "Choose a time that is at least a minute and at most 366 days ahead.",
+  "scheduled-limit": "You have as many scheduled posts as one user may. Cancel one first, or wait.",
+  "boards-limit": "You have as many boards as one user may.",
+  "invalid-board": "These settings of a board are not allowed.",
+  "invalid-scores": "Give a whole number for each score.",
+  damaged: "This cannot be shown, because something stored is damaged.",
+};
+const FIELDS = { text: "The text", name: "The name", handle: "The handle" };
+/** What can be wrong with a text: what the detail says, and what users read after the name of the field. */
+const FLAWS = [
+  [/direction of writing/, "has an invisible sign that changes the direction of writing"],
+  [/invisible/, "has an invisible character"],
+  [/private use/, "has a character without a meaning"],
+  [/control character/, "has a control character"],
+  [/no visible character/, "is empty"],
+  [/combining mark/, "begins with an accent that has no letter"],
+  [/at most/, "is too long"],
+];
+
+/** What is wrong with a text that the API refused. */
+function flawOf(detail) {
+  if (detail.startsWith("handle must")) return "A handle has 1 to 30 of the letters a to z, digits and _.";
+  const [field] = detail.split(" ");
+  const [, flaw] = FLAWS.find(([said]) => said.test(detail)) ?? [, "is not allowed"];
+  const code = detail.match(/U\+[0-9A-F]{4,6}/);
+  return `${FIELDS[field] ?? "This"} ${flaw}${code ? ` (${code[0]}). Remove it.` : "."}`;
+}
+
 /** What a user reads about an error. */
 function inWords(error) {
   if (!(error instanceof Failed)) return "Something went wrong on this page. Reload it.";
+  // words of this page
+  if (error.status === 0) return error.message;
   if (error.status === 429) return `You do this too often. Try again in ${Math.max(1, error.wait)} s.`;
   if (error.status === 503) return "The system is busy. Nothing was lost; try again.";
-  return `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}`;
+  const kind = error.type.replace("/problems/", "");
+  if (kind === "invalid-text") return flawOf(error.detail);
+  return WORDS[kind] ?? (error.status < 500 ? "This is not possible." : "Something went wrong on the server. Try again.");
 }

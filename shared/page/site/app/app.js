@@ -2,7 +2,7 @@
 
 /** The view of an address. */
 function View({ segments }) {
-  const [first = "", second = "", third = ""] = segments;
+  const [first = "", second = "", third = "", fourth = ""] = segments;
   switch (first) {
     case "":
       return html`<${Home} />`;
@@ -15,7 +15,7 @@ function View({ segments }) {
     case "trending":
       return html`<${Trending} part=${second} />`;
     case "boards":
-      return second ? html`<${Board} key="${second}/${third}" owner=${second} name=${third} />` : html`<${Boards} />`;
+      return second ? html`<${Board} key="${second}/${third}/${fourth}" owner=${second} name=${third} member=${fourth} />` : html`<${Boards} />`;
     case "scheduled":
       return html`<${Scheduled} />`;
     case "likes":

@@ -29,10 +29,17 @@ function BoardsOf({ user }) {
   `;
 }
 
+const ORDERS = { descending: "Highest score first", ascending: "Lowest score first" };
+
+/** In which order the scores count. */
+function inOrder(orders) {
+  if (orders.length === 1) return ORDERS[orders[0]];
+  return orders.map((order, index) => `Score ${index + 1}: ${ORDERS[order].split(" ")[0].toLowerCase()} first`).join(", ");
+}
+
 function inShort({ orders, period, merge, open }) {
-  const first = orders[0] === "descending" ? "Highest score first" : "Lowest score first";
   const times = { all: "", day: "each day", week: "each week", month: "each month" }[period];
-  const parts = [first, counted(orders.length, "score", "scores"), times, merge && "merged", open && "open to everybody"];
+  const parts = [inOrder(orders), times, merge && "merged", open && "open to everybody"];
   return parts.filter(Boolean).join(" · ");
 }
 
@@ -48,8 +55,7 @@ function NewBoard() {
       <div class="field">
         <label for="new-board-order">Order</label>
         <select id="new-board-order" value=${order} onChange=${(event) => setOrder(event.currentTarget.value)}>
-          <option value="descending">Highest score first</option>
-          <option value="ascending">Lowest score first</option>
+          ${Object.entries(ORDERS).map(([value, label]) => html`<option value=${value}>${label}</option>`)}
         </select>
       </div>
       <${Problem} error=${error} />
@@ -69,14 +75,20 @@ function Boards() {
   `;
 }
 
-/** A board, from a place on. */
-function Board({ owner, name }) {
+/** A board, from a place on, or around a member. */
+function Board({ owner, name, member }) {
   const [offset, setOffset] = useState(0);
   const own = useValue(me);
-  const query = { owner, offset, limit: PLACES };
-  const [page, error, again] = useRead(`board:${owner}/${name}/${offset}`, () => call("GET", boardPath(name), { query }));
+  const read = () =>
+    member
+      ? call("GET", `${boardPath(name)}/around/${encodeURIComponent(member)}`, { query: { owner, above: 9, below: 10 } })
+      : call("GET", boardPath(name), { query: { owner, offset, limit: PLACES } });
+  const [page, error, again] = useRead(`board:${owner}/${name}/${member}/${offset}`, read);
   useTitle(name);
-  if (error?.status === 404) return html`<${Nothing} title="No such board" text="It was deleted, or never existed." />`;
+  if (error?.type === "/problems/no-such-member") {
+    return html`<${Nothing} title="No such member" text="${member} is not on this board." />`;
+  }
+  if (error?.status === 404 || error?.status === 400) return html`<${Nothing} title="No such board" text="It was deleted, or never existed." />`;
   if (error) return html`<${Trouble} error=${error} again=${again} />`;
   if (!page) return html`<${Skeleton} lines=${3} />`;
   const { board, items, members } = page;
@@ -85,6 +97,9 @@ function Board({ owner, name }) {
   return html`
     <h1 class="title" dir="auto">${board.name}</h1>
     <p class="hint">${inShort(board)} · ${counted(members, "member", "members")}${page.round.ends_at ? ` · until ${moment(page.round.ends_at)}` : ""}</p>
+    <p class="hint"><${UserLink} key=${owner} before="By " user=${owner} /></p>
+    ${member &&
+    html`<p class="hint">Around <b dir="auto">${member}</b>. <a href=${to("boards", owner, name)}>Whole board</a> <${UserLink} key=${member} before="· Profile of " user="@${member}" /></p>`}
     ${items.length === 0
       ? html`<div class="empty">This board has no members yet.</div>`
       : html`
@@ -94,9 +109,9 @@ function Board({ owner, name }) {
               <tbody>
                 ${items.map(
                   (item) => html`
-                    <tr key=${item.member} class=${item.member === own?.handle ? "own" : ""}>
+                    <tr key=${item.member} class=${item.member === (member || own?.handle) ? "own" : ""}>
                       <td data-rank>${item.rank}</td>
-                      <th scope="row" dir="auto">${item.member}</th>
+                      <th scope="row" dir="auto"><a href=${to("boards", owner, name, item.member)}>${item.member}</a></th>
                       ${item.scores.map((score) => html`<td class="score">${score}</td>`)}
                     </tr>
                   `,
@@ -107,10 +122,18 @@ function Board({ owner, name }) {
         `}
     <div class="buttons">
       ${offset > 0 && html`<button type="button" class="button" onClick=${() => setOffset(Math.max(0, offset - PLACES))}>Previous places</button>`}
-      ${offset + PLACES < members && html`<button type="button" class="button" onClick=${() => setOffset(offset + PLACES)}>Next places</button>`}
+      ${!member && offset + PLACES < members && html`<button type="button" class="button" onClick=${() => setOffset(offset + PLACES)}>Next places</button>`}
     </div>
     ${mayWrite && html`<${SetScores} key="${owner}/${name}" board=${board} changed=${again} />`}
   `;
+}
+
+/** A link to a user, by id or @handle, if there is one. */
+function UserLink({ before, user }) {
+  const isPossible = /^(@[a-z0-9_]{1,30}|[0-9a-f]{16})$/.test(user);
+  const read = async () => isPossible && seen([await call("GET", `/v1/users/${user}`)])[0];
+  const [found] = useRead(`link:${user}`, read);
+  return found && html`${before}<a href=${to("u", found.handle)}>@${found.handle}</a>`;
 }
 
 function SetScores({ board, changed }) {

@@ -129,6 +129,7 @@ function Home() {
   const list = homeFeed();
   useValue(list.changed);
   usePolls(list);
+  usePull(list);
   useEffect(() => {
     if (list.items.length === 0) list.more();
   }, [list]);

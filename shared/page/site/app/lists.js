@@ -148,8 +148,18 @@ function useList(name, read, keyOf) {
   return list;
 }
 
+/** Reads a feed again that was read before the user turned reading by pull on or off. */
+function usePull(list) {
+  const isPull = useValue(pull);
+  useEffect(() => {
+    const before = list.isPull ?? isPull;
+    list.isPull = isPull;
+    if (before !== isPull) list.reread();
+  }, [list, isPull]);
+}
+
 /** The part below the items: it reads more when it comes near the window, and says what is under way. */
-function ListEnd({ list, empty, end = "" }) {
+function ListEnd({ list, shown = list.items.length, empty, end = "" }) {
   const mark = useRef(null);
   useEffect(() => {
     const watcher = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && !list.error && list.more(), {
@@ -163,8 +173,8 @@ function ListEnd({ list, empty, end = "" }) {
     <div class="list-end" ref=${mark}>
       ${list.error && html`<${Trouble} error=${list.error} again=${() => list.more()} />`}
       ${!list.error && list.isLoading && html`<${Skeleton} lines=${list.items.length ? 1 : 3} />`}
-      ${list.isEnded && list.items.length === 0 && html`<div class="empty">${empty}</div>`}
-      ${list.isEnded && list.items.length > 0 && end && html`<p class="end">${end}</p>`}
+      ${list.isEnded && shown === 0 && html`<div class="empty">${empty}</div>`}
+      ${list.isEnded && shown > 0 && end && html`<p class="end">${end}</p>`}
     </div>
   `;
 }

@@ -8,10 +8,17 @@ function relationOf(user) {
   return relations.get(user.id);
 }
 
+/** The followers of a user. The server counts those of this page a moment later; until then, they are added here. */
+function followersOf(user) {
+  const { ahead } = relationOf(user);
+  return user.followers + (ahead?.of === user.followers ? ahead.change : 0);
+}
+
 /** Notes users that the server has answered. */
 function seen(users) {
   for (const user of users) {
     const relation = relationOf(user);
+    if (relation.ahead?.of !== user.followers) relation.ahead = null;
     if (!(relation.settledAt > Date.now())) relation.set(user.you_follow);
   }
   return users;
@@ -25,6 +32,8 @@ function FollowButton({ user, changed = () => {} }) {
     if (relation.isChanging) return;
     relation.isChanging = true;
     relation.settledAt = Infinity;
+    const before = relation.ahead;
+    relation.ahead = { of: user.followers, change: followersOf(user) - user.followers + (follows ? -1 : 1) };
     relation.set(!follows);
     try {
       await call(follows ? "DELETE" : "PUT", `/v1/users/${user.id}/follow`);
@@ -32,10 +41,11 @@ function FollowButton({ user, changed = () => {} }) {
       forgetLists("users:");
       followChanged();
       readMe().catch(() => {});
-      changed(!follows);
+      changed();
       relation.settledAt = Date.now() + SETTLED_MS;
     } catch (error) {
       relation.settledAt = 0;
+      relation.ahead = before;
       relation.set(follows);
       announce(inWords(error));
     }
@@ -50,6 +60,8 @@ function FollowButton({ user, changed = () => {} }) {
 
 /** A user in a list. */
 function Person({ user, rank = null, note = "" }) {
+  useValue(relationOf(user));
+  const followers = counted(followersOf(user), "follower", "followers");
   return html`
     <li class="person">
       ${rank === null ? "" : html`<span class="rank" data-rank>${rank}</span>`}
@@ -57,7 +69,7 @@ function Person({ user, rank = null, note = "" }) {
       <div class="person-body">
         <a class="name" href=${to("u", user.handle)} dir="auto">${user.name}</a>
         <span class="handle">@${user.handle}</span>
-        <p class="hint">${note || `${counted(user.followers, "follower", "followers")} · ${counted(user.posts, "post", "posts")}`}</p>
+        <p class="hint">${note ? `${note} · ${followers}` : `${followers} · ${counted(user.posts, "post", "posts")}`}</p>
       </div>
       <${FollowButton} user=${user} />
     </li>
@@ -82,22 +94,27 @@ function People({ name, path, empty }) {
 /** The page of an author. */
 function Author({ handle, part }) {
   const own = useValue(me);
-  const [isEditing, setEditing] = useState(false);
   const read = () => call("GET", `/v1/users/@${encodeURIComponent(handle)}`).then((user) => seen([user])[0]);
   // the own numbers change with what the user does on other views
   const [user, error, again] = useRead(`user:${handle}`, read, [own?.name, own?.following]);
-  const [change, setChange] = useState(0);
-  useEffect(() => setChange(0), [user]);
+  // the server counts a follow of this page a moment later
+  const changed = () => SETTLE_MS.forEach((after) => setTimeout(again, after));
   useTitle(user ? `${user.name} (@${user.handle})` : `@${handle}`);
   if (error) {
     if (error.status === 404 || error.status === 400) return html`<${Nothing} title="No such user" text="Nobody has the handle @${handle}." />`;
     return html`<${Trouble} error=${error} again=${again} />`;
   }
   if (!user) return html`<${Skeleton} lines=${2} />`;
+  return html`<${Profile} ...${{ user, handle, part, own, changed }} />`;
+}
+
+function Profile({ user, handle, part, own, changed }) {
+  const [isEditing, setEditing] = useState(false);
+  useValue(relationOf(user));
   const isOwn = user.id === own?.id;
   const tabs = [
     ["", "Posts", user.posts],
-    ["followers", "Followers", user.followers + change],
+    ["followers", "Followers", followersOf(user)],
     ["following", "Following", user.following],
     ["boards", "Boards", null],
   ];
@@ -110,7 +127,7 @@ function Author({ handle, part }) {
       </div>
       ${isOwn
         ? html`<button type="button" class="button" onClick=${() => setEditing(true)}>Edit profile</button>`
-        : html`<${FollowButton} user=${user} changed=${(follows) => setChange(change + (follows ? 1 : -1))} />`}
+        : html`<${FollowButton} user=${user} changed=${changed} />`}
     </section>
     <nav class="tabs" aria-label="Parts of the profile">
       ${tabs.map(
@@ -143,6 +160,7 @@ function AuthorFeed({ user, isOwn }) {
     return { items: remembered(page.items), next_cursor: page.next_cursor };
   };
   const list = useList(`posts:${user.id}`, read);
+  usePull(list);
   return html`<${Feed} list=${list} label="Posts by @${user.handle}" end="You have reached the first post."
     empty=${isOwn ? "You have not posted yet." : `@${user.handle} has not posted yet.`} />`;
 }

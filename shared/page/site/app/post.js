@@ -52,7 +52,7 @@ function Feed({ list, all = list.items, label, empty, end, ranks = null, notes =
           html`<${Post} key=${id} id=${id} position=${index + 1} size=${size} rank=${ranks?.get(id) ?? null} note=${notes?.get(id) ?? ""} />`,
       )}
     </div>
-    <${ListEnd} list=${list} empty=${empty} end=${end} />
+    <${ListEnd} list=${list} shown=${ids.length} empty=${empty} end=${end} />
   `;
 }
 

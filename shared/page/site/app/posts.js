@@ -77,7 +77,12 @@ async function changeLike(id) {
 /** Deletes an own post. */
 async function deletePost(id) {
   await call("DELETE", `/v1/posts/${id}`);
+  dropPost(id);
+  announce("The post is deleted.");
+}
+
+/** Notes that an own post is gone. */
+function dropPost(id) {
   forgetPosts([id]);
   if (ownPost.get() === id) ownPost.set(null);
-  announce("The post is deleted.");
 }

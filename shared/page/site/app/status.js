@@ -21,17 +21,9 @@ function Panel() {
   const all = useValue(loads);
   const isPull = useValue(pull);
   const refused = useValue(pullsRefusedUntil);
-  const own = useValue(ownPost);
+  const isPost = useValue(route)[0] === "p";
   const last = all.at(-1);
   const seconds = useCountdown(isPull ? refused : 0);
-  useEffect(() => {
-    // the last post may have been written in another window
-    if (own || !me.get()) return;
-    call("GET", `/v1/users/${me.get().id}/posts`, { query: { limit: 1 } }).then(
-      ({ items }) => items.length && !ownPost.get() && ownPost.set(items[0].id),
-      () => {},
-    );
-  }, []);
   return html`
     <section class="panel" aria-labelledby="panel-title">
       <h2 id="panel-title">How Fanfold is doing</h2>
@@ -52,9 +44,30 @@ function Panel() {
       </label>
       <p class="hint">Pages of feeds then come from DynamoDB, to compare. Each user may read a limited number a minute.</p>
       <div role="status">${seconds > 0 && html`<p class="hint">The limit is reached: pages come from the cache for ${seconds} s.</p>`}</div>
-      ${own ? html`<${Delivery} key=${own} id=${own} />` : html`<h3>Delivery of your last post</h3><p class="hint">You have not posted yet.</p>`}
+      ${!isPost && html`<${LastDelivery} />`}
     </section>
   `;
+}
+
+/** The delivery of the user's last post. A page of a post shows that of the post itself, if it is the user's. */
+function LastDelivery() {
+  const own = useValue(ownPost);
+  const [isNone, setNone] = useState(false);
+  useEffect(() => {
+    setNone(false);
+    if (own) return;
+    // it may have been written in another window, or the one after it was deleted
+    call("GET", `/v1/users/${me.get().id}/posts`, { query: { limit: 5 } }).then(
+      ({ items }) => {
+        const newest = items.find(({ id }) => !gone.get().has(id));
+        if (!newest) setNone(true);
+        else if (!ownPost.get()) ownPost.set(newest.id);
+      },
+      () => {},
+    );
+  }, [own]);
+  if (own) return html`<${Delivery} key=${own} id=${own} title=${html`<h3>Delivery of your last post</h3>`} />`;
+  return html`<h3>Delivery of your last post</h3>${isNone && html`<p class="hint">You have not posted yet.</p>`}`;
 }
 
 /** The seconds that are left until a time. */
@@ -126,7 +139,7 @@ const STATES = {
 const RECEIPT_MS = [300, 500, 800, 1200, 2000, 3000];
 
 /** The delivery receipt of an own post. It is read again until the delivery is complete. */
-function Delivery({ id }) {
+function Delivery({ id, title }) {
   const [receipt, setReceipt] = useState(null);
   const [error, setError] = useState(null);
   useEffect(() => {
@@ -142,6 +155,7 @@ function Delivery({ id }) {
         } catch (failed) {
           if (!isThere) return;
           setError(failed);
+          if (failed.status === 404) dropPost(id);
           if (failed.status === 404 || failed.status === 403) return;
         }
         do await new Promise((done) => setTimeout(done, RECEIPT_MS[time] ?? 5000));
@@ -153,9 +167,9 @@ function Delivery({ id }) {
   const percent = Math.round((receipt?.progress ?? 0) * 100);
   return html`
     <div class="delivery">
-      <h3>Delivery of ${location.hash.startsWith("#/p/") ? "this" : "your last"} post</h3>
+      ${title}
       <progress max="100" value=${receipt?.state === "pulled" ? 100 : percent} aria-label="Delivered part"></progress>
-      ${error && !receipt && html`<p class="hint">${error.status === 404 ? "The post is gone." : inWords(error)}</p>`}
+      ${error && !receipt && html`<p class="hint">${inWords(error)}</p>`}
       ${receipt &&
       html`
         <p>${STATES[receipt.state]}${receipt.lag_ms === null ? "" : html` <b>${inMs(receipt.lag_ms)}</b> after it was published.`}</p>

@@ -15,7 +15,7 @@ function SinglePost({ id }) {
   return html`
     <h1 class="visually-hidden">Post by ${post.author.name}</h1>
     <div class="feed feed-single"><${Post} id=${id} /></div>
-    ${post.author.id === own?.id && html`<section class="sheet-part"><${Delivery} id=${id} /></section>`}
+    ${post.author.id === own?.id && html`<section class="sheet-part"><${Delivery} id=${id} title=${html`<h2>Delivery of this post</h2>`} /></section>`}
     <h2 class="part">Liked by</h2>
     <${Likers} id=${id} />
   `;
@@ -80,8 +80,7 @@ function Ranking({ name }) {
   if (name === "authors") {
     return html`
       <ol class="people" aria-busy=${list.isLoading ? "true" : "false"}>
-        ${list.items.map((item) => html`<${Person} key=${item.user.id} user=${item.user} rank=${item.rank}
-          note="${likes(item.likes)} · ${counted(item.user.followers, "follower", "followers")}" />`)}
+        ${list.items.map((item) => html`<${Person} key=${item.user.id} user=${item.user} rank=${item.rank} note=${likes(item.likes)} />`)}
       </ol>
       <${ListEnd} list=${list} empty=${empty} />
       <${MadeAt} time=${list.madeAt} />
