@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::{FromRef, State};
-use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use fanfold_app::Error;
 use fanfold_app::present::{self, Viewer};
 use fanfold_app::profiles::{self, Profiles, Put};
@@ -21,7 +21,7 @@ use fanfold_web::extract::ListQuery;
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
 use fanfold_web::view::{UserList, UserView};
 use fanfold_web::{
-    Caller, JsonBody, Kind, OPENAPI_JSON, Problem, Query, UserPath, Viewing, shared_answers,
+    Caller, JsonBody, Kind, Problem, Query, UserPath, Viewing, shared_answers,
 };
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -303,7 +303,6 @@ async fn get_following(
         status = 200, description = "The description of this API in OpenAPI 3.1.", content_type = "application/json",
     )),
 )]
-async fn openapi() -> impl IntoResponse {
-    let kept = (header::CACHE_CONTROL, "public, max-age=3600");
-    ([(header::CONTENT_TYPE, "application/json"), kept], OPENAPI_JSON)
+async fn openapi(asked: HeaderMap) -> Response {
+    fanfold_page::description(&asked)
 }

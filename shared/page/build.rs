@@ -99,7 +99,7 @@ fn without_comments(script: &str) -> String {
 }
 
 fn files() -> Result<Vec<PathBuf>, Failed> {
-    let mut found = Vec::new();
+    let mut found = vec![PathBuf::from("../web/openapi.json")];
     for folder in FOLDERS {
         // a new file changes its folder
         println!("cargo::rerun-if-changed={folder}");
@@ -119,6 +119,7 @@ fn kind(file: &Path) -> Option<&'static str> {
         "css" => Some("text/css; charset=utf-8"),
         "svg" => Some("image/svg+xml"),
         "woff2" => Some("font/woff2"),
+        "json" => Some("application/json"),
         "webmanifest" => Some("application/manifest+json"),
         _ => None,
     }

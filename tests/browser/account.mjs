@@ -2,13 +2,24 @@
 
 import assert from "node:assert/strict";
 
-import { CLIENT, PASSWORD, URL_OF_API, User, freshName, people, pool } from "./api.mjs";
+import { CLIENT, CODE, PASSWORD, URL_OF_API, User, freshName, people, pool } from "./api.mjs";
 import { NARROW, until } from "./desk.mjs";
 import { test } from "./suite.mjs";
 import { alert, articles, box, button, compose, goTo, heading, home, link, signIn } from "./view.mjs";
 
-/** The code that the local cloud sends to everybody. */
-const CODE = "123456";
+const password = (tab, label = "Password") => tab.getByLabel(label, { exact: true });
+
+/** Asserts that the page shows no error. */
+const noAlert = async (tab) => assert.equal((await tab.getByRole("alert").allInnerTexts()).join("").trim(), "");
+
+/** Fills in the form for a new account, and sends it. */
+async function signUp(tab, name, email = `${name}@example.com`) {
+  await button(tab, "Create an account").click();
+  await box(tab, "User name").fill(name);
+  await box(tab, "Email").fill(email);
+  await password(tab).fill(PASSWORD);
+  await button(tab, "Create account").click();
+}
 
 test("account::a_visitor_signs_up_with_a_code_and_makes_a_profile", async (desk) => {
   const tab = await desk.open();
@@ -28,7 +39,8 @@ test("account::a_visitor_signs_up_with_a_code_and_makes_a_profile", async (desk)
   await password.fill(PASSWORD);
   await button(tab, "Create account").click();
 
-  const code = box(tab, "Code from the email");
+  const code = box(tab, "Code");
+  await tab.getByText(`the code is ${CODE}`).waitFor();
   await code.fill("000000");
   await button(tab, "Confirm").click();
   await alert(tab, /code/i);
@@ -44,6 +56,15 @@ test("account::a_visitor_signs_up_with_a_code_and_makes_a_profile", async (desk)
   await goTo(tab, "Profile");
   await heading(tab, "Rowan").waitFor();
   await tab.getByText(`@${name}`).first().waitFor();
+
+  // the name and the address have no case, and both sign in
+  for (const other of [name.toUpperCase(), `${name}@Example.com`]) {
+    await button(tab, "Sign out").click();
+    await tab.getByRole("region", { name: "Sign in" }).waitFor();
+    await signIn(tab, other);
+    await goTo(tab, "Profile");
+    await heading(tab, "Rowan").waitFor();
+  }
 });
 
 test("account::a_name_that_is_taken_and_a_wrong_password_are_explained", async (desk) => {
@@ -52,15 +73,88 @@ test("account::a_name_that_is_taken_and_a_wrong_password_are_explained", async (
   await heading(tab).waitFor();
   await signIn(tab, user.handle, "Not-the-password-1");
   await alert(tab, /wrong/);
+  // an error belongs to its form
   await button(tab, "Create an account").click();
-  await box(tab, "User name").fill(user.handle);
-  await box(tab, "Email").fill("yew@example.com");
-  await tab.getByLabel("Password", { exact: true }).fill(PASSWORD);
-  await button(tab, "Create account").click();
+  await box(tab, "Email").waitFor();
+  await noAlert(tab);
+  await button(tab, "Back to sign in").click();
+  await signUp(tab, user.handle.toUpperCase());
   await alert(tab, /taken/);
+  await button(tab, "Back to sign in").click();
+  await noAlert(tab);
+  await button(tab, "Forgot your password?").click();
+  await noAlert(tab);
   await button(tab, "Back to sign in").click();
   await signIn(tab, user.handle);
   await home(tab);
+});
+
+test("account::an_email_address_belongs_to_one_account", async (desk) => {
+  const [user] = await people("yarrow");
+  const tab = await desk.open();
+  await signUp(tab, `${user.handle}@example.com`, `${user.handle}2@example.com`);
+  await alert(tab, /look like an email/);
+  await button(tab, "Back to sign in").click();
+  await signUp(tab, freshName("yarrow"), `${user.handle.toUpperCase()}@example.com`);
+  await box(tab, "Code").fill(CODE);
+  await button(tab, "Confirm").click();
+  await alert(tab, /is an account with this email/);
+  await button(tab, "Back to sign in").click();
+  await signIn(tab, `${user.handle}@example.com`);
+  await goTo(tab, "Profile");
+  await heading(tab, user.name).waitFor();
+});
+
+test("account::a_forgotten_password_is_replaced_with_a_code", async (desk) => {
+  const [user] = await people("rue");
+  const tab = await desk.open();
+  const forget = async (name) => {
+    await button(tab, "Forgot your password?").click();
+    await box(tab, "User name or email").fill(name);
+    await button(tab, "Send a code").click();
+    await box(tab, "Code").waitFor();
+  };
+  // nobody learns whether there is an account
+  await forget(freshName("nobody"));
+  await box(tab, "Code").fill(CODE);
+  await password(tab, "New password").fill(PASSWORD);
+  await button(tab, "Save password").click();
+  await alert(tab, /not the code/);
+  await button(tab, "Back to sign in").click();
+  await forget(`${user.handle}@example.com`);
+  await tab.getByText(`the code is ${CODE}`).waitFor();
+  await box(tab, "Code").fill("000000");
+  const other = `${PASSWORD}-other`;
+  await password(tab, "New password").fill(other);
+  await button(tab, "Save password").click();
+  await alert(tab, /not the code/);
+  await button(tab, "Send a new code").click();
+  await box(tab, "Code").fill(CODE);
+  await password(tab, "New password").fill("short");
+  await button(tab, "Save password").click();
+  await alert(tab, /12 characters/);
+  await password(tab, "New password").fill(other);
+  await button(tab, "Save password").click();
+  await home(tab);
+  await goTo(tab, "Profile");
+  await heading(tab, user.name).waitFor();
+  await button(tab, "Sign out").click();
+  await tab.getByRole("region", { name: "Sign in" }).waitFor();
+  await signIn(tab, user.handle);
+  await alert(tab, /wrong/);
+  await signIn(tab, user.handle, other);
+  await home(tab);
+});
+
+test("account::where_emails_are_sent_the_page_names_no_code", async (desk) => {
+  const tab = await desk.open("", { prepare: (tab) => rewrite(tab, (settings) => ({ ...settings, demo: null })) });
+  await signUp(tab, freshName("sorrel"));
+  await tab.getByText("We have sent a code to your email address.").waitFor();
+  await button(tab, "Back to sign in").click();
+  await button(tab, "Forgot your password?").click();
+  await button(tab, "Send a code").click();
+  await tab.getByText(/If there is such an account, we have sent a code/).waitFor();
+  assert.ok(!(await tab.locator("main").innerText()).includes(CODE));
 });
 
 test("account::a_handle_that_is_taken_or_malformed_is_explained", async (desk) => {
@@ -208,7 +302,7 @@ test("account::an_invalid_token_is_renewed_or_leads_to_the_sign_in", async (desk
 
 test("account::the_demo_users_of_this_machine_sign_in_with_one_click", async (desk) => {
   const [user] = await people("larch");
-  const change = (settings) => ({ ...settings, demo: { users: [user.handle], password: PASSWORD } });
+  const change = (settings) => ({ ...settings, demo: { users: [user.handle], password: PASSWORD, code: CODE } });
   const tab = await desk.open("", { prepare: (tab) => rewrite(tab, change) });
   await button(tab, `Continue as @${user.handle}`).click();
   await home(tab);

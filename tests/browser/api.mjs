@@ -8,6 +8,8 @@ export const ENDPOINT = process.env.AWS_ENDPOINT_URL;
 const stack = JSON.parse(process.env.FANFOLD_STACK ?? "{}");
 export const CLIENT = stack.UserPoolClientId;
 export const PASSWORD = "Fanfold-tests-1";
+/** The code that the local cloud "sends" to everybody. */
+export const CODE = "123456";
 
 /** Makes the names of different runs differ. */
 const RUN = Date.now().toString(36).slice(-4);
@@ -43,8 +45,9 @@ export class User {
   static async withoutProfile(handle) {
     const user = Object.assign(new User(), { handle });
     // a user of an earlier run exists
-    const signedUp = await pool("SignUp", { ClientId: CLIENT, Username: handle, Password: PASSWORD }).catch(() => null);
-    if (signedUp) await pool("AdminConfirmSignUp", { UserPoolId: stack.UserPoolId, Username: handle });
+    const UserAttributes = [{ Name: "email", Value: `${handle}@example.com` }];
+    const signedUp = await pool("SignUp", { ClientId: CLIENT, Username: handle, Password: PASSWORD, UserAttributes }).catch(() => null);
+    if (signedUp) await pool("ConfirmSignUp", { ClientId: CLIENT, Username: handle, ConfirmationCode: CODE });
     await user.signIn();
     return user;
   }

@@ -69,7 +69,7 @@ test("keyboard::a_user_signs_in_posts_likes_and_deletes", async (desk) => {
   const [author] = await people("seal");
   const tab = await desk.open();
   await button(tab, "Sign in").waitFor();
-  await tabTo(tab, box(tab, "User name"));
+  await tabTo(tab, box(tab, "User name or email"));
   await tab.keyboard.type(author.handle);
   await tab.keyboard.press("Tab");
   await tab.keyboard.type("Fanfold-tests-1");

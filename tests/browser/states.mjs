@@ -73,7 +73,7 @@ test("states::signed_out", async (desk) => {
   const tab = await desk.open();
   await button(tab, "Sign in").waitFor();
   await look(desk, tab, "signed-out");
-  await box(tab, "User name").fill(freshName("nobody"));
+  await box(tab, "User name or email").fill(freshName("nobody"));
   await tab.getByLabel("Password", { exact: true }).fill("wrong");
   await button(tab, "Sign in").click();
   await alert(tab, /.../);
@@ -85,8 +85,14 @@ test("states::signed_out", async (desk) => {
   await box(tab, "Email").fill(`${name}@example.com`);
   await tab.getByLabel("Password", { exact: true }).fill(PASSWORD);
   await button(tab, "Create account").click();
-  await box(tab, "Code from the email").waitFor();
+  await box(tab, "Code").waitFor();
   await look(desk, tab, "sign-up-code");
+  await button(tab, "Back to sign in").click();
+  await button(tab, "Forgot your password?").click();
+  await look(desk, tab, "forgotten");
+  await button(tab, "Send a code").click();
+  await box(tab, "Code").waitFor();
+  await look(desk, tab, "forgotten-code");
 });
 
 test("states::first_profile", async (desk) => {

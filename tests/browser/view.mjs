@@ -41,7 +41,7 @@ export const announced = (tab, words) =>
   tab.getByRole("status").filter({ hasText: words }).first().waitFor({ state: "attached" });
 
 export async function signIn(tab, name, password = PASSWORD) {
-  await box(tab, "User name").fill(name);
+  await box(tab, "User name or email").fill(name);
   await tab.getByLabel("Password", { exact: true }).fill(password);
   await button(tab, "Sign in").click();
 }

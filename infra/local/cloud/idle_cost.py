@@ -1,8 +1,11 @@
-"""Computes the monthly cost of a deployed stack that nobody calls, from the translated templates.
+"""Computes the monthly cost of a deployed stack that nobody calls, and the daily cost of one that anybody calls without a
+token, from the translated templates.
 
     idle_cost.py
 """
 
+import gzip
+import math
 import re
 
 from translated import ROOT, Stack, deployed
@@ -30,6 +33,8 @@ LAMBDA_GB_SECOND = 0.0000133334  # arm64
 SCHEDULE = 1.00 / 1e6  # an invocation
 SQS_REQUEST = 0.40 / 1e6
 LOGS_GB = 0.50
+API_REQUEST = 1.00 / 1e6  # HTTP API, each begun part of 512 KiB of an answer
+TRANSFER_GB = 0.09  # to the internet
 READ_UNIT = 0.125 / 1e6  # DynamoDB on demand
 WRITE_UNIT = 0.625 / 1e6
 
@@ -114,6 +119,31 @@ def idle_cost(stack: Stack) -> dict[str, float]:
     return costs
 
 
+def largest_file() -> int:
+    """The bytes of the largest answer that needs no token. Files of the page are always compressed, and the description of
+    the API is for clients that read gzip."""
+    site = ROOT / "shared/page/site"
+    files = [file for folder in ("", "docs", "vendor") for file in (site / folder).iterdir() if file.is_file()]
+    packed = [len(gzip.compress(file.read_bytes())) for file in files]
+    return max(*packed, (ROOT / "shared/web/openapi.json").stat().st_size)
+
+
+def open_cost(stack: Stack) -> float:
+    """US$ a day, if somebody asks for the largest file without a pause."""
+    (stage,) = stack.of_type("AWS::ApiGatewayV2::Stage").values()
+    requests = float(stage["RouteSettings"]["$default"]["ThrottlingRateLimit"]) * 86400
+    memory_gb = int(stack["Users"]["MemorySize"]) / 1024
+    size = largest_file()
+    request = (
+        API_REQUEST * math.ceil(size / 2**19)
+        + LAMBDA_REQUEST
+        + memory_gb * IDLE_INVOCATION_SECONDS * LAMBDA_GB_SECOND
+        + LOG_GB_PER_INVOCATION * LOGS_GB
+        + size / 1e9 * TRANSFER_GB
+    )
+    return requests * request
+
+
 def by_kind() -> dict[str, dict[str, float]]:
     return {kind: idle_cost(deployed(ValkeyKind=kind)) for kind in ("cluster", "serverless")}
 
@@ -122,3 +152,4 @@ if __name__ == "__main__":
     for kind, costs in by_kind().items():
         parts = ", ".join(f"{what} {cost:.2f}" for what, cost in costs.items())
         print(f"{kind}: US$ {sum(costs.values()):.2f} a month ({parts})")
+    print(f"without a token: US$ {open_cost(deployed()):.2f} a day at most, for {largest_file()} bytes a request")

@@ -78,8 +78,10 @@ iam_evaluator.enforce = enforce_signed
 iam_evaluator.check_credentials = check_signed
 
 import cloudformation  # noqa: E402
+import user_pools  # noqa: E402
 
 cloudformation.install()
+user_pools.install(os.environ.get("FANFOLD_CODE"))
 if "FANFOLD_API_PORT" in os.environ:
     front.install(int(os.environ["FANFOLD_API_PORT"]), pathlib.Path(os.environ["FANFOLD_API_FILE"]))
 

@@ -120,7 +120,8 @@ class User:
         self.api = f"{os.environ['AWS_ENDPOINT_URL']}/_aws/execute-api/{stack.outputs['ApiId']}/$default"
         pools = boto3.client("cognito-idp")
         client, pool = stack.outputs["UserPoolClientId"], stack.outputs["UserPoolId"]
-        pools.sign_up(ClientId=client, Username=handle, Password=PASSWORD)
+        email = [{"Name": "email", "Value": f"{handle}@example.com"}]
+        pools.sign_up(ClientId=client, Username=handle, Password=PASSWORD, UserAttributes=email)
         pools.admin_confirm_sign_up(UserPoolId=pool, Username=handle)
         signed_in = pools.initiate_auth(
             ClientId=client,

@@ -16,7 +16,7 @@ import sys
 import unittest
 from collections.abc import Iterator
 
-from idle_cost import by_kind
+from idle_cost import by_kind, open_cost
 from translated import INFRA, NAMES, ONLY_ONE, ROOT, Stack, deployed, text, written
 
 FUNCTION, VERSION, ALIAS = "AWS::Lambda::Function", "AWS::Lambda::Version", "AWS::Lambda::Alias"
@@ -51,6 +51,8 @@ TEXTS = {
     "CorsOrigins": "https://app.example.com",
     "AlarmEmail": "operators@example.com",
     "AwsEndpointUrl": "http://172.17.0.1:4566",
+    "EmailFrom": "Fanfold <fanfold@example.com>",
+    "SesIdentityArn": "arn:aws:ses:us-east-1:123456789012:identity/example.com",
     "WebhookUrl": "https://hooks.example.com/timers?token=a%20b",
     "WebhookSecret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
 }
@@ -98,6 +100,8 @@ def longest(parameter: str) -> str:
         "CorsOrigins": f"https://{host},https://{host}",
         "AlarmEmail": f"operators@{host}",
         "AwsEndpointUrl": f"https://{host}:65535",
+        "EmailFrom": f"fanfold@{host}",
+        "SesIdentityArn": f"arn:aws:ses:us-east-1:{'1' * 12}:identity/{host}",
         "VpcId": "vpc-0123456789abcdef0",
         "SubnetIds": ",".join(["subnet-0123456789abcdef0"] * 6),
         "SecurityGroupIds": ",".join(["sg-0123456789abcdef0"] * 5),
@@ -965,41 +969,36 @@ class Watching(unittest.TestCase):
             unit = "minute" if minutes == 1 else "minutes"
             self.assertEqual(schedule["ScheduleExpression"], f"rate({minutes} {unit})")
             alarm = stack.stack("Alarms")["AuditMissing"]
-            periods = {int(q["MetricStat"]["Period"]) for q in alarm["Metrics"] if "MetricStat" in q}
-            self.assertEqual(periods, {3 * minutes * 60})
-            named = {q["Id"]: q["MetricStat"]["Metric"]["Dimensions"][0]["Value"] for q in alarm["Metrics"] if "MetricStat" in q}
-            self.assertEqual(named, {"audit": "fanfold-audit", "sweep": "fanfold-sweep"})
+            self.assertEqual(int(alarm["Period"]), 3 * minutes * 60)
             # a change of AuditEvery is not measured at the time before it
             self.assertEqual((alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"]), (2, 2))
-            whole = 3 * minutes
-            self.assertFalse(fires(alarm, audit=None, sweep=None), "nothing has run yet")
-            self.assertFalse(fires(alarm, audit=None, sweep=whole // 3), "deployed within the period")
-            self.assertFalse(fires(alarm, audit=1, sweep=whole))
-            self.assertTrue(fires(alarm, audit=None, sweep=whole))
-            self.assertTrue(fires(alarm, audit=0, sweep=whole))
 
     def test_a_silent_look_ahead_is_noticed_within_five_minutes(self):
         alarm = deployed().stack("Alarms")["LookAheadSilent"]
-        metrics = {q["Id"]: q["MetricStat"] for q in alarm["Metrics"] if "MetricStat" in q}
-        named = {each: stat["Metric"]["Dimensions"][0]["Value"] for each, stat in metrics.items()}
-        self.assertEqual(named, {"look": "fanfold-lookahead", "sweep": "fanfold-sweep"})
-        self.assertEqual({int(stat["Period"]) for stat in metrics.values()}, {60})
-        self.assertEqual((alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"]), (7, 5))
+        self.assertEqual((int(alarm["Period"]), alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"]), (60, 7, 5))
         # a look-ahead writes this metric, also if it is zero
         always = (ROOT / "shared/runtime/src/metrics.rs").read_text()
         self.assertRegex(always, r"const LOOK_AHEAD: &\[&str\] = &\[[^\]]*\bOVERDUE\b")
-        self.assertIn(f'const OVERDUE: &str = "{metrics["look"]["Metric"]["MetricName"]}";', always)
-        self.assertFalse(fires(alarm, look=None, sweep=None), "nothing has run yet")
-        self.assertFalse(fires(alarm, look=1, sweep=1))
-        self.assertFalse(fires(alarm, look=1, sweep=None))
-        self.assertTrue(fires(alarm, look=None, sweep=1))
-        self.assertTrue(fires(alarm, look=0, sweep=2))
+        self.assertIn(f'const OVERDUE: &str = "{alarm["MetricName"]}";', always)
 
-    def test_no_alarm_fires_without_data(self):
+    def test_each_schedule_is_missed_and_nothing_else(self):
+        """Without any data, the alarms on what the scheduler runs fire, one for each, and no other."""
         for stack in scenarios():
-            for file, each in stack.all().items():
+            missed = {}
+            for each in stack.all().values():
                 for logical, alarm in each.of_type(ALARM).items():
-                    self.assertIn(alarm["TreatMissingData"], ("notBreaching", "missing"), logical)
+                    self.assertIn(alarm["TreatMissingData"], ("breaching", "notBreaching", "missing"), logical)
+                    if alarm["TreatMissingData"] != "breaching":
+                        continue
+                    below_one = (alarm["ComparisonOperator"], alarm["Threshold"])
+                    self.assertEqual(below_one, ("LessThanThreshold", 1), logical)
+                    self.assertIn(alarm["Statistic"], ("Sum", "SampleCount"), logical)
+                    missed[alarm["Dimensions"][0]["Value"]] = int(alarm["Period"]) * alarm["DatapointsToAlarm"]
+            rates = {function_of(s["Target"]["Arn"]): s for s in stack.of_type("AWS::Scheduler::Schedule").values()}
+            self.assertEqual(missed.keys(), {stack[function]["FunctionName"] for function in rates})
+            for function, schedule in rates.items():
+                minutes = int(re.search(r"\d+", schedule["ScheduleExpression"])[0])
+                self.assertGreaterEqual(missed[stack[function]["FunctionName"]], 5 * 60 * minutes, function)
 
     def test_each_table_is_watched_for_throttles_and_conflicts(self):
         stack = deployed()
@@ -1095,13 +1094,30 @@ class Watching(unittest.TestCase):
         bare = line(error="-")
         self.assertEqual(json.loads(bare.replace('"error":-,', '"error":null,'))["status"], "200")
 
-    def test_requests_without_a_token_have_a_rate_of_their_own(self):
-        (stage,) = deployed().of_type("AWS::ApiGatewayV2::Stage").values()
-        rest, all_routes = stage["RouteSettings"]["$default"], stage["DefaultRouteSettings"]
-        self.assertLess(rest["ThrottlingRateLimit"], all_routes["ThrottlingRateLimit"])
-        self.assertLess(rest["ThrottlingBurstLimit"], all_routes["ThrottlingBurstLimit"])
-        (api,) = deployed().of_type("AWS::ApiGatewayV2::Api").values()
-        self.assertEqual(api["Body"]["paths"]["$default"]["x-amazon-apigateway-any-method"]["security"], [{"NONE": []}])
+    def test_every_operation_without_a_token_has_a_low_rate_of_its_own(self):
+        described = json.loads((ROOT / "shared/web/openapi.json").read_text())["paths"]
+        for stack in [*scenarios(), deployed(PublicRate="7", PublicBurst="9")]:
+            (stage,) = stack.of_type("AWS::ApiGatewayV2::Stage").values()
+            (api,) = stack.of_type("AWS::ApiGatewayV2::Api").values()
+            limits, settings = ("ThrottlingRateLimit", "ThrottlingBurstLimit"), stage["RouteSettings"]
+            given = [float(stack.values[name]) for name in ("PublicRate", "PublicBurst")]
+            routes = {}
+            for path, methods in api["Body"]["paths"].items():
+                for method, operation in methods.items():
+                    verb = "ANY" if method == "x-amazon-apigateway-any-method" else method.upper()
+                    key = "$default" if path.strip("/") == "$default" else f"{verb} {path}"
+                    routes[key] = any("Jwt" in need for need in operation.get("security", []))
+            for key in (key for key, has_token in routes.items() if not has_token):
+                self.assertIn(key, settings, "it has the rate of the users")
+                self.assertEqual([float(settings[key][limit]) for limit in limits], given, key)
+            for path, methods in described.items():
+                for method, operation in methods.items():
+                    # what no route names takes $default
+                    has_token = routes.get(f"{method.upper()} {path}", routes["$default"])
+                    self.assertEqual(has_token, bool(operation.get("security")), f"{method} {path}")
+            self.assertFalse(routes["$default"])
+        for rate, users in (("PublicRate", "ApiRate"), ("PublicBurst", "ApiBurst")):
+            self.assertLessEqual(PARAMETERS[rate]["Default"] * 10, PARAMETERS[users]["Default"])
 
     def test_metrics_of_routes_are_paid_for_on_request(self):
         for value, expected in ((None, False), ("false", False), ("true", True)):
@@ -1296,6 +1312,61 @@ class IdleCost(unittest.TestCase):
         self.assertEqual(others, ["Valkey", "alarms"])
         for what in others:
             self.assertIn(f"{what} {serverless[what]:.1f}", said)
+
+    def test_the_document_says_what_anybody_can_cost(self):
+        said = " ".join((INFRA / "README.md").read_text().split())
+        wanted = f"for a whole day costs about US$ {round(open_cost(deployed()), -1):.0f} "
+        self.assertTrue(wanted in said, f"infra/README.md wants '{wanted}'")
+        self.assertAlmostEqual(open_cost(deployed(PublicRate="1")), open_cost(deployed()) / PARAMETERS["PublicRate"]["Default"])
+
+
+# ---- user pool and keys ------------------------------------------------------------------------
+
+
+class UserPool(unittest.TestCase):
+    def test_it_is_made_as_it_must_stay(self):
+        for tier in PARAMETERS["UserPoolTier"]["AllowedValues"]:
+            pool = deployed(UserPoolTier=tier)["UserPool"]
+            self.assertEqual(pool["UserPoolTier"], tier)
+            self.assertEqual(pool["UsernameConfiguration"], {"CaseSensitive": False})
+            (email,) = (each for each in pool["Schema"] if each["Name"] == "email")
+            self.assertEqual((email["Required"], email["Mutable"]), (True, True))
+            self.assertEqual((pool["AutoVerifiedAttributes"], pool["AliasAttributes"]), (["email"], ["email"]))
+            self.assertEqual(pool["AccountRecoverySetting"]["RecoveryMechanisms"], [{"Name": "verified_email", "Priority": 1}])
+        self.assertEqual(PARAMETERS["UserPoolTier"]["Default"], "LITE")
+
+    def test_its_sender_is_that_of_the_parameters(self):
+        self.assertEqual(deployed()["UserPool"]["EmailConfiguration"], {"EmailSendingAccount": "COGNITO_DEFAULT"})
+        own = {name: TEXTS[name] for name in ("EmailFrom", "SesIdentityArn")}
+        wanted = {"EmailSendingAccount": "DEVELOPER", "From": own["EmailFrom"], "SourceArn": own["SesIdentityArn"]}
+        self.assertEqual(deployed(**own)["UserPool"]["EmailConfiguration"], wanted)
+        rule = written("template.yaml")["Rules"]["SenderOfTheUserPool"]
+        self.assertNotIn("RuleCondition", rule)
+        (assertion,) = rule["Assertions"]
+        for given in ({}, own, *({name: value} for name, value in own.items())):
+            self.assertEqual(deployed(**given).holds(assertion["Assert"]), len(given) != 1, given)
+        good = {"EmailFrom": ("a@example.com", "A b <a@example.com>"), "SesIdentityArn": (TEXTS["SesIdentityArn"],)}
+        bad = {"EmailFrom": ("a", "a@b@c", "<a@b>", "A <a>", "a b@c"), "SesIdentityArn": ("a@example.com", "arn:aws:sns:us-east-1:123456789012:a")}
+        for name in own:
+            for value in (*good[name], *bad[name]):
+                taken = re.search(PARAMETERS[name]["AllowedPattern"], value) is not None
+                self.assertEqual(taken, value in good[name], value)
+
+
+class Keys(unittest.TestCase):
+    def test_a_key_that_costs_nothing_encrypts_what_is_stored(self):
+        """DynamoDB and CloudWatch encrypt with keys of their own if a template names none, and queues with that of SQS. The
+        topic alone has a key of the stack: CloudWatch may not use the account's."""
+        for given, tables in (({}, None), ({"TableKey": "aws-managed"}, {"SSEEnabled": True})):
+            stack = deployed(**given)
+            for logical, table in stack.of_type("AWS::DynamoDB::Table").items():
+                self.assertEqual(table.get("SSESpecification"), tables, logical)
+            for logical, queue in stack.of_type(QUEUE).items():
+                self.assertIs(queue["SqsManagedSseEnabled"], True, logical)
+            for logical, group in stack.of_type(GROUP).items():
+                self.assertNotIn("KmsKeyId", group, logical)
+            keys = [each for one in stack.all().values() for each in one.of_type("AWS::KMS::Key")]
+            self.assertEqual(keys, ["Key"])
 
 
 class Report(unittest.TestResult):

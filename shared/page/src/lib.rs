@@ -25,7 +25,7 @@ use axum::routing::get;
 use fanfold_runtime::Config;
 use fanfold_runtime::config::ConfigError;
 use fanfold_web::fallback::fallback;
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Kind, OPENAPI_JSON, Problem};
 
 pub use files::{FILES, File, VERSION};
 use sign_in::SignIn;
@@ -180,6 +180,33 @@ async fn asset(
     (StatusCode::OK, headers, file.packed).into_response()
 }
 
+/// The description of the API, with or without the page. Anybody may ask for it again and again, so it is compressed for
+/// every client that reads gzip.
+pub fn description(asked: &HeaderMap) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "application/json"),
+        (header::CACHE_CONTROL, "public, max-age=3600"),
+        (header::VARY, "accept-encoding"),
+    ];
+    let found = FILES.iter().find(|file| file.name == "openapi.json");
+    match found.filter(|_| reads_gzip(asked)) {
+        Some(file) => (headers, [(header::CONTENT_ENCODING, "gzip")], file.packed).into_response(),
+        None => (headers, OPENAPI_JSON).into_response(),
+    }
+}
+
+/// Whether a request says that its client reads gzip.
+fn reads_gzip(asked: &HeaderMap) -> bool {
+    let values = asked.get_all(header::ACCEPT_ENCODING).iter().filter_map(|text| text.to_str().ok());
+    values.flat_map(|text| text.split(',')).any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+        // a weight of zero refuses it
+        let weight = parts.find_map(|part| part.strip_prefix("q="));
+        is_gzip && weight.is_none_or(|weight| weight.parse() != Ok(0.0_f32))
+    })
+}
+
 fn no_page() -> Problem {
     Problem::new(Kind::NoSuchRoute, "no page has this path; GET / is the first one")
 }
@@ -255,6 +282,22 @@ mod tests {
                 file(page(setting), VERSION, "app.js").await,
             ];
             assert_eq!(answers.map(|answer| answer.status()), [StatusCode::NOT_FOUND; 4]);
+        }
+    }
+
+    #[test]
+    fn the_description_is_compressed_for_clients_that_read_it() {
+        let answer = |accepted: Option<&'static str>| {
+            let value = accepted.map(|text| (header::ACCEPT_ENCODING, HeaderValue::from_static(text)));
+            description(&value.into_iter().collect())
+        };
+        for gzip in ["gzip", "deflate, GZIP;q=0.5", "br, gzip ; q=1"] {
+            assert_eq!(header(&answer(Some(gzip)), "content-encoding"), "gzip");
+        }
+        for plain in [None, Some("identity"), Some("gzip;q=0"), Some("gzip;q=0.000, br")] {
+            let answer = answer(plain);
+            assert!(!answer.headers().contains_key("content-encoding"), "{plain:?}");
+            assert_eq!(header(&answer, "vary"), "accept-encoding");
         }
     }
 

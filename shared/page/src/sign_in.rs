@@ -12,8 +12,8 @@ use fanfold_runtime::config::ConfigError;
 use serde_json::{Value, json};
 
 const NAME: &str = "PAGE";
-/// The password and the names of demo users, separated by spaces. `cargo local` sets it for the pool of this machine; no
-/// deployed function has it.
+/// The code that confirms everything, and the password and the names of demo users, separated by spaces. `cargo local`
+/// sets it for the pool of this machine, which sends no emails; no deployed function has it.
 const DEMO: &str = "PAGE_DEMO";
 
 /// How a visitor signs in.
@@ -27,6 +27,7 @@ pub enum SignIn {
 /// Users with whom one click signs in, on a developer's machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Demo {
+    code: String,
     password: String,
     users: Vec<String>,
 }
@@ -35,7 +36,7 @@ impl Demo {
     fn read(config: &Config) -> Option<Self> {
         let text = config.text(DEMO).ok()?;
         let mut words = text.split_whitespace().map(str::to_owned);
-        Some(Self { password: words.next()?, users: words.collect() })
+        Some(Self { code: words.next()?, password: words.next()?, users: words.collect() })
     }
 }
 
@@ -87,8 +88,8 @@ impl SignIn {
             Self::None => json!({"kind": "none"}),
             Self::Pool { url, client, demo } => json!({
                 "kind": "pool", "url": url, "client": client,
-                "demo": demo.as_ref().map(|Demo { password, users }| json!({
-                    "password": password, "users": users,
+                "demo": demo.as_ref().map(|Demo { code, password, users }| json!({
+                    "code": code, "password": password, "users": users,
                 })),
             }),
             Self::Oidc { issuer, client, audience, .. } => json!({
@@ -155,13 +156,13 @@ mod tests {
     #[test]
     fn only_this_machine_has_demo_users() {
         let pool = ("PAGE", "pool https://a.example/ abc");
-        let demo = ("PAGE_DEMO", "secret ash birch");
+        let demo = ("PAGE_DEMO", "123456 secret ash birch");
         let read = |settings: &[(&'static str, &'static str)]| {
             let config = Config::from_pairs(settings.iter().copied());
             SignIn::read(&config).unwrap().unwrap().json()["demo"].clone()
         };
         let here = ("AWS_ENDPOINT_URL", "http://127.0.0.1:9");
-        let users = json!({"password": "secret", "users": ["ash", "birch"]});
+        let users = json!({"code": "123456", "password": "secret", "users": ["ash", "birch"]});
         assert_eq!(read(&[pool, demo, here]), users);
         assert_eq!(read(&[pool, demo]), Value::Null);
         assert_eq!(read(&[pool, here]), Value::Null);

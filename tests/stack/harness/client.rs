@@ -71,7 +71,11 @@ impl Client {
 
     async fn sign_in(&self) -> String {
         let (client, password) = (output("UserPoolClientId"), "Fanfold-test-1");
-        let user = json!({"ClientId": client, "Username": self.handle, "Password": password});
+        let email = format!("{}@example.com", self.handle);
+        let user = json!({
+            "ClientId": client, "Username": self.handle, "Password": password,
+            "UserAttributes": [{"Name": "email", "Value": email}],
+        });
         cognito("SignUp", user).await;
         let pool = output("UserPoolId");
         cognito("AdminConfirmSignUp", json!({"UserPoolId": pool, "Username": self.handle})).await;

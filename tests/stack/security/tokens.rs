@@ -86,7 +86,10 @@ async fn a_token_of_another_client_or_pool_is_refused() {
         });
         let app = cognito("CreateUserPoolClient", app).await;
         let app = app.pointer("/UserPoolClient/ClientId").and_then(Value::as_str).expect("an app");
-        let user = json!({"ClientId": app, "Username": name, "Password": password});
+        let email = json!([{"Name": "email", "Value": format!("{name}@example.com")}]);
+        let user = json!({
+            "ClientId": app, "Username": name, "Password": password, "UserAttributes": email,
+        });
         cognito("SignUp", user).await;
         cognito("AdminConfirmSignUp", json!({"UserPoolId": pool, "Username": name})).await;
         let parameters = json!({"USERNAME": name, "PASSWORD": password});

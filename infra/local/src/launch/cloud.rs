@@ -20,13 +20,16 @@ pub const CALLS: &str = "calls.jsonl";
 /// The file, next to the log, with the id of the API that the API's port serves.
 const API_FILE: &str = "api-id";
 
-/// The variable with the users for whom the page offers to sign in. Functions inherit the environment of the local cloud.
+/// The code that the user pool asks for, because it sends no emails.
+const CODE: &str = "123456";
+/// The variable with this code, and the users for whom the page offers to sign in. Functions inherit the environment of
+/// the local cloud.
 const DEMO: &str = "PAGE_DEMO";
 
-/// The password of the demo users, and their handles.
+/// The code, the password of the demo users, and their handles.
 fn demo_users() -> String {
     let handles = PEOPLE.map(|(handle, _)| handle).join(" ");
-    format!("{PASSWORD} {handles}")
+    format!("{CODE} {PASSWORD} {handles}")
 }
 
 /// The address of the local cloud, with a region and credentials that work only there.
@@ -94,7 +97,7 @@ pub fn start(tools: &Tools, ports: Ports, log: &Path, temporary: &Path) -> Done<
     server.env("FANFOLD_API_PORT", ports.api.to_string());
     server.env("FANFOLD_API_FILE", log.with_file_name(API_FILE));
     server.env("TMPDIR", temporary);
-    server.env(DEMO, demo_users());
+    server.env(DEMO, demo_users()).env("FANFOLD_CODE", CODE);
     let mut running = Running::start("the local cloud", server, log)?;
     let health = format!("{endpoint}/_ministack/health");
     running.ready(Duration::from_secs(30), || {
@@ -138,10 +141,11 @@ mod tests {
     use super::{demo_users, without_proxy};
 
     #[test]
-    fn the_page_is_told_the_password_and_twelve_handles() {
+    fn the_page_is_told_the_code_the_password_and_twelve_handles() {
         let users = demo_users();
         let words: Vec<&str> = users.split(' ').collect();
-        assert_eq!((words.len(), &words[..3]), (13, &["Fanfold-demo-1", "ash", "birch"][..]));
+        let first = &["123456", "Fanfold-demo-1", "ash", "birch"][..];
+        assert_eq!((words.len(), &words[..4]), (14, first));
     }
 
     #[test]

@@ -93,15 +93,17 @@ async function renew(old) {
 
 // ---- the stack's user pool (Amazon Cognito) ----
 
-/** What users read for the errors of the pool that they can do something about. */
+/** What users read for the errors of the pool that they can do something about: of one operation, or of all. */
 const POOL_ERRORS = {
-  NotAuthorizedException: "The user name or the password is wrong.",
-  UserNotFoundException: "The user name or the password is wrong.",
+  "ConfirmSignUp.NotAuthorizedException": "This account is confirmed. Sign in.",
+  "ForgotPassword.InvalidParameterException": "No email address of this account is confirmed, so nothing can be sent to it.",
+  NotAuthorizedException: "The name or the password is wrong.",
+  UserNotFoundException: "The name or the password is wrong.",
+  AliasExistsException: "There is an account with this email address. Sign in with it, or choose another password for it.",
   UsernameExistsException: "This user name is taken. Choose another one, or sign in.",
-  UserNotConfirmedException: "This account is not confirmed yet. Enter the code from the email.",
-  CodeMismatchException: "This is not the code from the email. Check it, and try again.",
+  CodeMismatchException: "This is not the code. Check it, and try again.",
   InvalidPasswordException: "The password needs at least 12 characters, with capital and small letters, digits and signs.",
-  InvalidParameterException: "The user name must not have spaces, and the email address must be complete.",
+  InvalidParameterException: "The user name must not have spaces or look like an email address, and the email address must be complete.",
   CodeDeliveryFailureException: "No email can be sent to this address. Check it, and try again.",
   ExpiredCodeException: "The code is too old. Ask for a new one.",
   LimitExceededException: "There were too many tries. Wait a few minutes, and try again.",
@@ -117,7 +119,8 @@ async function pool(operation, body) {
   const told = await answer.json().catch(() => ({}));
   if (answer.ok) return told;
   const kind = String(told.__type ?? "").split("#").pop();
-  throw new Refused(POOL_ERRORS[kind] ?? told.message ?? "Signing in failed. Try again.", kind);
+  const known = POOL_ERRORS[`${operation}.${kind}`] ?? POOL_ERRORS[kind];
+  throw new Refused(known ?? told.message ?? "Signing in failed. Try again.", kind);
 }
 
 /** A session. A token that nobody can renew is used until the API refuses it. */
@@ -164,8 +167,14 @@ const confirmSignUp = (name, code) =>
 const sendCodeAgain = (name) =>
   pool("ResendConfirmationCode", { ClientId: signIn.client, Username: name });
 
-/** The handles of the demo users of this machine. */
+const forgetPassword = (name) => pool("ForgotPassword", { ClientId: signIn.client, Username: name });
+
+const resetPassword = (name, code, password) =>
+  pool("ConfirmForgotPassword", { ClientId: signIn.client, Username: name, ConfirmationCode: code, Password: password });
+
+/** The handles of the demo users of this machine, and the code that its user pool takes, because it sends no emails. */
 const demoUsers = signIn.demo?.users ?? [];
+const demoCode = signIn.demo?.code;
 
 const signInAsDemo = (name) => signInToPool(name, signIn.demo.password);
 

@@ -41,58 +41,82 @@ function IssuerButton() {
   `;
 }
 
-/** The forms for the stack's own user pool: sign in, create an account, confirm it. */
+/** What users are told who need a code. On a developer's machine, nobody gets an email. */
+const whereCodeIs = demoCode ? `No email is sent on this machine: the code is ${demoCode}.` : "We have sent a code to your email address.";
+
+/** The forms for the stack's own user pool: what each does with what was typed, and which one follows. */
+const POOL_FORMS = {
+  in: { label: "Sign in", act: ({ name, password }) => signInToPool(name, password) },
+  up: { label: "Create account", act: ({ name, email, password }) => signUpToPool(name, email, password), next: "code" },
+  code: {
+    label: "Confirm",
+    act: ({ name, code, password }) => confirmSignUp(name, code).then(() => signInToPool(name, password)),
+    again: sendCodeAgain,
+  },
+  forgot: { label: "Send a code", act: ({ name }) => forgetPassword(name), next: "reset" },
+  reset: {
+    label: "Save password",
+    act: ({ name, code, password }) => resetPassword(name, code, password).then(() => signInToPool(name, password)),
+    again: forgetPassword,
+  },
+};
+
 function PoolForms() {
-  const [form, setForm] = useState("in");
-  const [name, setName] = useState("");
-  const [email, setEmail] = useState("");
-  const [password, setPassword] = useState("");
-  const [code, setCode] = useState("");
+  const [form, show] = useState("in");
+  const [typed, setTyped] = useState({ name: "", email: "", password: "", code: "" });
+  // another form is another element, so what one said does not stay under the next
+  return html`
+    ${form === "in" && demoUsers.length > 0 && html`<${DemoUsers} />`}
+    <${PoolForm} key=${form} form=${form} show=${show} typed=${typed} type=${(more) => setTyped((now) => ({ ...now, ...more }))} />
+  `;
+}
+
+function PoolForm({ form, show, typed, type }) {
   const [told, setTold] = useState("");
-  const act = {
-    in: () => signInToPool(name.trim(), password),
-    up: () => signUpToPool(name.trim(), email.trim(), password),
-    code: () => confirmSignUp(name.trim(), code.trim()).then(() => signInToPool(name.trim(), password)),
-  }[form];
-  const run = async () => {
+  const { label, act, next, again } = POOL_FORMS[form];
+  const done = { ...typed, name: typed.name.trim(), email: typed.email.trim(), code: typed.code.trim() };
+  const { submit, isBusy, error } = useSubmit(async () => {
     try {
-      await act();
-      if (form === "up") setForm("code");
+      await act(done);
+      if (next) show(next);
     } catch (error) {
       if (error.kind !== "UserNotConfirmedException") throw error;
-      setForm("code");
+      show("code");
     }
-  };
-  const { submit, isBusy, error } = useSubmit(run);
-  const userName = html`<${Field} label="User name" value=${name} change=${setName} required autocomplete="username" autocapitalize="none" spellcheck=${false} />`;
-  const secret = (kind, hint) => html`<${Field} label="Password" type="password" value=${password} change=${setPassword} required autocomplete=${kind} hint=${hint} />`;
-  const back = html`<button type="button" class="link" onClick=${() => setForm("in")}>Back to sign in</button>`;
+  });
+  const field = (name, label, rest) => html`<${Field} label=${label} value=${typed[name]} change=${(value) => type({ [name]: value })} required ...${rest} />`;
+  const user = (label) => field("name", label, { autocomplete: "username", autocapitalize: "none", spellcheck: false });
+  const code = () => field("code", "Code", { inputmode: "numeric", autocomplete: "one-time-code" });
+  const secret = (label = "Password") =>
+    field("password", label, {
+      type: "password",
+      autocomplete: form === "in" ? "current-password" : "new-password",
+      hint: form === "in" ? undefined : "At least 12 characters, with capital and small letters, digits and signs.",
+    });
   const sendAgain = () =>
-    sendCodeAgain(name.trim()).then(
-      () => setTold("A new code is on its way."),
+    again(done.name).then(
+      () => setTold(demoCode ? whereCodeIs : "A new code is on its way."),
       (failed) => setTold(failed.message),
     );
   return html`
-    ${form === "in" && demoUsers.length > 0 && html`<${DemoUsers} />`}
-    <form key=${form} onSubmit=${submit}>
-      ${form === "in" && html`${userName}${secret("current-password")}`}
+    <form onSubmit=${submit}>
+      ${form === "in" && html`${user("User name or email")}${secret()}`}
       ${form === "up" &&
-      html`${userName}
-        <${Field} label="Email" type="email" value=${email} change=${setEmail} required autocomplete="email" hint="You get a code at this address." />
-        ${secret("new-password", "At least 12 characters, with capital and small letters, digits and signs.")}`}
-      ${form === "code" &&
-      html`<p>We have sent a code to your email address.</p>
-        <${Field} label="Code from the email" value=${code} change=${setCode} required inputmode="numeric" autocomplete="one-time-code" />`}
+      html`${user("User name")}
+        ${field("email", "Email", { type: "email", autocomplete: "email", hint: demoCode ? "No email is sent on this machine." : "You get a code at this address, and can sign in with it." })}
+        ${secret()}`}
+      ${form === "code" && html`<p>${whereCodeIs}</p>${code()}`}
+      ${form === "forgot" && html`<p>A code proves that the account is yours. Then you choose another password.</p>${user("User name or email")}`}
+      ${form === "reset" && html`<p>${demoCode ? whereCodeIs : "If there is such an account, we have sent a code to its email address."}</p>${code()}${secret("New password")}`}
       <${Problem} error=${error} />
       <div role="status" class="hint">${told}</div>
-      <button class="button button-main button-wide" aria-disabled=${isBusy ? "true" : "false"}>
-        ${{ in: "Sign in", up: "Create account", code: "Confirm" }[form]}
-      </button>
+      <button class="button button-main button-wide" aria-disabled=${isBusy ? "true" : "false"}>${label}</button>
       <p class="other">
         ${form === "in"
-          ? html`<button type="button" class="link" onClick=${() => setForm("up")}>Create an account</button>`
-          : back}
-        ${form === "code" && html` <button type="button" class="link" onClick=${sendAgain}>Send a new code</button>`}
+          ? html`<button type="button" class="link" onClick=${() => show("up")}>Create an account</button>${" "}
+              <button type="button" class="link" onClick=${() => (type({ password: "", code: "" }), show("forgot"))}>Forgot your password?</button>`
+          : html`<button type="button" class="link" onClick=${() => show("in")}>Back to sign in</button>`}
+        ${again && html` <button type="button" class="link" onClick=${sendAgain}>Send a new code</button>`}
       </p>
     </form>
   `;
