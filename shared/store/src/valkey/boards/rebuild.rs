@@ -150,7 +150,7 @@ impl Valkey {
         script.arg(token).arg(now.ms()).arg((now + BOARD_LEASE).ms());
         script.arg(millis(BOARD_REBUILD_KEPT)).arg(state).arg(kind(board));
         add_changes(&mut script, board, rows).map_err(failed(doing))?;
-        script.run_for_word(&self.link, doing).await
+        self.or_drop(board, script.run_for_word(&self.link, doing).await).await
     }
 
     /// Makes a board ready, after all rows were loaded. Removes a bounded number of members above the limit.
@@ -164,7 +164,7 @@ impl Valkey {
         let mut script = self.board_call(&scripts::BOARD_COMMIT, board);
         script.arg(token).arg(now.ms()).arg((now + BOARD_LEASE).ms());
         script.arg(kind(board)).arg(limit(board)).arg(TRIMMED_AT_ONCE).arg(board.orders.width());
-        let answer: Vec<Value> = script.run(&self.link, doing).await?;
+        let answer: Vec<Value> = self.or_drop(board, script.run(&self.link, doing).await).await?;
         parse(board, answer).map_err(failed(doing))
     }
 
