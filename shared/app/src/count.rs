@@ -70,7 +70,6 @@ impl Counts {
         // a message that cannot have been received yet is enough
         let waits =
             |(other, since): &(Counted, Stopwatch)| *other == of && since.elapsed() < self.delay;
-        // mutation: count-full-once
         if unnoted.iter().any(waits) {
             return Ok(());
         }

@@ -203,6 +203,10 @@ pub async fn changes_are_seen_at_once(
     let liked = posts[0];
     world.like("elm", liked).await;
     settle(world, &posts).await;
+    // from now on, the server remembers changes of fir's relation to ash
+    world.unfollow("fir", "ash").await;
+    world.follow("fir", "ash").await;
+    settle(world, &posts).await;
     assert_eq!(seen(world, "cedar", liked).await, (false, 1));
     world.advance(Duration::from_secs(30)); // the followers are read later than the server's memory begins
     let late = store_without_delivery(world, "ash").await;
@@ -228,7 +232,7 @@ pub async fn changes_are_seen_at_once(
         assert_eq!(shown_of(world, "fir", "ash").await, [], "try {tried}");
         assert_eq!(shown_of(world, "fir", "cedar").await, [of_cedar], "try {tried}");
         for (author, post) in ["cedar", "birch", "ash"].into_iter().zip(&posts) {
-            assert_eq!(world.home(author).await.first(), Some(post), "{author}, try {tried}");
+            assert!(world.home(author).await.contains(post), "{author}, try {tried}");
         }
     }
     if is_counted {
@@ -299,48 +303,46 @@ async fn counts_go_on_at_a_bounded_rate_on_a_full_server() {
     settle(&world, &posts).await;
     world.graph.counts = Counts::after(COUNT_DELAY);
     let mut others = Vec::new();
-    for _ in 0..COUNTS_UNNOTED_MAX + 2 {
+    for _ in 0..3 * COUNTS_UNNOTED_MAX {
         world.advance(Duration::from_millis(1));
         others.push(store_without_delivery(&world, "ash").await);
     }
-    fill_up(&node, "ballast");
-    for fan in &PEOPLE[1..5] {
+    for fan in &PEOPLE[2..] {
         world.like(fan, posts[0]).await;
     }
-    let mut waiting = Vec::new();
-    let mut handle_all = async |events: Vec<Message>| {
+    for post in &others {
+        world.like("birch", *post).await;
+    }
+    fill_up(&node, "ballast");
+    let (mut waiting, mut counted, mut rounds) = (world.take().await, Vec::new(), 0);
+    while !waiting.is_empty() {
+        rounds += 1;
+        assert!(rounds < 60, "these changes are not counted: {waiting:?}");
+        let (events, start) = (std::mem::take(&mut waiting), Instant::now());
         for event in events {
             if let Err(error) = world.handle(&event).await {
                 assert!(error.is_valkey(), "{error:?}");
                 waiting.push(event);
             }
         }
-        std::mem::take(&mut waiting)
-    };
-    assert!(handle_all(world.take().await).await.is_empty(), "one count serves all");
-    for post in &others {
-        world.like("birch", *post).await;
+        let seconds = start.elapsed().as_secs() as usize + 1;
+        tokio::time::sleep(COUNT_DELAY + Duration::from_millis(200)).await;
+        let mut now = Vec::new();
+        for message in world.take().await {
+            world.handle(&message).await.expect("counted");
+            match message {
+                Message::Like(GraphEvent::CountLikes(order)) => now.push(order.post),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(now.len() <= COUNTS_UNNOTED_MAX * seconds, "{} in {seconds} s", now.len());
+        let same = now.iter().filter(|post| **post == posts[0]).count();
+        assert!(same <= seconds, "a post is counted {same} times in {seconds} s");
+        counted.extend(now);
     }
-    let waiting = handle_all(world.take().await).await;
-    assert!(!waiting.is_empty(), "no change waits for a count");
-    tokio::time::sleep(COUNT_DELAY + Duration::from_millis(200)).await;
-    let mut counted = Vec::new();
-    for message in world.take().await {
-        world.handle(&message).await.expect("counted");
-        let Message::Like(GraphEvent::CountLikes(order)) = message else { panic!("{message:?}") };
-        counted.push(order.post);
-    }
-    let all = counted.len();
-    assert!((1..=COUNTS_UNNOTED_MAX).contains(&all), "{all} counts in a second");
-    counted.sort_unstable();
-    counted.dedup();
-    assert_eq!(counted.len(), all, "a post is counted twice in a second");
-    // the changes that wait are counted in the next second
-    assert!(handle_all(waiting).await.is_empty());
-    tokio::time::sleep(COUNT_DELAY + Duration::from_millis(200)).await;
-    world.drain().await;
     assert_eq!(seen(&world, "cedar", posts[0]).await, (true, 4));
     for post in others {
+        assert!(counted.contains(&post));
         assert_eq!(seen(&world, "birch", post).await, (true, 1));
     }
 }

@@ -82,7 +82,6 @@ end
 -- holds the lease, 'built' if the feed is already built, 'full' if the server has no room for a rebuild, else 'begun'.
 local function begin(gen, live, memory_key, feed, lock, now, since, token, lease)
   local taken = redis.pcall('SET', lock, token, 'NX', 'PX', lease)
-  -- mutation: begin-full
   if taken and taken.err then
     return 'full'
   end
