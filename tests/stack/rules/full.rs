@@ -10,7 +10,7 @@ use fanfold_app::due::lookahead::look_ahead;
 use fanfold_app::fanout::deliver;
 use fanfold_app::fanout::dispatch::dispatch;
 use fanfold_app::sweep::sweep;
-use fanfold_core::limits::{COUNT_DELAY, COUNTS_UNNOTED_MAX, SHED_IDLE};
+use fanfold_core::limits::{COMMIT_GRACE, COUNT_DELAY, COUNTS_UNNOTED_MAX, SHED_IDLE};
 use fanfold_core::message::{DeliverChunk, GraphEvent, PostPublished};
 use fanfold_core::{FeedId, PostId, UserId};
 use fanfold_runtime::clock::Deadline;
@@ -228,7 +228,7 @@ pub async fn changes_are_seen_at_once(
     assert!(seen(world, "cedar", liked).await.0);
     let of_cedar = posts[0];
     for tried in 0..3 {
-        assert!(handle_once(world).await > 0, "no push waits");
+        handle_once(world).await;
         assert_eq!(shown_of(world, "fir", "ash").await, [], "try {tried}");
         assert_eq!(shown_of(world, "fir", "cedar").await, [of_cedar], "try {tried}");
         for (author, post) in ["cedar", "birch", "ash"].into_iter().zip(&posts) {
@@ -250,6 +250,8 @@ pub async fn changes_are_seen_at_once(
     let dispatched = dispatch(&world.dispatch, &event, world.now(), Deadline::NONE).await;
     assert!(dispatched.is_ok(), "{dispatched:?}");
     assert_eq!(shown_of(world, "fir", "ash").await, []);
+    // an event that waited does not find its like, which was taken back
+    world.advance(COMMIT_GRACE + Duration::from_secs(1));
     drain(world).await;
     assert_eq!(seen(world, "cedar", liked).await, (false, 1));
     let of_fir = posts.iter().copied().filter(|post| post.author() != world.id("ash"));
@@ -359,35 +361,32 @@ async fn a_sweep_makes_room_on_a_full_server() {
         let keys = node.cli(&["KEYS", kind]);
         keys.lines().filter(|key| !key.is_empty()).count()
     };
-    let kinds = ["rel:*", "rels:*", "memory:*", "due:*", "horizon:*"];
     world.advance(SHED_IDLE / 2);
-    // changes that the sweep must not forget yet
+    // changes that the sweep must not forget yet; the follows read the author feeds of ash and birch
     for reader in PEOPLE {
         for author in ["ash", "birch"].into_iter().filter(|author| *author != reader) {
             world.unfollow(reader, author).await;
             world.follow(reader, author).await;
         }
     }
-    settle(&world, &posts).await;
+    drain(&world).await;
     let looked = look_ahead(&world.lookahead, world.now(), Deadline::NONE).await;
     assert!(looked.is_ok(), "{looked:?}");
     schedule(&world, 5).await;
-    world.advance(SHED_IDLE / 4);
     fill_up(&node, "ballast");
-    let before = kinds.map(keys);
-    assert!(before.iter().all(|count| *count > 0), "{before:?}");
     assert_eq!(sweep().await, 0, "feeds that were read within the hour");
     // the server is full, and notes the read all the same
     assert_eq!(read(&world, "cedar").await.1, Source::Cache);
-    world.advance(SHED_IDLE * 3 / 4 + Duration::from_secs(60));
-    for reader in PEOPLE.into_iter().filter(|reader| *reader != "cedar") {
-        let key = world.timeline.feeds.valkey.keys().feed(FeedId::home(world.id(reader)));
-        assert_eq!(node.cli(&["EXISTS", &key]), "1", "{reader}");
-    }
-    let lists = ["memory:*", "due:*", "horizon:*"];
-    let before = (keys("feed:*") as u64, lists.map(keys));
-    let shed = sweep().await;
-    assert_eq!((keys("feed:*") as u64 + shed, lists.map(keys)), before);
+    world.advance(SHED_IDLE / 2 + Duration::from_secs(60));
+    let kept = || ["rel:*", "rels:*", "memory:*", "due:*", "horizon:*"].map(keys);
+    let (feeds, before) = (keys("home:*") + keys("author:*"), kept());
+    assert!(before.iter().all(|count| *count > 0), "{before:?}");
+    assert_eq!(
+        sweep().await,
+        feeds as u64 - 3,
+        "all but the feed of cedar and the two that were read"
+    );
+    assert_eq!((keys("home:*") + keys("author:*"), kept()), (3, before));
     assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Cache));
     assert_eq!(read(&world, "dogwood").await, (posts.clone(), Source::Pull));
     empty(&node, "ballast");
