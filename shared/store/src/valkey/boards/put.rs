@@ -6,7 +6,6 @@ use fanfold_core::{Board, MemberName, Scores, Time};
 use fanfold_runtime::error::StoreError;
 use redis::{RedisError, RedisResult, Value};
 
-use super::super::probe::Cause;
 use super::super::scripts::Call;
 use super::super::{Valkey, failed, scripts};
 use super::answer::{BoardAnswer, Fields};
@@ -72,20 +71,6 @@ impl Valkey {
         add_changes(&mut script, board, changes).map_err(failed(doing))?;
         let answer: Vec<Value> = self.or_drop(board, script.run(&self.link, doing).await).await?;
         parse(board, changes.len(), answer).map_err(failed(doing))
-    }
-
-    /// The answer of a call that changes a board. If a full server refused the change, the board is dropped, because readers
-    /// would get ranks without it.
-    pub(super) async fn or_drop<T>(
-        &self,
-        board: &Board,
-        answer: Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        // mutation: board-full
-        if answer.as_ref().is_err_and(|error| Cause::of(error) == Cause::Full) {
-            self.drop_board(board).await?;
-        }
-        answer
     }
 
     /// A call with the keys of a board.
