@@ -19,11 +19,12 @@ use tokio::task::JoinSet;
 use crate::harness::dice::fresh;
 use crate::harness::valkeys::{Cluster, Node};
 use crate::harness::world::{Message, World, page};
+use crate::rules::full::{changes_are_seen_at_once, empty, fill_up};
 
 /// Shorter than a post's way to its feeds, and long enough for one call: without a pause, no call would have an answer.
 const BETWEEN_CUTS: Duration = Duration::from_millis(5);
 
-const PEOPLE: [&str; 6] = ["ash", "birch", "cedar", "dogwood", "elm", "fir"];
+pub const PEOPLE: [&str; 6] = ["ash", "birch", "cedar", "dogwood", "elm", "fir"];
 
 /// Six users who follow ash and birch, a few posts, and live feeds.
 pub async fn people(world: &World) -> Vec<PostId> {
@@ -47,7 +48,7 @@ pub async fn people(world: &World) -> Vec<PostId> {
 }
 
 /// Handles all messages. Tries failed messages again, as a queue does, for a minute at most.
-async fn drain(world: &World) {
+pub async fn drain(world: &World) {
     let (start, mut waiting) = (Instant::now(), world.take().await);
     while !waiting.is_empty() {
         assert!(start.elapsed().as_secs() < 60, "these messages fail for a minute: {waiting:?}");
@@ -163,7 +164,7 @@ fn nodes_of_parts(cluster: &Cluster) -> Vec<usize> {
 }
 
 /// Schedules a post of ash, and returns its entry.
-async fn schedule(world: &World, minutes: u64) -> DueEntry {
+pub async fn schedule(world: &World, minutes: u64) -> DueEntry {
     let publish_at = world.now() + Duration::from_secs(60 * minutes);
     let new = NewScheduled { text: "later", publish_at, key: None };
     let item = scheduled::schedule(&world.posts, &world.identity("ash"), new, world.now()).await;
@@ -265,6 +266,37 @@ async fn answers_of_a_replica_are_not_used() {
     primary.wait_for("master", &["ROLE"]);
     settle(&world, &posts).await;
     assert_eq!(primary.port.to_string(), port);
+}
+
+/// The server at the address is a replica for a while, and refuses commands.
+#[tokio::test]
+async fn changes_are_seen_at_once_while_a_replica_answers() {
+    let (primary, elsewhere) = (Node::start(&[]), Node::start(&[]));
+    let world = World::with(&[("REDIS_URL", &primary.url())]).await;
+    let disturb = || {
+        primary.cli(&["REPLICAOF", "127.0.0.1", &elsewhere.port.to_string()]);
+        primary.wait_for("slave", &["ROLE"]);
+    };
+    let recover = || {
+        primary.cli(&["REPLICAOF", "NO", "ONE"]);
+        primary.wait_for("master", &["ROLE"]);
+    };
+    changes_are_seen_at_once(&world, false, disturb, recover).await;
+}
+
+/// One shard is full. It has the feeds of some users, and the others have theirs on other shards.
+#[tokio::test]
+async fn changes_are_seen_at_once_while_a_shard_is_full() {
+    let cluster = Cluster::start();
+    for full in ["fir", "ash"] {
+        let world = world_on(&cluster).await;
+        let keys = world.timeline.feeds.valkey.keys();
+        let live = keys.live(keys.bucket(world.id(full)));
+        let node = cluster.node(cluster.of_key(&live).0);
+        let ballast = live.replace("live", "ballast");
+        let disturb = || fill_up(node, &ballast);
+        changes_are_seen_at_once(&world, true, disturb, || empty(node, &ballast)).await;
+    }
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ mod counts;
 pub mod doctor;
 mod due;
 mod floor;
-mod full;
+pub mod full;
 mod likes;
 mod limits;
 mod memory;

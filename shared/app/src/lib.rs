@@ -27,7 +27,7 @@
 pub mod announce;
 pub mod audit;
 pub mod boards;
-mod count;
+pub mod count;
 pub mod doctor;
 pub mod due;
 pub mod erase;

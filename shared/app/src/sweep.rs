@@ -1,9 +1,12 @@
-//! The sweep drops feeds that nobody reads, and forgets changes of relations that no message relies on any more.
+//! The sweep drops feeds that nobody reads, and forgets changes of relations that no message relies on any more. On a full
+//! server it makes room: it drops some of the feeds that were read longest ago.
 
 use std::time::Duration;
 
 use fanfold_core::Time;
-use fanfold_core::limits::{CONCURRENCY, REL_KEPT, SWEEP_BATCH, SWEEP_FEEDS_MAX};
+use fanfold_core::limits::{
+    CONCURRENCY, REL_KEPT, SHED_FEEDS_MAX, SHED_IDLE, SWEEP_BATCH, SWEEP_FEEDS_MAX,
+};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::{Config, StartError, StoreError};
 use fanfold_store::valkey::{FeedSettings, Valkey};
@@ -32,6 +35,8 @@ pub struct Swept {
     pub remaining: u64,
     /// `rel` keys that were removed: their last change is older than any message that relies on them.
     pub forgotten: u64,
+    /// Feeds that were dropped to make room on full servers.
+    pub shed: u64,
 }
 
 impl Sweep {
@@ -60,10 +65,45 @@ pub async fn sweep(app: &Sweep, now: Time) -> Result<Swept, StoreError> {
     let due: Vec<_> = buckets.map(|bucket| app.valkey.due(bucket, until)).collect();
     let due: Result<Vec<u64>, _> =
         stream::iter(due).buffer_unordered(CONCURRENCY).try_collect().await;
+    let shed = shed(app, now).await;
     tracing::info!(dropped, forgotten, "swept");
     if let Some((_, error)) = not_expired.into_iter().chain(not_forgotten).next() {
         return Err(error);
     }
-    let swept = Swept { dropped, remaining: due?.iter().sum(), forgotten };
-    Ok(swept)
+    Ok(Swept { dropped, remaining: due?.iter().sum(), forgotten, shed: shed? })
+}
+
+/// Makes room on full servers: drops the feeds of their buckets that were read longest ago, if nobody has read them for
+/// [`SHED_IDLE`]. The schedule runs one sweep a minute, so at most [`SHED_FEEDS_MAX`] feeds a minute are dropped.
+async fn shed(app: &Sweep, now: Time) -> Result<u64, StoreError> {
+    let valkey = &app.valkey;
+    let ask =
+        valkey.keys().all_buckets().map(async |bucket| (bucket, valkey.is_full(bucket).await));
+    let ask: Vec<_> = ask.collect();
+    let asked: Vec<_> = stream::iter(ask).buffer_unordered(CONCURRENCY).collect().await;
+    let (mut full, mut failed) = (Vec::new(), None);
+    for (bucket, is_full) in asked {
+        match is_full {
+            Ok(true) => full.push(bucket),
+            Ok(false) => {}
+            Err(error) => failed = Some(error),
+        }
+    }
+    let share = (SHED_FEEDS_MAX / full.len().max(1)).max(1);
+    // mutation: shed-idle
+    let until = now - SHED_IDLE;
+    let drops = full.iter().map(|bucket| valkey.expire(*bucket, until, share));
+    let drops: Vec<_> = drops.collect();
+    let mut drops = stream::iter(drops).buffer_unordered(CONCURRENCY);
+    let mut shed = 0;
+    while let Some(dropped) = drops.next().await {
+        match dropped {
+            Ok(dropped) => shed += dropped,
+            Err(error) => failed = Some(error),
+        }
+    }
+    if !full.is_empty() {
+        tracing::warn!(buckets = full.len(), shed, "Valkey is full: dropped feeds to make room");
+    }
+    failed.map_or(Ok(shed), Err)
 }

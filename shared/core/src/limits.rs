@@ -134,6 +134,9 @@ pub const COUNT_ROWS: u64 = 16;
 pub const COUNT_DELAY: Duration = Duration::from_secs(1);
 /// Times that a change checks whether another caller has requested the count, 5 to 80 ms apart.
 pub const COUNT_LOOKS_MAX: u32 = 5;
+/// Counts that one environment of a function requests in each [`COUNT_DELAY`] while a full server cannot remember that they
+/// were requested.
+pub const COUNTS_UNNOTED_MAX: usize = 10;
 /// How long Valkey remembers that a count was requested. A count takes less.
 pub const COUNT_REQUEST_KEPT: Duration = Duration::from_secs(30);
 /// Parts of the likes of a post. DynamoDB takes 1,000 write units a second in each part, and the transaction of a like takes
@@ -500,6 +503,10 @@ pub const WEBHOOK_TRIED_FOR: Duration = Duration::from_secs(24 * 3600);
 pub const WEBHOOK_IN_FLIGHT_MAX: Duration = Duration::from_secs(60);
 /// Feeds that one run of the sweep removes.
 pub const SWEEP_FEEDS_MAX: usize = 50_000;
+/// Feeds that one run of the sweep removes to make room on full servers, or one of each bucket. They take about 50 MB.
+pub const SHED_FEEDS_MAX: usize = 20_000;
+/// The time without a read after which a feed is removed to make room.
+pub const SHED_IDLE: Duration = Duration::from_secs(3_600);
 /// Keys or members that one call of the sweep, or of a removal from a feed, takes.
 pub const SWEEP_BATCH: usize = 200;
 

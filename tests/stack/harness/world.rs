@@ -10,6 +10,7 @@ use aws_sdk_dynamodb::types::{
 };
 use fanfold_app::audit::Audit;
 use fanfold_app::boards::Boards;
+use fanfold_app::count::Counts;
 use fanfold_app::due::handle::Due;
 use fanfold_app::due::lookahead::LookAhead;
 use fanfold_app::due::timers::Timers;
@@ -184,7 +185,7 @@ impl World {
             dispatch: Dispatch::new(&sdk, &config).expect("dispatch"),
             deliver: Deliver::new(&sdk, &config).expect("deliver"),
             graph: RelationEvents {
-                count_delay: Duration::ZERO,
+                counts: Counts::after(Duration::ZERO),
                 ..RelationEvents::new(&sdk, &config).expect("graph")
             },
             likes: Likes::new(&sdk, &config).expect("likes"),

@@ -29,7 +29,7 @@ fn member(name: &str) -> MemberName {
     name.parse().expect("a name")
 }
 
-fn scores(values: &[i64]) -> Scores {
+pub(super) fn scores(values: &[i64]) -> Scores {
     Scores::new(values).expect("scores")
 }
 
@@ -44,7 +44,7 @@ fn with(changes: Value) -> BoardSettings {
     serde_json::from_value(all).expect("settings")
 }
 
-fn board_of(world: &World, owner: &str, name: &str) -> BoardRef {
+pub(super) fn board_of(world: &World, owner: &str, name: &str) -> BoardRef {
     BoardRef { owner: world.id(owner), name: name.parse().expect("a name"), day: None }
 }
 
@@ -58,7 +58,7 @@ async fn try_put(
     settings::put(&world.boards, &owner, &name, with(changes), world.now()).await
 }
 
-async fn put(world: &World, name: &str, changes: Value) -> StoredBoard {
+pub(super) async fn put(world: &World, name: &str, changes: Value) -> StoredBoard {
     try_put(world, "ash", name, changes).await.expect("a board").0
 }
 
@@ -76,7 +76,7 @@ async fn try_change(
 }
 
 /// Changes members of a board of ash.
-async fn changed(world: &World, board: &str, changes: &[(&str, What)]) -> Changed {
+pub(super) async fn changed(world: &World, board: &str, changes: &[(&str, What)]) -> Changed {
     let board = board_of(world, "ash", board);
     try_change(&world.boards, world, "ash", &board, changes, None).await.expect("changed")
 }
@@ -99,7 +99,7 @@ async fn all(world: &World, board: &BoardRef) -> Vec<(u64, String, Vec<i64>)> {
 }
 
 /// The names of all members, the best first.
-async fn names(world: &World, board: &str) -> Vec<String> {
+pub(super) async fn names(world: &World, board: &str) -> Vec<String> {
     let board = board_of(world, "ash", board);
     all(world, &board).await.into_iter().map(|(_, name, _)| name).collect()
 }

@@ -30,7 +30,7 @@ async fn shown(world: &World, viewer: &str, post: PostId) -> ShownPost {
 }
 
 /// Whether the viewer likes a post, and its number of likes, as the viewer sees it.
-async fn seen(world: &World, viewer: &str, post: PostId) -> (bool, u64) {
+pub(super) async fn seen(world: &World, viewer: &str, post: PostId) -> (bool, u64) {
     let shown = shown(world, viewer, post).await;
     (shown.liked, shown.post.likes)
 }

@@ -276,8 +276,11 @@ impl Apps {
             dispatch: fanfold_app::fanout::dispatch::Dispatch::new(&sdk, &config)
                 .expect("dispatch"),
             deliver: fanfold_app::fanout::deliver::Deliver::new(&sdk, &config).expect("deliver"),
-            graph: fanfold_app::relations::apply::RelationEvents::new(&sdk, &config)
-                .expect("graph"),
+            graph: fanfold_app::relations::apply::RelationEvents {
+                // messages arrive at any time
+                counts: fanfold_app::count::Counts::after(Duration::ZERO),
+                ..fanfold_app::relations::apply::RelationEvents::new(&sdk, &config).expect("graph")
+            },
             likes: fanfold_app::likes::Likes::new(&sdk, &config).expect("likes"),
             boards: fanfold_app::boards::Boards::new(&sdk, &config).expect("boards"),
             rebuild: fanfold_app::rebuild::Rebuilds::new(&sdk, &config).expect("rebuild"),

@@ -151,6 +151,10 @@ pub enum Action {
     },
     /// Valkey is full and evicts all keys with a time to live.
     Evict,
+    /// Valkey is full, and refuses commands that take memory.
+    Full,
+    /// Valkey has room again.
+    Room,
     /// An operator begins a new memory, so that every feed begins again.
     BeginMemory,
 }
@@ -198,6 +202,13 @@ impl Plan {
         if dice.one_in(4) {
             let at = dice.below(actions.len() as u64 + 1) as usize;
             actions.splice(at..at, acquaintance(&mut dice, people));
+        }
+        let mut dice = Dice(seed ^ 0xfa5);
+        if dice.one_in(5) {
+            let at = dice.below(actions.len() as u64 + 1) as usize;
+            let end = (at + 3 + dice.below(12) as usize).min(actions.len());
+            actions.insert(end, Action::Room);
+            actions.insert(at, Action::Full);
         }
         let mut fanout = fanout(&mut Dice(seed ^ 0xfa0));
         let mut partitions = partitions(&mut Dice(seed ^ 0xfa1));
@@ -385,6 +396,8 @@ impl fmt::Display for Action {
             Action::Replicate => f.write_str("the replica catches up, and lags from now on"),
             Action::FailOver => f.write_str("the replica is promoted"),
             Action::Evict => f.write_str("Valkey evicts all keys with a time to live"),
+            Action::Full => f.write_str("Valkey is full"),
+            Action::Room => f.write_str("Valkey has room again"),
             Action::BeginMemory => f.write_str("an operator begins a new memory"),
             Action::LeaseEnds { user } => write!(f, "the lease of the rebuild for {user} ends"),
         }

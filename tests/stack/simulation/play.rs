@@ -340,6 +340,7 @@ impl Play {
         self.paused.clear();
         self.apps.cloud.lock().faults = Faults::default();
         self.apps.valkey.set_faults(Faults::default());
+        self.apps.valkey.set_full(false);
         self.apps.valkey.set_push_faults(PushFaults::default(), 0);
         self.rest().await?;
         self.apps.steps.set_free(true);
@@ -378,6 +379,8 @@ impl Play {
             Action::Replicate => self.apps.valkey.replicate(),
             Action::FailOver => self.apps.valkey.fail_over(),
             Action::Evict => self.apps.valkey.evict(),
+            Action::Full => self.apps.valkey.set_full(true),
+            Action::Room => self.apps.valkey.set_full(false),
             Action::BeginMemory => self.begin_memory(),
             Action::LeaseEnds { user } => {
                 self.apps.valkey.delete(&format!("lock:*{}", id(user)));

@@ -30,6 +30,7 @@ impl Server {
         let socket = std::env::temp_dir().join(name);
         let mut server = Command::new(valkey_server());
         server.args(["--port", "0", "--save", "", "--appendonly", "no"]);
+        server.args(["--maxmemory-policy", "volatile-lru"]);
         server.args(["--enable-debug-command", "yes", "--unixsocket"]).arg(&socket);
         let child = server.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("Valkey");
         Self { child, socket }
@@ -64,6 +65,7 @@ pub struct Valkey {
 
 struct State {
     connection: Connection,
+    is_full: bool,
     faults: Faults,
     /// The faults of pushes to one bucket, and that bucket's key of live feeds.
     push_faults: (Faults, String),
@@ -74,7 +76,7 @@ struct State {
 impl Valkey {
     pub fn new(steps: Steps, connection: Connection) -> Self {
         let (faults, push_faults, replica) = Default::default();
-        let state = State { connection, faults, push_faults, replica };
+        let state = State { connection, is_full: false, faults, push_faults, replica };
         Self { steps, state: Mutex::new(state) }
     }
 
@@ -106,8 +108,16 @@ impl Valkey {
         self.lock().replica.clear();
     }
 
+    /// Makes the server full: it evicts all keys with a time to live, and refuses commands that take memory. Or makes room.
+    pub fn set_full(&self, is_full: bool) {
+        let most: &[u8] = if is_full { b"1" } else { b"0" };
+        self.run::<()>(&[b"CONFIG", b"SET", b"maxmemory", most]);
+        self.lock().is_full = is_full;
+    }
+
     /// Deletes all data of earlier histories, and loads all scripts.
     pub fn reset(&self) {
+        self.set_full(false);
         self.flush();
         for text in texts() {
             self.run::<()>(&[b"SCRIPT", b"LOAD", text.1.as_bytes()]);
@@ -163,12 +173,15 @@ impl Valkey {
     /// The replica becomes the primary: writes that it lacks are lost, although they were acknowledged.
     pub fn fail_over(&self) {
         let replica = std::mem::take(&mut self.lock().replica);
+        let is_full = self.lock().is_full;
+        self.set_full(false);
         self.run::<()>(&[b"FLUSHALL"]);
         for (key, ttl, dump) in replica {
             self.run::<()>(&[b"RESTORE", &key, ttl.to_string().as_bytes(), &dump]);
         }
         self.run::<()>(&[b"DEBUG", b"CHANGE-REPL-ID"]);
         self.forget_scripts();
+        self.set_full(is_full);
     }
 
     fn query(&self, command: &Cmd) -> RedisResult<Value> {
@@ -281,6 +294,7 @@ fn texts() -> Vec<(&'static str, String)> {
         "drop",
         "ask",
         "limit",
+        "write",
         "cards",
         "fill",
         "stale",

@@ -1,7 +1,5 @@
 //! Handles the events of likes: marks cards, counts the likes of posts, and removes the likes of deleted posts.
 
-use std::time::Duration;
-
 use fanfold_core::limits::{COMMIT_GRACE, LIKES_TIME_LEFT_MIN};
 use fanfold_core::message::{CountLikes, GraphEvent, LikeChanged, PostDeleted};
 use fanfold_core::{PostId, Time};
@@ -13,7 +11,7 @@ use fanfold_store::dynamo::posts::{LikesPut, PostState};
 use fanfold_store::dynamo::{BoardStore, LikeStore, PostStore};
 use fanfold_store::valkey::{CardId, Counted, Valkey};
 
-use crate::count;
+use crate::count::Counts;
 
 /// The stores, the queue and the settings of the handler of the events of likes.
 #[derive(Clone)]
@@ -24,8 +22,7 @@ pub struct LikeEvents {
     pub valkey: Valkey,
     /// The queue that these events come from. Requests for a count go to it as well.
     pub events: Queue<GraphEvent>,
-    /// Seconds between the request for a count and the count.
-    pub count_delay: Duration,
+    pub counts: Counts,
 }
 
 /// Marks the card of a user whose likes have changed, and requests a count of the post's likes. The event goes out before
@@ -48,11 +45,11 @@ pub async fn like_changed(
     }
     // mutation: like-card
     app.valkey.cards_changed(&[CardId::Likes(event.user)]).await?;
-    count::request(&app.valkey, Counted::Likes(event.post), async || {
+    let send = async |delay| {
         let order = CountLikes::new(event.post).into();
-        app.events.send_after(&order, app.count_delay).await
-    })
-    .await
+        app.events.send_after(&order, delay).await
+    };
+    app.counts.request(&app.valkey, Counted::Likes(event.post), send).await
 }
 
 /// Counts the likes of a post and writes the number into the post and into the rows of the rankings. A change from now on requests another count. If the

@@ -1,8 +1,6 @@
 //! Handles the events of the graph: applies a changed relation to the follower's home feed, and counts the author's
 //! followers. `likes/apply.rs` handles those of likes, and `boards/apply.rs` those of boards.
 
-use std::time::Duration;
-
 use fanfold_core::limits::{COMMIT_GRACE, COUNT_DELAY, LOOKS_MAX};
 use fanfold_core::message::{CountFollowers, GraphEvent, ProfileChanged, RelationChanged};
 use fanfold_core::{Change, PostId, Relation, Time, UserId};
@@ -17,8 +15,9 @@ use fanfold_store::feeds::{Feeds, ReadContext};
 use fanfold_store::valkey::{Backfill, CardId, Counted, RelationApplied};
 
 use crate::boards::apply::{self as boards, BoardEvents};
+use crate::count::Counts;
+use crate::graph;
 use crate::likes::apply::{self as likes, LikeEvents};
-use crate::{count, graph};
 
 /// The stores, the queue and the settings of the handler of relation events.
 #[derive(Clone)]
@@ -29,8 +28,7 @@ pub struct RelationEvents {
     pub boards: BoardStore,
     /// The queue that these events come from. Requests for a count go to it as well.
     pub events: Queue<GraphEvent>,
-    /// Seconds between the request for a count and the count.
-    pub count_delay: Duration,
+    pub counts: Counts,
 }
 
 impl RelationEvents {
@@ -42,7 +40,7 @@ impl RelationEvents {
             likes: LikeStore::new(sdk, config)?,
             boards: BoardStore::new(sdk, config)?,
             events: graph::events(sdk, config)?,
-            count_delay: COUNT_DELAY,
+            counts: Counts::after(COUNT_DELAY),
         })
     }
 
@@ -54,7 +52,7 @@ impl RelationEvents {
             boards: self.boards.clone(),
             valkey: self.feeds.valkey.clone(),
             events: self.events.clone(),
-            count_delay: self.count_delay,
+            counts: self.counts.clone(),
         }
     }
 
@@ -127,11 +125,11 @@ async fn profile_changed(
 
 /// Makes sure that the author's followers are counted after now.
 async fn request_count(app: &RelationEvents, author: UserId) -> Result<(), StoreError> {
-    count::request(&app.feeds.valkey, Counted::Followers(author), async || {
+    let send = async |delay| {
         let order = GraphEvent::Count(CountFollowers::new(author));
-        app.events.send_after(&order, app.count_delay).await
-    })
-    .await
+        app.events.send_after(&order, delay).await
+    };
+    app.counts.request(&app.feeds.valkey, Counted::Followers(author), send).await
 }
 
 /// Counts an author's followers and writes the number into the profile. A change from now on requests another count.

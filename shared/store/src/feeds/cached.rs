@@ -88,6 +88,8 @@ impl Feeds {
         let rebuilt = match read {
             Read::Known(cached) => return Ok(CacheRead::Shown(cached, Source::Cache)),
             Read::Begun => self.read_and_commit(feed, token, contents).await?,
+            // nobody rebuilds it: the page is pulled at once, with the cards and author feeds that the server has
+            Read::Full => return Ok(CacheRead::NotShown(None)),
             Read::Busy | Read::Unknown => Rebuilt::Elsewhere,
         };
         match rebuilt {

@@ -77,6 +77,21 @@ impl Cause {
 }
 
 impl Valkey {
+    /// Whether the server of a bucket is full: it refuses a write because it has no memory left.
+    pub async fn is_full(&self, bucket: Bucket) -> Result<bool, StoreError> {
+        match self.write(bucket).await {
+            Err(error) if Cause::of(&error) == Cause::Full => Ok(true),
+            wrote => wrote.map(|()| false),
+        }
+    }
+
+    /// Writes and deletes a key in a bucket.
+    async fn write(&self, bucket: Bucket) -> Result<(), StoreError> {
+        let mut script = scripts::WRITE.call();
+        script.key(self.keys.probe(KeyKind::FeedLock, bucket));
+        script.run::<String>(&self.link, "writing a key").await.map(drop)
+    }
+
     /// All buckets, or [`PROBE_BUCKETS_MAX`] of them at even distances, so that every shard has one.
     fn some_buckets(&self) -> impl Iterator<Item = Bucket> {
         let every = usize::from(self.keys.buckets()).div_ceil(PROBE_BUCKETS_MAX);
@@ -95,12 +110,7 @@ impl Valkey {
 
     /// Writes and deletes a key in each of these buckets.
     pub async fn write_each(&self) -> Vec<Result<(), StoreError>> {
-        let write = async |bucket| {
-            let mut script = scripts::WRITE.call();
-            script.key(self.keys.probe(KeyKind::FeedLock, bucket));
-            script.run::<String>(&self.link, "writing a key").await.map(drop)
-        };
-        join_all(self.some_buckets().map(write)).await
+        join_all(self.some_buckets().map(|bucket| self.write(bucket))).await
     }
 
     /// Reads a section of `INFO` within a script, in each of these buckets.

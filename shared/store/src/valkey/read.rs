@@ -21,6 +21,8 @@ pub enum Read {
     Begun,
     /// The feed cannot be shown. Another caller holds the lease of its rebuild.
     Busy,
+    /// The feed cannot be shown, and a full server has no room for a rebuild.
+    Full,
     /// Posts of a live feed.
     Known(CachedSlice),
 }
@@ -39,7 +41,7 @@ impl Read {
     pub fn known(self) -> Option<CachedSlice> {
         match self {
             Read::Known(cached) => Some(cached),
-            Read::Unknown | Read::Begun | Read::Busy => None,
+            Read::Unknown | Read::Begun | Read::Busy | Read::Full => None,
         }
     }
 }
@@ -103,6 +105,7 @@ impl Valkey {
             Answer::Absent | Answer::Hidden => return Ok(Read::Unknown),
             Answer::Begun => return Ok(Read::Begun),
             Answer::Busy => return Ok(Read::Busy),
+            Answer::Full => return Ok(Read::Full),
             Answer::Shown { floor, members, heads } => (floor, members, heads),
         };
         let posts = members.iter().filter_map(|member| order::post(member));
@@ -133,6 +136,7 @@ enum Answer {
     Hidden,
     Begun,
     Busy,
+    Full,
     Shown { floor: i64, members: Vec<Vec<u8>>, heads: Vec<Vec<u8>> },
 }
 
@@ -146,6 +150,7 @@ impl Answer {
                 1 => Ok(Self::Hidden),
                 3 => Ok(Self::Begun),
                 4 => Ok(Self::Busy),
+                5 => Ok(Self::Full),
                 other => Err(unknown(&other.to_string())),
             },
             [shown, floor, members, heads @ ..] if state(shown)? == 2 && heads.len() < 2 => {
@@ -177,7 +182,7 @@ mod tests {
         for odd in [
             list(&[]),
             list(&[Value::Int(2)]),
-            list(&[Value::Int(5)]),
+            list(&[Value::Int(6)]),
             list(&[Value::Int(2), text("-5")]),
             list(&[Value::Int(2), text("no number"), list(&[])]),
             list(&[Value::Int(2), text("nan"), list(&[])]),

@@ -15,7 +15,7 @@ pub enum RelationApplied {
     Again,
     /// A later change is recorded already.
     Stale,
-    /// The reader's feed is not live.
+    /// The change is recorded. The reader's feed is not live, or a full server has dropped it.
     NotLive,
     /// The follow is recorded, so later pushes reach the feed. The caller must read a backfill now.
     Recorded,

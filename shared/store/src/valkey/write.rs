@@ -82,7 +82,7 @@ const ARGUMENTS_PER_POST: usize = 7;
 const ARGUMENTS_PER_PUSH: usize = 7;
 
 impl Valkey {
-    /// Pushes a post to the author's own two feeds, if they are live.
+    /// Pushes a post to the author's own two feeds, if they are live. A full server drops a feed instead.
     pub async fn push_own(&self, post: PostId) -> Result<Pushed, StoreError> {
         let feeds = FeedId::own(post.author()).to_vec();
         self.push(&Push { post, feeds, chosen: Chosen::Own, pointer: false }).await

@@ -69,7 +69,7 @@ impl Valkey {
         script.arg(kind(board)).arg(limit(board)).arg(board.orders.width());
         script.arg(now.ms()).arg((now - BOARD_REMOVED_KEPT).ms());
         add_changes(&mut script, board, changes).map_err(failed(doing))?;
-        let answer: Vec<Value> = script.run(&self.link, doing).await?;
+        let answer: Vec<Value> = self.or_drop(board, script.run(&self.link, doing).await).await?;
         parse(board, changes.len(), answer).map_err(failed(doing))
     }
 

@@ -8,7 +8,7 @@ use fanfold_core::limits::{
     BOARD_REBUILD_KEPT, BOARD_REST_QUEUED,
 };
 use fanfold_core::time::millis;
-use fanfold_core::{Board, Bucket, MemberName, RoundId, Scores, Time};
+use fanfold_core::{Board, Bucket, MemberName, Scores, Time};
 use fanfold_runtime::error::StoreError;
 use redis::{RedisResult, Value};
 
@@ -150,7 +150,7 @@ impl Valkey {
         script.arg(token).arg(now.ms()).arg((now + BOARD_LEASE).ms());
         script.arg(millis(BOARD_REBUILD_KEPT)).arg(state).arg(kind(board));
         add_changes(&mut script, board, rows).map_err(failed(doing))?;
-        script.run_for_word(&self.link, doing).await
+        self.or_drop(board, script.run_for_word(&self.link, doing).await).await
     }
 
     /// Makes a board ready, after all rows were loaded. Removes a bounded number of members above the limit.
@@ -164,7 +164,7 @@ impl Valkey {
         let mut script = self.board_call(&scripts::BOARD_COMMIT, board);
         script.arg(token).arg(now.ms()).arg((now + BOARD_LEASE).ms());
         script.arg(kind(board)).arg(limit(board)).arg(TRIMMED_AT_ONCE).arg(board.orders.width());
-        let answer: Vec<Value> = script.run(&self.link, doing).await?;
+        let answer: Vec<Value> = self.or_drop(board, script.run(&self.link, doing).await).await?;
         parse(board, answer).map_err(failed(doing))
     }
 
@@ -199,29 +199,6 @@ impl Valkey {
         command.arg(count);
         let sample = command.query_async(&mut self.link.clone()).await;
         sample.map_err(failed("choosing boards"))
-    }
-
-    /// Removes a board from Valkey. A rebuild that is under way is lost.
-    pub async fn drop_board(&self, board: &Board) -> Result<(), StoreError> {
-        self.unlink_board(board.id).await
-    }
-
-    /// Removes the board with this id from Valkey, and its name from the list of its bucket.
-    pub async fn forget_board(&self, id: RoundId, named: &str) -> Result<(), StoreError> {
-        let list = self.keys.boards(id.bucket(self.keys.buckets()));
-        let mut remove = list.command("ZREM");
-        let removed: Result<u64, _> = remove.arg(named).query_async(&mut self.link.clone()).await;
-        removed.map_err(failed("forgetting a board"))?;
-        self.unlink_board(id).await
-    }
-
-    async fn unlink_board(&self, id: RoundId) -> Result<(), StoreError> {
-        let mut unlink = redis::cmd("UNLINK");
-        for key in self.keys.board(id) {
-            unlink.arg(key);
-        }
-        let removed: Result<u64, _> = unlink.query_async(&mut self.link.clone()).await;
-        removed.map(drop).map_err(failed("dropping a board"))
     }
 }
 

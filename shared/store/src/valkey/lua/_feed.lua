@@ -70,11 +70,22 @@ local function trim(feed, full, keep)
   end
 end
 
+-- Drops a feed that a full server does not let change. Readers pull it until there is room for a rebuild. A rebuild that
+-- is under way is refused at its commit.
+local function drop(live, feed)
+  redis.call('ZREM', live, feed)
+  redis.call('UNLINK', feed)
+end
+
 -- Takes the lease of a rebuild and makes the feed live, empty and without a floor, so that later pushes reach
 -- it. If the bucket has no valid memory, begins one with the time `since`. Returns 'busy' if another rebuild
--- holds the lease, 'built' if the feed is already built, else 'begun'.
+-- holds the lease, 'built' if the feed is already built, 'full' if the server has no room for a rebuild, else 'begun'.
 local function begin(gen, live, memory_key, feed, lock, now, since, token, lease)
-  if not redis.call('SET', lock, token, 'NX', 'PX', lease) then
+  local taken = redis.pcall('SET', lock, token, 'NX', 'PX', lease)
+  if taken and taken.err then
+    return 'full'
+  end
+  if not taken then
     if redis.call('GET', lock) ~= token then
       return 'busy'
     end

@@ -32,6 +32,9 @@ end
 
 local READ_ONLY = { err = 'READONLY this server is a replica' }
 
+-- A full server refuses commands that may take memory until the script has run one that may free some, even if that removed
+-- nothing. What must be recorded on a full server therefore follows a removal.
+
 -- Returns the memory under this key, or false if there is none or it has another generation.
 local function memory_of(key, gen)
   local memory = redis.call('GET', key)

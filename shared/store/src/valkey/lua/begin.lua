@@ -8,4 +8,5 @@ local gen = generation()
 if not gen then
   return READ_ONLY
 end
-return begin(gen, KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
+local begun = begin(gen, KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
+return begun == 'full' and { err = 'OOM no room for a rebuild' } or begun

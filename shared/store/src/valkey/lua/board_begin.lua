@@ -24,8 +24,11 @@ if lease and token ~= ARGV[1] and lease > tonumber(ARGV[2]) then
   return 'busy'
 end
 if token ~= ARGV[1] or lost then
-  -- mutation: board-begins-empty
-  redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+  -- a full server would take the rest after a removal, and rows would be read that it does not take
+  if redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3], KEYS[4]) > 0 then
+    -- mutation: board-begins-empty
+    redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+  end
   redis.call('ZADD', KEYS[1], 0, '')
   redis.call('ZADD', KEYS[3], 0, '')
   redis.call('ZADD', KEYS[4], 'inf', '')

@@ -1,4 +1,5 @@
--- Pushes posts to feeds of one bucket, if the feed is live and its reader has not unfollowed the author.
+-- Pushes posts to feeds of one bucket, if the feed is live and its reader has not unfollowed the author. A full server
+-- refuses the call, except for the author's own feeds: such a feed is dropped, because its next reader must see the post.
 --
 -- KEYS  1 live, 2 memory, then for each post rel of its author, then the feeds of the first post, of
 --       the second, and so on
@@ -54,6 +55,8 @@ for post = 1, posts do
   else
     -- mutation: push-unfollows
     local rel = chosen ~= '*' and relations(keys[2 + post], first, count)
+    -- mutation: push-own-full
+    local put = chosen == '*' and redis.pcall or call
     local delivered, absent, unfollowed = 0, 0, 0
     for i = 1, count do
       if not live[seen + i] then
@@ -62,16 +65,22 @@ for post = 1, posts do
         unfollowed = unfollowed + 1
       else
         local feed = keys[first + i]
+        local added
         -- mutation: push-pointer
         if pointer == '' then
-          call('ZADD', feed, score, member)
+          added = put('ZADD', feed, score, member)
         else
-          call('ZADD', feed, score, member, '-inf', 'L', '-inf', pointer)
+          added = put('ZADD', feed, score, member, '-inf', 'L', '-inf', pointer)
         end
-        if look then
-          trim(feed, full, keep)
+        if type(added) == 'table' then -- refused
+          drop(keys[1], feed)
+          absent = absent + 1
+        else
+          if look then
+            trim(feed, full, keep)
+          end
+          delivered = delivered + 1
         end
-        delivered = delivered + 1
       end
     end
     answers[post] = { delivered, absent, unfollowed }

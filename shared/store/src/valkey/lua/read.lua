@@ -6,7 +6,8 @@
 --       (or -inf), 4 the number of members, 5 the time of a new memory in ms, 6 token of the rebuild,
 --       7 length of the lease in ms
 -- Returns {0} if the feed is not live, {1} if it cannot be shown (it is being rebuilt, or began in another
---       memory), {3} if this call began a rebuild, {4} if another rebuild holds the lease. Else
+--       memory), {3} if this call began a rebuild, {4} if another rebuild holds the lease, {5} if it cannot be
+--       shown and the server has no room for a rebuild. Else
 --       {2, score of the floor, members above the floor}: all members with the score to begin at, and as
 --       many others as were requested. If the feed has pointers, they are a fourth value
 local gen = generation()
@@ -18,7 +19,7 @@ local function nothing(state)
     return { state }
   end
   local begun = begin(gen, KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1], ARGV[5], ARGV[6], ARGV[7])
-  return { begun == 'begun' and 3 or 4 }
+  return { begun == 'begun' and 3 or begun == 'full' and 5 or 4 }
 end
 local seen = redis.call('ZSCORE', KEYS[1], KEYS[3])
 if not seen then
@@ -36,8 +37,9 @@ if not floor or not marks[2] then
 end
 local age = tonumber(ARGV[2])
 if age >= 0 and tonumber(ARGV[1]) - tonumber(seen) > age then
-  -- a full server refuses the note; the page is shown all the same
+  -- a full server takes the note after the removal, and the note takes no memory; else feeds that are read would look idle
   -- mutation: read-noted
+  redis.call('ZREM', KEYS[1], '')
   redis.pcall('ZADD', KEYS[1], 'XX', 'GT', ARGV[1], KEYS[3])
 end
 local from, count = ARGV[3], tonumber(ARGV[4])

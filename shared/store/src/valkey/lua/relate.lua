@@ -5,6 +5,9 @@
 -- feed. The second brings the backfill, which was read after the first call. A backfill that was read earlier
 -- could miss a post whose push was left out because of an earlier unfollow.
 --
+-- A full server has no room for the change. The feed is dropped, so that its next reader sees the change, and the change is
+-- recorded in its place, so that no late push undoes it.
+--
 -- KEYS  1 live, 2 memory, 3 the reader's feed, 4 rel of the author, 5 rels
 -- ARGV  1 the user, 2 time of the change in ms, negative for an unfollow, 3 least time in ms for which a
 --       change is kept, 4 full, 5 keep (see `trim`), 6 the memory that the server had before the relation was
@@ -39,7 +42,12 @@ if kept then
   end
 end
 -- mutation: relation-kept
-redis.call('ZADD', KEYS[4], ARGV[2], ARGV[1])
+local recorded = redis.pcall('ZADD', KEYS[4], ARGV[2], ARGV[1])
+if type(recorded) == 'table' then
+  -- mutation: relation-full
+  drop(KEYS[1], KEYS[3])
+  redis.call('ZADD', KEYS[4], ARGV[2], ARGV[1])
+end
 -- the key has no time to live, because pushes depend on it; the sweep finds it in this list
 redis.call('ZADD', KEYS[5], 'GT', math.abs(at), KEYS[4])
 -- old changes are removed here, for keys that change too often for the sweep
