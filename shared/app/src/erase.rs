@@ -157,7 +157,9 @@ pub const fn removal_of_items(kind: ItemKind) -> Removal {
 pub const fn removal_of_keys(kind: KeyKind) -> Removal {
     match kind {
         KeyKind::Feed(FeedKind::Home | FeedKind::Author) => Removal::Steps(&[Step::Caches]),
-        KeyKind::Live | KeyKind::FeedLock | KeyKind::Limit => Removal::Steps(&[Step::Caches]),
+        KeyKind::Live | KeyKind::FeedLock | KeyKind::Limit | KeyKind::Older => {
+            Removal::Steps(&[Step::Caches])
+        }
         KeyKind::CountLock | KeyKind::LikeCountLock => Removal::Stays("it expires"),
         KeyKind::Memory => Removal::Stays("it belongs to a bucket"),
         KeyKind::Rel => Removal::Stays(
@@ -569,6 +571,7 @@ impl Work<'_> {
         }
         self.dropped.feeds += self.app.feeds.valkey.drop_feeds(self.user).await?;
         self.app.feeds.valkey.forget_limits(self.user).await?;
+        self.app.feeds.valkey.forget_older(self.user).await?;
         // mutation: dropped-likes-card
         self.forget_cards(vec![CardId::User(self.user), CardId::Likes(self.user)]).await?;
         Ok(Progress::Done)
