@@ -18,14 +18,14 @@ use crate::Error;
 /// or [`Error::TooManyWrites`] if the user is above the limit.
 ///
 /// If Valkey does not answer within [`WRITE_LIMIT_GRACE`] after `read`, the write is allowed.
-pub async fn within_limit<T, E: Into<Error>>(
+pub fn within_limit<T, E: Into<Error>>(
     valkey: &Valkey,
     limit: WriteLimit,
     user: UserId,
     now: Time,
     read: impl Future<Output = Result<T, E>>,
-) -> Result<T, Error> {
-    all_within_limit(valkey, limit, user, 1, now, read).await
+) -> impl Future<Output = Result<T, Error>> {
+    all_within_limit(valkey, limit, user, 1, now, read)
 }
 
 /// The same, for a request that makes several writes, or 0 if it is charged later.

@@ -375,10 +375,12 @@ pub const SCHEDULE_AHEAD_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 pub const TIMER_NAME_CHARS_MAX: usize = 128;
 /// The largest payload of a timer, in bytes of JSON without white space.
 pub const TIMER_PAYLOAD_BYTES_MAX: usize = 4 * 1024;
-/// The least time between two occurrences of a timer (setting `TIMER_EVERY_MIN`, which may be longer).
+/// The least time between two occurrences of a timer. The setting `TIMER_EVERY_MIN` may demand a longer one.
 pub const EVERY_MIN: Duration = Duration::from_secs(60);
+/// The default of the setting `TIMER_EVERY_MIN`.
+pub const TIMER_EVERY_MIN_DEFAULT: Duration = Duration::from_secs(60);
 /// The greatest value of the setting `TIMER_EVERY_MIN`.
-pub const EVERY_MIN_MAX: Duration = Duration::from_secs(24 * 3600);
+pub const TIMER_EVERY_MIN_MAX: Duration = Duration::from_secs(24 * 3600);
 /// The greatest time between two occurrences of a timer.
 pub const EVERY_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 /// Parts of the index of due items. DynamoDB takes 1,000 write units a second in each hour of a part.

@@ -1,8 +1,8 @@
 //! The script of write limits, against a model: a time until which the intervals of all requests last.
 
-use aws_config::SdkConfig;
 use fanfold_core::{Time, UserId};
 use fanfold_runtime::Config;
+use fanfold_runtime::aws::SdkConfig;
 use fanfold_store::valkey::{Valkey, WriteKind, WriteLimit};
 
 use crate::harness::dice::Dice;

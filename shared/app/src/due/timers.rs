@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{
-    EVERY_MIN, EVERY_MIN_MAX, SCHEDULE_AHEAD_MAX, TIMER_PAYLOAD_BYTES_MAX, TRIES_MAX,
+    EVERY_MIN, SCHEDULE_AHEAD_MAX, TIMER_EVERY_MIN_DEFAULT, TIMER_EVERY_MIN_MAX,
+    TIMER_PAYLOAD_BYTES_MAX, TRIES_MAX,
 };
 use fanfold_core::message::{ItemDue, TimerFired};
 use fanfold_core::time::millis;
@@ -53,8 +54,9 @@ impl Timers {
 
 /// Reads the least time between two occurrences of a timer.
 fn every_min(config: &Config) -> Result<Duration, ConfigError> {
-    let (min, max) = (EVERY_MIN.as_secs(), EVERY_MIN_MAX.as_secs());
-    Ok(Duration::from_secs(config.number("TIMER_EVERY_MIN", min, min..=max)?))
+    let bounds = EVERY_MIN.as_secs()..=TIMER_EVERY_MIN_MAX.as_secs();
+    let min = config.number("TIMER_EVERY_MIN", TIMER_EVERY_MIN_DEFAULT.as_secs(), bounds)?;
+    Ok(Duration::from_secs(min))
 }
 
 /// A timer to put.

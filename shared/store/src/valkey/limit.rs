@@ -53,14 +53,14 @@ impl WriteLimit {
 impl Valkey {
     /// Counts writes that one request makes. Returns `None` if all are within the limit. Otherwise none is counted, and
     /// the result is the time until they are allowed. With 0 writes, it is the time until any is.
-    pub async fn count_writes(
+    pub fn count_writes(
         &self,
         limit: WriteLimit,
         user: UserId,
         writes: u64,
         now: Time,
-    ) -> Result<Option<Duration>, StoreError> {
-        self.count(limit, user, writes, "", now).await
+    ) -> impl Future<Output = Result<Option<Duration>, StoreError>> {
+        self.count(limit, user, writes, "", now)
     }
 
     /// Counts what a request has made already, also above the limit. Then the next requests must wait.
