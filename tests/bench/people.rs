@@ -34,7 +34,7 @@ pub fn profile_item(user: UserId, followers: usize, partitions: u16) -> Value {
         "pk": text(format!("user#{user}")), "v": number(1), "user": text(user.to_string()),
         "identity": text("0".repeat(43)), "handle": text(format!("h{user}")),
         "name": text(format!("Name of {user}")), "posts": number(1),
-        "followers": number(followers as u64), "following": number(0),
+        "followers": number(followers as u64), "following": number(0), "relation_changes": number(0),
         "scheduled": number(0), "timers": number(0), "boards": number(0),
         "followers_changes": number(followers as u64), "revision": number(1), "follower_partitions": number(u64::from(partitions)),
     })

@@ -17,6 +17,7 @@ pub mod full;
 mod likes;
 mod limits;
 mod memory;
+mod older;
 mod pages;
 mod pulled;
 mod rankings;

@@ -1,6 +1,7 @@
 //! Random sequences of Lua scripts, compared with a plain model of each script.
 
 mod due;
+mod limit;
 
 use fanfold_core::Bucket;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -627,7 +627,9 @@ class Parameters(unittest.TestCase):
         "TimerChangesPerMinute": ("TIMER_CHANGES_PER_MINUTE", {"Timers"}),
         "LikeChangesPerMinute": ("LIKE_CHANGES_PER_MINUTE", {"Posts"}),
         "BoardChangesPerMinute": ("BOARD_CHANGES_PER_MINUTE", {"Boards"}),
-        "PullsPerMinute": ("PULLS_PER_MINUTE", {"Timeline"}),
+        "PullQueriesPerMinute": ("PULL_QUERIES_PER_MINUTE", {"Timeline"}),
+        "TimersMax": ("TIMERS_MAX", {"Timers"}),
+        "TimerEveryMin": ("TIMER_EVERY_MIN", {"Timers"}),
         "RankingSeconds": ("RANKING_SECONDS", {"Timeline"}),
         "AuditFeeds": ("AUDIT_FEEDS", {"Audit"}),
         "PullFollowers": ("PULL_FOLLOWERS", {"Dispatch"}),
@@ -657,7 +659,7 @@ class Parameters(unittest.TestCase):
         self.assertLessEqual({"FEED_CAP_MIN", "INACTIVE_AFTER_DEFAULT", "QUEUE_TRIES_MAX"}, compared)
         self.assertLessEqual({"CARD_MEMORY_DEFAULT", "CARD_MEMORY_MAX"}, compared)
         self.assertLessEqual({f"{setting}_DEFAULT" for setting, _ in self.SETTINGS.values()}, compared)
-        for parameter in grouped("Write limits"):
+        for parameter in set(grouped("Write limits")) - {"PullQueriesPerMinute"}:
             self.assertEqual(PARAMETERS[parameter]["MaxValue"], known["WRITES_PER_MINUTE_MAX"], parameter)
 
 
@@ -1019,8 +1021,8 @@ class Watching(unittest.TestCase):
         alarms = deployed().stack("Alarms").of_type(ALARM).values()
         (threshold,) = {a["Threshold"] for a in alarms if a.get("MetricName") == "TransactionConflict"}
         (period,) = {int(a["Period"]) for a in alarms if a.get("MetricName") == "TransactionConflict"}
-        # changes of boards write the boards table, whose conflicts are not watched
-        for limit in set(grouped("Write limits")) - {"BoardChangesPerMinute"}:
+        # changes of boards write the boards table, whose conflicts are not watched; pulls write nothing
+        for limit in set(grouped("Write limits")) - {"BoardChangesPerMinute", "PullQueriesPerMinute"}:
             self.assertGreaterEqual(threshold, 2 * PARAMETERS[limit]["Default"] * period / 60, limit)
 
     def test_refused_writes_are_shown_for_each_function_that_refuses_them(self):

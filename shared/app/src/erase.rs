@@ -157,7 +157,9 @@ pub const fn removal_of_items(kind: ItemKind) -> Removal {
 pub const fn removal_of_keys(kind: KeyKind) -> Removal {
     match kind {
         KeyKind::Feed(FeedKind::Home | FeedKind::Author) => Removal::Steps(&[Step::Caches]),
-        KeyKind::Live | KeyKind::FeedLock | KeyKind::Limit => Removal::Steps(&[Step::Caches]),
+        KeyKind::Live | KeyKind::FeedLock | KeyKind::Limit | KeyKind::Older => {
+            Removal::Steps(&[Step::Caches])
+        }
         KeyKind::CountLock | KeyKind::LikeCountLock | KeyKind::DueLock => {
             Removal::Stays("it expires")
         }
@@ -571,6 +573,7 @@ impl Work<'_> {
         }
         self.dropped.feeds += self.app.feeds.valkey.drop_feeds(self.user).await?;
         self.app.feeds.valkey.forget_limits(self.user).await?;
+        self.app.feeds.valkey.forget_older(self.user).await?;
         // mutation: dropped-likes-card
         self.forget_cards(vec![CardId::User(self.user), CardId::Likes(self.user)]).await?;
         Ok(Progress::Done)

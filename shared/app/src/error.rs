@@ -61,6 +61,8 @@ pub enum Error {
     TimersLimit { max: u64 },
     #[error("payload has {found} bytes of JSON; at most {max} are allowed")]
     PayloadTooBig { found: usize, max: usize },
+    #[error("every must be at least {} s", .min.as_secs())]
+    EveryTooShort { min: Duration },
     #[error("the user {owner} has no board {name}")]
     NoSuchBoard { owner: UserId, name: BoardName },
     #[error("the period of {0} is not kept any more, or has not begun")]
@@ -102,7 +104,7 @@ fn written(kind: &WriteKind) -> &'static str {
         WriteKind::Profile => "changes of the profile",
         WriteKind::Timer => "changes of timers",
         WriteKind::Like => "likes given and taken back",
-        WriteKind::Board => "changes of boards and scores",
-        WriteKind::Pull => "pages with source=pull",
+        WriteKind::Board => "changes of boards and of their members",
+        WriteKind::Pull => "queries for pages that are pulled",
     }
 }

@@ -37,6 +37,7 @@ mod graph;
 pub mod likes;
 pub mod limit;
 pub mod memory;
+mod orders;
 pub mod posts;
 pub mod present;
 pub mod profiles;

@@ -13,9 +13,10 @@ use fanfold_store::cards::{
     PostCards, PostWithAuthor, RelationCards, SeenUser, UserCard, UserCards,
 };
 use fanfold_store::dynamo::posts::{Post, PostState};
-use fanfold_store::feeds::{Feeds, ReadContext, Source};
+use fanfold_store::feeds::{Feeds, ReadContext, SliceError, Source};
 
 use crate::Error;
+use crate::limit::refused;
 
 /// The user who reads, and what is hidden from that user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,14 +167,18 @@ pub async fn feed_page(
     span: Span,
     limit: usize,
     reading: &ReadContext,
-) -> Result<Page, StoreError> {
+) -> Result<Page, Error> {
     let (mut found, mut source, mut before) = (Vec::new(), None, span.before);
     let mut end = false;
     // mutation: page-full
     for _ in 0..PAGE_ROUNDS_MAX {
         // one more than asked for shows whether there is a next page
         let wanted = limit + 1 - found.len();
-        let (mut slice, from) = feeds.slice(feed, before, wanted, reading).await?;
+        let slice = feeds.slice(feed, before, wanted, reading).await;
+        let (mut slice, from) = slice.map_err(|error| match error {
+            SliceError::Store(error) => error.into(),
+            SliceError::Limited { limit, wait } => refused(limit, viewer.user, wait),
+        })?;
         source.get_or_insert(from);
         slice.posts.retain(|post| *post > span.after);
         found.extend(shown(feeds, cards, viewer, feed, &slice.posts, reading).await?);

@@ -1,26 +1,26 @@
 //! Timelines: pages of home and author feeds.
 
-use fanfold_core::registry::REBUILDS;
+use fanfold_core::limits::PULL_QUERIES_MIN;
 use fanfold_core::{FeedId, Time, UserRef};
 use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::sqs::Queue;
+use fanfold_runtime::log::Chain;
 use fanfold_runtime::{Config, StartError};
 use fanfold_store::cards::PostCards;
 use fanfold_store::dynamo::{LikeStore, UserStore};
-use fanfold_store::feeds::{Feeds, ReadContext};
+use fanfold_store::feeds::{Feeds, PullBudget, ReadContext};
 use fanfold_store::valkey::{WriteKind, WriteLimit};
 use futures::future::ready;
 
-use crate::Error;
-use crate::limit::within_limit;
+use crate::limit::all_within_limit;
 use crate::present::{self, Page, Span, Viewer, feed_page};
+use crate::{Error, orders};
 
 /// The stores of the use cases of timelines.
 #[derive(Clone)]
 pub struct Timeline {
     pub cards: PostCards,
     pub feeds: Feeds,
-    /// The limit of pages that are pulled on purpose.
+    /// The limit of queries of pages that are pulled on purpose.
     pub pulls: WriteLimit,
 }
 
@@ -28,15 +28,18 @@ impl Timeline {
     /// Makes the clients from the settings. An error names the setting that is missing or malformed.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
         let mut feeds = Feeds::new(sdk, config)?;
-        feeds.rebuilds = Some(Queue::new(sdk, config, REBUILDS)?);
+        feeds.rebuilds = Some(orders::queue(sdk, config)?);
         // one client of each store serves both
         let (users, likes) = (UserStore::new(sdk, config)?, LikeStore::new(sdk, config)?);
         let cards = PostCards::over(&feeds.valkey, &users, &feeds.posts, &likes);
-        Ok(Self { cards, feeds, pulls: WriteLimit::read(config, WriteKind::Pull)? })
+        let pulls = WriteLimit::read(config, WriteKind::Pull)?;
+        feeds.budget = Some(PullBudget { users, limit: pulls });
+        Ok(Self { cards, feeds, pulls })
     }
 }
 
-/// Reads a page of a feed, as `viewer` sees it: up to `limit` posts of `span`, newest first.
+/// Reads a page of a feed, as `viewer` sees it: up to `limit` posts of `span`, newest first. Fails with [`Error::TooManyWrites`]
+/// if it is below the floor of the home feed, and the viewer has pulled too much.
 pub async fn page(
     app: &Timeline,
     viewer: &Viewer,
@@ -45,11 +48,11 @@ pub async fn page(
     limit: usize,
     reading: &ReadContext,
 ) -> Result<Page, Error> {
-    Ok(feed_page(&app.feeds, &app.cards, viewer, feed, span, limit, reading).await?)
+    feed_page(&app.feeds, &app.cards, viewer, feed, span, limit, reading).await
 }
 
 /// Computes a page from DynamoDB on purpose, without Valkey, to compare it with [`page`]. Fails with [`Error::TooManyWrites`] if the
-/// viewer has read too many such pages.
+/// viewer has pulled too much.
 pub async fn pulled_page(
     app: &Timeline,
     viewer: &Viewer,
@@ -58,11 +61,16 @@ pub async fn pulled_page(
     limit: usize,
     now: Time,
 ) -> Result<Page, Error> {
-    // counted before the read, which is what costs
-    let counted = ready(Ok::<_, Error>(()));
+    let (valkey, checked) = (&app.feeds.valkey, ready(Ok::<_, Error>(())));
     // mutation: pull-limit
-    within_limit(&app.feeds.valkey, app.pulls, viewer.user, now, counted).await?;
-    page(app, viewer, feed, span, limit, &ReadContext::without_valkey(now)).await
+    all_within_limit(valkey, app.pulls, viewer.user, 0, now, checked).await?;
+    let reading = ReadContext::without_valkey(now);
+    let page = page(app, viewer, feed, span, limit, &reading).await;
+    let queries = reading.queries().max(PULL_QUERIES_MIN);
+    if let Err(error) = valkey.charge(app.pulls, viewer.user, queries, now).await {
+        tracing::warn!(error = %Chain(&error), "the queries of a page were not counted");
+    }
+    page
 }
 
 /// Finds the author feed of a user. Fails with [`Error::NoSuchUser`] if there is no profile, or the user is hidden from

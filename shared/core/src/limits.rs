@@ -75,11 +75,24 @@ pub const PROFILE_CHANGES_PER_MINUTE_DEFAULT: u64 = 60;
 pub const TIMER_CHANGES_PER_MINUTE_DEFAULT: u64 = 300;
 /// Likes that one user may give and take back per minute (setting `LIKE_CHANGES_PER_MINUTE`; 0: no limit).
 pub const LIKE_CHANGES_PER_MINUTE_DEFAULT: u64 = 300;
-/// Requests that change boards and scores which one user may make per minute (setting `BOARD_CHANGES_PER_MINUTE`; 0: no
-/// limit). A server of a game writes the scores of all players as one user.
-pub const BOARD_CHANGES_PER_MINUTE_DEFAULT: u64 = 6_000;
-/// Pages of feeds that one user may read by pull on purpose per minute (setting `PULLS_PER_MINUTE`; 0: no limit).
-pub const PULLS_PER_MINUTE_DEFAULT: u64 = 60;
+/// Changes of boards and of their members that one user may make per minute (setting `BOARD_CHANGES_PER_MINUTE`; 0: no limit).
+/// A request that changes several members counts once for each. A server of a game writes the scores of all players as one
+/// user.
+pub const BOARD_CHANGES_PER_MINUTE_DEFAULT: u64 = 600;
+/// Queries that the pulled pages of one user may make per minute (setting `PULL_QUERIES_PER_MINUTE`; 0: no limit). They are
+/// counted afterwards. A reader who follows 5,000 authors and reads 100 posts every five seconds makes 21,000.
+pub const PULL_QUERIES_PER_MINUTE_DEFAULT: u64 = 25_000;
+/// The greatest value of the setting `PULL_QUERIES_PER_MINUTE`.
+pub const PULL_QUERIES_PER_MINUTE_MAX: u64 = 1_000_000;
+/// Queries that a pulled page counts as, at least, because it reads posts and users, too.
+pub const PULL_QUERIES_MIN: u64 = 100;
+/// Posts that a pull below the floor of a home feed merges, at least. Valkey keeps them for the pages that follow.
+pub const OLDER_POSTS: usize = 300;
+/// How long Valkey keeps them.
+pub const OLDER_KEPT: Duration = Duration::from_secs(120);
+/// The time after which no request can commit a post of an earlier time: the life of a function that answers requests, and the
+/// difference of two clocks.
+pub const OLDER_SETTLES: Duration = Duration::from_secs(12);
 /// The greatest value of the settings of write limits.
 pub const WRITES_PER_MINUTE_MAX: u64 = 60_000;
 /// The period that write limits count in.
@@ -350,8 +363,10 @@ pub const REDRIVE_MAX: usize = 5_000;
 pub const REDRIVE_REASONS_MAX: usize = 50;
 /// Scheduled posts of one user that wait for their time.
 pub const SCHEDULED_MAX: u64 = 300;
-/// Timers of one user.
-pub const TIMERS_MAX: u64 = 1_000;
+/// Timers of one user (setting `TIMERS_MAX`).
+pub const TIMERS_MAX_DEFAULT: u64 = 1_000;
+/// The greatest value of the setting `TIMERS_MAX`.
+pub const TIMERS_MAX_MAX: u64 = 10_000;
 /// The least time from a request until the publication of the post that it schedules.
 pub const SCHEDULE_AHEAD_MIN: Duration = Duration::from_secs(60);
 /// The time by which a request may take longer than its caller expects: `publish_at` may be this much nearer than
@@ -363,8 +378,12 @@ pub const SCHEDULE_AHEAD_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 pub const TIMER_NAME_CHARS_MAX: usize = 128;
 /// The largest payload of a timer, in bytes of JSON without white space.
 pub const TIMER_PAYLOAD_BYTES_MAX: usize = 4 * 1024;
-/// The least time between two occurrences of a timer.
+/// The least time between two occurrences of a timer. The setting `TIMER_EVERY_MIN` may demand a longer one.
 pub const EVERY_MIN: Duration = Duration::from_secs(60);
+/// The default of the setting `TIMER_EVERY_MIN`.
+pub const TIMER_EVERY_MIN_DEFAULT: Duration = Duration::from_secs(60);
+/// The greatest value of the setting `TIMER_EVERY_MIN`.
+pub const TIMER_EVERY_MIN_MAX: Duration = Duration::from_secs(24 * 3600);
 /// The greatest time between two occurrences of a timer.
 pub const EVERY_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 /// Parts of the index of due items. DynamoDB takes 1,000 write units a second in each hour of a part.
@@ -416,6 +435,8 @@ pub const BOARD_NAME_CHARS_MAX: usize = 128;
 pub const BOARDS_MAX: u64 = 100;
 /// Users who may change the scores of a board, beside its owner.
 pub const BOARD_WRITERS_MAX: usize = 100;
+/// The limit of the members of a board, if its owner does not say.
+pub const BOARD_LIMIT_DEFAULT: u64 = 100_000;
 /// The greatest limit of the members of a board.
 pub const BOARD_LIMIT_MAX: u64 = 10_000_000;
 /// Days for which a round of a board is kept after its end, if its owner does not say.

@@ -360,6 +360,17 @@ one_of!(
     Ranking(RebuildRanking)
 );
 
+impl RebuildOrder {
+    /// The message group: the owner of the feed or of the board, or the ranking.
+    pub fn group(&self) -> String {
+        match self {
+            Self::Feed(order) => order.user.to_string(),
+            Self::Board(order) => order.board.owner.to_string(),
+            Self::Ranking(order) => order.ranking.to_string(),
+        }
+    }
+}
+
 impl GraphEvent {
     /// The message group: the author or the board that the event is about. Very many users may follow one author, like the
     /// posts of one author, or change the scores of one board at the same time.

@@ -249,7 +249,14 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         name: "timers",
         resource: "Timers",
         trigger: Trigger::Http,
-        settings: &["USERS_TABLE", "DUE_TABLE", DUE_ITEMS.spec.url, "TIMER_CHANGES_PER_MINUTE"],
+        settings: &[
+            "USERS_TABLE",
+            "DUE_TABLE",
+            DUE_ITEMS.spec.url,
+            "TIMER_CHANGES_PER_MINUTE",
+            "TIMERS_MAX",
+            "TIMER_EVERY_MIN",
+        ],
     },
     FunctionSpec {
         name: "boards",
@@ -289,7 +296,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "BOARDS_TABLE",
             REBUILDS.spec.url,
             "RANKING_SECONDS",
-            "PULLS_PER_MINUTE",
+            "PULL_QUERIES_PER_MINUTE",
         ],
     },
     FunctionSpec {

@@ -11,7 +11,8 @@ use fanfold_core::board::{
     BoardSettings, Day, MergeBy, MergeOf, MergeSource, Order, Period, Ranks, Zone,
 };
 use fanfold_core::limits::{
-    BOARD_BATCH_MAX, BOARD_BODY_BYTES_MAX, BOARD_KEPT_DAYS_DEFAULT, PAGE_ITEMS_DEFAULT,
+    BOARD_BATCH_MAX, BOARD_BODY_BYTES_MAX, BOARD_KEPT_DAYS_DEFAULT, BOARD_LIMIT_DEFAULT,
+    PAGE_ITEMS_DEFAULT,
 };
 use fanfold_core::{BoardName, MemberName, Scores, UserId};
 use fanfold_store::dynamo::boards::StoredBoard;
@@ -414,8 +415,8 @@ pub struct BoardBody {
     #[serde(default)]
     #[schema(required = false)]
     ranks: RanksView,
-    /// The most members. The worst ones fall out. Without it, there is no limit.
-    #[serde(default)]
+    /// The most members. The worst ones fall out. Without it, 100,000; with null, there is no limit.
+    #[serde(default = "limit")]
     #[schema(minimum = 1, maximum = 10_000_000)]
     limit: Option<u64>,
     /// It cannot change.
@@ -445,6 +446,10 @@ pub struct BoardBody {
 
 fn one_score() -> Vec<OrderView> {
     vec![OrderView::Descending]
+}
+
+fn limit() -> Option<u64> {
+    Some(BOARD_LIMIT_DEFAULT)
 }
 
 fn kept_days() -> u16 {
@@ -936,6 +941,16 @@ mod tests {
         for bad in ["", "101", "100.1", "100.0", "-1", "+1", "1.", ".5", "1.234", "01", "1e1", "٥"]
         {
             assert_eq!(Percentile::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_board_has_a_limit_unless_null_is_given() {
+        for (body, limit) in
+            [("{}", Some(100_000)), (r#"{"limit":null}"#, None), (r#"{"limit":7}"#, Some(7))]
+        {
+            let body: BoardBody = serde_json::from_str(body).unwrap();
+            assert_eq!(body.settings().unwrap().limit, limit);
         }
     }
 

@@ -280,7 +280,7 @@ impl From<Error> for Problem {
             Error::NotYours { .. } => Kind::NotYours,
             Error::FollowSelf => Kind::FollowSelf,
             Error::FollowingLimit { .. } => Kind::FollowingLimit,
-            Error::TimeRange { .. } => Kind::InvalidTime,
+            Error::TimeRange { .. } | Error::EveryTooShort { .. } => Kind::InvalidTime,
             Error::NoSuchScheduled(_) => Kind::NoSuchScheduled,
             Error::AlreadyPublished { .. } => Kind::AlreadyPublished,
             Error::ScheduledLimit { .. } => Kind::ScheduledLimit,

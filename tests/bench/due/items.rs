@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use std::time::Duration;
 
-use fanfold_core::limits::{DUE_QUERY_ROWS, TIMERS_MAX};
+use fanfold_core::limits::{DUE_QUERY_ROWS, TIMERS_MAX_DEFAULT};
 use fanfold_core::{DueEntry, DueItem, DuePart, Time};
 use fanfold_store::valkey::Valkey;
 use serde_json::json;
@@ -32,7 +32,7 @@ pub fn waiting(count: usize) -> Waiting {
             false => NOW + HOUR + THIRTY_DAYS.mul_f64(n as f64 / count as f64),
         };
         // as many users as are needed for so many timers, and at least a thousand
-        let owner = people::user(n % (count as u64 / TIMERS_MAX).max(1_000));
+        let owner = people::user(n % (count as u64 / TIMERS_MAX_DEFAULT).max(1_000));
         let name = format!("renew-{n}").parse().expect("a name");
         let entry = DueEntry { at, item: DueItem::Timer(owner, name) };
         waiting.entry(entry.part()).or_default().push(entry);

@@ -128,23 +128,27 @@ async fn an_order_takes_over_from_one_that_only_waits() {
     assert_eq!(begin("one", NOW).await, BoardBegun::Begun);
     // the request may still load rows
     assert_eq!(take("early", NOW).await, BoardBegun::Busy);
+    let loaded = valkey.load_board(&board, "one", &[change("a", 1, &[1])], NOW).await;
+    assert_eq!(loaded.expect("loaded"), BoardLoaded::Done);
+    assert_eq!(begin("reader", NOW).await, BoardBegun::Busy);
     queue("one", true).await;
     let second = Duration::from_secs(1);
-    assert_eq!(begin("reader", NOW + BOARD_QUEUED).await, BoardBegun::Busy);
+    assert_eq!(begin("reader", NOW + BOARD_QUEUED).await, BoardBegun::Queued);
     assert_eq!(take("two", NOW + second).await, BoardBegun::Begun);
-    assert_eq!(take("one", NOW + second).await, BoardBegun::Busy);
+    assert_eq!(take("one", NOW + second).await, BoardBegun::Queued);
     let rows = [change("a", 1, &[1])];
     let lost = valkey.load_board(&board, "one", &rows, NOW + second).await.expect("loaded");
     assert_eq!(lost, BoardLoaded::Lost);
     let done = valkey.load_board(&board, "two", &rows, NOW + second).await.expect("loaded");
     assert_eq!(done, BoardLoaded::Done);
+    assert_eq!(begin("reader", NOW + second).await, BoardBegun::Queued);
     // the order of the rest waits longer, and nobody takes over what is loaded
     queue("two", false).await;
     for who in [
         begin("three", NOW + BOARD_REST_QUEUED).await,
         take("three", NOW + BOARD_REST_QUEUED).await,
     ] {
-        assert_eq!(who, BoardBegun::Busy);
+        assert_eq!(who, BoardBegun::Queued);
     }
     assert_eq!(take("three", NOW + BOARD_REST_QUEUED + BOARD_LEASE).await, BoardBegun::Begun);
 }

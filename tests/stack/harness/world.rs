@@ -169,7 +169,7 @@ impl World {
             "TIMER_CHANGES_PER_MINUTE",
             "LIKE_CHANGES_PER_MINUTE",
             "BOARD_CHANGES_PER_MINUTE",
-            "PULLS_PER_MINUTE",
+            "PULL_QUERIES_PER_MINUTE",
         ] {
             pairs.push((limit.to_owned(), "0".to_owned()));
         }

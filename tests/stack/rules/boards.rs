@@ -13,16 +13,18 @@ use fanfold_app::boards::{BoardRef, Boards, settings};
 use fanfold_core::board::{BoardSettings, Day, MergeBy, MergeOf, MergeSource, Ranks};
 use fanfold_core::limits::{BOARD_MERGED_EVERY, BOARD_PARTS, BOARDS_MAX};
 use fanfold_core::message::{GraphEvent, RebuildBoard, RebuildOrder};
-use fanfold_core::{MemberName, RoundId, Scores, Time};
+use fanfold_core::{FeedId, MemberName, PostId, RoundId, Scores, Time};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::boards::{Added, Addition, ScoreKey, StoredBoard};
+use fanfold_store::feeds::ReadContext;
 use fanfold_store::valkey::{BoardAnswer, BoardChange, CardId, PageOf, Valkey};
 use fanfold_web::boards::{BoardPageQuery, changed_all, changed_one};
 use fanfold_web::{Kind, Problem};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
+use crate::harness::aws;
 use crate::harness::world::{Message, World};
 
 fn member(name: &str) -> MemberName {
@@ -615,6 +617,68 @@ async fn without_copy(
     let target = Target::new(board, board_settings_round(world), world.now());
     app.copies.valkey.drop_board(&target.copy()).await.expect("dropped");
     (app, target)
+}
+
+/// One of the first writers makes the copy of a board, and the others wait for it: of a new board, of a new period, and
+/// after a change of the limit.
+#[tokio::test]
+async fn all_of_the_first_parallel_writers_get_a_rank() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let period = |limit: u64| json!({"period": "day", "limit": limit});
+    put(&world, "b", period(100)).await;
+    let first_writes = async |round: i64| {
+        let names: Vec<String> = (0..16).map(|n| format!("m{n}")).collect();
+        let write = async |n: usize| {
+            let set = [(names[n].as_str(), What::Set(scores(&[round + n as i64])))];
+            changed(&world, "b", &set).await
+        };
+        for done in join_all((0..16).map(write)).await {
+            assert!(ranks(&done)[0].is_some(), "{round}: {done:?}");
+            assert_eq!(answered(changed_one(done).expect("an answer")).await.0, 200);
+        }
+    };
+    first_writes(0).await;
+    world.advance(Duration::from_secs(24 * 3600));
+    first_writes(1).await;
+    for limit in [90, 80, 70] {
+        put(&world, "b", period(limit)).await;
+        first_writes(limit as i64).await;
+    }
+    // the limit changes meanwhile
+    for limit in [60, 50, 40] {
+        let change = async {
+            put(&world, "b", period(limit)).await;
+        };
+        futures::join!(first_writes(limit as i64), change);
+    }
+}
+
+/// One user's large copies do not hold up the rebuilds of others.
+#[tokio::test]
+async fn orders_are_in_the_group_of_their_owner() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let board = put(&world, "b", json!({})).await;
+    let (app, target) = without_copy(&world, board, |n| n).await;
+    world.take().await;
+    make(&app.copies, &target, world.now()).await.expect("begun");
+    let mut feeds = world.timeline.feeds.clone();
+    feeds.inline_authors = 0;
+    let (home, reading) = (FeedId::home(world.id("ash")), ReadContext::new(world.now()));
+    feeds.slice(home, PostId::MAX, 1, &reading).await.expect("queued");
+    let receive = json!({
+        "QueueUrl": world.config.text("REBUILDS_QUEUE_URL").unwrap(),
+        "MaxNumberOfMessages": 10, "AttributeNames": ["MessageGroupId"],
+    });
+    let mut groups = Vec::new();
+    while groups.len() < 2 {
+        let received = aws("AmazonSQS.ReceiveMessage", "1.0", &receive).await;
+        let messages = received["Messages"].as_array().expect("messages").iter();
+        groups.extend(messages.map(|message| message["Attributes"]["MessageGroupId"].clone()));
+    }
+    let ash = json!(world.id("ash").to_string());
+    assert_eq!(groups, [ash.clone(), ash]);
 }
 
 /// A round that is too large for a request is copied by messages, and is not shown before that.

@@ -14,7 +14,8 @@ use fanfold_app::due::timers::{self, NewTimer};
 use fanfold_app::fanout::dispatch::{Dispatched, dispatch};
 use fanfold_app::posts::Posts;
 use fanfold_core::limits::{
-    COMMIT_GRACE, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_OVERDUE_AFTER, SCHEDULED_MAX, TIMERS_MAX,
+    COMMIT_GRACE, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_OVERDUE_AFTER, SCHEDULED_MAX,
+    TIMERS_MAX_DEFAULT,
 };
 use fanfold_core::message::{ItemDue, PostPublished};
 use fanfold_core::{DueEntry, DuePart, FeedId, PostId, Time, TimerName};
@@ -636,7 +637,7 @@ async fn set_numbers(world: &World) {
         "Key": {"pk": {"S": format!("user#{}", world.id("ash"))}},
         "UpdateExpression": "SET scheduled = :scheduled, timers = :timers",
         "ExpressionAttributeValues": {
-            ":scheduled": {"N": SCHEDULED_MAX.to_string()}, ":timers": {"N": TIMERS_MAX.to_string()},
+            ":scheduled": {"N": SCHEDULED_MAX.to_string()}, ":timers": {"N": TIMERS_MAX_DEFAULT.to_string()},
         },
     });
     aws("DynamoDB_20120810.UpdateItem", "1.0", &set).await;
@@ -659,7 +660,7 @@ async fn times_and_numbers_are_bounded() {
     let refused = at(now + 5 * MINUTE).await;
     assert!(matches!(refused, Err(Error::ScheduledLimit { max: SCHEDULED_MAX })), "{refused:?}");
     let refused = put(&world, "one", MINUTE, None).await;
-    assert!(matches!(refused, Err(Error::TimersLimit { max: TIMERS_MAX })), "{refused:?}");
+    assert!(matches!(refused, Err(Error::TimersLimit { max: TIMERS_MAX_DEFAULT })), "{refused:?}");
     let payload = json!("x".repeat(4_100));
     let new = NewTimer { due_at: now, every: None, payload };
     let refused = timers::put(&world.timers, &ash, &name("big"), new, now).await;

@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::IntoResponse as _;
+use fanfold_app::boards::change::What;
+use fanfold_app::boards::{self, BoardRef};
 use fanfold_app::due::scheduled::{self, Change, NewScheduled};
-use fanfold_app::due::timers::{self, NewTimer};
+use fanfold_app::due::timers::{self, NewTimer, Timers};
 use fanfold_app::limit::within_limit;
 use fanfold_app::posts::Posts;
 use fanfold_app::present::{Span, Viewer};
 use fanfold_app::profiles::Profiles;
 use fanfold_app::relations::Relations;
 use fanfold_app::{posts, profiles, relations, timeline};
-use fanfold_core::{FeedId, Relation, Time, UserId, UserRef};
+use fanfold_core::{FeedId, Relation, Scores, Time, UserId, UserRef};
 use fanfold_runtime::{Config, StoreError};
 use fanfold_store::feeds::{ReadContext, Source};
 use fanfold_store::valkey::{Answers, FeedSettings, Link, Valkey, WriteKind, WriteLimit};
@@ -117,7 +119,8 @@ async fn scheduled_posts_count_as_posts_and_timers_have_a_limit() {
 
 #[tokio::test]
 async fn pages_that_are_pulled_on_purpose_are_limited_and_equal_to_those_of_the_cache() {
-    let world = World::with(&[("PULLS_PER_MINUTE", "2")]).await;
+    // each page counts as 100 queries, and the second makes a debt
+    let world = World::with(&[("PULL_QUERIES_PER_MINUTE", "150")]).await;
     world.people(&["ash", "birch"]).await;
     world.follow("ash", "birch").await;
     for n in 0..5 {
@@ -137,12 +140,71 @@ async fn pages_that_are_pulled_on_purpose_are_limited_and_equal_to_those_of_the_
         assert_eq!(page.source, Source::Pull);
         assert_eq!((&page.posts, page.next_before), (&cached.posts, cached.next_before));
     }
-    assert_eq!(retry_after(pulled().await.unwrap_err()), 30);
+    assert_eq!(retry_after(pulled().await.unwrap_err()), 20);
     // pages of the cache, and other users, are not limited
     timeline::page(app, &viewer, feed, Span::ALL, 3, &reading).await.expect("a page");
     let birch = Viewer::of(world.id("birch"));
     let other = FeedId::home(birch.user);
     timeline::pulled_page(app, &birch, other, Span::ALL, 3, world.now()).await.expect("a page");
+}
+
+/// All members of a request count, or none. A request of more members than the limit is accepted alone.
+#[tokio::test]
+async fn each_member_of_a_bulk_change_counts() {
+    let world = World::with(&[("BOARD_CHANGES_PER_MINUTE", "60")]).await;
+    world.people(&["ash"]).await;
+    let (ash, name) = (world.identity("ash"), "b".parse().expect("a name"));
+    let settings = serde_json::json!({
+        "orders": ["descending"], "ranks": "competition", "period": "all", "zone": "UTC",
+        "kept_days": 30, "open": false, "writers": [],
+    });
+    let settings = serde_json::from_value(settings).expect("settings");
+    boards::settings::put(&world.boards, &ash, &name, settings, world.now()).await.expect("put");
+    let board = BoardRef { owner: ash.user(), name, day: None };
+    let change_many = async |count: i64| {
+        let change = |n: i64| boards::change::Change {
+            member: format!("m{n}").parse().expect("a name"),
+            what: What::Set(Scores::new(&[n]).expect("scores")),
+        };
+        let changes: Vec<_> = (0..count).map(change).collect();
+        boards::change::change(&world.boards, &ash, &board, &changes, None, world.now()).await
+    };
+    change_many(58).await.expect("changed");
+    // one is left
+    assert_eq!(retry_after(change_many(2).await.unwrap_err()), 1);
+    change_many(1).await.expect("changed");
+    assert_eq!(retry_after(change_many(1).await.unwrap_err()), 1);
+    assert_eq!(retry_after(change_many(100).await.unwrap_err()), 60);
+    world.advance(Duration::from_secs(60));
+    change_many(100).await.expect("changed");
+    assert_eq!(retry_after(change_many(1).await.unwrap_err()), 41);
+}
+
+#[tokio::test]
+async fn timers_have_the_bounds_of_the_settings() {
+    let world = World::with(&[("TIMERS_MAX", "2"), ("TIMER_EVERY_MIN", "3600")]).await;
+    world.people(&["ash"]).await;
+    let (ash, due_at) = (world.identity("ash"), world.now() + Duration::from_secs(3_600));
+    let put = async |name: &str, every: Option<&str>| {
+        let every = every.map(|every| every.parse().expect("a duration"));
+        let new = NewTimer { due_at, every, payload: serde_json::Value::Null };
+        timers::put(&world.timers, &ash, &name.parse().expect("a name"), new, world.now()).await
+    };
+    let refused = Problem::from(put("often", Some("PT59M59S")).await.unwrap_err());
+    assert_eq!(
+        (refused.kind, refused.detail.as_str()),
+        (Kind::InvalidTime, "every must be at least 3600 s")
+    );
+    put("hourly", Some("PT1H")).await.expect("put");
+    put("once", None).await.expect("put");
+    let refused = Problem::from(put("more", None).await.unwrap_err());
+    assert_eq!(refused.kind, Kind::TimersLimit);
+    assert!(refused.detail.contains("at most 2 timers"), "{}", refused.detail);
+    put("once", Some("PT2H")).await.expect("replaced");
+    for (name, value) in [("TIMERS_MAX", "0"), ("TIMER_EVERY_MIN", "59")] {
+        let refused = Timers::new(&world.sdk, &world.config_with(&[(name, value)]));
+        assert!(refused.is_err_and(|error| error.to_string().contains(name)));
+    }
 }
 
 #[tokio::test]

@@ -1,25 +1,26 @@
 //! Set, add to and remove scores.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
 
 use fanfold_core::board::{BoardError, Round};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_WRITES_AT_ONCE};
 use fanfold_core::message::{GraphEvent, ScoresChanged};
 use fanfold_core::{MemberName, Scores, Time};
-use fanfold_runtime::StoreError;
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::sqs::Announced;
+use fanfold_runtime::{StoreError, clock};
 use fanfold_store::dynamo::boards::{Added, Addition, Row, ScoreKey, StoredBoard};
 use fanfold_store::valkey::BoardAnswer;
 use futures::future::{try_join, try_join_all};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use super::copy::{self, Target, make, place};
+use super::copy::{self, Target, WAITS_MS, make, place};
 use super::{BoardRef, Boards, find};
 use crate::Error;
 use crate::announce::announced_after;
-use crate::limit::within_limit;
+use crate::limit::all_within_limit;
 use crate::profiles::must_belong_to;
 
 /// A change of the scores of a member.
@@ -100,7 +101,9 @@ pub async fn change(
         return Err(Error::Members { max: BOARD_BATCH_MAX });
     }
     let found = find(app, board, now);
-    let limited = within_limit(&app.copies.valkey, app.limit, caller.user(), now, found);
+    // mutation: board-change-counts
+    let (valkey, count) = (&app.copies.valkey, changes.len() as u64);
+    let limited = all_within_limit(valkey, app.limit, caller.user(), count, now, found);
     let found = limited.await?;
     may_write(app, caller, &found).await?;
     let width = found.settings.orders.as_slice().len();
@@ -294,21 +297,29 @@ async fn placed(
     InRound { target, outcomes, members: Some(done.members), out }
 }
 
-/// Places rows on the copy. `None`: the copy is being made.
+/// Places rows on the copy. If another request is making the copy, they are placed again and again until it is ready, which
+/// changes nothing if they are there. `None`: messages make the copy, or it takes too long.
 async fn ranked(
     app: &Boards,
     target: &Target,
     rows: Vec<Row>,
     now: Time,
 ) -> Result<Option<fanfold_store::valkey::PutDone>, StoreError> {
-    if let BoardAnswer::Ready(done) = place(app.copies.stores(), target, rows.clone(), now).await? {
-        return Ok(Some(done));
+    let (mut waits, mut fallen) = (WAITS_MS.iter(), Vec::new());
+    loop {
+        let placed = place(app.copies.stores(), target, rows.clone(), now).await?;
+        if let BoardAnswer::Ready(mut done) = placed {
+            // if this call made the copy, it was made of the rows, with these changes
+            done.out.splice(0..0, fallen);
+            return Ok(Some(done));
+        }
+        let made = make(&app.copies, target, now).await?;
+        let Some(wait) = waits.next() else { return Ok(None) };
+        match made {
+            copy::Made::Ready(out) => fallen = out,
+            // mutation: board-first-writers
+            copy::Made::Soon => clock::sleep(Duration::from_millis(*wait)).await,
+            copy::Made::Queued => return Ok(None),
+        }
     }
-    let copy::Made::Ready(fallen) = make(&app.copies, target, now).await? else { return Ok(None) };
-    let done = place(app.copies.stores(), target, rows, now).await?.ready();
-    Ok(done.map(|mut done| {
-        // the copy was made of the rows, with these changes
-        done.out.splice(0..0, fallen);
-        done
-    }))
 }

@@ -230,8 +230,10 @@ pub(super) fn named(board: BoardId, round: Round) -> String {
 pub enum Made {
     /// It is ready. If this call made it, these are the best ones of the members that fell out.
     Ready(Vec<(MemberName, Scores)>),
-    /// Another function is making it, or a message has been sent.
-    UnderWay,
+    /// A request is making it, so it is soon ready.
+    Soon,
+    /// Messages make it.
+    Queued,
 }
 
 /// What a copy is made from.
@@ -257,8 +259,10 @@ impl Sources {
     }
 }
 
-/// Times that a caller looks for a copy that another function is making, 10 to 320 ms apart.
-const LOOKS: u32 = 6;
+/// The waits of a caller who looks again for a copy that another function is making, in ms.
+pub(super) const WAITS_MS: [u64; 10] = [10, 20, 40, 80, 150, 200, 250, 250, 250, 250];
+/// The waits of a reader if messages make the copy.
+const WAITS_QUEUED: usize = 6;
 
 /// Calls a copy, and makes it first if Valkey does not have it. While a version is being made, no other one is begun, and the
 /// newest one that is ready answers. `None`: the copy is being made, and did not become ready in time.
@@ -271,7 +275,7 @@ pub async fn call<C: Copied, T, F: Future<Output = Result<BoardAnswer<T>, StoreE
     call: impl Fn(Board) -> F,
 ) -> Result<Option<(C, T)>, StoreError> {
     let copy = target.board();
-    for looked in 0..=LOOKS {
+    for looked in 0..=WAITS_MS.len() {
         if let BoardAnswer::Ready(answer) = call(copy.clone()).await? {
             keep_at_times(&app.valkey, &target, &copy, now).await;
             return Ok(Some((target, answer)));
@@ -281,20 +285,22 @@ pub async fn call<C: Copied, T, F: Future<Output = Result<BoardAnswer<T>, StoreE
             None => Versions::default(),
         };
         let made = match is_other_under_way(app, &target, versions, now, &call).await? {
-            true => Made::UnderWay,
+            true => Made::Queued,
             // a function that was making it may have died
             // mutation: board-dead-copy
             false => make(app, &target, now).await?,
         };
-        if made == Made::UnderWay {
+        if !matches!(made, Made::Ready(_)) {
             if let Some(ready) = versions.ready.map(|version| target.with_version(version))
                 // mutation: board-merged-earlier
                 && let BoardAnswer::Ready(answer) = call(ready.board()).await?
             {
                 return Ok(Some((ready, answer)));
             }
-            if looked < LOOKS {
-                clock::sleep(Duration::from_millis(10 << looked)).await;
+            let waits = if made == Made::Queued { WAITS_QUEUED } else { WAITS_MS.len() };
+            match WAITS_MS.iter().take(waits).nth(looked) {
+                Some(wait) => clock::sleep(Duration::from_millis(*wait)).await,
+                None => break,
             }
         }
     }
@@ -341,7 +347,8 @@ pub async fn make(app: &Copies, target: &dyn Copied, now: Time) -> Result<Made, 
     let (copy, lease) = (target.board(), format!("{:016x}", clock::random()));
     match app.valkey.begin_board(&copy, &lease, now).await? {
         BoardBegun::Ready => return Ok(Made::Ready(Vec::new())),
-        BoardBegun::Busy => return Ok(Made::UnderWay),
+        BoardBegun::Busy => return Ok(Made::Soon),
+        BoardBegun::Queued => return Ok(Made::Queued),
         BoardBegun::Begun => {}
     }
     if let Some(version) = target.version() {
@@ -352,13 +359,13 @@ pub async fn make(app: &Copies, target: &dyn Copied, now: Time) -> Result<Made, 
     }
     let Some(rows) = few_rows(app, &target.sources(app, now).await?).await? else {
         queue(app, &copy, target.order(&lease), &lease, true, now).await?;
-        return Ok(Made::UnderWay);
+        return Ok(Made::Queued);
     };
     if load(app, &copy, &lease, &rows, now).await? == BoardLoaded::Lost {
-        return Ok(Made::UnderWay);
+        return Ok(Made::Soon);
     }
     let Some(out) = commit(app, target, &copy, &lease, now, Deadline::NONE).await? else {
-        return Ok(Made::UnderWay);
+        return Ok(Made::Soon);
     };
     clear(app, target, &lease, now, 1, Deadline::NONE).await?;
     Ok(Made::Ready(out))
@@ -429,7 +436,7 @@ async fn continue_copy(
     if from == first {
         match app.valkey.take_board(&copy, lease, now).await? {
             BoardBegun::Begun => {}
-            BoardBegun::Busy => return Ok(()),
+            BoardBegun::Busy | BoardBegun::Queued => return Ok(()),
             BoardBegun::Ready => return clear_all(app, target, lease, now, deadline).await,
         }
     }

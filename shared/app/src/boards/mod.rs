@@ -24,7 +24,6 @@ use std::time::Duration;
 use fanfold_core::board::Day;
 use fanfold_core::limits::{BOARD_ROWS_IN_REQUEST, COMMIT_GRACE};
 use fanfold_core::message::GraphEvent;
-use fanfold_core::registry::REBUILDS;
 use fanfold_core::{BoardId, BoardName, Time, UserId};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::sqs::Queue;
@@ -35,7 +34,7 @@ use fanfold_store::dynamo::{BoardStore, UserStore};
 use fanfold_store::feeds::ReadContext;
 use fanfold_store::valkey::{Valkey, WriteKind, WriteLimit};
 
-use crate::{Error, graph};
+use crate::{Error, graph, orders};
 use copy::{Copies, Target};
 
 /// The stores, the queues and the write limit of the use cases of boards.
@@ -74,7 +73,7 @@ impl Copies {
             boards: BoardStore::new(sdk, config)?,
             users: UserStore::new(sdk, config)?,
             valkey: Valkey::new(sdk, config)?,
-            rebuilds: Queue::new(sdk, config, REBUILDS)?,
+            rebuilds: orders::queue(sdk, config)?,
             rows_in_request: BOARD_ROWS_IN_REQUEST,
         })
     }

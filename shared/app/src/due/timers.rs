@@ -1,12 +1,18 @@
 //! Timers: put, list, read and delete a timer, and fire it when it is due.
 
+use std::time::Duration;
+
 use fanfold_core::id::Identity;
-use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, TIMER_PAYLOAD_BYTES_MAX, TIMERS_MAX, TRIES_MAX};
+use fanfold_core::limits::{
+    EVERY_MIN, SCHEDULE_AHEAD_MAX, TIMER_EVERY_MIN_DEFAULT, TIMER_EVERY_MIN_MAX,
+    TIMER_PAYLOAD_BYTES_MAX, TRIES_MAX,
+};
 use fanfold_core::message::{ItemDue, TimerFired};
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, Every, Time, TimerName, UserId};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::Stopwatch;
+use fanfold_runtime::config::ConfigError;
 use fanfold_runtime::retry::{look_again, pause};
 use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError, clock, metrics};
@@ -32,6 +38,8 @@ pub struct Timers {
     pub valkey: Valkey,
     pub items: Queue<ItemDue>,
     pub limit: WriteLimit,
+    /// The least time between two occurrences.
+    pub every_min: Duration,
 }
 
 impl Timers {
@@ -43,8 +51,16 @@ impl Timers {
             valkey: Valkey::new(sdk, config)?,
             items: queue::items(sdk, config)?,
             limit: WriteLimit::read(config, WriteKind::Timer)?,
+            every_min: every_min(config)?,
         })
     }
+}
+
+/// Reads the least time between two occurrences of a timer.
+fn every_min(config: &Config) -> Result<Duration, ConfigError> {
+    let bounds = EVERY_MIN.as_secs()..=TIMER_EVERY_MIN_MAX.as_secs();
+    let min = config.number("TIMER_EVERY_MIN", TIMER_EVERY_MIN_DEFAULT.as_secs(), bounds)?;
+    Ok(Duration::from_secs(min))
 }
 
 /// A timer to put.
@@ -68,7 +84,7 @@ pub struct TimerPage {
 
 /// Makes a timer, or replaces the one of this name. Also returns whether it is new.
 ///
-/// Fails with [`Error::TimeRange`] if the time is too far, with [`Error::PayloadTooBig`], with [`Error::TimersLimit`] if the
+/// Fails with [`Error::TimeRange`] if the time is too far, with [`Error::EveryTooShort`], with [`Error::PayloadTooBig`], with [`Error::TimersLimit`] if the
 /// caller has too many timers, and with [`Error::ProfileMissing`], [`Error::IdentityClash`] or [`Error::TooManyWrites`].
 pub async fn put(
     app: &Timers,
@@ -84,6 +100,10 @@ pub async fn put(
     }
     if new.due_at > now + SCHEDULE_AHEAD_MAX {
         return Err(Error::TimeRange { field: "due_at", allowed: "at most 366 days ahead" });
+    }
+    // mutation: timer-every-min
+    if new.every.is_some_and(|every| every.length() < app.every_min) {
+        return Err(Error::EveryTooShort { min: app.every_min });
     }
     // mutation: timer-phase
     let due_at = match new.every {
@@ -130,7 +150,7 @@ pub async fn put(
             Ok(TimerPut::Refused) => {
                 let profile = app.users.profile(caller.user()).await?;
                 must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
-                return Err(Error::TimersLimit { max: TIMERS_MAX });
+                return Err(Error::TimersLimit { max: app.users.timers_max() });
             }
             Err(error) => return Err(error.into()),
         }

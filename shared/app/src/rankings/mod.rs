@@ -13,10 +13,8 @@ use fanfold_core::limits::{
     RANKING_SECONDS_DEFAULT, RANKING_SECONDS_MAX, RANKING_SECONDS_MIN,
 };
 use fanfold_core::message::{RebuildOrder, RebuildRanking};
-use fanfold_core::registry::REBUILDS;
 use fanfold_core::{Board, PostId, Ranking, RoundId, Snapshot, Time, UserId};
 use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::sqs::Queue;
 use fanfold_runtime::{Config, StartError, StoreError};
 use fanfold_store::cards::{PostCards, RelationCards, SeenUser};
 use fanfold_store::dynamo::BoardStore;
@@ -24,10 +22,10 @@ use fanfold_store::feeds::ReadContext;
 use fanfold_store::valkey::{BoardAnswer, BoardPage, PageOf, Ranked};
 use futures::future::{BoxFuture, ready};
 
-use crate::Error;
 use crate::boards::copy::{Copied, Copies, Sources, Version, call};
 use crate::present::{self, ShownPost, Viewer};
 use crate::timeline::Timeline;
+use crate::{Error, orders};
 
 /// The stores, the queue and the settings of rankings.
 #[derive(Clone)]
@@ -47,7 +45,7 @@ impl Rankings {
             boards: BoardStore::new(sdk, config)?,
             users: cards.users.users.clone(),
             valkey: feeds.valkey,
-            rebuilds: Queue::new(sdk, config, REBUILDS)?,
+            rebuilds: orders::queue(sdk, config)?,
             rows_in_request: BOARD_ROWS_IN_REQUEST,
         };
         let relations = RelationCards { users: cards.users.clone(), graph: feeds.graph };

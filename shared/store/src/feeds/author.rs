@@ -60,6 +60,7 @@ impl Feeds {
     ) -> Result<(), StoreError> {
         let reads: Vec<_> = wanted
             .map(async |(author, wanted)| {
+                reading.count_query();
                 let slice = self.author_slice(author, wanted.before, wanted.count, reading).await?;
                 Ok((wanted.part, slice))
             })

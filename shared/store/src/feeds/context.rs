@@ -1,6 +1,6 @@
 //! The state of one request that reads feeds.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fanfold_core::Time;
 use fanfold_runtime::clock::Stopwatch;
@@ -15,17 +15,33 @@ pub struct ReadContext {
     pub now: Time,
     stopwatch: Stopwatch,
     valkey_answers: AtomicBool,
+    queries: AtomicU64,
 }
 
 impl ReadContext {
     /// A request that uses Valkey.
     pub fn new(now: Time) -> Self {
-        Self { now, stopwatch: Stopwatch::start(), valkey_answers: AtomicBool::new(true) }
+        Self {
+            now,
+            stopwatch: Stopwatch::start(),
+            valkey_answers: AtomicBool::new(true),
+            queries: AtomicU64::new(0),
+        }
     }
 
     /// A request that reads from DynamoDB only.
     pub fn without_valkey(now: Time) -> Self {
-        Self { now, stopwatch: Stopwatch::start(), valkey_answers: AtomicBool::new(false) }
+        Self { valkey_answers: AtomicBool::new(false), ..Self::new(now) }
+    }
+
+    /// The number of reads of author feeds so far, from either store.
+    pub fn queries(&self) -> u64 {
+        self.queries.load(Ordering::Relaxed)
+    }
+
+    /// Counts a read of an author feed.
+    pub(super) fn count_query(&self) {
+        self.queries.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The present time: that of the request and the time since then.

@@ -7,11 +7,13 @@
 //! | `cached` | reads and rebuilds a feed in Valkey, whatever its contents |
 //! | `author`, `home` | the contents of each kind of feed |
 //! | `pointers` | merges the authors that a feed points to |
+//! | `older` | pages below the floor of a home feed |
 
 mod author;
 mod cached;
 mod context;
 mod home;
+mod older;
 mod pointers;
 mod stores;
 
@@ -23,18 +25,20 @@ use crate::valkey::CachedSlice;
 use cached::{CacheRead, Reading, reaches};
 pub use cached::{Rebuilt, Source};
 pub use context::ReadContext;
-pub use stores::Feeds;
+pub use older::SliceError;
+pub use stores::{Feeds, PullBudget};
 
 impl Feeds {
     /// The next posts of a feed that are older than `before`: `count` of them, or fewer at the end of the feed or
-    /// where the read stopped. The slice's bound tells which.
+    /// where the read stopped. The slice's bound tells which. Fails with [`SliceError::Limited`] if they are below the floor,
+    /// and the reader has pulled too much.
     pub async fn slice(
         &self,
         feed: FeedId,
         before: PostId,
         count: usize,
         reading: &ReadContext,
-    ) -> Result<(Slice, Source), StoreError> {
+    ) -> Result<(Slice, Source), SliceError> {
         let contents = |token| self.contents(feed, token, reading);
         let read = self.read_or_rebuild(feed, before, count, reading, contents);
         let known = reading.ask(read).await?;
@@ -51,6 +55,10 @@ impl Feeds {
             Some(CacheRead::NotShown(authors)) => authors,
             Some(CacheRead::Shown(..)) => {
                 metrics::floor_crossing();
+                if let (FeedKind::Home, Some(budget)) = (feed.kind, &self.budget) {
+                    let pull = self.below_floor(budget, feed.user(), before, count, reading);
+                    return Ok((pull.await?, Source::Pull));
+                }
                 None
             }
             None => None,
@@ -72,7 +80,10 @@ impl Feeds {
         reading: &ReadContext,
     ) -> Result<Slice, StoreError> {
         match feed.kind {
-            FeedKind::Author => self.posts.by_author(feed.user(), before, count).await,
+            FeedKind::Author => {
+                reading.count_query();
+                self.posts.by_author(feed.user(), before, count).await
+            }
             FeedKind::Home => self.pull_home(feed.user(), before, count, reading).await,
         }
     }

@@ -6,8 +6,17 @@ use fanfold_core::message::RebuildOrder;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::sqs::Queue;
 
-use crate::dynamo::{GraphStore, PostStore, PulledStore};
-use crate::valkey::Valkey;
+use crate::dynamo::{GraphStore, PostStore, PulledStore, UserStore};
+use crate::valkey::{Valkey, WriteLimit};
+
+/// What pages below the floor of a home feed may cost.
+#[derive(Clone)]
+pub struct PullBudget {
+    /// The profiles, which count the changes of relations.
+    pub users: UserStore,
+    /// The queries that a reader may make.
+    pub limit: WriteLimit,
+}
 
 /// The feeds, over both stores.
 #[derive(Clone)]
@@ -22,6 +31,8 @@ pub struct Feeds {
     pub pulled: PulledStore,
     /// The queue for rebuilds of home feeds of many authors. `None`: every feed is rebuilt at once.
     pub rebuilds: Option<Queue<RebuildOrder>>,
+    /// What pages below the floor of a home feed may cost. `None`: they have no limit, and each is pulled.
+    pub budget: Option<PullBudget>,
     /// The most followed authors with which a home feed is rebuilt at once.
     pub inline_authors: usize,
 }
@@ -35,6 +46,7 @@ impl Feeds {
             graph: GraphStore::new(sdk, config)?,
             pulled: PulledStore::new(sdk, config)?,
             rebuilds: None,
+            budget: None,
             inline_authors: REBUILD_INLINE_AUTHORS,
         })
     }

@@ -30,7 +30,7 @@ pub enum WriteKind {
     Like,
     /// Changing boards and scores.
     Board,
-    /// Reading feeds by pull on purpose.
+    /// Queries of pages that are pulled on purpose, or below the floor of a home feed.
     Pull,
 }
 
@@ -107,6 +107,8 @@ kinds! {
     DueLock "lock:due";
     /// The counter of a user's writes. The kind of writes follows the name.
     Limit "limit";
+    /// The posts below the floor of a home feed that its owner pulled last.
+    Older "older";
     /// The card of a post.
     PostCard "post";
     /// The card of a user.
@@ -288,6 +290,11 @@ impl Keys {
         Key::new(KeyKind::LikeCountLock, None, self.bucket(post.author()), Some(&post))
     }
 
+    /// The posts below the floor of a user's home feed that the user pulled last.
+    pub fn older(self, user: UserId) -> Key {
+        Key::new(KeyKind::Older, None, self.bucket(user), Some(&user))
+    }
+
     /// The counter of a user's writes of this kind.
     pub fn limit(self, kind: WriteKind, user: UserId) -> Key {
         Key::new(KeyKind::Limit, Some(kind.name()), self.bucket(user), Some(&user))
@@ -387,6 +394,7 @@ mod tests {
             (KeyKind::Rels, keys.rels(bucket)),
             (KeyKind::CountLock, keys.count(user)),
             (KeyKind::LikeCountLock, keys.like_count(PostId::MAX)),
+            (KeyKind::Older, keys.older(user)),
             (KeyKind::LikesCard, keys.card(&CardId::Likes(user))),
             (KeyKind::BoardCard, keys.card(&CardId::Board(BoardId::of(user, &name)))),
             (KeyKind::Boards, keys.boards(bucket)),

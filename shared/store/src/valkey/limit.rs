@@ -17,7 +17,7 @@ use fanfold_runtime::error::StoreError;
 pub struct WriteLimit {
     /// The kind of writes.
     pub kind: WriteKind,
-    /// Writes per minute, which may come all at once. 0: no limit.
+    /// Writes per minute, or queries of pulls, which may come all at once. 0: no limit.
     pub per_minute: u64,
 }
 
@@ -39,20 +39,47 @@ impl WriteLimit {
             WriteKind::Board => {
                 ("BOARD_CHANGES_PER_MINUTE", limits::BOARD_CHANGES_PER_MINUTE_DEFAULT)
             }
-            WriteKind::Pull => ("PULLS_PER_MINUTE", limits::PULLS_PER_MINUTE_DEFAULT),
+            WriteKind::Pull => ("PULL_QUERIES_PER_MINUTE", limits::PULL_QUERIES_PER_MINUTE_DEFAULT),
         };
-        let per_minute = config.number(name, default, 0..=limits::WRITES_PER_MINUTE_MAX)?;
+        let max = match kind {
+            WriteKind::Pull => limits::PULL_QUERIES_PER_MINUTE_MAX,
+            _ => limits::WRITES_PER_MINUTE_MAX,
+        };
+        let per_minute = config.number(name, default, 0..=max)?;
         Ok(Self { kind, per_minute })
     }
 }
 
 impl Valkey {
-    /// Counts a write. Returns `None` if it is within the limit. Otherwise it is not counted, and the result is
-    /// the time until the next write is allowed.
-    pub async fn count_write(
+    /// Counts writes that one request makes. Returns `None` if all are within the limit. Otherwise none is counted, and
+    /// the result is the time until they are allowed. With 0 writes, it is the time until any is.
+    pub fn count_writes(
         &self,
         limit: WriteLimit,
         user: UserId,
+        writes: u64,
+        now: Time,
+    ) -> impl Future<Output = Result<Option<Duration>, StoreError>> {
+        self.count(limit, user, writes, "", now)
+    }
+
+    /// Counts what a request has made already, also above the limit. Then the next requests must wait.
+    pub async fn charge(
+        &self,
+        limit: WriteLimit,
+        user: UserId,
+        made: u64,
+        now: Time,
+    ) -> Result<(), StoreError> {
+        self.count(limit, user, made, "made", now).await.map(drop)
+    }
+
+    async fn count(
+        &self,
+        limit: WriteLimit,
+        user: UserId,
+        count: u64,
+        made: &str,
         now: Time,
     ) -> Result<Option<Duration>, StoreError> {
         let WriteLimit { kind, per_minute } = limit;
@@ -62,7 +89,7 @@ impl Valkey {
         let interval_ms = millis(WRITE_LIMIT_WINDOW) as f64 / per_minute as f64;
         let mut script = scripts::LIMIT.call();
         script.key(self.keys.limit(kind, user));
-        script.arg(now.ms()).arg(interval_ms).arg(millis(WRITE_LIMIT_WINDOW));
+        script.arg(now.ms()).arg(interval_ms).arg(millis(WRITE_LIMIT_WINDOW)).arg(count).arg(made);
         let wait_ms: u64 = script.run(&self.link, "counting a write").await?;
         Ok((wait_ms > 0).then_some(Duration::from_millis(wait_ms)))
     }

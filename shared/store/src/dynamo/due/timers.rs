@@ -177,8 +177,7 @@ impl DueStore {
         transaction.put(TimerWrite::Timer, put)?;
         match old {
             None => {
-                let counter = Counter::Timers.add(users.table(), 1, Owner::Is(owner));
-                transaction.update(TimerWrite::Owner, counter)?;
+                transaction.update(TimerWrite::Owner, users.add_timer(owner))?;
             }
             Some(old) if old.due_at != new.due_at => {
                 transaction.delete(TimerWrite::Entry, self.delete_entry(&old.entry()))?;

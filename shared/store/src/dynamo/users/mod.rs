@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use fanfold_core::fanout::FirstPartitions;
 use fanfold_core::id::Identity;
-use fanfold_core::limits::{BOARDS_MAX, SCHEDULED_MAX, TIMERS_MAX};
+use fanfold_core::limits::{BOARDS_MAX, SCHEDULED_MAX, TIMERS_MAX_DEFAULT, TIMERS_MAX_MAX};
 use fanfold_core::{Handle, UserId, UserRef};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,8 @@ pub struct Profile {
     pub followers: u64,
     /// The number of followed authors.
     pub following: u64,
+    /// The number of changes of `following`. While it stays, the user follows the same authors.
+    pub relation_changes: u64,
     /// The number of follows and unfollows that `followers` includes. A total with more changes is newer.
     pub followers_changes: u64,
     /// The number of partitions of the followers.
@@ -98,6 +100,7 @@ struct ProfileItem {
     posts: u64,
     followers: u64,
     following: u64,
+    relation_changes: u64,
     followers_changes: u64,
     follower_partitions: u16,
     revision: u64,
@@ -129,6 +132,7 @@ impl From<ProfileItem> for Profile {
             posts: item.posts,
             followers: item.followers,
             following: item.following,
+            relation_changes: item.relation_changes,
             followers_changes: item.followers_changes,
             follower_partitions: item.follower_partitions,
             revision: item.revision,
@@ -154,21 +158,34 @@ pub struct UserStore {
     table: String,
     /// Partitions of a new author's followers.
     first_partitions: FirstPartitions,
+    /// The most timers of one user.
+    timers_max: u64,
 }
 
 impl UserStore {
-    /// Reads the name of the table and `FOLLOWER_PARTITIONS`. An error names the setting.
+    /// Reads the name of the table, `FOLLOWER_PARTITIONS` and `TIMERS_MAX`. An error names the setting.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self {
             client: Client::new(sdk),
             table: config.text("USERS_TABLE")?,
             first_partitions: first_partitions(config)?,
+            timers_max: config.number("TIMERS_MAX", TIMERS_MAX_DEFAULT, 1..=TIMERS_MAX_MAX)?,
         })
     }
 
     /// The name of the table.
     pub(super) fn table(&self) -> &str {
         &self.table
+    }
+
+    /// The most timers of one user.
+    pub fn timers_max(&self) -> u64 {
+        self.timers_max
+    }
+
+    /// The write that counts another timer, on the conditions of [`Counter::add`] and that there are not too many.
+    pub(super) fn add_timer(&self, owner: &Identity) -> UpdateBuilder {
+        add_within(&self.table, &[(Counter::Timers, 1, Some(self.timers_max))], Owner::Is(owner))
     }
 
     /// The profile of a user. `None` if the user has none, or is being dropped.
@@ -296,9 +313,9 @@ impl Counter {
     /// The greatest value that adding to the counter may give. `None`: no limit.
     fn max(self) -> Option<u64> {
         match self {
-            Self::Posts | Self::Following => None,
+            // the limit of timers is a setting: see [`UserStore::add_timer`]
+            Self::Posts | Self::Following | Self::Timers => None,
             Self::Scheduled => Some(SCHEDULED_MAX),
-            Self::Timers => Some(TIMERS_MAX),
             Self::Boards => Some(BOARDS_MAX),
         }
     }
@@ -312,6 +329,16 @@ impl Counter {
 
 /// The write that adds to several counters of one profile, on the conditions of [`Counter::add`].
 pub fn add_all(table: &str, changes: &[(Counter, i64)], owner: Owner<'_>) -> UpdateBuilder {
+    let changes = changes.iter().map(|(counter, by)| (*counter, *by, counter.max()));
+    add_within(table, &changes.collect::<Vec<_>>(), owner)
+}
+
+/// The same, for counters with their greatest values.
+fn add_within(
+    table: &str,
+    changes: &[(Counter, i64, Option<u64>)],
+    owner: Owner<'_>,
+) -> UpdateBuilder {
     let user = match owner {
         Owner::Is(identity) => identity.user(),
         Owner::User(user) => user,
@@ -330,13 +357,18 @@ pub fn add_all(table: &str, changes: &[(Counter, i64)], owner: Owner<'_>) -> Upd
         }
     };
     let mut adds = Vec::new();
-    for (counter, by) in changes {
+    for (counter, by, max) in changes {
         let name = counter.attribute();
         adds.push(format!("#{name} :{name}"));
         update = update
             .expression_attribute_names(format!("#{name}"), name)
             .expression_attribute_values(format!(":{name}"), number(by));
-        if let Some(max) = counter.max().filter(|_| *by > 0) {
+        if matches!(counter, Counter::Following) {
+            // mutation: relation-changes
+            adds.push("relation_changes :one".to_owned());
+            update = update.expression_attribute_values(":one", number(1));
+        }
+        if let Some(max) = max.filter(|_| *by > 0) {
             // mutation: counter-limit
             condition.push_str(&format!(" AND #{name} < :{name}_max"));
             update = update.expression_attribute_values(format!(":{name}_max"), number(max));

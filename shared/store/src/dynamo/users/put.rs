@@ -109,6 +109,7 @@ impl UserStore {
                     posts: 0,
                     followers: 0,
                     following: 0,
+                    relation_changes: 0,
                     followers_changes: 0,
                     follower_partitions: self.first_partitions.0,
                     revision: 1,

@@ -22,8 +22,10 @@ use super::put::{BoardChange, add_changes, kind, limit, misused};
 pub enum BoardBegun {
     /// The rebuild has begun, with an empty board.
     Begun,
-    /// Another rebuild is under way.
+    /// A request builds the board, so it is soon ready.
     Busy,
+    /// Messages build the board.
+    Queued,
     /// The board is complete.
     Ready,
 }
@@ -33,6 +35,7 @@ impl Word for BoardBegun {
         match word {
             "begun" => Some(Self::Begun),
             "busy" => Some(Self::Busy),
+            "queued" => Some(Self::Queued),
             "ready" => Some(Self::Ready),
             _ => None,
         }
@@ -116,7 +119,7 @@ impl Valkey {
         rows: &[BoardChange],
         now: Time,
     ) -> Result<BoardLoaded, StoreError> {
-        self.load(board, token, rows, "B", now).await
+        self.load(board, token, rows, "", now).await
     }
 
     /// Notes that the order to load the rows, or the rest of them, waits in a queue. `is_first`: no rows were loaded.
@@ -130,7 +133,7 @@ impl Valkey {
         match is_first {
             true => self.load(board, token, &[], "Q", now + BOARD_QUEUED).await,
             // mutation: board-rest-queued
-            false => self.load(board, token, &[], "B", now + BOARD_REST_QUEUED).await,
+            false => self.load(board, token, &[], "M", now + BOARD_REST_QUEUED).await,
         }
     }
 
@@ -139,7 +142,7 @@ impl Valkey {
         board: &Board,
         token: &str,
         rows: &[BoardChange],
-        state: &str,
+        who: &str,
         now: Time,
     ) -> Result<BoardLoaded, StoreError> {
         let doing = "loading a board";
@@ -148,7 +151,7 @@ impl Valkey {
         }
         let mut script = self.board_call(&scripts::BOARD_LOAD, board);
         script.arg(token).arg(now.ms()).arg((now + BOARD_LEASE).ms());
-        script.arg(millis(BOARD_REBUILD_KEPT)).arg(state).arg(kind(board));
+        script.arg(millis(BOARD_REBUILD_KEPT)).arg(who).arg(kind(board));
         add_changes(&mut script, board, rows).map_err(failed(doing))?;
         self.or_drop(board, script.run_for_word(&self.link, doing).await).await
     }

@@ -16,8 +16,9 @@
 -- Encoded scores have 8 bytes each. Lower bytes are better, so scripts compare scores without knowing their values. No
 -- script does arithmetic with scores, because numbers in Lua are not exact above 2^53.
 --
--- The state is 'R:<generation>:<token>' while the board is ready, and 'B:<generation>:<until>:<token>' while it is built, with
--- 'Q' instead of 'B' if its rebuild has loaded nothing and its order waits in a queue.
+-- The state is 'R:<generation>:<token>' while the board is ready, and '<who>:<generation>:<until>:<token>' while it is built.
+-- <who> is 'B' if a request builds it, which soon ends; 'Q' if its rebuild has loaded nothing and its order waits in a queue;
+-- and 'M' from the time on when a message with an order has arrived.
 -- <until> is the end of the lease of the rebuild, in ms. The token is that of the rebuild. The generation is that of the
 -- server (see _memory.lua). After a fail-over or a loss of data, it or the key differs, and the board is missing.
 --

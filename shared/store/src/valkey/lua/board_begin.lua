@@ -4,7 +4,7 @@
 -- KEYS  the four keys of the board
 -- ARGV  1 a token, unique to this rebuild; 2 now in ms, 3 the end of the lease in ms, 4 the time to live in ms, 5 'order' if
 --       the rebuild also takes over from one whose order only waits in a queue
--- Returns 'begun', 'busy' if another rebuild has a lease, or 'ready'
+-- Returns 'begun', 'ready', or, if another rebuild has a lease, 'busy' if a request builds the board, and 'queued' if messages do
 local gen = generation()
 if not gen then
   return READ_ONLY
@@ -21,7 +21,8 @@ if lease and ARGV[5] == 'order' and string.sub(state, 1, 1) == 'Q' then
 end
 -- mutation: board-one-rebuild
 if lease and token ~= ARGV[1] and lease > tonumber(ARGV[2]) then
-  return 'busy'
+  -- mutation: board-busy-queued
+  return string.sub(state, 1, 1) == 'B' and 'busy' or 'queued'
 end
 if token ~= ARGV[1] or lost then
   -- a full server would take the rest after a removal, and rows would be read that it does not take
@@ -33,7 +34,7 @@ if token ~= ARGV[1] or lost then
   redis.call('ZADD', KEYS[3], 0, '')
   redis.call('ZADD', KEYS[4], 'inf', '')
 end
-redis.call('HSET', KEYS[2], '', 'B:' .. gen .. ':' .. ARGV[3] .. ':' .. ARGV[1])
+redis.call('HSET', KEYS[2], '', (ARGV[5] == 'order' and 'M:' or 'B:') .. gen .. ':' .. ARGV[3] .. ':' .. ARGV[1])
 -- mutation: board-begun-kept
 keep(ARGV[4])
 return 'begun'

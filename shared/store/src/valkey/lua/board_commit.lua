@@ -27,7 +27,7 @@ if over > 0 then
   out = trim(over, tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[4] == 'dense', ARGV[2])
 end
 if over > #out then
-  redis.call('HSET', KEYS[2], '', 'B:' .. gen .. ':' .. ARGV[3] .. ':' .. token)
+  redis.call('HSET', KEYS[2], '', string.sub(state, 1, 2) .. gen .. ':' .. ARGV[3] .. ':' .. token)
   table.insert(out, 1, 'more')
 else
   redis.call('HSET', KEYS[2], '', ready)

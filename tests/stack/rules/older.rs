@@ -1,0 +1,157 @@
+//! Pages below the floor of a home feed: their pull serves the pages that follow, and is charged to the reader.
+
+use std::time::Duration;
+
+use axum::response::IntoResponse as _;
+use fanfold_app::present::{Page, Span, Viewer};
+use fanfold_app::{Error, timeline};
+use fanfold_core::limits::{OLDER_KEPT, OLDER_SETTLES};
+use fanfold_core::{FeedId, PostId};
+use fanfold_store::feeds::{ReadContext, Source};
+use fanfold_web::{Kind, Problem};
+
+use super::store_without_delivery_at;
+use crate::harness::world::World;
+
+/// Birch follows ash, whose 30 posts are more than the feed of birch has. The newest is first.
+async fn world_with_floor(settings: &[(&str, &str)]) -> (World, Vec<PostId>) {
+    let world = World::with(&[&[("FEED_CAP", "10")], settings].concat()).await;
+    world.people(&["ash", "birch", "cedar"]).await;
+    world.follow("birch", "ash").await;
+    world.drain().await;
+    let mut posts = Vec::new();
+    for _ in 0..30 {
+        world.advance(Duration::from_secs(1));
+        posts.insert(0, world.publish("ash", "text").await);
+    }
+    world.drain().await;
+    world.advance(OLDER_SETTLES);
+    assert_eq!(world.home("birch").await, posts);
+    // this read has pulled, too
+    world.advance(2 * OLDER_KEPT);
+    (world, posts)
+}
+
+/// Reads the posts of birch's home feed below a post. Also returns the number of queries that this made.
+async fn below(world: &World, before: PostId, limit: usize) -> (Result<Page, Error>, u64) {
+    let key = format!("limit:pull:{{{}}}:{}", bucket(world), world.id("birch"));
+    let mut redis = world.redis().await;
+    let charged = async |redis: &mut redis::aio::MultiplexedConnection| {
+        let until: Option<f64> =
+            redis::cmd("GET").arg(&key).query_async(redis).await.expect("read");
+        until.unwrap_or_default().max(world.now().ms() as f64)
+    };
+    let earlier = charged(&mut redis).await;
+    let (feed, reading) = (FeedId::home(world.id("birch")), ReadContext::new(world.now()));
+    let (viewer, span) = (Viewer::of(world.id("birch")), Span { before, ..Span::ALL });
+    let page = timeline::page(&world.timeline, &viewer, feed, span, limit, &reading).await;
+    // an interval of the limit is 60 ms
+    (page, ((charged(&mut redis).await - earlier) / 60.0).round() as u64)
+}
+
+fn bucket(world: &World) -> u16 {
+    world.timeline.feeds.valkey.keys().bucket(world.id("birch")).0
+}
+
+const LIMIT: [(&str, &str); 1] = [("PULL_QUERIES_PER_MINUTE", "1000")];
+
+/// The ids of a page below a post, which was pulled or kept.
+async fn ids(world: &World, before: PostId, limit: usize, is_pulled: bool) -> Vec<PostId> {
+    let (page, queries) = below(world, before, limit).await;
+    assert_eq!(queries > 0, is_pulled, "{queries} queries");
+    let page = page.expect("a page");
+    assert_eq!(page.source, Source::Pull);
+    page.ids().collect()
+}
+
+#[tokio::test]
+async fn a_pull_below_the_floor_serves_the_pages_that_follow() {
+    let (world, posts) = world_with_floor(&LIMIT).await;
+    assert_eq!(ids(&world, posts[14], 5, true).await, posts[15..20]);
+    for from in [15, 16, 19, 24, 28] {
+        let to = (from + 6).min(30);
+        assert_eq!(ids(&world, posts[from], 5, false).await, posts[from + 1..to]);
+    }
+    // above what was pulled
+    assert_eq!(ids(&world, posts[12], 5, true).await, posts[13..18]);
+    world.advance(2 * OLDER_KEPT);
+    assert_eq!(ids(&world, posts[12], 5, true).await, posts[13..18]);
+    // without the kept posts, the page is pulled
+    let key = world.timeline.feeds.valkey.keys().older(world.id("birch"));
+    let mut redis = world.redis().await;
+    let left: i64 = redis::cmd("PTTL").arg(&key).query_async(&mut redis).await.expect("a time");
+    assert!(left > 0 && left <= OLDER_KEPT.as_millis() as i64, "{left}");
+    let _: u64 = redis::cmd("DEL").arg(&key).query_async(&mut redis).await.expect("deleted");
+    assert_eq!(ids(&world, posts[12], 5, true).await, posts[13..18]);
+}
+
+/// A page shows no author who is not followed any more, every author who is, and no deleted post.
+#[tokio::test]
+async fn kept_posts_obey_unfollows_follows_and_deletions() {
+    let (world, mut posts) = world_with_floor(&LIMIT).await;
+    let by_cedar = store_without_delivery_at(&world, "cedar", posts[25].time()).await;
+    assert_eq!(ids(&world, posts[14], 5, true).await, posts[15..20]);
+    let gone = posts.remove(22);
+    world.delete("ash", gone).await;
+    assert_eq!(ids(&world, posts[19], 5, false).await, posts[20..25]);
+    // the event of the unfollow is not handled yet
+    world.unfollow("birch", "ash").await;
+    assert_eq!(ids(&world, posts[19], 5, true).await, []);
+    world.follow("birch", "cedar").await;
+    assert_eq!(ids(&world, posts[19], 5, true).await, [by_cedar]);
+    assert_eq!(ids(&world, posts[19], 5, false).await, [by_cedar]);
+    world.unfollow("birch", "cedar").await;
+    world.follow("birch", "ash").await;
+    assert_eq!(ids(&world, posts[19], 5, true).await, posts[20..25]);
+}
+
+/// A writer that is slow may still commit a post that is older than the page. An author feed in Valkey may lack a post whose
+/// event is not handled.
+#[tokio::test]
+async fn kept_posts_lack_none_that_is_committed_later() {
+    let (world, mut posts) = world_with_floor(&LIMIT).await;
+    let late = store_without_delivery_at(&world, "ash", posts[20].time()).await;
+    posts.insert(if late > posts[20] { 20 } else { 21 }, late);
+    assert_eq!(ids(&world, posts[14], 9, true).await, posts[15..24]);
+    assert_eq!(ids(&world, posts[18], 5, false).await, posts[19..24]);
+    // the writers of posts that are a few ms old may live
+    for _ in 0..9 {
+        world.advance(Duration::from_millis(1));
+        posts.insert(0, world.publish("ash", "text").await);
+        world.drain().await;
+    }
+    // the push of the reader's own post trims the feed
+    world.advance(Duration::from_millis(1));
+    posts.insert(0, world.publish("birch", "text").await);
+    assert_eq!(ids(&world, posts[8], 3, true).await, posts[9..12]);
+    let late = store_without_delivery_at(&world, "ash", posts[9].time()).await;
+    posts.insert(if late > posts[9] { 9 } else { 10 }, late);
+    assert_eq!(ids(&world, posts[8], 3, true).await, posts[9..12]);
+    world.advance(OLDER_SETTLES);
+    assert_eq!(ids(&world, posts[8], 3, true).await, posts[9..12]);
+    assert_eq!(ids(&world, posts[8], 3, false).await, posts[9..12]);
+}
+
+#[tokio::test]
+async fn pages_below_the_floor_are_charged() {
+    // each pull counts as 100 queries at least, so two make a debt
+    let (world, posts) = world_with_floor(&[("PULL_QUERIES_PER_MINUTE", "150")]).await;
+    for from in [14, 12] {
+        below(&world, posts[from], 3).await.0.expect("a page");
+    }
+    let refused = Problem::from(below(&world, posts[10], 3).await.0.unwrap_err());
+    assert_eq!(refused.kind, Kind::TooManyWrites);
+    let response = refused.into_response();
+    assert_eq!(response.headers()["retry-after"], "20");
+    // what is kept, and what is live, are not refused
+    below(&world, posts[13], 3).await.0.expect("a page");
+    world.page(FeedId::home(world.id("birch")), Span::ALL, 3).await;
+    world.advance(Duration::from_secs(20));
+    below(&world, posts[10], 3).await.0.expect("a page");
+    // a rebuild is not counted, and neither is the page meanwhile
+    world.forget(&["birch"]).await;
+    assert_eq!(
+        world.page(FeedId::home(world.id("birch")), Span::ALL, 3).await.source,
+        Source::Rebuild
+    );
+}
