@@ -11,8 +11,8 @@ use fanfold_store::valkey::PageOf;
 use fanfold_web::boards::{
     AddScores, AroundQuery, AskStandings, BoardBody, BoardList, BoardPageQuery, BoardPageView,
     BoardPath, BoardView, BoardsQuery, ChangeMembers, ChangeQuery, LargeBody, MemberPath,
-    MemberView, MembersView, PercentilePath, RoundQuery, SetScores, StandingView, StandingsView,
-    changed_all, changed_one, one_standing, removed_one,
+    MemberView, MembersView, PercentilePath, RoundQuery, SetScores, SettingsQuery, StandingView,
+    StandingsView, changed_all, changed_one, one_standing, removed_one,
 };
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany, Writers};
 use fanfold_web::{Caller, IdempotencyKey, JsonBody, Problem, Query};
@@ -59,11 +59,13 @@ async fn list(
 /// Make a board, or change its settings
 #[utoipa::path(
     put, path = "/v1/leaderboards/{board}", operation_id = "put_board", tag = "leaderboards",
-    security(("jwt" = [])), params(BoardPath),
+    security(("jwt" = [])), params(BoardPath, SettingsQuery),
     request_body = BoardBody,
     responses(
         (status = 200, description = "The settings were changed.", body = BoardView),
         (status = 201, description = "The board is new.", body = BoardView),
+        (status = 403, description = "`owner` is not the caller.",
+            body = ProblemBody, content_type = "application/problem+json"),
         (status = 404, description = "A board to merge does not exist.",
             body = ProblemBody, content_type = "application/problem+json"),
         (status = 409, description = "The caller has no profile, or a setting cannot change.",
@@ -79,8 +81,10 @@ async fn put(
     State(app): State<Boards>,
     caller: Caller,
     BoardPath { board }: BoardPath,
+    Query(query): Query<SettingsQuery>,
     JsonBody(body): JsonBody<BoardBody>,
 ) -> Result<(StatusCode, Json<BoardView>), Problem> {
+    query.must_name(caller.user())?;
     let settings = body.settings()?;
     let (board, is_new) =
         settings::put(&app, &caller.identity, &board, settings, clock::now()).await?;
@@ -112,9 +116,11 @@ async fn show(
 /// Delete a board of the caller, with its scores
 #[utoipa::path(
     delete, path = "/v1/leaderboards/{board}", operation_id = "delete_board", tag = "leaderboards",
-    security(("jwt" = [])), params(BoardPath),
+    security(("jwt" = [])), params(BoardPath, SettingsQuery),
     responses(
         (status = 204, description = "The board is deleted."),
+        (status = 403, description = "`owner` is not the caller.",
+            body = ProblemBody, content_type = "application/problem+json"),
         (status = 409, description = "Another user has the same id.",
             body = ProblemBody, content_type = "application/problem+json"),
         BadRequest,
@@ -127,7 +133,9 @@ async fn delete(
     State(app): State<Boards>,
     caller: Caller,
     BoardPath { board }: BoardPath,
+    Query(query): Query<SettingsQuery>,
 ) -> Result<StatusCode, Problem> {
+    query.must_name(caller.user())?;
     settings::delete(&app, &caller.identity, &board, clock::now()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -311,7 +319,7 @@ async fn around(
     request_body = AskStandings,
     responses(
         (status = 200, description = "The standings of the members, in the order of the request.", body = StandingsView),
-        (status = 422, description = "There are no members in the body, or too many.",
+        (status = 422, description = "There are no members in the body, too many, or one twice.",
             body = ProblemBody, content_type = "application/problem+json"),
         BadBody,
         NotFound,

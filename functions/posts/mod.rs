@@ -78,8 +78,8 @@ struct NewPost {
     text: String,
     /// The time of publication: RFC 3339 with a zone, at least a minute and at most 366 days ahead. Without it, the post is
     /// published at once.
-    #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
     publish_at: Option<Moment>,
 }
 
@@ -99,7 +99,8 @@ struct ScheduledChange {
 
 fn text_schema() -> RefOr<Schema> {
     let description = "1 to 500 characters as a person counts them, without the white space around them, and at most \
-        4 KiB. The pattern counts code points, each with up to two accents, so it is slightly stricter.";
+        4 KiB. A character of more than 12 code points is refused. The pattern counts code points, each with up to two \
+        accents, so it is stricter otherwise.";
     shared_answers::text(description, pattern::post_text(), TEXT_CHARS_MAX)
 }
 

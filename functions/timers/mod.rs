@@ -5,11 +5,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use fanfold_app::due::timers::{self, NewTimer, Timers};
 use fanfold_core::Every;
+use fanfold_core::limits::TIMER_PAYLOAD_DEPTH_MAX;
 use fanfold_runtime::{StartError, clock};
-use fanfold_web::extract::{Moment, TimersQuery, present};
+use fanfold_web::extract::{Moment, TimersQuery};
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
 use fanfold_web::view::{TimerList, TimerView};
-use fanfold_web::{Caller, JsonBody, Problem, Query, TimerPath};
+use fanfold_web::{Caller, JsonBody, Kind, Problem, Query, TimerPath};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -38,13 +39,34 @@ struct TimerBody {
     due_at: Moment,
     /// The time between two occurrences: an ISO 8601 duration of weeks, days, hours, minutes and seconds, from a minute to
     /// 366 days. Without it, there is one occurrence.
-    #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<String>, nullable = false, pattern = "^P[0-9WDTHMS]{2,20}$", max_length = 21)]
+    #[serde(default)]
+    #[schema(value_type = Option<String>, pattern = "^P[0-9WDTHMS]{2,20}$", max_length = 21)]
     every: Option<Every>,
-    /// Any JSON of at most 4 KiB. It is part of the message that is sent when the timer is due.
+    /// Any JSON of at most 4 KiB, with at most 120 arrays and objects inside each other. It is part of the message that is sent when the timer is due.
     #[serde(default)]
     #[schema(value_type = Value)]
     payload: Value,
+}
+
+/// Refuses a payload that the parser of a message could not read (400).
+fn must_be_flat(payload: &Value) -> Result<(), Problem> {
+    // mutation: payload-depth
+    if depth(payload) <= TIMER_PAYLOAD_DEPTH_MAX {
+        return Ok(());
+    }
+    let detail = format!(
+        "payload has more than {TIMER_PAYLOAD_DEPTH_MAX} arrays and objects inside each other"
+    );
+    Err(Problem::new(Kind::InvalidBody, detail))
+}
+
+/// The number of arrays and objects inside each other. The parser of bodies has bounded it.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
 }
 
 /// List the caller's timers by name
@@ -112,6 +134,7 @@ async fn put(
     JsonBody(body): JsonBody<TimerBody>,
 ) -> Result<(StatusCode, Json<TimerView>), Problem> {
     let TimerBody { due_at: Moment(due_at), every, payload } = body;
+    must_be_flat(&payload)?;
     let new = NewTimer { due_at, every, payload };
     let (timer, is_new) = timers::put(&app, &caller.identity, &name, new, clock::now()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };

@@ -120,7 +120,8 @@ struct NewProfile {
 
 fn name_schema() -> RefOr<Schema> {
     let description = "1 to 50 characters as a person counts them, without the white space around them, and at most \
-        400 bytes. The pattern counts code points, each with up to two accents, so it is slightly stricter.";
+        400 bytes. A character of more than 12 code points is refused. The pattern counts code points, each with up to \
+        two accents, so it is stricter otherwise.";
     shared_answers::text(description, pattern::name(), NAME_CHARS_MAX)
 }
 
@@ -131,6 +132,7 @@ fn name_schema() -> RefOr<Schema> {
         (status = 200, description = "The profile.", body = UserView),
         (status = 404, description = "The caller has no profile.",
             body = ProblemBody, content_type = "application/problem+json"),
+        BadRequest,
         Common,
     ),
 )]

@@ -66,11 +66,22 @@ fn env_number(name: &str, default: u64) -> u64 {
     })
 }
 
-/// Runs 2,000 histories, which are the same in every run. `FANFOLD_SEED` sets the first seed.
+/// The seconds of a soak. 0: the day's tests, which play the same histories in every run.
+fn soak_s() -> u64 {
+    env_number("FANFOLD_SOAK_S", 0)
+}
+
+/// The first seed: `FANFOLD_SEED`, or 1, or a fresh one in a soak.
+fn first_seed() -> u64 {
+    let usual = if soak_s() > 0 { crate::harness::dice::fresh() >> 16 } else { 1 };
+    env_number("FANFOLD_SEED", usual)
+}
+
+/// Runs 3,000 histories, or as many as fit in a soak.
 #[test]
 fn every_history_leaves_every_feed_right() {
-    let first = env_number("FANFOLD_SEED", 1);
-    let total = run_all("FANFOLD_HISTORIES", first, 2_000);
+    let first = first_seed();
+    let total = run_all("FANFOLD_HISTORIES", first, if soak_s() > 0 { u64::MAX } else { 3_000 });
     // Only here: the same histories give the same counts in every run, and fresh ones may give smaller counts by chance.
     if first == 1 && total.histories >= 500 {
         for (name, count, least) in [
@@ -88,59 +99,41 @@ fn every_history_leaves_every_feed_right() {
     }
 }
 
-/// Runs 1,000 histories with fresh seeds, or as many as fit in `FANFOLD_SOAK_S` seconds.
-#[test]
-fn fresh_histories_leave_every_feed_right() {
-    let first = env_number("FANFOLD_FRESH_SEED", crate::harness::dice::fresh() >> 16);
-    let soak = env_number("FANFOLD_SOAK_S", 0);
-    run_all("FANFOLD_FRESH_HISTORIES", first, if soak > 0 { u64::MAX } else { 1_000 });
-}
+/// The share of a soak that a kind of histories may take: due items, likes and boards take as long together as the histories of
+/// feeds.
+const SOAK_SHARES: u64 = 3;
 
-/// The share of a soak that each of the two series of a kind of histories may take: due items, likes and boards take as long
-/// together as the histories of feeds.
-const SOAK_SHARES: u64 = 6;
-
-/// Runs histories of a kind of their own: some that are the same in every run, and then some with fresh seeds. The
-/// environment variables `FANFOLD_<name>` and `FANFOLD_FRESH_<name>` give other numbers. Returns the sums of the counters of
-/// the first ones, if no fewer run than usual: fresh ones may give smaller counts by chance.
+/// Runs histories of a kind of their own, or as many as fit in its share of a soak. The environment variable `FANFOLD_<name>`
+/// gives another number. Returns the sums of their counters, if they are the usual ones: others may give smaller counts by
+/// chance.
 fn histories_of<C: Default + AddAssign + Debug>(
     name: &str,
-    count: u64,
-    fresh_count: u64,
+    usual: u64,
     run: impl Fn(u64) -> Result<C, String>,
 ) -> Option<C> {
-    let (usual, first) = (count, env_number("FANFOLD_SEED", 1));
-    let count = env_number(&format!("FANFOLD_{name}"), count);
-    let fresh = env_number("FANFOLD_FRESH_SEED", crate::harness::dice::fresh() >> 16);
-    let fresh_count = env_number(&format!("FANFOLD_FRESH_{name}"), fresh_count);
-    let soak = env_number("FANFOLD_SOAK_S", 0);
-    let soak = (soak > 0).then(|| Duration::from_secs(soak / SOAK_SHARES));
-    println!("the other histories have fresh seeds, from {fresh} on");
-    let run_all = |seeds: std::ops::Range<u64>| {
-        let (mut histories, mut total, begun) = (0, C::default(), Instant::now());
-        for seed in seeds {
-            if soak.is_some_and(|soak| begun.elapsed() > soak) {
-                break;
-            }
-            histories += 1;
-            match run(seed) {
-                Ok(counts) => total += counts,
-                Err(report) => panic!("{report}"),
-            }
+    let (first, soak) = (first_seed(), soak_s());
+    let count = env_number(&format!("FANFOLD_{name}"), if soak > 0 { u64::MAX } else { usual });
+    println!("histories from seed {first} on");
+    let (mut histories, mut total, begun) = (0, C::default(), Instant::now());
+    for seed in first..first.saturating_add(count) {
+        if soak > 0 && begun.elapsed() > Duration::from_secs(soak / SOAK_SHARES) {
+            break;
         }
-        println!("{histories} histories: {total:?}");
-        total
-    };
-    let total = run_all(first..first + count);
-    run_all(fresh..soak.map_or(fresh + fresh_count, |_| u64::MAX));
-    (first == 1 && count >= usual).then_some(total)
+        histories += 1;
+        match run(seed) {
+            Ok(counts) => total += counts,
+            Err(report) => panic!("{report}"),
+        }
+    }
+    println!("{histories} histories: {total:?}");
+    (first == 1 && histories >= usual).then_some(total)
 }
 
 /// Runs `count` histories, unless the environment variable `setting` gives another count. Returns the sums of their
 /// counters.
 fn run_all(setting: &str, first: u64, count: u64) -> Counts {
     let count = env_number(setting, count);
-    let soak = env_number("FANFOLD_SOAK_S", 0);
+    let soak = soak_s();
     println!("histories from seed {first} on");
     let (start, next) = (Instant::now(), AtomicU64::new(0));
     let (total, failure) = (Mutex::new(Counts::default()), Mutex::new(None));

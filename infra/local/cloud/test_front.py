@@ -8,8 +8,10 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import urllib.parse
 
 import results
+import front
 from front import Front, addresses
 
 PORT = 4270
@@ -60,6 +62,25 @@ class Ports(unittest.TestCase):
         self.assertEqual(ask(self.front, "/", b"/")[0], 503)
         self.file.write_text("abc123")
         self.assertEqual(ask(self.front, "/", b"/")[0], 201)
+
+    def test_a_separator_that_was_encoded_is_none_for_the_choice_of_a_route(self):
+        class Gateway:
+            @staticmethod
+            def decode_http_api_path(path):
+                return urllib.parse.unquote(path)
+
+            @staticmethod
+            def _match_route(api_id, method, path):
+                return path
+
+        front.choose_routes_before_decoding(Gateway)
+        for sent, chosen in [
+            ("/_aws/execute-api/a/$default/v1/b/x%2Fy%20z", "/v1/b/x%2Fy z"),
+            ("/_aws/execute-api/a/$default/v1/b/x%2fy/c%2F", "/v1/b/x%2Fy/c%2F"),
+            ("/_aws/execute-api/a/$default/v1/%62", "/v1/b"),
+        ]:
+            decoded = Gateway.decode_http_api_path(sent).removeprefix("/_aws/execute-api/a/$default")
+            self.assertEqual(Gateway._match_route("a", "GET", decoded), chosen, sent)
 
     def test_it_listens_on_this_machine_alone(self):
         self.assertIn(addresses(PORT), (["127.0.0.1:4270"], ["127.0.0.1:4270", "[::1]:4270"]))

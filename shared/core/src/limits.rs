@@ -369,15 +369,14 @@ pub const TIMERS_MAX_DEFAULT: u64 = 1_000;
 pub const TIMERS_MAX_MAX: u64 = 10_000;
 /// The least time from a request until the publication of the post that it schedules.
 pub const SCHEDULE_AHEAD_MIN: Duration = Duration::from_secs(60);
-/// The time by which a request may take longer than its caller expects: `publish_at` may be this much nearer than
-/// [`SCHEDULE_AHEAD_MIN`].
-pub const SCHEDULE_AHEAD_GRACE: Duration = Duration::from_secs(5);
 /// The greatest time until a scheduled post is published or a timer is due.
 pub const SCHEDULE_AHEAD_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 /// The longest name of a timer, in ASCII characters.
 pub const TIMER_NAME_CHARS_MAX: usize = 128;
 /// The largest payload of a timer, in bytes of JSON without white space.
 pub const TIMER_PAYLOAD_BYTES_MAX: usize = 4 * 1024;
+/// The deepest payload of a timer, in arrays and objects. Parsers of JSON read 127 levels, and messages add some of their own.
+pub const TIMER_PAYLOAD_DEPTH_MAX: usize = 120;
 /// The least time between two occurrences of a timer. The setting `TIMER_EVERY_MIN` may demand a longer one.
 pub const EVERY_MIN: Duration = Duration::from_secs(60);
 /// The default of the setting `TIMER_EVERY_MIN`.

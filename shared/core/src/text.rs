@@ -13,8 +13,8 @@ use sha2::{Digest as _, Sha256};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::limits::{
-    GRAPHEME_CHARS_MAX, HANDLE_CHARS_MAX, NAME_BYTES_MAX, NAME_CHARS_MAX, NAME_GRAPHEMES_MAX,
-    TEXT_BYTES_MAX, TEXT_CHARS_MAX, TEXT_GRAPHEMES_MAX,
+    BOARD_NAME_CHARS_MAX, GRAPHEME_CHARS_MAX, HANDLE_CHARS_MAX, NAME_BYTES_MAX, NAME_CHARS_MAX,
+    NAME_GRAPHEMES_MAX, TEXT_BYTES_MAX, TEXT_CHARS_MAX, TEXT_GRAPHEMES_MAX,
 };
 
 mod chars;
@@ -60,6 +60,15 @@ pub enum TextError {
     /// A grapheme cluster of too many code points.
     #[error("{field} has a character of {found} code points; at most {max} are allowed")]
     Stacked { field: &'static str, found: usize, max: usize },
+    /// A character that a path cannot carry.
+    #[error("{field} contains U+{:04X} ({char}), which a path cannot carry; remove it", *.char as u32)]
+    Path { field: &'static str, char: char },
+    /// White space around a name that identifies something.
+    #[error("{field} begins or ends with white space; remove it")]
+    Padded { field: &'static str },
+    /// A name that clients and proxies remove from a path.
+    #[error("{field} is . or .., which clients remove from a path; choose another one")]
+    Dots { field: &'static str },
     /// A combining mark at the start.
     #[error("{field} begins with a combining mark; it must begin with another character")]
     Joining { field: &'static str },
@@ -206,20 +215,9 @@ fn bounded<'a>(bounds: &Bounds, sent: &'a str) -> Result<&'a str, TextError> {
         return Err(TextError::TooBig { field, found: text.len(), max: bytes_max });
     }
     for char in text.chars().filter(|char| !allowed(*char)) {
-        match chars::sort(char) {
-            Sort::Control => return Err(TextError::Control { field }),
-            Sort::Direction => return Err(TextError::Direction { field, char }),
-            Sort::Hidden => return Err(TextError::Hidden { field, char }),
-            Sort::Private => return Err(TextError::Private { field, char }),
-            Sort::Tag | Sort::Blank | Sort::Plain => {}
-        }
+        plain(field, char)?;
     }
-    if !text.chars().any(chars::is_seen) {
-        return Err(TextError::Empty { field });
-    }
-    if text.starts_with(chars::joins) {
-        return Err(TextError::Joining { field });
-    }
+    readable(field, text)?;
     let mut found = 0;
     for grapheme in text.graphemes(true) {
         found += 1;
@@ -235,6 +233,55 @@ fn bounded<'a>(bounds: &Bounds, sent: &'a str) -> Result<&'a str, TextError> {
         return Err(TextError::TooLong { field, found, max: graphemes_max });
     }
     Ok(text)
+}
+
+/// Refuses a character that no field may contain.
+fn plain(field: &'static str, char: char) -> Result<(), TextError> {
+    match chars::sort(char) {
+        Sort::Control => Err(TextError::Control { field }),
+        Sort::Direction => Err(TextError::Direction { field, char }),
+        Sort::Hidden => Err(TextError::Hidden { field, char }),
+        Sort::Private => Err(TextError::Private { field, char }),
+        Sort::Tag | Sort::Plain => Ok(()),
+    }
+}
+
+/// Refuses a text that shows nothing, or that joins the text before it.
+fn readable(field: &'static str, text: &str) -> Result<(), TextError> {
+    if !text.chars().any(chars::is_seen) {
+        return Err(TextError::Empty { field });
+    }
+    if text.starts_with(chars::joins) {
+        return Err(TextError::Joining { field });
+    }
+    Ok(())
+}
+
+/// Checks the name of a board or a member, which identifies it and is part of paths. Its characters are those of the name of a
+/// user, without tags and without those that a path cannot carry.
+pub fn path_name(name: &str) -> Result<(), TextError> {
+    let field = "name";
+    let found = name.chars().count();
+    if found > BOARD_NAME_CHARS_MAX {
+        return Err(TextError::TooLong { field, found, max: BOARD_NAME_CHARS_MAX });
+    }
+    for char in name.chars() {
+        plain(field, char)?;
+        if chars::sort(char) == Sort::Tag {
+            return Err(TextError::Hidden { field, char });
+        }
+        if chars::is_lost_in_paths(char) {
+            return Err(TextError::Path { field, char });
+        }
+    }
+    readable(field, name)?;
+    if name.trim() != name {
+        return Err(TextError::Padded { field });
+    }
+    if matches!(name, "." | "..") {
+        return Err(TextError::Dots { field });
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -353,6 +400,14 @@ mod tests {
             "\u{fe0f}",
             "\u{ad}",
             "\u{115f}\u{1160}",
+            "\u{1d159}",          // a null notehead
+            "\u{13441}\u{13442}", // blanks of hieroglyphs
+            "\u{13430}\u{1343f}", // their joiners and brackets
+            "\u{16fe4}",          // a filler of the Khitan script
+            "\u{1107f}",          // a joiner of Brahmi numbers
+            "\u{1039} \u{17d2}",  // stackers of consonants
+            "\u{1bc9d}\u{1da9b}", // a selector and a modifier
+            "\u{180e}\u{180b}",
         ] {
             assert_eq!(post_text(blank), Err(TextError::Empty { field: "text" }), "{blank:?}");
             assert_eq!(name(blank), Err(TextError::Empty { field: "name" }), "{blank:?}");
@@ -367,7 +422,7 @@ mod tests {
         let error = TextError::Stacked { field: "text", found, max: GRAPHEME_CHARS_MAX };
         assert_eq!(post_text(&stacked(GRAPHEME_CHARS_MAX)), Err(error));
         assert!(name(&stacked(150)).is_err());
-        for joining in ["\u{336}a", "\u{20dd}", "\u{fe0f}a", "\u{200d}a"] {
+        for joining in ["\u{336}a", "\u{20dd}a", "\u{fe0f}a", "\u{200d}a"] {
             assert_eq!(
                 post_text(joining),
                 Err(TextError::Joining { field: "text" }),

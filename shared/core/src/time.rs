@@ -56,11 +56,11 @@ impl Time {
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
     }
 
-    /// The point in time that this text names: RFC 3339 with a zone. Digits below a millisecond are dropped. Times before
-    /// 1970 become the start of 1970. `None` for other texts.
+    /// The point in time that this text names: RFC 3339 with a zone. A part of a millisecond counts as a whole one, so that
+    /// nothing is early. Times before 1970 become the start of 1970. `None` for other texts.
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
         let at = OffsetDateTime::parse(text, &Rfc3339).ok()?;
-        let ms = at.unix_timestamp_nanos().div_euclid(1_000_000).max(0);
+        let ms = (at.unix_timestamp_nanos() + 999_999).div_euclid(1_000_000).max(0);
         u64::try_from(ms).ok().map(Self)
     }
 
@@ -202,13 +202,15 @@ mod tests {
         let at = Time::from_ms(1_763_723_423_042);
         for text in [
             "2025-11-21T11:10:23.042Z",
-            "2025-11-21T11:10:23.0429Z",
+            "2025-11-21T11:10:23.0411Z",
+            "2025-11-21T11:10:23.041000001Z",
             "2025-11-21T12:10:23.042+01:00",
             "2025-11-21t11:10:23.042z",
         ] {
             assert_eq!(Time::parse_rfc3339(text), Some(at), "{text}");
         }
         assert_eq!(Time::parse_rfc3339("1969-12-31T23:59:59Z"), Some(Time::EPOCH));
+        assert_eq!(Time::parse_rfc3339("1970-01-01T00:00:59.9999Z"), Some(Time::from_ms(60_000)));
         for text in
             ["", "2025-11-21T11:10:23.042", "2025-11-21", "2025-02-30T11:10:23Z", "1763723423"]
         {

@@ -1,5 +1,7 @@
 //! The requests and the answers of boards.
 
+use std::borrow::Cow;
+
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -12,17 +14,20 @@ use fanfold_core::board::{
 };
 use fanfold_core::limits::{
     BOARD_BATCH_MAX, BOARD_BODY_BYTES_MAX, BOARD_KEPT_DAYS_DEFAULT, BOARD_LIMIT_DEFAULT,
+    BOARD_NAME_CHARS_MAX,
     PAGE_ITEMS_DEFAULT,
 };
+use fanfold_core::text::pattern::path_name;
 use fanfold_core::{BoardName, MemberName, Scores, UserId};
 use fanfold_store::dynamo::boards::StoredBoard;
 use fanfold_store::valkey::PageOf;
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use crate::extract::{json, number, parsed, present, segment, segments};
-use crate::{Kind, Problem};
+use crate::{Kind, Problem, shared_answers};
 
 /// A score: a 64-bit signed integer as a string of digits, because many clients read numbers in JSON as doubles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
@@ -54,11 +59,33 @@ fn plain_score(text: &str) -> Option<i64> {
 #[allow(dead_code, reason = "read by the derive alone")]
 struct UserIdText(String);
 
-/// The name of a member in a list: 1 to 128 characters, without control characters, `/` and `%`.
-#[derive(ToSchema)]
-#[schema(value_type = String, as = MemberName, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
-#[allow(dead_code, reason = "read by the derive alone")]
-struct MemberText(String);
+/// The name of a board.
+struct BoardNameText;
+
+/// The name of a member.
+struct MemberText;
+
+macro_rules! name_schema {
+    ($text:ident, $name:literal) => {
+        impl PartialSchema for $text {
+            fn schema() -> RefOr<Schema> {
+                let description = "1 to 128 characters, at least one of which is visible, without `/`, `?`, `#`, `%`, `\\` and \
+                    U+FFFD, which a path cannot carry, without control and private characters, without those that the name \
+                    of a user cannot have, and without white space around them. `.` and `..` are not names.";
+                shared_answers::text(description, path_name(), BOARD_NAME_CHARS_MAX)
+            }
+        }
+
+        impl ToSchema for $text {
+            fn name() -> Cow<'static, str> {
+                $name.into()
+            }
+        }
+    };
+}
+
+name_schema!(BoardNameText, "BoardName");
+name_schema!(MemberText, "MemberName");
 
 fn scores(list: &[ScoreText]) -> Result<Scores, Problem> {
     let list: Vec<i64> = list.iter().map(|score| score.0).collect();
@@ -73,8 +100,8 @@ fn texts(scores: &Scores) -> Vec<ScoreText> {
 #[derive(Debug, Clone, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub struct BoardPath {
-    /// The name of a board: 1 to 128 characters, without control characters, `/` and `%`.
-    #[param(value_type = String, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
+    /// The name of a board.
+    #[param(value_type = BoardNameText)]
     pub board: BoardName,
 }
 
@@ -82,11 +109,11 @@ pub struct BoardPath {
 #[derive(Debug, Clone, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub struct MemberPath {
-    /// The name of a board: 1 to 128 characters, without control characters, `/` and `%`.
-    #[param(value_type = String, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
+    /// The name of a board.
+    #[param(value_type = BoardNameText)]
     pub board: BoardName,
-    /// The name of a member: 1 to 128 characters, without control characters, `/` and `%`.
-    #[param(value_type = String, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
+    /// The name of a member.
+    #[param(value_type = MemberText)]
     pub member: MemberName,
 }
 
@@ -94,8 +121,8 @@ pub struct MemberPath {
 #[derive(Debug, Clone, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub struct PercentilePath {
-    /// The name of a board: 1 to 128 characters, without control characters, `/` and `%`.
-    #[param(value_type = String, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
+    /// The name of a board.
+    #[param(value_type = BoardNameText)]
     pub board: BoardName,
     /// A percentile from 0 to 100, with at most two decimal digits.
     #[param(value_type = String, pattern = "^(100|[1-9]?[0-9](\\.[0-9]{1,2})?)$", min_length = 1, max_length = 5)]
@@ -192,6 +219,17 @@ pub struct ChangeQuery {
     owner: Option<UserId>,
 }
 
+/// The query parameters of a change of a board's settings.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SettingsQuery {
+    /// The id of the user to whom the board belongs. Only the caller's own boards can be made, changed and deleted: any other
+    /// user is answered with 403.
+    #[param(value_type = Option<String>, pattern = "^[0-9a-f]{16}$", min_length = 16, max_length = 16)]
+    owner: Option<UserId>,
+}
+
 /// The query parameters of a page of a board: from a rank on, or a range of the first score.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -262,6 +300,21 @@ impl ChangeQuery {
     /// The board that is meant.
     pub fn board(self, caller: UserId, name: BoardName) -> BoardRef {
         board_ref(caller, self.owner, name, None)
+    }
+}
+
+impl SettingsQuery {
+    /// Refuses another owner than the caller (403).
+    pub fn must_name(&self, caller: UserId) -> Result<(), Problem> {
+        match self.owner {
+            Some(owner) if owner != caller => {
+                let detail = format!(
+                    "only {owner} can make, change and delete the boards of {owner}; the caller is {caller}"
+                );
+                Err(Problem::new(Kind::NotYours, detail))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -382,7 +435,8 @@ pub enum MergeByView {
 #[schema(as = Merge)]
 pub struct MergeView {
     pub by: MergeByView,
-    #[schema(min_items = 1, max_items = 10)]
+    /// Each period of a board once.
+    #[schema(value_type = HashSet<MergeSourceView>, min_items = 1, max_items = 10)]
     pub boards: Vec<MergeSourceView>,
 }
 
@@ -394,12 +448,11 @@ pub struct MergeSourceView {
     /// The id of the user to whom the board belongs.
     #[schema(value_type = String, pattern = "^[0-9a-f]{16}$", min_length = 16, max_length = 16)]
     pub owner: UserId,
-    /// The name of the board.
-    #[schema(value_type = String, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
+    #[schema(value_type = BoardNameText)]
     pub name: BoardName,
     /// A day of the period that is merged. Without it, the present period.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    #[schema(value_type = Option<String>, format = Date, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", min_length = 10, max_length = 10, nullable = false)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = Date, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", min_length = 10, max_length = 10)]
     pub day: Option<Day>,
 }
 
@@ -437,7 +490,7 @@ pub struct BoardBody {
     open: bool,
     /// The ids of users who may change the scores, beside the owner.
     #[serde(default)]
-    #[schema(value_type = Vec<UserIdText>, max_items = 100, required = false)]
+    #[schema(value_type = HashSet<UserIdText>, max_items = 100, required = false)]
     writers: Vec<UserId>,
     /// The boards that this one is merged from. Nobody changes the scores of a merged board. It cannot change.
     #[serde(default)]
@@ -695,32 +748,90 @@ impl AddScores {
 #[serde(deny_unknown_fields)]
 pub struct ChangeMembers {
     /// One change for each member. Each is made or not, by itself.
-    #[schema(min_items = 1, max_items = 100)]
+    #[schema(value_type = Vec<MemberChangeForms>, min_items = 1, max_items = 100)]
     changes: Vec<MemberChange>,
 }
 
-/// The change of one member: exactly one of `set`, `set_if_better`, `add` and `remove`.
-#[derive(Debug, Deserialize, ToSchema)]
+/// The change of one member.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MemberChange {
-    #[schema(value_type = String, pattern = "^(?!\\.{1,2}$)[^\\s\\x00-\\x1f\\x7f-\\x9f/%]([^\\x00-\\x1f\\x7f-\\x9f/%]{0,126}[^\\s\\x00-\\x1f\\x7f-\\x9f/%])?$", min_length = 1, max_length = 128)]
+struct MemberChange {
+    member: MemberName,
+    #[serde(default, deserialize_with = "present")]
+    set: Option<Vec<ScoreText>>,
+    #[serde(default, deserialize_with = "present")]
+    set_if_better: Option<Vec<ScoreText>>,
+    #[serde(default, deserialize_with = "present")]
+    add: Option<Vec<ScoreText>>,
+    #[serde(default, deserialize_with = "present")]
+    remove: Option<bool>,
+}
+
+// The description of a `MemberChange`. Serde would read the forms one after another, and its error would not say which one is
+// wrong.
+/// The change of one member: exactly one of `set`, `set_if_better`, `add` and `remove`.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[schema(as = MemberChange)]
+#[allow(dead_code, reason = "read by the derive alone")]
+enum MemberChangeForms {
+    Set(SetMember),
+    SetIfBetter(SetMemberIfBetter),
+    Add(AddToMember),
+    Remove(RemoveMember),
+}
+
+/// The member has these scores.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "read by the derive alone")]
+struct SetMember {
+    #[schema(value_type = MemberText)]
     member: MemberName,
     /// The new scores.
-    #[serde(default, deserialize_with = "present")]
-    #[schema(min_items = 1, max_items = 4, nullable = false)]
-    set: Option<Vec<ScoreText>>,
-    /// The new scores, if they are better than the present ones.
-    #[serde(default, deserialize_with = "present")]
-    #[schema(min_items = 1, max_items = 4, nullable = false)]
-    set_if_better: Option<Vec<ScoreText>>,
+    #[schema(min_items = 1, max_items = 4)]
+    set: Vec<ScoreText>,
+}
+
+/// The member has these scores if they are better than the present ones.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "read by the derive alone")]
+struct SetMemberIfBetter {
+    #[schema(value_type = MemberText)]
+    member: MemberName,
+    /// The new scores.
+    #[schema(min_items = 1, max_items = 4)]
+    set_if_better: Vec<ScoreText>,
+}
+
+/// The scores of the member grow by these.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "read by the derive alone")]
+struct AddToMember {
+    #[schema(value_type = MemberText)]
+    member: MemberName,
     /// What is added to each score.
-    #[serde(default, deserialize_with = "present")]
-    #[schema(min_items = 1, max_items = 4, nullable = false)]
-    add: Option<Vec<ScoreText>>,
-    /// `true`: the member is removed.
-    #[serde(default)]
-    #[schema(required = false)]
+    #[schema(min_items = 1, max_items = 4)]
+    add: Vec<ScoreText>,
+}
+
+/// The member is removed.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "read by the derive alone")]
+struct RemoveMember {
+    #[schema(value_type = MemberText)]
+    member: MemberName,
+    /// `true`.
+    #[schema(schema_with = only_true)]
     remove: bool,
+}
+
+fn only_true() -> RefOr<Schema> {
+    let only = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true]));
+    RefOr::T(only.build().into())
 }
 
 impl ChangeMembers {
@@ -734,12 +845,14 @@ impl MemberChange {
     fn change(self) -> Result<Change, Problem> {
         let Self { member, set, set_if_better, add, remove } = self;
         let what = match (set, set_if_better, add, remove) {
-            (Some(to), None, None, false) => What::Set(scores(&to)?),
-            (None, Some(to), None, false) => What::SetIfBetter(scores(&to)?),
-            (None, None, Some(by), false) => What::Add(scores(&by)?),
-            (None, None, None, true) => What::Remove,
+            (Some(to), None, None, None) => What::Set(scores(&to)?),
+            (None, Some(to), None, None) => What::SetIfBetter(scores(&to)?),
+            (None, None, Some(by), None) => What::Add(scores(&by)?),
+            (None, None, None, Some(true)) => What::Remove,
             _ => {
-                let detail = format!("send one of set, set_if_better, add and remove for {member}");
+                let detail = format!(
+                    "send exactly one of set, set_if_better, add and \"remove\": true for {member}"
+                );
                 return Err(Problem::new(Kind::InvalidScores, detail));
             }
         };
@@ -751,7 +864,8 @@ impl MemberChange {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskStandings {
-    #[schema(value_type = Vec<MemberText>, min_items = 1, max_items = 100)]
+    /// The members, each once.
+    #[schema(value_type = HashSet<MemberText>, min_items = 1, max_items = 100)]
     members: Vec<MemberName>,
 }
 

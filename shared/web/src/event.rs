@@ -47,7 +47,7 @@ pub async fn run(router: Router) -> Result<(), Error> {
     lambda_http::lambda_runtime::run(service_fn(move |event| answer(router.clone(), event))).await
 }
 
-async fn answer(router: Router, event: LambdaEvent<Value>) -> Result<Answer, Error> {
+pub(crate) async fn answer(router: Router, event: LambdaEvent<Value>) -> Result<Answer, Error> {
     let LambdaEvent { payload: mut event, context } = event;
     if let Some(Value::Object(headers)) = event.get_mut("headers") {
         headers.values_mut().for_each(make_valid);

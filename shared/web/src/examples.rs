@@ -136,7 +136,10 @@ pub fn add(api: &mut OpenApi, examples: &Examples) {
     }
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {
+/// The operations of a path, by their methods.
+pub(crate) fn operations(
+    item: &mut PathItem,
+) -> impl Iterator<Item = (&'static str, &mut Operation)> {
     let PathItem { get, put, post, delete, patch, .. } = item;
     let methods =
         [("GET", get), ("PUT", put), ("POST", post), ("DELETE", delete), ("PATCH", patch)];

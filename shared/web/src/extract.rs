@@ -19,6 +19,7 @@ use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer};
 use utoipa::IntoParams;
 
+use crate::json::from_slice;
 use crate::{Kind, Problem};
 
 /// A JSON body. Refuses another content type (415), a body above [`BODY_BYTES_MAX`] (413), and a body of another shape
@@ -44,8 +45,7 @@ pub(crate) async fn json<T: DeserializeOwned>(request: Request, max: usize) -> R
     let body = to_bytes(request.into_body(), max)
         .await
         .map_err(|_| Problem::new(Kind::BodyTooLarge, format!("send at most {max} bytes")))?;
-    serde_json::from_slice(&body)
-        .map_err(|error| Problem::new(Kind::InvalidBody, error.to_string()))
+    from_slice(&body).map_err(|error| Problem::new(Kind::InvalidBody, error.to_string()))
 }
 
 fn is_json(content_type: &str) -> bool {
@@ -438,7 +438,7 @@ impl<'de> Deserialize<'de> for Moment {
     }
 }
 
-/// For `deserialize_with`: a field that may be missing, but not null.
+/// For `deserialize_with`: a field that may be missing, but not null, because null would not be the same.
 pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

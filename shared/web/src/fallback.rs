@@ -1,11 +1,13 @@
-//! Answers requests that match no route: 405 if the path is known, and 404 if it is not. The paths are those of the API
+//! Answers requests that match no route of this function: 405 if the path is known, and 404 if it is not. The paths are those of the API
 //! description, so every function knows all of them.
 
 use std::sync::LazyLock;
 
-use axum::http::{HeaderValue, Method, Uri, header};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, header};
 use serde_json::Value;
 
+use crate::gate::{encoded, matched_by_gateway};
 use crate::{Kind, OPENAPI_JSON, Problem};
 
 struct Route {
@@ -27,10 +29,16 @@ static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     routes.collect()
 });
 
-/// Answers 405 with the header `Allow`, or 404.
-pub async fn fallback(method: Method, uri: Uri) -> Problem {
-    let segments: Vec<&str> = uri.path().split('/').collect();
+/// Answers 405 with the header `Allow`, or 404. Answers 400 if the gateway matched another path, because a part was encoded.
+pub async fn fallback(parts: Parts) -> Problem {
+    if matched_by_gateway(&parts) {
+        return encoded('/');
+    }
+    let (method, segments) = (&parts.method, parts.uri.path().split('/').collect::<Vec<_>>());
     match ROUTES.iter().find(|route| route.matches(&segments)) {
+        Some(route) if route.methods.iter().any(|allowed| method == allowed.as_str()) => {
+            encoded('/')
+        }
         Some(route) => {
             let allowed = route.methods.join(", ");
             let detail = format!("{method} is not allowed here; use {allowed}");
@@ -58,16 +66,22 @@ impl Route {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::{Method, Request};
+
     use super::*;
 
     async fn kind(method: Method, path: &str) -> Kind {
-        fallback(method, path.parse().unwrap()).await.kind
+        let request = Request::builder().method(method).uri(path).body(()).unwrap();
+        fallback(request.into_parts().0).await.kind
     }
 
     #[tokio::test]
     async fn a_known_path_is_answered_with_405_and_an_unknown_one_with_404() {
         assert_eq!(kind(Method::PATCH, "/v1/posts").await, Kind::MethodNotAllowed);
         assert_eq!(kind(Method::POST, "/v1/users/@ada/follow").await, Kind::MethodNotAllowed);
+        assert_eq!(kind(Method::HEAD, "/v1/timeline").await, Kind::MethodNotAllowed);
+        // of another function, which the gateway did not ask: GET /v1%2Ftimeline
+        assert_eq!(kind(Method::GET, "/v1/timeline").await, Kind::InvalidId);
         for path in
             ["/", "/v1", "/v1/posts/", "/v1/posts/x/y", "/v2/posts", "/v1/users/@ada/followe"]
         {

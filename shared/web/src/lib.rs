@@ -10,6 +10,8 @@
 //! | [`view`] | the shapes of answers, with their cursors |
 //! | [`router`] | makes a function's router from its routes, and the API description |
 //! | [`event`] | passes the gateway's events to the router |
+//! | [`json`] | reads JSON in which only objects are objects |
+//! | [`gate`] | checks what the gateway matched, and the names of query parameters |
 //! | [`fallback`] | answers to requests that match no route |
 //! | [`shared_answers`] | the answers and headers of every operation, for the API description |
 //! | [`dev_caller`] | callers without a token, for development |
@@ -22,6 +24,8 @@ pub mod event;
 pub mod examples;
 pub mod extract;
 pub mod fallback;
+mod gate;
+pub mod json;
 pub mod problem;
 pub mod rankings;
 pub mod router;

@@ -1,29 +1,50 @@
 //! The router of a function: its routes with the headers, logs and fallback that every answer has. Also the API
 //! description.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
-use axum::middleware::{from_fn, map_response};
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
 use fanfold_runtime::metrics;
-use utoipa::openapi::OpenApi;
+use utoipa::openapi::info::LicenseBuilder;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::tag::TagBuilder;
+use utoipa::openapi::{OpenApi, Server};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::examples::{self, Examples};
 use crate::fallback::fallback;
+use crate::gate::{described, pass};
 use crate::served::served;
 use crate::shared_answers;
 
 const DESCRIPTION: &str = "Home timelines: the posts of the people you follow, newest first. Every answer of a route \
     has the request's id in the header `x-request-id`. Include it when you report a problem.";
 
+const LICENSE: &str = env!("CARGO_PKG_LICENSE");
+
+/// The tags of operations, in the order in which the reference shows them.
+const TAGS: [(&str, &str); 8] = [
+    ("users", "Profiles, and who follows whom."),
+    ("posts", "Posts, now or at a time, and how far their delivery is."),
+    ("feeds", "Home feeds and author feeds."),
+    ("likes", "Likes of posts."),
+    ("rankings", "The best posts and authors by likes."),
+    ("leaderboards", "Boards that rank members by their scores."),
+    ("timers", "Timers, which send a message of the caller at its time."),
+    ("specification", "This description."),
+];
+
 /// Makes the router of a function from its routes and their state. Requests that match no route get 404 or 405.
 pub fn serve<S: Clone + Send + Sync + 'static>(routes: OpenApiRouter<S>, state: S) -> Router {
-    let (router, _) = routes.split_for_parts();
+    let (router, mut api) = routes.split_for_parts();
+    let described = Arc::new(described(&mut api));
     metrics::init(metrics::HTTP);
     let router = router.fallback(fallback).method_not_allowed_fallback(fallback);
+    let router = router.layer(from_fn_with_state(described, pass));
     router.layer(map_response(kept_private)).layer(from_fn(served)).with_state(state)
 }
 
@@ -47,6 +68,11 @@ pub fn specification(parts: impl IntoIterator<Item = OpenApi>, examples: &Exampl
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
     let components = api.components.get_or_insert_default();
     components.add_security_scheme("jwt", SecurityScheme::Http(bearer));
+    api.servers = Some(vec![Server::new("/")]);
+    api.info.license = Some(LicenseBuilder::new().name(LICENSE).identifier(Some(LICENSE)).build());
+    let tag =
+        |(name, text): (&str, &str)| TagBuilder::new().name(name).description(Some(text)).build();
+    api.tags = Some(TAGS.map(tag).to_vec());
     shared_answers::add(&mut api);
     examples::add(&mut api, examples);
     api

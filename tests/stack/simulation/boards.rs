@@ -655,7 +655,7 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String
     checked.map(|()| history.counts).map_err(|reason| {
         let log = history.apps.steps.log();
         let repeat = format!(
-            "repeat: FANFOLD_SEED={seed} FANFOLD_BOARDS=1 FANFOLD_FRESH_BOARDS=0 cargo local test simulation::boards"
+            "repeat: FANFOLD_SEED={seed} FANFOLD_BOARDS=1 cargo local test simulation::boards"
         );
         format!("{}\nseed {seed}: {reason}\n{repeat}", log.join("\n"))
     })
@@ -738,7 +738,7 @@ fn boards_are_exact_whatever_goes_wrong() {
     let (server, runtime) = (Server::start(), runtime());
     let start = cloud_with_profiles(&server, &runtime, 1);
     let run = |seed| runtime.block_on(run(&server, &start, seed));
-    if let Some(total) = super::histories_of("BOARDS", 60, 20, run) {
+    if let Some(total) = super::histories_of("BOARDS", 80, run) {
         let Counts { added, set, refused, seen, pages, fallen } = total;
         let all = [added, set, refused, seen, pages, fallen];
         assert!(all.iter().all(|count| *count > 10), "{total:?}");

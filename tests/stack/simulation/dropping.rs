@@ -531,9 +531,8 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Ending, String
     let spread = history.spread;
     checked.map(|()| Ending { came_back, spread }).map_err(|reason| {
         let log = history.apps.steps.log();
-        let repeat = format!(
-            "repeat: FANFOLD_SEED={seed} FANFOLD_DROPS=1 FANFOLD_FRESH_DROPS=0 cargo local test dropping"
-        );
+        let repeat =
+            format!("repeat: FANFOLD_SEED={seed} FANFOLD_DROPS=1 cargo local test dropping");
         format!("{}\nseed {seed}: {reason}\n{repeat}", log.join("\n"))
     })
 }
@@ -542,32 +541,24 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Ending, String
 fn a_user_is_erased_while_everything_else_goes_on() {
     let (server, runtime) = (Server::start(), runtime());
     let start = cloud_with_profiles(&server, &runtime, 1);
-    let first = super::env_number("FANFOLD_SEED", 1);
-    let count = super::env_number("FANFOLD_DROPS", 180);
-    let fresh = super::env_number("FANFOLD_FRESH_SEED", crate::harness::dice::fresh() >> 16);
-    let fresh_count = super::env_number("FANFOLD_FRESH_DROPS", 60);
-    println!("{fresh_count} histories have fresh seeds, from {fresh} on");
-    let run_all = |seeds: std::ops::Range<u64>| {
-        let (count, mut came_back, mut spread) = (seeds.end - seeds.start, 0, 0);
-        for seed in seeds {
-            match runtime.block_on(run(&server, &start, seed)) {
-                Ok(ending) => {
-                    came_back += u64::from(ending.came_back);
-                    spread += u64::from(ending.spread);
-                }
-                Err(report) => panic!("{report}"),
+    let (first, count) = (super::first_seed(), super::env_number("FANFOLD_DROPS", 240));
+    println!("histories from seed {first} on");
+    let (mut came_back, mut spread) = (0, 0);
+    for seed in first..first.saturating_add(count) {
+        match runtime.block_on(run(&server, &start, seed)) {
+            Ok(ending) => {
+                came_back += u64::from(ending.came_back);
+                spread += u64::from(ending.spread);
             }
+            Err(report) => panic!("{report}"),
         }
-        println!(
-            "{count} users erased, {came_back} of them created a new profile, {spread} had followers in \
-             several partitions"
-        );
-        (came_back, spread)
-    };
-    let (came_back, spread) = run_all(first..first + count);
-    run_all(fresh..fresh + fresh_count);
-    // the fixed seeds alone: the others may give smaller counts by chance
-    if first == 1 && count >= 180 {
+    }
+    println!(
+        "{count} users erased, {came_back} of them created a new profile, {spread} had followers in \
+         several partitions"
+    );
+    // the usual seeds alone: others may give smaller counts by chance
+    if first == 1 && count >= 240 {
         assert!(came_back > 1 && came_back < count - 5, "{came_back} came back");
         assert!(spread > 3, "{spread} had followers in several partitions");
     }

@@ -746,9 +746,8 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String
     let checked = history.check().await;
     checked.map(|()| history.counts).map_err(|reason| {
         let log = history.apps.steps.log();
-        let repeat = format!(
-            "repeat: FANFOLD_SEED={seed} FANFOLD_DUE=1 FANFOLD_FRESH_DUE=0 cargo local test simulation::due"
-        );
+        let repeat =
+            format!("repeat: FANFOLD_SEED={seed} FANFOLD_DUE=1 cargo local test simulation::due");
         format!("{}\nseed {seed}: {reason}\n{repeat}", log.join("\n"))
     })
 }
@@ -758,7 +757,7 @@ fn every_item_is_published_or_fired_at_its_time() {
     let (server, runtime) = (Server::start(), runtime());
     let start = cloud_with_profiles(&server, &runtime, 1);
     let run = |seed| runtime.block_on(run(&server, &start, seed));
-    if let Some(total) = super::histories_of("DUE", 80, 30, run) {
+    if let Some(total) = super::histories_of("DUE", 110, run) {
         let Counts { published, cancelled, refused_late, fired, early, overdue, loaded } = total;
         let all = [published, cancelled, refused_late, fired, early, overdue, loaded];
         assert!(all.iter().all(|count| *count > 20), "{total:?}");

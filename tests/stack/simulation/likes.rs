@@ -582,7 +582,7 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String
     checked.map(|()| history.counts).map_err(|reason| {
         let log = history.apps.steps.log();
         let repeat = format!(
-            "repeat: FANFOLD_SEED={seed} FANFOLD_LIKES=1 FANFOLD_FRESH_LIKES=0 cargo local test simulation::likes"
+            "repeat: FANFOLD_SEED={seed} FANFOLD_LIKES=1 cargo local test simulation::likes"
         );
         format!("{}\nseed {seed}: {reason}\n{repeat}", log.join("\n"))
     })
@@ -593,7 +593,7 @@ fn likes_are_exact_whatever_goes_wrong() {
     let (server, runtime) = (Server::start(), runtime());
     let start = cloud_with_profiles(&server, &runtime, 1);
     let run = |seed| runtime.block_on(run(&server, &start, seed));
-    if let Some(total) = super::histories_of("LIKES", 60, 20, run) {
+    if let Some(total) = super::histories_of("LIKES", 80, run) {
         let Counts { likes, taken_back, refused, reads, ranked, gone } = total;
         let all = [likes, taken_back, refused, reads, ranked, gone];
         assert!(all.iter().all(|count| *count > 20), "{total:?}");

@@ -75,7 +75,7 @@ fn older_valkey(report: &mut Report) -> Done<()> {
 const GRAVITON: &str = "sam_build_makes_graviton";
 
 /// Tests that do not run together with the rest: each has a step of its own.
-const APART: [&str; 14] = [
+const APART: [&str; 13] = [
     "serial::",
     "tools::",
     "binaries::",
@@ -88,7 +88,6 @@ const APART: [&str; 14] = [
     "simulation::boards",
     "simulation::every",
     "simulation::stampede",
-    "simulation::fresh",
     "simulation::crowd",
 ];
 
@@ -102,7 +101,7 @@ fn system(report: &mut Report) -> Done<()> {
     report.tests("updates and deletions of stacks", stacks)?;
     let apart: Vec<&str> = APART.iter().flat_map(|name| ["--skip", name]).collect();
     report.tests("the stack", deployed.test(&apart)?)?;
-    deployed::fuzz(report, &deployed)?;
+    deployed::fuzz(report, &deployed, None)?;
     browser::check(report, &deployed)?;
     clients::check(report, &deployed)?;
     report.tests("clusters", deployed.test(&["cluster::", "--test-threads=1"])?)?;

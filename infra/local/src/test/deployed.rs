@@ -81,20 +81,25 @@ impl Deployed {
 /// The filter that selects the fuzzer.
 pub const FUZZ: &str = "fuzz";
 /// Callers of the fuzzer: the first one sends the requests, which can name the others.
-const FUZZ_USERS: [&str; 4] = ["fuzz-0", "fuzz-1", "fuzz-2", "fuzz-3"];
+const FUZZ_USERS: u32 = 4;
 
 /// The fuzzer, with a stack of its own.
 pub fn fuzz_alone(report: &mut Report) -> Done<()> {
-    fuzz(report, &Deployed::start(false)?)
+    fuzz(report, &Deployed::start(false)?, None)
 }
 
-/// Fuzzes the deployed API with requests that are generated from its description.
-pub fn fuzz(report: &mut Report, deployed: &Deployed) -> Done<()> {
+/// Fuzzes the deployed API with requests that are generated from its description, from a fresh seed or the usual one.
+pub fn fuzz(report: &mut Report, deployed: &Deployed, fresh: Option<u32>) -> Done<()> {
     let pool = deployed.system.user_pool()?;
-    let tokens = FUZZ_USERS.iter().map(|name| pool.token(name)).collect::<Done<Vec<_>>>()?;
+    // each run has users of its own: an earlier one may have changed theirs
+    let user = |number| pool.token(&format!("fuzz-{}-{number}", fresh.unwrap_or_default()));
+    let tokens = (0..FUZZ_USERS).map(user).collect::<Done<Vec<_>>>()?;
     let mut fuzz = checks::python(&Tools::fuzz(false)?, "fuzz.py");
     fuzz.arg(place::local().join("fuzz-run")).env("FANFOLD_URL", &deployed.system.servers.url);
     fuzz.env("FANFOLD_FUZZ_TOKENS", tokens.join(" "));
+    if let Some(seed) = fresh {
+        fuzz.env("FANFOLD_FUZZ_SEED", seed.to_string());
+    }
     report.check("the API, fuzzed (schemathesis)", fuzz)
 }
 

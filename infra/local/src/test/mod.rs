@@ -45,7 +45,8 @@ pub struct Test {
     /// Run only the tests whose name contains this, with the servers that they need; `fuzz` runs the fuzzer,
     /// `browser` the tests of the page in Chromium, and `clients` the generated clients
     filter: Option<String>,
-    /// Run only the simulation, with fresh random histories for the given time, such as 90s, 10m or 2h
+    /// Run only what is random, from fresh seeds: simulated histories for the given time, such as 90s, 10m or 2h, unit
+    /// tests, and the fuzzer. What fails prints how to repeat it
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "filter")]
     soak: Option<Duration>,
     /// Run only the fault test for three minutes: the deployed stack under load while its parts fail

@@ -1,10 +1,10 @@
 //! Runs of tests with cargo, with the servers that they need.
 
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::cargo::{cargo, stack};
-use super::deployed::Deployed;
+use super::deployed::{self, Deployed};
 use super::needs::{self, Level};
 use super::report::{Report, STEP_WITHIN};
 use crate::base::failure::{Doing as _, Done, failure};
@@ -20,28 +20,41 @@ pub fn units(report: &mut Report) -> Done<()> {
 
 const SIMULATION: [&str; 5] =
     ["simulation::", "--skip", "likeness::", "--test-threads=1", "--show-output"];
-/// Tests that play histories on all processors.
-const HISTORIES: [&str; 2] = ["simulation::every_", "simulation::fresh_"];
+/// The test that plays histories on all processors.
+const HISTORIES: &str = "simulation::every_";
 
-/// Simulated histories: 2,000 that are the same every time, and 1,000 from a fresh seed. Then the other simulations, each
-/// of which uses one processor.
+/// Simulated histories, which are the same every time. Then the other simulations, each of which uses one processor.
 pub fn simulation(report: &mut Report) -> Done<()> {
     let tools = Tools::cloud(false)?;
-    let one_by_one = ["--test-threads=1", "--show-output"];
-    let histories = [&HISTORIES[..], &one_by_one].concat();
+    let histories = [HISTORIES, "--test-threads=1", "--show-output"];
     report.tests("simulated histories", stack(&histories, &tools)?)?;
-    let mut others = vec!["simulation::", "--skip", "likeness::", "--show-output"];
-    others.extend(HISTORIES.iter().flat_map(|name| ["--skip", name]));
+    let others = ["simulation::", "--skip", "likeness::", "--skip", HISTORIES, "--show-output"];
     report.tests("other simulations", stack(&others, &tools)?)
 }
 
-/// Simulated histories from fresh seeds, for the given time.
+/// Fresh seeds: simulated histories for the given time, the unit tests once, and the fuzzer for a third of the time, at least
+/// once. What fails prints how to repeat it.
 pub fn soak(report: &mut Report, time: Duration) -> Done<()> {
     let mut soak = stack(&SIMULATION, &Tools::cloud(false)?)?;
     soak.env("FANFOLD_SOAK_S", time.as_secs().to_string());
-    // both tests of histories run for this time
-    report.tests_within("simulated histories", soak, 2 * time + STEP_WITHIN)
+    // the histories of feeds run for this time, and the others together
+    report.tests_within("simulated histories", soak, 2 * time + STEP_WITHIN)?;
+    let seed = fastrand::u32(..).to_string();
+    let name = format!("unit tests; to repeat: {RANDOM_TESTS}={seed} cargo test --workspace --lib");
+    let mut units = cargo(&["test", "--workspace", "--lib", "--locked"]);
+    units.env(RANDOM_TESTS, seed);
+    report.tests(&name, units)?;
+    let (deployed, begun) = (Deployed::start(false)?, Instant::now());
+    loop {
+        deployed::fuzz(report, &deployed, Some(fastrand::u32(..)))?;
+        if begun.elapsed() > time / 3 {
+            return Ok(());
+        }
+    }
 }
+
+/// The seed of the tests with random values. `.cargo/config.toml` gives the usual one.
+const RANDOM_TESTS: &str = "PROPTEST_RNG_SEED";
 
 /// The tests whose name contains a text, with no more servers than they need. If there are none, the unit tests.
 pub fn matching(report: &mut Report, filter: &str) -> Done<()> {

@@ -1,5 +1,7 @@
 //! Ranks, pages, ranges and percentiles of a round. Each answer shows one state of the copy in Valkey.
 
+use std::collections::HashSet;
+
 use fanfold_core::limits::BOARD_BATCH_MAX;
 use fanfold_core::{Board, MemberName, Scores, Time};
 use fanfold_store::valkey::{BoardPage, PageOf, Ranked, Standing};
@@ -63,7 +65,7 @@ pub async fn page(
     }
 }
 
-/// Reads the standings of at most [`BOARD_BATCH_MAX`] members. Fails with [`Error::NoSuchBoard`], [`Error::NoSuchRound`], and
+/// Reads the standings of at most [`BOARD_BATCH_MAX`] different members. Fails with [`Error::NoSuchBoard`], [`Error::NoSuchRound`], and
 /// with [`Error::BoardBuilding`] while the board is being copied.
 pub async fn standings(
     app: &Boards,
@@ -71,7 +73,8 @@ pub async fn standings(
     members: &[MemberName],
     now: Time,
 ) -> Result<RoundStandings, Error> {
-    if members.is_empty() || members.len() > BOARD_BATCH_MAX {
+    let different: HashSet<&MemberName> = members.iter().collect();
+    if members.is_empty() || members.len() > BOARD_BATCH_MAX || different.len() < members.len() {
         return Err(Error::Members { max: BOARD_BATCH_MAX });
     }
     let target = target(app, board, now).await?;

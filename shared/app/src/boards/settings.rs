@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use fanfold_core::board::{BoardSettings, MergeOf, Period};
+use fanfold_core::board::{BoardSettings, MergeOf, Period, Round};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{
     BOARD_KEPT_DAYS_MAX, BOARD_LIMIT_MAX, BOARD_MERGE_MAX, BOARD_WRITERS_MAX, BOARDS_MAX, TRIES_MAX,
@@ -155,6 +155,7 @@ fn check(settings: &BoardSettings) -> Result<(), Error> {
 /// Checks that the boards to merge exist and have the same number of scores.
 async fn check_sources(app: &Boards, merge: &MergeOf, scores: usize) -> Result<(), Error> {
     let found = app.copies.boards.sources(merge).await?;
+    let mut rounds = HashSet::new();
     for (source, found) in merge.boards.iter().zip(found) {
         let Some(found) = found else {
             return Err(Error::NoSuchBoard { owner: source.owner, name: source.name.clone() });
@@ -166,6 +167,12 @@ async fn check_sources(app: &Boards, merge: &MergeOf, scores: usize) -> Result<(
             return Err(Error::BoardSettings(
                 "all merged boards must have the same number of scores",
             ));
+        }
+        // two days of one period name one round, and without periods each day does
+        let round = source.day.map(|day| found.settings.period.round(day));
+        let round = round.filter(|round| *round != Round::ALL);
+        if !rounds.insert((found.id, round)) {
+            return Err(Error::BoardSettings("merge must name each period of a board once"));
         }
     }
     Ok(())

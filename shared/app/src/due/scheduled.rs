@@ -1,9 +1,7 @@
 //! Scheduled posts: schedule, list, read, change and cancel a post, and publish it when it is due.
 
 use fanfold_core::id::Identity;
-use fanfold_core::limits::{
-    SCHEDULE_AHEAD_GRACE, SCHEDULE_AHEAD_MAX, SCHEDULE_AHEAD_MIN, SCHEDULED_MAX, TRIES_MAX,
-};
+use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, SCHEDULE_AHEAD_MIN, SCHEDULED_MAX, TRIES_MAX};
 use fanfold_core::message::{ItemDue, PostPublished};
 use fanfold_core::time::millis;
 use fanfold_core::{PostId, ScheduledId, Time, UserId, text};
@@ -131,8 +129,7 @@ async fn made_earlier(
 
 /// Refuses a time that is too near or too far.
 fn must_be_ahead(publish_at: Time, now: Time) -> Result<(), Error> {
-    let earliest = now + (SCHEDULE_AHEAD_MIN - SCHEDULE_AHEAD_GRACE);
-    if publish_at < earliest || publish_at > now + SCHEDULE_AHEAD_MAX {
+    if publish_at < now + SCHEDULE_AHEAD_MIN || publish_at > now + SCHEDULE_AHEAD_MAX {
         let allowed = "at least a minute and at most 366 days ahead";
         return Err(Error::TimeRange { field: "publish_at", allowed });
     }

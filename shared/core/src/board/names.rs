@@ -5,16 +5,15 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{BOARD_NAME_CHARS_MAX, BOARD_SCORES_MAX};
+use crate::limits::BOARD_SCORES_MAX;
+use crate::text::{TextError, path_name};
 
 /// The reason why a text or a number does not belong on a board.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
     /// Not the name of a board or of a member.
-    #[error(
-        "a name has 1 to {BOARD_NAME_CHARS_MAX} characters, without control characters, / and %, and without white space around it, and is not . or .."
-    )]
-    Name,
+    #[error(transparent)]
+    Name(#[from] TextError),
     /// No scores, or too many.
     #[error("a board has 1 to {BOARD_SCORES_MAX} scores, and each member has all of them")]
     Scores,
@@ -24,17 +23,6 @@ pub enum BoardError {
     /// Not a time zone.
     #[error("the time zone is not one of the IANA database, such as UTC or Europe/Berlin")]
     Zone,
-}
-
-fn checked_name(text: &str) -> Result<(), BoardError> {
-    let length = text.chars().take(BOARD_NAME_CHARS_MAX + 1).count();
-    let fits = (1..=BOARD_NAME_CHARS_MAX).contains(&length)
-        // some proxies would decode % twice
-        && !text.chars().any(|character| character.is_control() || matches!(character, '/' | '%'))
-        && text.trim() == text
-        // clients and proxies remove . and .. from a path
-        && !matches!(text, "." | "..");
-    fits.then_some(()).ok_or(BoardError::Name)
 }
 
 macro_rules! name {
@@ -61,7 +49,7 @@ macro_rules! name {
             type Error = BoardError;
 
             fn try_from(text: String) -> Result<Self, BoardError> {
-                checked_name(&text)?;
+                path_name(&text)?;
                 Ok(Self(text))
             }
         }
@@ -94,20 +82,44 @@ name! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::BOARD_NAME_CHARS_MAX;
 
     #[test]
     fn names_are_short_and_plain() {
         let longest = "é".repeat(BOARD_NAME_CHARS_MAX);
-        for name in ["a", "ann lee", "...", "{1}", "a:b#c", "猫", longest.as_str()] {
+        for name in ["a", "ann lee", "...", "{1}", "a:b;c", "猫", "👩‍👩‍👧", longest.as_str()]
+        {
             assert!(name.parse::<BoardName>().is_ok(), "{name}");
             assert!(name.parse::<MemberName>().is_ok(), "{name}");
         }
         let too_long = format!("{longest}é");
-        for name in
-            ["", ".", "..", " a", "a\u{a0}", "a/b", "a\nb", "a\u{0}", "\u{7f}", too_long.as_str()]
-        {
-            assert_eq!(name.parse::<BoardName>(), Err(BoardError::Name), "{name}");
-            assert_eq!(name.parse::<MemberName>(), Err(BoardError::Name), "{name}");
+        for name in [
+            "",
+            ".",
+            "..",
+            " a",
+            "a\u{a0}",
+            "a/b",
+            "a?b",
+            "a#b",
+            "a%b",
+            "a\\b",
+            "a\nb",
+            "a\u{0}",
+            "\u{7f}",
+            "caf\u{fffd}",
+            "a\u{202e}b",
+            "a\u{200b}b",
+            "a\u{e0041}",
+            "a\u{fffe}",
+            "\u{200d}",
+            "\u{301}a",
+            too_long.as_str(),
+        ] {
+            assert!(matches!(name.parse::<BoardName>(), Err(BoardError::Name(_))), "{name:?}");
+            assert!(matches!(name.parse::<MemberName>(), Err(BoardError::Name(_))), "{name:?}");
         }
+        let refused = "a/b".parse::<BoardName>().unwrap_err().to_string();
+        assert_eq!(refused, "name contains U+002F (/), which a path cannot carry; remove it");
     }
 }

@@ -1,8 +1,12 @@
 //! The sorts of characters that the rules for texts distinguish.
 //!
-//! The ranges are a policy, not properties of Unicode: the API's description contains the same ranges as regular
-//! expressions, and clients check texts with them. A crate of Unicode properties would change the policy with each
-//! version of Unicode, so the ranges stand here. Grapheme clusters, which are a property, come from a crate.
+//! What is refused is a policy, not a property of Unicode, so these ranges stand here. What is visible, and where grapheme
+//! clusters end, are properties, which come from crates. The API's description contains both as regular expressions; a
+//! test of `pattern` fails if a new version of Unicode changes them.
+
+use icu_properties::props::{
+    BinaryProperty as _, DefaultIgnorableCodePoint, EnumeratedProperty as _, GeneralCategory,
+};
 
 /// The zero-width space. It marks where a line may break, in scripts without spaces.
 pub const LINE_HINT: char = '\u{200b}';
@@ -20,8 +24,6 @@ pub enum Sort {
     Private,
     /// A tag: an invisible copy of an ASCII character.
     Tag,
-    /// Invisible by itself, but used in words, emoji or lines.
-    Blank,
     /// Any other character.
     Plain,
 }
@@ -31,18 +33,13 @@ pub fn sort(c: char) -> Sort {
     match c {
         _ if c.is_control() => Sort::Control,
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Sort::Direction,
-        // soft hyphen, grapheme joiner, Arabic mark, Hangul fillers, Mongolian selectors
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180b}'..='\u{180f}' => {
-            Sort::Blank
-        }
-        // joiners and marks of direction; Hangul and Braille blanks; variation selectors
-        '\u{200c}'..='\u{200f}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' => Sort::Blank,
-        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => Sort::Blank,
         LINE_HINT | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' => Sort::Hidden,
         '\u{17b4}' | '\u{17b5}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' => {
             Sort::Hidden
         }
         '\u{e0020}'..='\u{e007f}' => Sort::Tag,
+        // variation selectors
+        '\u{e0100}'..='\u{e01ef}' => Sort::Plain,
         '\u{e0000}'..='\u{e0fff}' => Sort::Hidden,
         '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{f0000}'.. => Sort::Private,
         _ if c as u32 & 0xfffe == 0xfffe => Sort::Private,
@@ -51,9 +48,22 @@ pub fn sort(c: char) -> Sort {
     }
 }
 
-/// Whether the character is visible.
+/// Whether the character is visible by itself. Marks, joiners and fillers are used in words, but a text of them alone is
+/// blank. Unassigned code points are visible, as boxes.
 pub fn is_seen(c: char) -> bool {
-    sort(c) == Sort::Plain && !c.is_whitespace()
+    use GeneralCategory::{EnclosingMark, Format, NonspacingMark};
+    sort(c) == Sort::Plain
+        && !c.is_whitespace()
+        && !matches!(GeneralCategory::for_char(c), EnclosingMark | Format | NonspacingMark)
+        && !DefaultIgnorableCodePoint::for_char(c)
+        // blanks of Braille, hieroglyphs and musical notes, which only their names tell
+        && !matches!(c, '\u{2800}' | '\u{13441}' | '\u{13442}' | '\u{1d159}')
+}
+
+/// Whether a path loses the character, or makes another one of it: gateways and proxies decode `/`, `?`, `#`, `%` and `\`
+/// before they read the path, and replace bytes that are not UTF-8.
+pub fn is_lost_in_paths(c: char) -> bool {
+    matches!(c, '/' | '?' | '#' | '%' | '\\' | char::REPLACEMENT_CHARACTER)
 }
 
 /// Whether this is the line separator or the paragraph separator.
