@@ -172,7 +172,7 @@ test("account::a_handle_that_is_taken_or_malformed_is_explained", async (desk) =
     const isMarked = await box(tab, "Handle").evaluate((field) => !field.validity.valid);
     return (
       isMarked ||
-      /a-z/.test(
+      /a to z/.test(
         await tab
           .getByRole("alert")
           .allInnerTexts()
