@@ -20,9 +20,7 @@ use fanfold_store::valkey::{WriteKind, WriteLimit};
 use fanfold_web::extract::ListQuery;
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
 use fanfold_web::view::{UserList, UserView};
-use fanfold_web::{
-    Caller, JsonBody, Kind, Problem, Query, UserPath, Viewing, shared_answers,
-};
+use fanfold_web::{Caller, JsonBody, Kind, Problem, Query, UserPath, Viewing, shared_answers};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};

@@ -89,6 +89,7 @@ test("states::signed_out", async (desk) => {
   await look(desk, tab, "sign-up-code");
   await button(tab, "Back to sign in").click();
   await button(tab, "Forgot your password?").click();
+  await box(tab, "User name or email").fill(freshName("nobody"));
   await look(desk, tab, "forgotten");
   await button(tab, "Send a code").click();
   await box(tab, "Code").waitFor();

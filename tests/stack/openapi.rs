@@ -84,7 +84,8 @@ async fn the_specification_is_served_without_a_token() {
     assert!(served.body["openapi"].as_str().expect("a version").starts_with("3.1"));
     let packed = reqwest::Client::new().get(format!("{}/openapi.json", setting("FANFOLD_URL")));
     let packed = packed.header("Accept-Encoding", "gzip, br").send().await.expect("an answer");
-    assert_eq!((packed.status().as_u16(), &packed.headers()["content-encoding"]), (200, "gzip"));
+    assert_eq!(packed.status().as_u16(), 200);
+    assert_eq!(packed.headers()["content-encoding"], "gzip");
     let packed = packed.bytes().await.expect("a body");
     assert!(packed.starts_with(&[0x1f, 0x8b]) && packed.len() < OPENAPI_JSON.len() / 4);
 }

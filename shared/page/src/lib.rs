@@ -197,7 +197,8 @@ pub fn description(asked: &HeaderMap) -> Response {
 
 /// Whether a request says that its client reads gzip.
 fn reads_gzip(asked: &HeaderMap) -> bool {
-    let values = asked.get_all(header::ACCEPT_ENCODING).iter().filter_map(|text| text.to_str().ok());
+    let values =
+        asked.get_all(header::ACCEPT_ENCODING).iter().filter_map(|text| text.to_str().ok());
     values.flat_map(|text| text.split(',')).any(|coding| {
         let mut parts = coding.split(';').map(str::trim);
         let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
@@ -288,7 +289,8 @@ mod tests {
     #[test]
     fn the_description_is_compressed_for_clients_that_read_it() {
         let answer = |accepted: Option<&'static str>| {
-            let value = accepted.map(|text| (header::ACCEPT_ENCODING, HeaderValue::from_static(text)));
+            let value =
+                accepted.map(|text| (header::ACCEPT_ENCODING, HeaderValue::from_static(text)));
             description(&value.into_iter().collect())
         };
         for gzip in ["gzip", "deflate, GZIP;q=0.5", "br, gzip ; q=1"] {

@@ -93,16 +93,20 @@ given = argparse.ArgumentParser(allow_abbrev=False)
 given.add_argument("service")
 given.add_argument("operation")
 given.add_argument("--region", required=True)
-for name in ["stack-name", "output", "query", "function-name", "payload", "cli-binary-format", "cli-read-timeout"]:
+for name in ["stack-name", "output", "query", "topic-arn", "function-name", "payload", "cli-binary-format", "cli-read-timeout"]:
     given.add_argument(f"--{name}")
 given.add_argument("outfile", nargs="?")
 given = given.parse_intermixed_args()
 client = boto3.client(given.service, region_name=given.region)
 if (given.service, given.operation) == ("cloudformation", "describe-stacks"):
-    assert given.query == "Stacks[0].Outputs[?OutputKey=='AdminFunction'].OutputValue"
+    start, key, end = given.query.split("'")
+    assert (start, end) == ("Stacks[0].Outputs[?OutputKey==", "].OutputValue")
     assert given.output == "text"
     outputs = client.describe_stacks(StackName=given.stack_name)["Stacks"][0]["Outputs"]
-    print(*[o["OutputValue"] for o in outputs if o["OutputKey"] == "AdminFunction"])
+    print(*[o["OutputValue"] for o in outputs if o["OutputKey"] == key])
+elif (given.service, given.operation) == ("sns", "get-topic-attributes"):
+    assert (given.query, given.output) == ("Attributes.SubscriptionsConfirmed", "text")
+    print(client.get_topic_attributes(TopicArn=given.topic_arn)["Attributes"]["SubscriptionsConfirmed"])
 else:
     assert (given.service, given.operation) == ("lambda", "invoke")
     assert given.cli_binary_format == "raw-in-base64-out" and int(given.cli_read_timeout) > 60
@@ -131,8 +135,24 @@ fn check_orders_to_a_stack() {
     };
     let output = succeed(on_stack(&["rebuild", "@cedar"], "fanfold"));
     assert!(output.starts_with("home feed: "), "{output}");
-    let output = run(on_stack(&["doctor"], "fanfold")).stdout;
-    assert!(output.contains("holds     DynamoDB answers for each table"), "{output}");
+    // a subscriber counts when it has confirmed; a queue does so at once
+    let topic = state["outputs"]["AlarmTopic"].as_str().expect("a topic");
+    let endpoint = state["endpoint"].as_str().expect("an endpoint");
+    let signed = "Authorization: AWS4-HMAC-SHA256 \
+                  Credential=test/20260101/us-east-1/sns/aws4_request";
+    for (protocol, subscriber, state) in [
+        ("http", "http://127.0.0.1:9/", "DOES NOT"),
+        ("sqs", "arn:aws:sqs:us-east-1:000000000000:alarms", "holds   "),
+    ] {
+        let form = format!(
+            "Action=Subscribe&Version=2010-03-31&TopicArn={topic}&Protocol={protocol}&Endpoint={subscriber}"
+        );
+        succeed(command("curl", &["-sf", endpoint, "-H", signed, "-d", &form]));
+        let output = run(on_stack(&["doctor"], "fanfold")).stdout;
+        assert!(output.contains("holds     DynamoDB answers for each table"), "{output}");
+        let alarms = format!("{state}  somebody gets the alarms");
+        assert!(output.contains(&alarms), "{protocol}: {output}");
+    }
     let output = succeed(on_stack(&["redrive", "rebuilds"], "fanfold"));
     assert_eq!(output, "0 of 0 dead letters moved to rebuilds\n");
     let output = succeed(on_stack(&["drop", "@cedar", "--yes"], "fanfold"));

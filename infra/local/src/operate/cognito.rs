@@ -39,11 +39,12 @@ impl UserPool<'_> {
             }),
         );
         if signed_up.is_ok() {
-            let user = json!({"UserPoolId": self.pool, "Username": name});
-            self.call("AdminConfirmSignUp", &user)?;
-            let mut proven = user;
-            proven["UserAttributes"] = json!([{"Name": "email_verified", "Value": "true"}]);
-            self.call("AdminUpdateUserAttributes", &proven)?;
+            self.call("AdminConfirmSignUp", &json!({"UserPoolId": self.pool, "Username": name}))?;
+            let proven = json!([{"Name": "email_verified", "Value": "true"}]);
+            self.call(
+                "AdminUpdateUserAttributes",
+                &json!({"UserPoolId": self.pool, "Username": name, "UserAttributes": proven}),
+            )?;
         }
         Ok(())
     }

@@ -54,6 +54,22 @@ impl Admin {
     }
 }
 
+/// The doctor's check that somebody gets the alarms. The function `admin` cannot make it: it reaches no SNS.
+fn check_of_alarms(subscriptions: Done<u32>) -> Value {
+    let (state, found) = match subscriptions {
+        Ok(0) => ("does-not-hold", "their topic has no confirmed subscription".to_owned()),
+        Ok(count) => ("holds", format!("confirmed subscriptions of their topic: {count}")),
+        Err(reason) => ("unknown", reason.to_string()),
+    };
+    let follows = (state == "does-not-hold").then_some(
+        "Nobody learns of an alarm. Set AlarmEmail and follow the link in the email from AWS, or subscribe to \
+         the topic in the output AlarmTopic.",
+    );
+    json!({
+        "assumption": "somebody gets the alarms", "state": state, "found": found, "follows": follows,
+    })
+}
+
 fn number(answer: &Value, name: &str) -> u64 {
     answer.get(name).and_then(Value::as_u64).unwrap_or_default()
 }
@@ -147,11 +163,17 @@ pub fn begin_memory(at: At) -> Done<ExitCode> {
 
 /// Prints whether each assumption holds, and the consequences of those that do not hold.
 pub fn doctor(at: At) -> Done<ExitCode> {
-    let diagnosis = at.admin()?.order(&json!({"do": "doctor"}))?;
+    let admin = at.admin()?;
+    let diagnosis = admin.order(&json!({"do": "doctor"}))?;
     let checks = diagnosis.get("checks").and_then(Value::as_array);
     let checks = checks.filter(|checks| !checks.is_empty());
     let checks = checks.ok_or_else(|| failure(format!("the function answered {diagnosis}")))?;
-    let (table, broken) = table_of(checks);
+    let mut checks = checks.clone();
+    // the alarms of this machine are for nobody
+    if let Admin::Stack(stack) = &admin {
+        checks.push(check_of_alarms(stack.alarm_subscriptions()));
+    }
+    let (table, broken) = table_of(&checks);
     print!("{table}");
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -185,6 +207,17 @@ fn table_of(checks: &[Value]) -> (String, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn alarms_that_nobody_gets_are_broken_and_unknown_ones_are_not() {
+        for (subscriptions, state) in
+            [(Ok(0), "does-not-hold"), (Ok(2), "holds"), (Err(failure("no right")), "unknown")]
+        {
+            let check = check_of_alarms(subscriptions);
+            assert_eq!(check["state"], state);
+            assert_eq!(check["follows"].is_string(), state == "does-not-hold", "{check}");
+        }
+    }
 
     #[test]
     fn a_table_says_what_holds_and_what_follows_where_something_does_not() {

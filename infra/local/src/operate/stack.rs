@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::base::failure::{Doing as _, Done, failure};
 
 pub struct Stack {
+    name: String,
     region: Option<String>,
     function: String,
 }
@@ -14,14 +15,29 @@ pub struct Stack {
 impl Stack {
     /// Finds the stack's function `admin`.
     pub fn find(name: String, region: Option<String>) -> Done<Self> {
-        let mut describe = aws("cloudformation", "describe-stacks", region.as_deref());
-        describe.args(["--stack-name", &name, "--output", "text", "--query"]);
-        describe.arg("Stacks[0].Outputs[?OutputKey=='AdminFunction'].OutputValue");
-        let function = said(describe)?.trim().to_owned();
-        match function.as_str() {
-            "" | "None" => Err(failure(format!("the stack {name} has no output AdminFunction"))),
-            _ => Ok(Self { region, function }),
+        let mut stack = Self { name, region, function: String::new() };
+        stack.function = stack.output("AdminFunction")?;
+        Ok(stack)
+    }
+
+    fn output(&self, key: &str) -> Done<String> {
+        let mut describe = aws("cloudformation", "describe-stacks", self.region.as_deref());
+        describe.args(["--stack-name", &self.name, "--output", "text", "--query"]);
+        describe.arg(format!("Stacks[0].Outputs[?OutputKey=='{key}'].OutputValue"));
+        let value = said(describe)?.trim().to_owned();
+        match value.as_str() {
+            "" | "None" => Err(failure(format!("the stack {} has no output {key}", self.name))),
+            _ => Ok(value),
         }
+    }
+
+    /// How many subscriptions of the topic of the alarms are confirmed.
+    pub fn alarm_subscriptions(&self) -> Done<u32> {
+        let mut ask = aws("sns", "get-topic-attributes", self.region.as_deref());
+        ask.args(["--topic-arn", &self.output("AlarmTopic")?, "--output", "text"]);
+        ask.args(["--query", "Attributes.SubscriptionsConfirmed"]);
+        let text = said(ask)?;
+        text.trim().parse().map_err(|_| failure(format!("aws: {text} is no number")))
     }
 
     /// Invokes the function and returns its answer.
