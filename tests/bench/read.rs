@@ -10,9 +10,9 @@ mod memory;
 
 use std::time::{Duration, Instant};
 
+use fanfold_app::Error;
 use fanfold_app::present::{Page, Span, Viewer, feed_page};
 use fanfold_core::{FeedId, PostId, UserId};
-use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::now;
 use fanfold_store::cards::PostCards;
 use fanfold_store::dynamo::{LikeStore, UserStore};
@@ -47,7 +47,7 @@ impl Stores {
     }
 
     /// The first page of a home feed, for its owner.
-    async fn page(&self, reader: UserId) -> Result<Page, StoreError> {
+    async fn page(&self, reader: UserId) -> Result<Page, Error> {
         let (viewer, feed) = (Viewer::of(reader), FeedId::home(reader));
         let reading = ReadContext::new(now());
         feed_page(&self.feeds, &self.cards, &viewer, feed, Span::ALL, LIMIT, &reading).await

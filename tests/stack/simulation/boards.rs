@@ -487,8 +487,8 @@ impl History {
         let [of_cloud, of_valkey] = self.one_in;
         self.apps.cloud.lock().faults = Faults { one_in: of_cloud, dice: Dice(seed ^ 1) };
         self.apps.valkey.set_faults(Faults { one_in: of_valkey, dice: Dice(seed ^ 2) });
-        for _ in 0..700 + self.dice.below(500) {
-            match self.dice.below(120) {
+        for _ in 0..1_100 + self.dice.below(600) {
+            match self.dice.below(190) {
                 0..4 => self.add(),
                 4..8 => self.set(),
                 8..11 => self.change_others(LIMITED),

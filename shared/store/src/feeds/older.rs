@@ -68,7 +68,6 @@ impl Feeds {
             return Err(SliceError::Limited { limit: *limit, wait });
         }
         // an author feed in Valkey may lack a post until its event is handled
-        // mutation: older-from-valkey
         let pulling = ReadContext::without_valkey(reading.time());
         let slice = self.pull_home(user, before, OLDER_POSTS.max(count), &pulling).await?;
         let older = Older { relation_changes, read_at: pulling.now, before, slice };

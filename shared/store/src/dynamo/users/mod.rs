@@ -364,7 +364,6 @@ fn add_within(
             .expression_attribute_names(format!("#{name}"), name)
             .expression_attribute_values(format!(":{name}"), number(by));
         if matches!(counter, Counter::Following) {
-            // mutation: relation-changes
             adds.push("relation_changes :one".to_owned());
             update = update.expression_attribute_values(":one", number(1));
         }
