@@ -166,7 +166,6 @@ mod tests {
     use utoipa_axum::router::OpenApiRouter;
     use utoipa_axum::routes;
 
-    use super::*;
     use crate::{event, router};
 
     const BOARD: &str = "/v1/leaderboards/{board}";

@@ -87,7 +87,7 @@ async fn no_path_avoids_the_token_check_of_the_gateway() {
     // if the gateway decodes an encoded slash, it checks the token of that route
     for method in ["GET", "PUT"] {
         let answer = wire::send(method, "/v1%2ftimeline", b"", b"");
-        assert!([401, 404, 405].contains(&answer.status), "{method}: {answer:?}");
+        assert!([400, 401, 404, 405].contains(&answer.status), "{method}: {answer:?}");
     }
     // the gateway merges leading slashes; for the function it is another path
     let answer = wire::send_as(&token, "GET", "//v1/timeline", "", b"");
