@@ -45,7 +45,9 @@ pub(crate) fn encoded(lost: char) -> Problem {
 
 /// Answers 405 with the header `Allow`, or 404. Answers 400 if the gateway matched another path, because a part was encoded.
 pub async fn fallback(parts: Parts) -> Problem {
-    if route_key(&parts).is_some_and(|key| key != "$default") {
+    // the gateway ignores slashes in front of a path
+    let is_doubled = parts.uri.path().starts_with("//");
+    if !is_doubled && route_key(&parts).is_some_and(|key| key != "$default") {
         let detail =
             "the path has an encoded /, or a part that is . or .., which no id and no name is";
         return Problem::new(Kind::InvalidId, detail);
