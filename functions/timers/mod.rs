@@ -50,7 +50,6 @@ struct TimerBody {
 
 /// Refuses a payload that the parser of a message could not read (400).
 fn must_be_flat(payload: &Value) -> Result<(), Problem> {
-    // mutation: payload-depth
     if depth(payload) <= TIMER_PAYLOAD_DEPTH_MAX {
         return Ok(());
     }

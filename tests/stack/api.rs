@@ -6,6 +6,7 @@ mod due;
 mod feeds;
 mod likes;
 mod logs;
+mod operations;
 mod pages;
 mod posts;
 mod rankings;

@@ -18,6 +18,8 @@ import urllib.request
 # The usual seed, so that a run without a change never fails by chance. It once found a name that the description allowed and
 # the API refused.
 SEED = 3516384601
+# This check takes …/likes for a part of a …/like that was deleted, and …/followers for one of …/follow.
+WRONG_CHECK = "use_after_free"
 # Random requests for each operation and phase. A run takes about a minute.
 EXAMPLES = 20
 # The percentage of valid requests that must be answered with 2xx.
@@ -91,7 +93,9 @@ def prepare(url: str, tokens: list[str], seed: int) -> dict[str, list[str]]:
         call(url, caller, "PUT", f"/v1/timers/{name}", {"due_at": later})
     known["boards"] = [f"board {number}" for number in range(DUE_ITEMS)]
     known["members"] = [f"member {number}" for number in range(8)]
-    for name in known["boards"]:
+    # those that requests delete: others would soon find no board
+    known["doomed"] = [f"doomed {number}" for number in range(DUE_ITEMS)]
+    for name in known["boards"] + known["doomed"]:
         path = "/v1/leaderboards/" + urllib.parse.quote(name)
         call(url, caller, "PUT", path, {})
         changes = [{"member": member, "set": [str(place)]} for place, member in enumerate(known["members"])]
@@ -119,10 +123,12 @@ def config(token: str, known: dict[str, list[str]]) -> str:
         lines += ["[[operations]]", f"include-path = {json.dumps(path)}"]
         lines += bindings("operations.parameters", {name: (values, 0.8)})
     boards = "/v1/leaderboards/{board}"
-    for path in (boards, *(f"{boards}/{rest}" for rest in BOARD_PATHS)):
-        lines += ["[[operations]]", f"include-path = {json.dumps(path)}"]
-        names = {"board": ("boards", 0.8), "owner": ("owner", 0.8)}
-        if "{member}" in path:
+    chosen = [("include-name", f"{method} {boards}") for method in ("GET", "PUT", "DELETE")]
+    chosen += [("include-path", f"{boards}/{rest}") for rest in BOARD_PATHS]
+    for by, value in chosen:
+        lines += ["[[operations]]", f"{by} = {json.dumps(value)}"]
+        names = {"board": ("doomed" if value.startswith("DELETE") else "boards", 0.8), "owner": ("owner", 0.8)}
+        if "{member}" in value:
             names["member"] = ("members", 0.8)
         lines += bindings("operations.parameters", names)
     for operation, statuses in ALSO_EXPECTED.items():
@@ -180,6 +186,7 @@ def main() -> int:
     program = pathlib.Path(sys.executable).with_name("schemathesis")
     status = subprocess.run(
         [program, "--config-file", settings, "run", f"{url}/openapi.json", "--url", url, "--checks", "all",
+         "--exclude-checks", WRONG_CHECK,
          "--max-examples", str(EXAMPLES), "--seed", str(seed), "--request-timeout", "30",
          "--continue-on-failure", "--generation-database", "none", "--no-color",
          "--report", "json", "--report-json-path", report],

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
+use lambda_http::request::RequestContext;
 use serde_json::Value;
 
-use crate::gate::{encoded, matched_by_gateway};
 use crate::{Kind, OPENAPI_JSON, Problem};
 
 struct Route {
@@ -29,10 +29,28 @@ static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     routes.collect()
 });
 
+/// The route that the gateway has matched: a method and a path, or `$default`.
+pub(crate) fn route_key(parts: &Parts) -> Option<&str> {
+    match parts.extensions.get::<RequestContext>()? {
+        RequestContext::ApiGatewayV2(context) => context.route_key.as_deref(),
+        _ => None,
+    }
+}
+
+/// The problem of a path in which a character was encoded that separates its parts (400).
+pub(crate) fn encoded(lost: char) -> Problem {
+    let detail = format!("the path has an encoded {lost}, which no id and no name contains");
+    Problem::new(Kind::InvalidId, detail)
+}
+
 /// Answers 405 with the header `Allow`, or 404. Answers 400 if the gateway matched another path, because a part was encoded.
 pub async fn fallback(parts: Parts) -> Problem {
-    if matched_by_gateway(&parts) {
-        return encoded('/');
+    // the gateway ignores slashes in front of a path
+    let is_doubled = parts.uri.path().starts_with("//");
+    if !is_doubled && route_key(&parts).is_some_and(|key| key != "$default") {
+        let detail =
+            "the path has an encoded /, or a part that is . or .., which no id and no name is";
+        return Problem::new(Kind::InvalidId, detail);
     }
     let (method, segments) = (&parts.method, parts.uri.path().split('/').collect::<Vec<_>>());
     match ROUTES.iter().find(|route| route.matches(&segments)) {

@@ -14,14 +14,13 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use lambda_http::RequestExt as _;
-use lambda_http::request::RequestContext;
 use percent_encoding::percent_decode_str;
 use utoipa::openapi::path::{Operation, ParameterIn};
 use utoipa::openapi::{OpenApi, RefOr};
 
 use crate::caller::Caller;
 use crate::examples::operations;
-use crate::fallback::fallback;
+use crate::fallback::{encoded, fallback, route_key};
 use crate::{Kind, Problem};
 
 /// The names of the query parameters of each operation, by its path and its method.
@@ -77,19 +76,6 @@ async fn checked(parts: &mut Parts, route: &str, names: &[String]) -> Result<(),
     known_names(&parts.uri, names)
 }
 
-/// The route that the gateway has matched: a method and a path, or `$default`.
-fn route_key(parts: &Parts) -> Option<&str> {
-    match parts.extensions.get::<RequestContext>()? {
-        RequestContext::ApiGatewayV2(context) => context.route_key.as_deref(),
-        _ => None,
-    }
-}
-
-/// Whether the gateway has matched a route other than `$default`.
-pub(crate) fn matched_by_gateway(parts: &Parts) -> bool {
-    route_key(parts).is_some_and(|key| key != "$default")
-}
-
 /// Refuses a request for which the gateway chose another route than this function (400).
 fn same_route(parts: &Parts, route: &str) -> Result<(), Problem> {
     match route_key(parts) {
@@ -134,12 +120,6 @@ async fn same_parameters(parts: &mut Parts) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The problem of a path in which a character was encoded that separates its parts (400).
-pub(crate) fn encoded(lost: char) -> Problem {
-    let detail = format!("the path has an encoded {lost}, which no id and no name contains");
-    Problem::new(Kind::InvalidId, detail)
-}
-
 /// Refuses query parameters that the description of the route does not have (400).
 fn known_names(uri: &Uri, names: &[String]) -> Result<(), Problem> {
     let refused = |detail: String| Err(Problem::new(Kind::InvalidParameter, detail));
@@ -166,7 +146,6 @@ mod tests {
     use utoipa_axum::router::OpenApiRouter;
     use utoipa_axum::routes;
 
-    use super::*;
     use crate::{event, router};
 
     const BOARD: &str = "/v1/leaderboards/{board}";

@@ -163,8 +163,11 @@ async fn periods_and_merged_boards_are_read_by_their_owner_and_day() {
     assert_eq!(past.problem(), (404, "/problems/no-such-board"));
     let fixed = put(&owner, day, json!({"period": "week"})).await;
     assert_eq!(fixed.problem(), (409, "/problems/board-fixed"));
+    put(&owner, "/v1/leaderboards/more", json!({})).await;
+    put(&owner, "/v1/leaderboards/more/members/x", json!({"scores": ["1"]})).await;
     let source = json!({"owner": owner.id, "name": "daily", "day": today});
-    let merge = json!({"merge": {"by": "sum", "boards": [source, source]}});
+    let more = json!({"owner": owner.id, "name": "more", "day": null});
+    let merge = json!({"merge": {"by": "sum", "boards": [source, more]}});
     let merged = put(&owner, "/v1/leaderboards/all", merge).await;
     assert_eq!(merged.status, 201, "{merged:?}");
     let page = owner.get("/v1/leaderboards/all").await;
@@ -247,16 +250,66 @@ async fn what_is_not_a_board_a_member_or_a_score_is_refused() {
         let refused = owner.get(&format!("{board}/{path}")).await;
         assert_eq!(refused.problem(), (400, "/problems/invalid-id"), "{path}");
     }
+    for name in ["a/b", "a?b", "a\u{202e}b", "a\u{200b}b", "a\u{fffe}b", "\u{1d159}", "caf\u{fffd}"]
+    {
+        let changes = json!({"changes": [{"member": name, "set": ["1"]}]});
+        let path = format!("{board}/members");
+        let refused = owner.send(Method::POST, &path, &[], Some(changes)).await;
+        assert_eq!(refused.problem(), (400, "/problems/invalid-body"), "{name:?}");
+        let named = name.chars().find(|c| !c.is_ascii_alphabetic()).expect("a character");
+        let named = format!("U+{:04X}", u32::from(named));
+        let detail = refused.text("/detail");
+        assert!(detail.contains(&named) || detail.contains("no visible character"), "{detail}");
+    }
+    let standings = json!({"members": ["x", "y", "x"]});
+    let refused =
+        owner.send(Method::POST, &format!("{board}/standings"), &[], Some(standings)).await;
+    assert_eq!(refused.problem(), (422, "/problems/invalid-scores"));
     let twice =
         json!({"changes": [{"member": "x", "set": ["1"]}, {"member": "x", "remove": true}]});
     let both = json!({"changes": [{"member": "x", "set": ["1"], "add": ["1"]}]});
-    for body in [twice, both, json!({"changes": []})] {
+    let not_removed = json!({"changes": [{"member": "x", "set": ["1"], "remove": false}]});
+    for body in [twice, both, not_removed, json!({"changes": []})] {
         let path = format!("{board}/members");
         let refused = owner.send(Method::POST, &path, &[], Some(body)).await;
         assert_eq!(refused.problem(), (422, "/problems/invalid-scores"));
     }
     let nobody = owner.get(&format!("{board}/members/nobody")).await;
     assert_eq!(nobody.problem(), (404, "/problems/no-such-member"));
+}
+
+/// A request never changes a board that its caller did not name.
+#[tokio::test]
+async fn settings_of_another_user_and_encoded_separators_change_nothing() {
+    let (owner, other) = (Client::new().await, Client::new().await);
+    let board = "/v1/leaderboards/conf";
+    for user in [&owner, &other] {
+        assert_eq!(put(user, board, json!({"limit": 7})).await.status, 201);
+    }
+    put(&owner, &format!("{board}/members/bob"), json!({"scores": ["1"]})).await;
+    let (own, foreign) =
+        (format!("{board}?owner={}", owner.id), format!("{board}?owner={}", other.id));
+    let not_yours = (403, "/problems/not-yours");
+    assert_eq!(owner.delete(&foreign).await.problem(), not_yours);
+    assert_eq!(put(&owner, &foreign, json!({})).await.problem(), not_yours);
+    assert_eq!(put(&owner, &own, json!({"limit": 7})).await.status, 200);
+    for path in ["conf%2Fmembers%2Fbob", "conf%2fmembers/bob", "conf/members%2Fbob"] {
+        let refused = owner.delete(&format!("/v1/leaderboards/{path}")).await;
+        assert_eq!(refused.problem(), (400, "/problems/invalid-id"), "{path}");
+        assert!(refused.text("/detail").contains("encoded /"), "{refused:?}");
+    }
+    for name in ["conf%3Fx", "caf%e9", "caf%e8", "%EF%BF%BD"] {
+        for path in [format!("/v1/leaderboards/{name}"), format!("{board}/members/{name}")] {
+            let body = if path.contains("members") { json!({"scores": ["1"]}) } else { json!({}) };
+            let refused = put(&owner, &path, body).await;
+            assert_eq!(refused.problem(), (400, "/problems/invalid-id"), "{path}");
+        }
+    }
+    assert_eq!(items(&owner.get(board).await), named(&[("bob", 1)]));
+    assert_eq!(owner.get("/v1/leaderboards").await.body["items"].as_array().map(Vec::len), Some(1));
+    assert_eq!(other.get(board).await.body["board"]["limit"], 7);
+    assert_eq!(owner.delete(&own).await.status, 204);
+    assert_eq!(owner.get(board).await.problem(), (404, "/problems/no-such-board"));
 }
 
 /// The scores of a deleted board are removed by messages, and a new board of the same name is empty.

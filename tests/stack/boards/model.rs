@@ -12,7 +12,7 @@ use super::{NOW, board, build, member, node, page, scores, valkey};
 use crate::harness::dice::Dice;
 
 const NAMES: [&str; 12] =
-    ["a", "b", "ab", "é", "猫", "\u{10ffff}", "{1}", "a:b", "0", "\u{a1}x", "x y", "🦀"];
+    ["a", "b", "ab", "é", "猫", "\u{3fffd}", "{1}", "a:b", "0", "\u{a1}x", "x y", "🦀"];
 const VALUES: [i64; 8] = [i64::MIN, i64::MIN + 1, -1, 0, 1, 2, i64::MAX - 1, i64::MAX];
 
 /// The expected data of a board.

@@ -230,8 +230,10 @@ fn check_against_specification(method: &Method, path: &str, answer: &Answer) {
     let operation =
         known.and_then(|(_, methods)| methods.get(method.as_str().to_lowercase().as_str()));
     let Some(operation) = operation else {
+        // 400: a part of the path is encoded, and another path matches the description
+        let encoded = answer.problem() == (400, "/problems/invalid-id");
         assert!(
-            [404, 405].contains(&answer.status),
+            encoded || [404, 405].contains(&answer.status),
             "{method} {path} is not in the description: {answer:?}"
         );
         return;

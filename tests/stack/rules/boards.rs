@@ -887,6 +887,34 @@ async fn boards_are_merged_into_one() {
         let refused = settings::put(&world.boards, &owner, &called, settings, world.now()).await;
         assert_eq!(kind(refused.unwrap_err()), refusal);
     }
+    // each period of a board is merged once, whatever day names it
+    put(&world, "weekly", json!({"period": "week"})).await;
+    let of = |name: &str, day: Option<&str>| MergeSource {
+        day: day.map(|day| day.parse().expect("a day")),
+        ..source(name)
+    };
+    for (first, second, is_taken) in [
+        (of("one", None), of("one", None), false),
+        (of("one", None), of("one", Some("2030-01-02")), false),
+        (of("weekly", Some("2030-01-07")), of("weekly", Some("2030-01-13")), false),
+        (of("weekly", Some("2030-01-06")), of("weekly", Some("2030-01-07")), true),
+        (of("weekly", None), of("weekly", Some("2030-01-07")), true),
+    ] {
+        let merge = MergeOf { by: MergeBy::Sum, boards: vec![first, second] };
+        let settings = BoardSettings { merge: Some(merge.clone()), ..with(json!({})) };
+        let (owner, called) = (world.identity("birch"), "twice".parse().expect("a name"));
+        let put = settings::put(&world.boards, &owner, &called, settings, world.now()).await;
+        assert_eq!(put.is_ok(), is_taken, "{merge:?}: {put:?}");
+        if is_taken {
+            settings::delete(&world.boards, &owner, &called, world.now()).await.expect("deleted");
+        } else {
+            assert_eq!(kind(put.unwrap_err()), Kind::InvalidBoard);
+        }
+    }
+    // standings name each member once
+    let asked = ["all", "max", "all"].map(member);
+    let refused = standings(&world.boards, &sum, &asked, world.now()).await;
+    assert!(matches!(refused, Err(Error::Members { .. })), "{refused:?}");
 }
 
 /// A merge that takes longer than a minute: readers get the one before, if there is one, and nobody begins another one.

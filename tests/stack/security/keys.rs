@@ -64,14 +64,15 @@ async fn no_id_or_handle_selects_another_key() {
 #[tokio::test]
 async fn names_of_boards_and_members_select_no_other_key() {
     let owner = Client::new().await;
-    let refused = ["..", "../../x", "%23", "%00", "%0d%0aSET%20x%201"];
+    // what a path cannot carry
+    let is_refused = |name: &str| name == ".." || name.contains(['/', '?', '#', '%', '\\']);
     let mut members = BTreeSet::new();
     for odd in ODD {
         let encoded: String = odd.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let (board, score) = (format!("/v1/leaderboards/{encoded}"), json!({"scores": ["1"]}));
         let made = owner.send(Method::PUT, &board, &[], Some(json!({}))).await;
         let member = format!("/v1/leaderboards/*/members/{encoded}");
-        if refused.contains(&odd) {
+        if is_refused(odd) {
             assert!(matches!(made.status, 400 | 404), "{odd}: {made:?}");
             let set = owner.send(Method::PUT, &member, &[], Some(score)).await;
             assert!(matches!(set.status, 400 | 404), "{odd}: {set:?}");
@@ -87,6 +88,7 @@ async fn names_of_boards_and_members_select_no_other_key() {
         let set = owner.send(Method::PUT, &path, &[], Some(json!({"scores": ["1"]}))).await;
         assert_eq!((set.status, set.text("/member")), (200, (*odd).to_owned()));
     }
+    assert!(members.len() > 4, "{members:?}");
     let page = owner.get("/v1/leaderboards/*?limit=100").await;
     let items = page.body["items"].as_array().expect("items").iter();
     let shown: BTreeSet<&str> = items.filter_map(|item| item["member"].as_str()).collect();
