@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{FromRef, Path, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use fanfold_runtime::Config;
@@ -152,9 +153,11 @@ async fn problem(
 }
 
 /// Answers for all other paths. Those of the API have problems alone.
-async fn other(State(page): State<Page>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
-    let is_api = uri.path() == "/v1" || uri.path().starts_with("/v1/");
-    let problem = fallback(method, uri).await;
+async fn other(State(page): State<Page>, parts: Parts) -> Response {
+    let path = parts.uri.path();
+    let is_api = path == "/v1" || path.starts_with("/v1/");
+    let headers = parts.headers.clone();
+    let problem = fallback(parts).await;
     match problem.kind == Kind::NoSuchRoute && !is_api {
         true => page.missing(&headers, problem),
         false => problem.into_response(),
@@ -214,6 +217,8 @@ fn no_page() -> Problem {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::Request;
+
     use super::*;
 
     fn page(setting: &'static str) -> Page {
@@ -247,9 +252,8 @@ mod tests {
     const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
     async fn ask(setting: &'static str, path: &str, accept: &'static str) -> (u16, String) {
-        let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
-        let (state, uri) = (State(page(setting)), path.parse().unwrap());
-        let answer = other(state, Method::GET, uri, headers).await;
+        let asked = Request::get(path).header(header::ACCEPT, accept).body(()).unwrap();
+        let answer = other(State(page(setting)), asked.into_parts().0).await;
         (answer.status().as_u16(), header(&answer, "content-type"))
     }
 

@@ -14,8 +14,7 @@ use fanfold_core::board::{
 };
 use fanfold_core::limits::{
     BOARD_BATCH_MAX, BOARD_BODY_BYTES_MAX, BOARD_KEPT_DAYS_DEFAULT, BOARD_LIMIT_DEFAULT,
-    BOARD_NAME_CHARS_MAX,
-    PAGE_ITEMS_DEFAULT,
+    BOARD_NAME_CHARS_MAX, PAGE_ITEMS_DEFAULT,
 };
 use fanfold_core::text::pattern::path_name;
 use fanfold_core::{BoardName, MemberName, Scores, UserId};

@@ -54,9 +54,11 @@ pub fn put(emulator: &Emulator, waiting: &Waiting) {
 /// Loads all entries into Valkey. (Look-aheads load those of the next one to two hours.)
 pub async fn load(valkey: &Valkey, waiting: &Waiting) {
     for (part, entries) in waiting {
-        let load = valkey.begin_due(*part, "bench", NOW + THIRTY_DAYS * 2).await.expect("begun");
+        let until = NOW + THIRTY_DAYS * 2;
+        let load = valkey.begin_due(*part, "bench", until).await.expect("begun");
         for page in entries.chunks(DUE_QUERY_ROWS as usize) {
-            valkey.load_due(*part, &load.token, page, NOW).await.expect("loaded");
+            let page = page.iter().map(|entry| (entry, false));
+            valkey.load_due((*part, &load.token), page, until, NOW).await.expect("loaded");
         }
     }
 }

@@ -76,7 +76,7 @@ async fn whole_hour(store: &DueStore, part: DuePart, hour: fanfold_core::Hour) -
     loop {
         let page =
             store.entries(part, hour, (Time::EPOCH, Time::MAX), after).await.expect("a page");
-        all.extend(page.entries);
+        all.extend(page.entries.into_iter().map(|row| row.entry));
         after = page.next;
         if after.is_none() {
             return all;
