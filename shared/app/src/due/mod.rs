@@ -95,10 +95,10 @@ pub(crate) fn delay_until(at: Time, now: Time) -> Duration {
     Duration::from_secs(millis(at.since(now)).div_ceil(1_000)).min(SEND_DELAY_MAX)
 }
 
+/// After this many tries, a request that others overtook lets them win.
+const OVERTAKEN_AFTER: u32 = 3;
+
 /// Sends the message of an entry that is due soon, before the commit of its item. A look-ahead finds a later one.
-///
-/// A changed item that keeps its time gets a message as well: its owner may have repeated a request whose entry did not reach
-/// Valkey.
 async fn hand_on(
     queue: &Queue<ItemDue>,
     entry: &DueEntry,

@@ -14,7 +14,7 @@ use fanfold_store::dynamo::due::{
 use fanfold_store::dynamo::posts::RequestKey;
 
 use super::handle::{HANDLED_ELSEWHERE, Lease};
-use super::{Due, Handled, hand_on, indexed};
+use super::{Due, Handled, OVERTAKEN_AFTER, hand_on, indexed};
 use crate::Error;
 use crate::announce::announced;
 use crate::limit::within_limit;
@@ -183,26 +183,42 @@ pub async fn change(
     for tried in 0..TRIES_MAX {
         must_wait(&old)?;
         let publish_at = change.publish_at.unwrap_or(old.publish_at);
+        let text = text.as_deref().unwrap_or(&old.text);
+        // a repeated request, or one of several at the same time
+        if publish_at == old.publish_at && text == old.text {
+            // its writer may have died before it did this
+            indexed(&app.valkey, &old.entry(), false, now).await;
+            return Ok(old);
+        }
         let post = match publish_at == old.publish_at {
             true => old.post,
             false => PostId::new(publish_at, clock::random() as u16, caller.user()),
         };
-        let text = text.as_deref().unwrap_or(&old.text).to_owned();
-        let revision = old.revision + 1;
+        let (text, revision) = (text.to_owned(), old.revision + 1);
         let new = Scheduled { text, publish_at, post, revision, ..old.clone() };
-        let (before, after) = (old.entry(), new.entry());
-        let sent = hand_on(&app.items, &after, now + watch.elapsed()).await?;
-        match app.due.reschedule(&sent, &old, &new).await? {
-            Rescheduled::Done => {
+        // a text alone leaves the entry and its message as they are
+        let moved = match publish_at == old.publish_at {
+            true => None,
+            false => Some(hand_on(&app.items, &new.entry(), now + watch.elapsed()).await?),
+        };
+        match app.due.reschedule(moved.as_ref(), &old, &new).await {
+            Ok(Rescheduled::Done) => {
                 tracing::info!(scheduled = %id, %publish_at, "changed a scheduled post");
-                if before != after {
-                    indexed(&app.valkey, &after, sent.is_sent(), now).await;
-                }
+                let is_sent = moved.is_some_and(|sent| sent.is_sent());
+                indexed(&app.valkey, &new.entry(), is_sent, now).await;
                 return Ok(new);
             }
-            Rescheduled::Raced => pause(tried).await,
+            Ok(Rescheduled::Raced) | Err(StoreError::GaveUp { .. }) => pause(tried).await,
+            Err(error) => return Err(error.into()),
         }
+        let before = old;
         old = read(app, caller, id).await?;
+        // others changed the same fields after this request had read them: as if this one had been first
+        let is_replaced = (change.text.is_none() || old.text != before.text)
+            && (change.publish_at.is_none() || old.publish_at != before.publish_at);
+        if is_replaced && tried >= OVERTAKEN_AFTER {
+            return Ok(new);
+        }
     }
     Err(StoreError::Unsettled { what: "the scheduled post" }.into())
 }
@@ -308,8 +324,7 @@ pub(super) async fn publish_due(
             PublishResult::IdTaken => {
                 let post = PostId::new(item.publish_at, clock::random() as u16, id.author());
                 let other = Scheduled { post, revision: item.revision + 1, ..item.clone() };
-                let sent = hand_on(&app.items, &other.entry(), now).await?;
-                app.due.reschedule(&sent, &item, &other).await?;
+                app.due.reschedule(None, &item, &other).await?;
             }
             PublishResult::Raced => pause(tried).await,
         }

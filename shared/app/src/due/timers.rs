@@ -22,13 +22,10 @@ use fanfold_store::valkey::{Valkey, WriteKind, WriteLimit};
 use serde_json::Value;
 
 use super::handle::{HANDLED_ELSEWHERE, Lease};
-use super::{Due, Handled, hand_on, indexed, queue};
+use super::{Due, Handled, OVERTAKEN_AFTER, hand_on, indexed, queue};
 use crate::Error;
 use crate::limit::within_limit;
 use crate::profiles::must_belong_to;
-
-/// After this many tries, a request that others overtook lets them win.
-const OVERTAKEN_AFTER: u32 = 3;
 
 /// The stores, the queue and the write limit of the use cases of timers.
 #[derive(Clone)]

@@ -267,10 +267,11 @@ impl DueStore {
         })
     }
 
-    /// Replaces the text and the time of a scheduled post that waits.
+    /// Replaces the text and the time of a scheduled post that waits. `moved`: the proof for another time, whose entry
+    /// replaces the old one.
     pub async fn reschedule(
         &self,
-        sent: &HandOn,
+        moved: Option<&HandOn>,
         old: &Scheduled,
         new: &Scheduled,
     ) -> Result<Rescheduled, StoreError> {
@@ -287,7 +288,7 @@ impl DueStore {
             .expression_attribute_values(":next", number(new.revision));
         let mut transaction = Transaction::new(doing);
         transaction.update(ScheduledWrite::Item, update)?;
-        if old.publish_at != new.publish_at {
+        if let Some(sent) = moved {
             self.remove_rows(&mut transaction, old)?;
             self.add_rows(doing, &mut transaction, new, sent)?;
         }
