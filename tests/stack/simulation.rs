@@ -24,6 +24,7 @@
 //! | [`boards`] | scores of boards change while everything goes wrong |
 //! | [`due_crowd`] | thousands of items fall due in a short time |
 //! | [`dropping`] | a user is erased while everything else goes on |
+//! | [`refusals`] | texts and sizes that SQS or DynamoDB refuses |
 //! | [`stampede`] | all readers return at once |
 //! | [`shrink`] | shortens a history that failed |
 
@@ -41,6 +42,7 @@ mod likes;
 mod oracle;
 mod plan;
 mod play;
+mod refusals;
 mod reserved;
 mod server;
 mod shrink;

@@ -110,9 +110,11 @@ async fn a_scheduled_post_is_published_once_and_not_before_its_time() {
 /// A post that is due before the next look-ahead.
 #[tokio::test]
 async fn a_near_item_is_handed_on_by_its_request() {
-    let (world, _node) = world().await;
+    let (world, node) = world().await;
     let item = schedule(&world, MINUTE).await;
     assert_eq!(look(&world).await.handed_on, 0, "the request sent the message");
+    node.cli(&["FLUSHALL"]);
+    assert_eq!(look(&world).await.handed_on, 0, "the row of the index says so");
     world.advance(MINUTE);
     assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
     assert_eq!(posts_of_ash(&world).await, [item.post]);

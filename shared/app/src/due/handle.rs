@@ -41,53 +41,6 @@ pub async fn handle(app: &Due, message: &ItemDue, now: Time) -> Result<Handled, 
     Ok(handled)
 }
 
-/// What a message waits for while another function has the lease of its item.
-pub(super) const HANDLED_ELSEWHERE: &str = "what another function publishes or fires";
-
-/// The right of one function to send the messages of an item that is due. Two messages about one item then lead to one
-/// publication, or one `TimerFired`. Without Valkey everybody has the right, and messages may be sent twice.
-pub(super) struct Lease<'a> {
-    entry: &'a DueEntry,
-    revision: String,
-    /// Whether Valkey knows of it.
-    pub is_held: bool,
-}
-
-impl<'a> Lease<'a> {
-    /// Takes the lease of an item as it was read. `None`: another function has it.
-    pub async fn take(app: &Due, entry: &'a DueEntry, revision: String, now: Time) -> Option<Self> {
-        let free = |is_held| Some(Self { entry, revision: revision.clone(), is_held });
-        if app.pause.is_on(now) {
-            return free(false);
-        }
-        let taken = app.valkey.lease_due(entry, &revision);
-        match clock::within(CARD_MARK_WITHIN, taken).await {
-            Some(Ok(true)) => free(true),
-            // mutation: due-lease-ignored
-            Some(Ok(false)) => None,
-            Some(Err(error)) => {
-                app.pause.begin(now);
-                tracing::warn!(error = %Chain(&error), "an item is handled without a lease");
-                free(false)
-            }
-            None => {
-                app.pause.begin(now);
-                tracing::warn!("an item is handled without a lease: Valkey did not answer in time");
-                free(false)
-            }
-        }
-    }
-
-    /// Gives the lease back, so that the next try need not wait for its end.
-    pub async fn give_back(self, app: &Due) {
-        if self.is_held {
-            let given = app.valkey.return_due_lease(self.entry, &self.revision);
-            // it ends by itself
-            let _ = clock::within(CARD_MARK_WITHIN, given).await;
-        }
-    }
-}
-
 /// Shows a post in its author's own feeds, and removes the entry from the index. Without this, dispatch does the first, and a
 /// look-ahead hands the entry on again, which leads to nothing.
 async fn tell_valkey(app: &Due, entry: &DueEntry, shown: Option<PostId>, now: Time) {

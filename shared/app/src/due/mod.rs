@@ -11,10 +11,12 @@
 //! | [`timers`] | put, list, read and delete a timer; fire it when it is due |
 //! | [`lookahead`] | find and hand on what is due |
 //! | [`handle`] | handle the message of a due item |
+//! | `lease` | one function at a time fires or publishes an item |
 //! | `queue` | the queue of due items |
 //! | [`rounds`] | take batches from several keys in turn |
 
 pub mod handle;
+mod lease;
 pub mod lookahead;
 pub(crate) mod queue;
 pub mod rounds;

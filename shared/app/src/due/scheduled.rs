@@ -9,11 +9,11 @@ use fanfold_runtime::clock::Stopwatch;
 use fanfold_runtime::retry::{look_again, pause};
 use fanfold_runtime::{StoreError, clock, metrics};
 use fanfold_store::dynamo::due::{
-    Cancelled, PublishResult, Rescheduled, ScheduleResult, Scheduled, ScheduledState,
+    Cancelled, HandOn, PublishResult, Rescheduled, ScheduleResult, Scheduled, ScheduledState,
 };
 use fanfold_store::dynamo::posts::RequestKey;
 
-use super::handle::{HANDLED_ELSEWHERE, Lease};
+use super::lease::{HANDLED_ELSEWHERE, Lease};
 use super::{Due, Handled, OVERTAKEN_AFTER, hand_on, indexed};
 use crate::Error;
 use crate::announce::announced;
@@ -196,16 +196,15 @@ pub async fn change(
         };
         let (text, revision) = (text.to_owned(), old.revision + 1);
         let new = Scheduled { text, publish_at, post, revision, ..old.clone() };
-        // a text alone leaves the entry and its message as they are
-        let moved = match publish_at == old.publish_at {
-            true => None,
-            false => Some(hand_on(&app.items, &new.entry(), now + watch.elapsed()).await?),
+        let entry = new.entry();
+        let sent = match HandOn::kept(&old.entry(), &entry) {
+            Some(kept) => kept,
+            None => hand_on(&app.items, &entry, now + watch.elapsed()).await?,
         };
-        match app.due.reschedule(moved.as_ref(), &old, &new).await {
+        match app.due.reschedule(&sent, &old, &new).await {
             Ok(Rescheduled::Done) => {
                 tracing::info!(scheduled = %id, %publish_at, "changed a scheduled post");
-                let is_sent = moved.is_some_and(|sent| sent.is_sent());
-                indexed(&app.valkey, &new.entry(), is_sent, now).await;
+                indexed(&app.valkey, &entry, sent.is_sent(), now).await;
                 return Ok(new);
             }
             Ok(Rescheduled::Raced) | Err(StoreError::GaveUp { .. }) => pause(tried).await,
@@ -324,7 +323,9 @@ pub(super) async fn publish_due(
             PublishResult::IdTaken => {
                 let post = PostId::new(item.publish_at, clock::random() as u16, id.author());
                 let other = Scheduled { post, revision: item.revision + 1, ..item.clone() };
-                app.due.reschedule(None, &item, &other).await?;
+                if let Some(kept) = HandOn::kept(&item.entry(), &other.entry()) {
+                    app.due.reschedule(&kept, &item, &other).await?;
+                }
             }
             PublishResult::Raced => pause(tried).await,
         }

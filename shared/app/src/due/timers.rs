@@ -21,7 +21,7 @@ use fanfold_store::dynamo::{DueStore, UserStore};
 use fanfold_store::valkey::{Valkey, WriteKind, WriteLimit};
 use serde_json::Value;
 
-use super::handle::{HANDLED_ELSEWHERE, Lease};
+use super::lease::{HANDLED_ELSEWHERE, Lease};
 use super::{Due, Handled, OVERTAKEN_AFTER, hand_on, indexed, queue};
 use crate::Error;
 use crate::limit::within_limit;

@@ -116,7 +116,7 @@ where
                 Outcome::Done => continue,
                 Outcome::Failed(error) => (error, None),
                 Outcome::Left { rest, error } => {
-                    match super::queue::body("encoding the rest of a message", &rest) {
+                    match super::text::body("encoding the rest of a message", &rest) {
                         Ok(rest) => (error, Some(rest)),
                         Err(error) => (error, None),
                     }

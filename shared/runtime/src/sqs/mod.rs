@@ -8,6 +8,7 @@ mod queue;
 mod record;
 mod redrive;
 mod retries;
+mod text;
 
 pub use batch::{Incoming, Outcome};
 pub use consume::{Moment, consume, consume_batches};

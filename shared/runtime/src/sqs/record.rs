@@ -6,7 +6,7 @@ use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_sqs::types::MessageAttributeValue;
 use fanfold_core::limits::REASON_CHARS_MAX;
 
-use super::queue::is_carried;
+use super::text::is_carried;
 use crate::error::StoreError;
 use crate::trace::ForeignId;
 

@@ -74,7 +74,12 @@ pub enum HandOn {
     Sent(Announced<ItemDue>),
     /// It is due later, so a look-ahead finds it.
     Later(Later),
+    /// It keeps its time, so whoever was to hand it on still does.
+    Kept(Kept),
 }
+
+/// The proof that a changed item keeps its entry.
+pub struct Kept(());
 
 /// The proof that an item is due later than every look-ahead that may run during its commit.
 pub struct Later(());
@@ -84,6 +89,11 @@ impl HandOn {
     pub fn without_message(entry: &DueEntry, now: Time) -> Option<Self> {
         // mutation: due-near
         (entry.at > now + DUE_LOOK_AHEAD).then_some(Self::Later(Later(())))
+    }
+
+    /// The proof for a change that keeps the entry.
+    pub fn kept(before: &DueEntry, after: &DueEntry) -> Option<Self> {
+        (before == after).then_some(Self::Kept(Kept(())))
     }
 
     /// Whether its message was sent.

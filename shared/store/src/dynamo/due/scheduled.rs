@@ -267,11 +267,10 @@ impl DueStore {
         })
     }
 
-    /// Replaces the text and the time of a scheduled post that waits. `moved`: the proof for another time, whose entry
-    /// replaces the old one.
+    /// Replaces the text and the time of a scheduled post that waits.
     pub async fn reschedule(
         &self,
-        moved: Option<&HandOn>,
+        sent: &HandOn,
         old: &Scheduled,
         new: &Scheduled,
     ) -> Result<Rescheduled, StoreError> {
@@ -288,7 +287,7 @@ impl DueStore {
             .expression_attribute_values(":next", number(new.revision));
         let mut transaction = Transaction::new(doing);
         transaction.update(ScheduledWrite::Item, update)?;
-        if let Some(sent) = moved {
+        if old.publish_at != new.publish_at {
             self.remove_rows(&mut transaction, old)?;
             self.add_rows(doing, &mut transaction, new, sent)?;
         }

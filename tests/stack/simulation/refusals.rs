@@ -1,0 +1,77 @@
+//! Texts and sizes that SQS or DynamoDB refuses, whenever they are sent.
+
+use std::time::Duration;
+
+use fanfold_app::due::handle::{Handled, handle};
+use fanfold_app::due::timers::{self, NewTimer};
+use fanfold_core::message::{ItemDue, TimerFired};
+use fanfold_runtime::StoreError;
+use fanfold_runtime::sqs::Queue;
+use fanfold_store::dynamo::due::{HandOn, Timer};
+use serde_json::{Value, json};
+
+use super::apps::{Apps, PEOPLE, START, cloud_with_profiles, identity};
+use super::server::Server;
+use super::tasks::runtime;
+
+/// Runs a test with a new timer, which is due in a minute.
+fn with_timer(payload: Value, test: impl AsyncFn(&Apps, Timer)) {
+    let (server, runtime) = (Server::start(), runtime());
+    let cloud = cloud_with_profiles(&server, &runtime, 1);
+    runtime.block_on(async {
+        let apps = Apps::new(&server);
+        apps.valkey.reset();
+        *apps.cloud.lock() = cloud;
+        apps.steps.set_free(true);
+        let due_at = START + Duration::from_secs(60);
+        let new = NewTimer { due_at, every: None, payload };
+        let (owner, name) = (identity(PEOPLE[0]), "renew".parse().expect("a name"));
+        let put = timers::put(&apps.timers, &owner, &name, new, START).await;
+        test(&apps, put.expect("a timer").0).await;
+    });
+}
+
+#[test]
+fn every_character_of_a_payload_arrives() {
+    let payload = json!({"\u{fffe}name\u{ffff}": ["\u{ffff}", "\u{fffe}", "\u{0}\\uffff \u{1f}"]});
+    with_timer(payload.clone(), async |apps, timer| {
+        let message = ItemDue::new(timer.entry());
+        let handled = handle(&apps.due, &message, timer.due_at).await;
+        assert_eq!(handled.expect("handled"), Handled::Done);
+        let cloud = apps.cloud.lock();
+        let mut fired = cloud.sent.iter().filter(|(queue, _)| queue == "timer-events");
+        let (_, body) = fired.next().expect("a message");
+        assert!(!body.contains(['\u{fffe}', '\u{ffff}']), "{body:?}");
+        let fired: TimerFired = serde_json::from_str(body).expect("a message");
+        assert_eq!(fired.payload, payload);
+    });
+}
+
+#[test]
+fn an_item_that_is_too_large_is_refused_at_once() {
+    with_timer(json!(1), async |apps, old| {
+        let payload = json!("x".repeat(500_000)).to_string();
+        let due_at = START + Duration::from_secs(3_600);
+        let new = Timer { payload, due_at, revision: "large".to_owned(), ..old.clone() };
+        let later = HandOn::without_message(&new.entry(), START).expect("due later");
+        let (users, owner) = (&apps.timers.users, identity(PEOPLE[0]));
+        let put = apps.due.due.put_timer(&later, users, &owner, Some(&old), &new).await;
+        let error = put.map(drop).expect_err("too large");
+        assert!(error.is_lasting(), "{error:?}");
+    });
+}
+
+#[test]
+fn a_message_that_is_too_large_is_refused_at_once() {
+    with_timer(json!(1), async |apps, timer| {
+        let queue: &Queue<TimerFired> = &apps.due.timer_events;
+        let payload = json!("x".repeat(300_000));
+        let fired = TimerFired::new((timer.owner, timer.name), "1", timer.due_at, 0, payload);
+        let refused = |sent: Result<(), StoreError>| {
+            let error = sent.expect_err("too large");
+            assert!(error.is_lasting(), "{error:?}");
+        };
+        refused(queue.send(&fired).await);
+        refused(queue.send_all(std::slice::from_ref(&fired)).await);
+    });
+}
