@@ -406,6 +406,12 @@ pub const DUE_WITHOUT_VALKEY: u64 = 4_000;
 pub const DUE_VALKEY_PAUSE: Duration = Duration::from_secs(5);
 /// How long one function alone may publish or fire an item that is due. If it dies, the next message waits as long.
 pub const DUE_FIRING_LEASE: Duration = Duration::from_secs(5);
+/// How long a timer whose message was sent, and whose removal met other changes of its owner, is not sent again. Its message
+/// is tried again within minutes.
+pub const DUE_SENT_KEPT: Duration = Duration::from_secs(600);
+/// Tries of the transaction that publishes or removes a due item. It changes the profile of its owner, and many items of one
+/// owner may be due at once.
+pub const DUE_TRIES_MAX: u32 = 16;
 /// Rows of the index of due items that one query reads.
 pub const DUE_QUERY_ROWS: i32 = 1_000;
 /// The time after which an item that is not done counts as overdue. A look-ahead finds it in DynamoDB and hands it on,

@@ -167,10 +167,11 @@ async fn other(State(page): State<Page>, parts: Parts) -> Response {
 async fn asset(
     State(page): State<Page>,
     Path((version, name)): Path<(String, String)>,
+    asked: HeaderMap,
 ) -> Response {
     let found = FILES.iter().find(|file| file.name == name);
     let Some(file) = found.filter(|_| page.0.is_some()) else {
-        return no_page().into_response();
+        return page.missing(&asked, no_page());
     };
     // during a deployment, the document may come from a function of another version: the file is good enough for this visit
     let kept = if version == VERSION { FOR_EVER } else { NOT_KEPT };
@@ -226,7 +227,7 @@ mod tests {
     }
 
     async fn file(page: Page, version: &str, name: &str) -> Response {
-        asset(State(page), Path((version.to_owned(), name.to_owned()))).await
+        asset(State(page), Path((version.to_owned(), name.to_owned())), HeaderMap::new()).await
     }
 
     async fn of_kind(page: Page, kind: &str) -> Response {

@@ -4,7 +4,8 @@
 use std::fmt;
 
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor,
+    Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, Error, IntoDeserializer as _,
+    MapAccess, SeqAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
@@ -52,11 +53,13 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
     // no body has a variant with fields
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        name: &'static str,
-        variants: &'static [&'static str],
+        _: &'static str,
+        _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_enum(name, variants, visitor)
+        // the text alone, and not an object with the name of the variant
+        let text = String::deserialize(self.0)?;
+        visitor.visit_enum(text.into_deserializer())
     }
 
     forward_to_deserialize_any! {
@@ -207,6 +210,14 @@ mod tests {
     }
 
     #[test]
+    fn a_word_is_a_text() {
+        for body in [r#"{"word":["one"]}"#, r#"{"word":{"one":null}}"#] {
+            let error = read(body).unwrap_err().to_string();
+            assert!(error.contains("expected a string"), "{body}: {error}");
+        }
+    }
+
+    #[test]
     fn everything_else_is_read_as_usual() {
         let body = json!({
             "inner": {"a": -5}, "list": [{"a": 1}, {"a": 2}], "wrapped": {"a": 3}, "word": "one", "number": 7,
@@ -225,7 +236,6 @@ mod tests {
             r#"{"number":7.0}"#,
             r#"{"text":5}"#,
             r#"{"word":"two"}"#,
-            r#"{"word":["one"]}"#,
             r#"{"list":{"a":1}}"#,
             r#"{"inner":{"a":1,"b":2}}"#,
             r#"{"inner":{"a":1,"a":2}}"#,

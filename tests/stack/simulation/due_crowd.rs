@@ -342,6 +342,36 @@ fn each_timer_fires_once_at_each_of_its_times() {
     });
 }
 
+/// 300 timers of one owner have the same second, and each removal changes the owner's profile. Others fire meanwhile.
+#[test]
+fn timers_of_one_owner_fire_once() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let mut crowd = Crowd::of(&server, 10).await;
+        crowd.begin();
+        let due_at = |n: u64| START + Duration::from_millis(90_000 + 3 * n);
+        let name = |n: u64| format!("renew-{n}").parse().expect("a name");
+        let puts = (0..300).map(async |n| {
+            let new = NewTimer { due_at: due_at(n), every: None, payload: json!(n) };
+            timers::put(&crowd.apps.timers, &identity(&author(0)), &name(n), new, START).await
+        });
+        for put in puts {
+            put.await.expect("put");
+        }
+        crowd.ends = Some(due_at(299) + 2 * MINUTE);
+        join(crowd.look_ahead(), crowd.functions()).await;
+        crowd.collect();
+        let mut fired: BTreeMap<String, usize> = BTreeMap::new();
+        for TimerFired { name, .. } in crowd.fired.borrow().iter() {
+            *fired.entry(name.to_string()).or_default() += 1;
+        }
+        let expected = (0..300).map(|n| (format!("renew-{n}"), 1)).collect();
+        assert_eq!(fired, expected);
+        println!("{} messages, {} retried", crowd.sent.get(), crowd.retried.get());
+        assert!(crowd.retried.get() > 0, "removals meet");
+    });
+}
+
 /// The same for scheduled posts: some are scheduled 48 times at once with one `Idempotency-Key`, and some are changed 48 times
 /// at once.
 #[test]

@@ -73,7 +73,7 @@ pub async fn schedule(
         return made_earlier(app, earlier).await;
     }
     must_be_ahead(new.publish_at, now)?;
-    for _ in 0..TRIES_MAX {
+    for tried in 0..TRIES_MAX {
         let item = Scheduled {
             id: ScheduledId::new(now, clock::random() as u16, author.user()),
             text: text.clone(),
@@ -85,7 +85,15 @@ pub async fn schedule(
         let entry = item.entry();
         let sent = hand_on(&app.items, &entry, now + watch.elapsed()).await?;
         let stores = (&app.users, &app.posts);
-        match app.due.schedule(&sent, stores, author, &item, key.as_ref(), now).await? {
+        let schedule = app.due.schedule(&sent, stores, author, &item, key.as_ref(), now);
+        let made = match schedule.await {
+            Err(StoreError::GaveUp { .. }) => {
+                pause(tried).await;
+                continue;
+            }
+            made => made?,
+        };
+        match made {
             ScheduleResult::Done => {
                 tracing::info!(scheduled = %item.id, publish_at = %item.publish_at, "scheduled");
                 indexed(&app.valkey, &entry, sent.is_sent(), now).await;
@@ -170,9 +178,6 @@ pub async fn change(
 ) -> Result<Scheduled, Error> {
     let watch = Stopwatch::start();
     let text = change.text.map(text::post_text).transpose()?;
-    if let Some(publish_at) = change.publish_at {
-        must_be_ahead(publish_at, now)?;
-    }
     let reads = async {
         let profile = async { Ok(app.users.profile(caller.user()).await?) };
         futures::try_join!(read(app, caller, id), profile)
@@ -180,6 +185,10 @@ pub async fn change(
     let (mut old, profile) =
         within_limit(&app.valkey, app.limit, caller.user(), now, reads).await?;
     must_belong_to(&profile.ok_or(Error::NoSuchScheduled(id))?, caller)?;
+    // the time that it has may be near
+    if let Some(publish_at) = change.publish_at.filter(|at| *at != old.publish_at) {
+        must_be_ahead(publish_at, now)?;
+    }
     for tried in 0..TRIES_MAX {
         must_wait(&old)?;
         let publish_at = change.publish_at.unwrap_or(old.publish_at);
@@ -244,12 +253,13 @@ pub async fn cancel(
             return Ok(());
         }
         must_wait(&old)?;
-        match app.due.cancel(&app.users, &old, now).await? {
-            Cancelled::Done => {
+        match app.due.cancel(&app.users, &old, now).await {
+            Ok(Cancelled::Done) => {
                 tracing::info!(scheduled = %id, "cancelled a scheduled post");
                 return Ok(());
             }
-            Cancelled::Raced => pause(tried).await,
+            Ok(Cancelled::Raced) | Err(StoreError::GaveUp { .. }) => pause(tried).await,
+            Err(error) => return Err(error.into()),
         }
         item = app.due.scheduled(id).await?;
     }

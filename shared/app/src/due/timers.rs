@@ -198,12 +198,15 @@ pub async fn delete(
     let mut old = old.ok_or_else(none)?;
     must_belong_to(&profile.ok_or_else(none)?, caller)?;
     for tried in 0..TRIES_MAX {
-        match app.due.end_timer(&app.users, &old).await? {
-            TimerPut::Done => {
+        match app.due.end_timer(&app.users, &old).await {
+            Ok(TimerPut::Done) => {
                 tracing::info!(owner = %old.owner, due_at = %old.due_at, "timer deleted");
                 return Ok(());
             }
-            TimerPut::Raced | TimerPut::Refused => pause(tried).await,
+            Ok(TimerPut::Raced | TimerPut::Refused) | Err(StoreError::GaveUp { .. }) => {
+                pause(tried).await;
+            }
+            Err(error) => return Err(error.into()),
         }
         old = read(app, caller, name).await?;
     }
@@ -243,10 +246,14 @@ pub(super) async fn fire(
                 _ => return Ok(handled),
             }
         };
-        let ended = match fire_once(app, &timer, now).await {
+        let ended = match fire_once(app, &timer, lease.is_sent, now).await {
             Ok(ended) => ended,
             Err(error) => {
-                lease.give_back(app).await;
+                match error {
+                    // the timers of one user meet on the number of timers in the profile
+                    StoreError::GaveUp { .. } => lease.note_sent(app).await,
+                    _ => lease.give_back(app).await,
+                }
                 return Err(error);
             }
         };
@@ -265,13 +272,20 @@ pub(super) async fn fire(
 /// to fire it at the same time.
 fn is_doubled(fired: &Timer, lease: &Lease, present: Option<&Timer>) -> bool {
     match present {
+        _ if lease.is_sent => false,
         Some(present) => present.revision == fired.revision && present.due_at != fired.due_at,
         None => !lease.is_held,
     }
 }
 
-/// Fires a timer as it was read. The result is that of the change that moves or removes it.
-async fn fire_once(app: &Due, timer: &Timer, now: Time) -> Result<TimerPut, StoreError> {
+/// Fires a timer as it was read, unless its message was sent earlier. The result is that of the change that moves or removes
+/// it.
+async fn fire_once(
+    app: &Due,
+    timer: &Timer,
+    is_sent: bool,
+    now: Time,
+) -> Result<TimerPut, StoreError> {
     let payload = serde_json::from_str(&timer.payload)
         .map_err(|error| StoreError::Item { doing: "reading a timer", source: error.into() })?;
     // mutation: timer-next
@@ -280,11 +294,13 @@ async fn fire_once(app: &Due, timer: &Timer, now: Time) -> Result<TimerPut, Stor
     let owner = (timer.owner, timer.name.clone());
     // mutation: timer-fired-id
     let fired = TimerFired::new(owner, &timer.revision, timer.due_at, missed, payload);
-    // mutation: timer-fired-first
-    app.timer_events.send(&fired).await?;
-    if let Some(webhooks) = &app.webhooks {
-        // mutation: webhook-sent
-        webhooks.send(&fired).await?;
+    if !is_sent {
+        // mutation: timer-fired-first
+        app.timer_events.send(&fired).await?;
+        if let Some(webhooks) = &app.webhooks {
+            // mutation: webhook-sent
+            webhooks.send(&fired).await?;
+        }
     }
     let put = match next {
         None => app.due.end_timer(&app.users, timer).await?,

@@ -2,7 +2,8 @@
 
 const CHARACTERS_MAX = 500;
 const BYTES_MAX = 4096;
-const AHEAD_MS_MIN = 60_000;
+// a minute, and the seconds that the field leaves out
+const AHEAD_MS_MIN = 120_000;
 
 /** What is wrong with the length of a text, or how much room is left. */
 function room(text) {

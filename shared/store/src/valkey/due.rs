@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fanfold_core::limits::{
-    CLOCKS_DIFFER, DUE_FIRING_LEASE, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_LOOK_AHEAD,
+    CLOCKS_DIFFER, DUE_FIRING_LEASE, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_LOOK_AHEAD, DUE_SENT_KEPT,
 };
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, DuePart, Time};
@@ -28,6 +28,20 @@ pub struct Taken {
 /// The lease of a look-ahead: the score of the entries that it has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease(Time);
+
+/// The answer to a function that wants to publish or fire an item alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DueLease {
+    /// It has the lease.
+    Taken,
+    /// It has the lease, and an earlier holder sent the messages.
+    Sent,
+    /// Another function has the lease.
+    Elsewhere,
+}
+
+/// The value of a lease whose holder sent the messages.
+const SENT: &str = "sent";
 
 /// A load of entries from DynamoDB that has begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,11 +202,28 @@ impl Valkey {
     }
 
     /// Takes the right to publish or fire an item that is due, for [`DUE_FIRING_LEASE`]. Returns whether nobody else has it.
-    pub async fn lease_due(&self, entry: &DueEntry, revision: &str) -> Result<bool, StoreError> {
+    pub async fn lease_due(
+        &self,
+        entry: &DueEntry,
+        revision: &str,
+    ) -> Result<DueLease, StoreError> {
         let mut set = self.keys.due_lock(entry, revision).command("SET");
-        set.arg(1).arg("NX").arg("PX").arg(millis(DUE_FIRING_LEASE));
-        let set: Result<Option<String>, _> = set.query_async(&mut self.link.clone()).await;
-        set.map(|set| set.is_some()).map_err(failed("taking the lease of a due item"))
+        set.arg("held").arg("NX").arg("GET").arg("PX").arg(millis(DUE_FIRING_LEASE));
+        let before: Result<Option<String>, _> = set.query_async(&mut self.link.clone()).await;
+        let before = before.map_err(failed("taking the lease of a due item"))?;
+        Ok(match before.as_deref() {
+            None => DueLease::Taken,
+            Some(SENT) => DueLease::Sent,
+            Some(_) => DueLease::Elsewhere,
+        })
+    }
+
+    /// Notes for the next holder that the messages of the item were sent, for [`DUE_SENT_KEPT`].
+    pub async fn note_due_sent(&self, entry: &DueEntry, revision: &str) -> Result<(), StoreError> {
+        let mut set = self.keys.due_lock(entry, revision).command("SET");
+        set.arg(SENT).arg("PX").arg(millis(DUE_SENT_KEPT));
+        let set: Result<String, _> = set.query_async(&mut self.link.clone()).await;
+        set.map(drop).map_err(failed("noting that a due item was sent"))
     }
 
     /// Gives this right back.

@@ -37,7 +37,7 @@ pub use boards::{
 pub use card_id::CardId;
 pub use cards::{CardRead, Fill};
 pub use count::{CountRequest, Counted};
-pub use due::{DueLoad, Lease, Loaded, Taken};
+pub use due::{DueLease, DueLoad, Lease, Loaded, Taken};
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 use iam::Tokens;

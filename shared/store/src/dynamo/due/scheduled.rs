@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::{Delete, Put, Update};
 use fanfold_core::id::Identity;
-use fanfold_core::limits::SCHEDULED_KEPT;
+use fanfold_core::limits::{DUE_TRIES_MAX, SCHEDULED_KEPT};
 use fanfold_core::message::PostEvent;
 use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId};
 use fanfold_runtime::error::StoreError;
@@ -258,7 +258,7 @@ impl DueStore {
             let put = posts.put_key(doing, request, item.id.0, now)?;
             transaction.put(ScheduledWrite::Key, put)?;
         }
-        Ok(match transaction.commit(&self.client).await? {
+        Ok(match transaction.commit_within(&self.client, DUE_TRIES_MAX).await? {
             CommitResult::Done => ScheduleResult::Done,
             // the key is checked first, because the item with this id may be the one that it made
             outcome if outcome.refused(ScheduledWrite::Key) => ScheduleResult::KeyUsed,

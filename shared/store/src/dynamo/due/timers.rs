@@ -2,6 +2,7 @@
 
 use aws_sdk_dynamodb::types::{Delete, Put, Update};
 use fanfold_core::id::Identity;
+use fanfold_core::limits::DUE_TRIES_MAX;
 use fanfold_core::{DueEntry, DueItem, Every, Time, TimerName, UserId};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
@@ -204,7 +205,7 @@ impl DueStore {
         transaction.delete(TimerWrite::Entry, self.delete_entry(&old.entry()))?;
         let counter = Counter::Timers.add(users.table(), -1, Owner::User(old.owner));
         transaction.update(TimerWrite::Owner, counter)?;
-        Ok(result(&transaction.commit(&self.client).await?))
+        Ok(result(&transaction.commit_within(&self.client, DUE_TRIES_MAX).await?))
     }
 
     /// Moves a timer that is as it was read to its next occurrence.
