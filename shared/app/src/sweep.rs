@@ -74,7 +74,7 @@ pub async fn sweep(app: &Sweep, now: Time) -> Result<Swept, StoreError> {
 }
 
 /// Makes room on full servers: drops the feeds of their buckets that were read longest ago, if nobody has read them for
-/// [`SHED_IDLE`]. The schedule runs one sweep a minute, so at most [`SHED_FEEDS_MAX`] feeds a minute are dropped.
+/// [`SHED_IDLE`]. The schedule runs one sweep a minute, so about [`SHED_FEEDS_MAX`] feeds a minute are dropped.
 async fn shed(app: &Sweep, now: Time) -> Result<u64, StoreError> {
     let valkey = &app.valkey;
     let ask =
@@ -89,19 +89,12 @@ async fn shed(app: &Sweep, now: Time) -> Result<u64, StoreError> {
             Err(error) => failed = Some(error),
         }
     }
-    let share = (SHED_FEEDS_MAX / full.len().max(1)).max(1);
     // mutation: shed-idle
     let until = now - SHED_IDLE;
-    let drops = full.iter().map(|bucket| valkey.expire(*bucket, until, share));
-    let drops: Vec<_> = drops.collect();
-    let mut drops = stream::iter(drops).buffer_unordered(CONCURRENCY);
-    let mut shed = 0;
-    while let Some(dropped) = drops.next().await {
-        match dropped {
-            Ok(dropped) => shed += dropped,
-            Err(error) => failed = Some(error),
-        }
-    }
+    let drop = async |bucket, batch| valkey.expire(bucket, until, batch).await;
+    let (buckets, bounds) = (full.iter().copied(), (SWEEP_BATCH, SHED_FEEDS_MAX as u64));
+    let (shed, not_dropped) = rounds(buckets, bounds, || false, drop).await;
+    failed = not_dropped.into_iter().next().map(|(_, error)| error).or(failed);
     if !full.is_empty() {
         tracing::warn!(buckets = full.len(), shed, "Valkey is full: dropped feeds to make room");
     }

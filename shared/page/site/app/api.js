@@ -100,7 +100,7 @@ async function readFeed(path, query, options = {}, mayPull = true) {
 
 /** What users read about the problems of the API, by type. Details are for developers: they name fields and routes. */
 const WORDS = {
-  "invalid-id": "This name is not allowed. Leave out control characters, / and %.",
+  "invalid-id": "This name is not allowed. Use letters, digits and single spaces.",
   "invalid-body": "A value is not allowed here.",
   "invalid-cursor": "This list has changed. Reload the page.",
   "not-yours": "Only the owner can do this.",
@@ -124,6 +124,7 @@ const WORDS = {
   "boards-limit": "You have as many boards as one user may.",
   "invalid-board": "These settings of a board are not allowed.",
   "invalid-scores": "Give a whole number for each score.",
+  "content-refused": "This cannot be stored. Change it.",
   damaged: "This cannot be shown, because something stored is damaged.",
 };
 const FIELDS = { text: "The text", name: "The name", handle: "The handle" };
@@ -135,6 +136,7 @@ const FLAWS = [
   [/control character/, "has a control character"],
   [/no visible character/, "is empty"],
   [/combining mark/, "begins with an accent that has no letter"],
+  [/character of \d+ code points/, "has a character with too many marks"],
   [/at most/, "is too long"],
 ];
 
