@@ -20,14 +20,17 @@ export const freshName = (name) => `${name}_${RUN}${(users++).toString(36)}`;
 
 /** Calls the user pool. */
 export async function pool(operation, body) {
-  const answer = await fetch(ENDPOINT, {
-    method: "POST",
-    headers: {
-      "Content-Type": "application/x-amz-json-1.1",
-      "X-Amz-Target": `AWSCognitoIdentityProviderService.${operation}`,
-    },
-    body: JSON.stringify(body),
-  });
+  const send = () =>
+    fetch(ENDPOINT, {
+      method: "POST",
+      headers: {
+        "Content-Type": "application/x-amz-json-1.1",
+        "X-Amz-Target": `AWSCognitoIdentityProviderService.${operation}`,
+      },
+      body: JSON.stringify(body),
+    });
+  // the server may close a connection while a request is on its way
+  const answer = await send().catch(send);
   const told = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Error(`${operation}: ${answer.status} ${JSON.stringify(told)}`);
   return told;
@@ -44,10 +47,15 @@ export class User {
 
   static async withoutProfile(handle) {
     const user = Object.assign(new User(), { handle });
-    // a user of an earlier run exists
     const UserAttributes = [{ Name: "email", Value: `${handle}@example.com` }];
-    const signedUp = await pool("SignUp", { ClientId: CLIENT, Username: handle, Password: PASSWORD, UserAttributes }).catch(() => null);
-    if (signedUp) await pool("ConfirmSignUp", { ClientId: CLIENT, Username: handle, ConfirmationCode: CODE });
+    const signUp = { ClientId: CLIENT, Username: handle, Password: PASSWORD, UserAttributes };
+    await pool("SignUp", signUp).catch((error) => {
+      // a user of an earlier run exists
+      if (!error.message.includes("UsernameExistsException")) throw error;
+    });
+    await pool("ConfirmSignUp", { ClientId: CLIENT, Username: handle, ConfirmationCode: CODE }).catch((error) => {
+      if (!error.message.includes("NotAuthorizedException")) throw error;
+    });
     await user.signIn();
     return user;
   }

@@ -21,6 +21,8 @@ pub async fn served(request: Request, next: Next) -> Response {
     let trace = trace(&parts);
     // the route is logged instead of the path, which may contain anything
     let route = parts.extensions.get::<MatchedPath>().cloned();
+    // the one for all other paths is none
+    let route = route.filter(|route| !route.as_str().starts_with("/{*"));
     let (method, user) = (known(&parts.method), Caller::of(&parts).map(|c| c.user()));
     let header = trace.request.as_ref().map(|id| HeaderValue::from_str(id.as_str()));
     let answered = async {

@@ -10,13 +10,13 @@ use fanfold_app::present::Viewer;
 use fanfold_app::{Error, posts, profiles};
 use fanfold_core::limits::DROP_SETTLES;
 use fanfold_core::time::millis;
-use fanfold_core::{DueEntry, DueItem, FeedId, PostId, Scores, Time, UserRef, order};
+use fanfold_core::{DueEntry, DueItem, FeedId, PostId, Scores, Slice, Time, UserRef, order};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::{Order, read};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_store::dynamo::ItemKind;
-use fanfold_store::valkey::{KeyKind, RebuildStart};
+use fanfold_store::valkey::{KeyKind, Older, RebuildStart};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -110,6 +110,13 @@ async fn world() -> (World, Vec<PostId>) {
     let (valkey, feed) = (&world.timeline.feeds.valkey, FeedId::author(world.id("ash")));
     valkey.invalidate(feed).await.unwrap();
     assert_eq!(valkey.begin(feed, "1", world.now()).await.unwrap(), RebuildStart::Begun);
+    let older = Older {
+        relation_changes: 0,
+        read_at: world.now(),
+        before: PostId::MAX,
+        slice: Slice { posts: vec![posts[0]], bound: PostId::MIN },
+    };
+    valkey.keep_older(world.id("ash"), &older).await.unwrap();
     plan_ahead(&world).await;
     make_a_board(&world).await;
     posts::read(&world.posts, &Viewer::of(world.id("ash")), posts[0], world.now()).await.unwrap();

@@ -15,10 +15,12 @@ use crate::launch::system::{Start, System};
 /// Parameters of the stack under test. The fault test kills functions often, so messages become visible again soon. An
 /// audience of more than six followers is large, and authors with 13 followers are pulled. The tests' authors post more
 /// often than people do.
-const PARAMETERS: [(&str, &str); 9] = [
+const PARAMETERS: [(&str, &str); 10] = [
     ("ProfileChangesPerMinute", "300"),
     ("PostsPerMinute", "30000"),
     ("BoardChangesPerMinute", "60000"),
+    // so few that a test can spend them
+    ("PullQueriesPerMinute", "6000"),
     ("QueueVisibility", "40"),
     ("QueueTries", "6"),
     ("SmallFollowers", "2"),
