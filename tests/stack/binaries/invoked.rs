@@ -238,6 +238,8 @@ fn an_unavailable_store_is_answered_with_503_logged_and_counted() {
     let http = &mut event["requestContext"]["http"];
     (http["method"], http["path"]) = (json!("GET"), json!("/v1/users/@ash"));
     event["rawPath"] = json!("/v1/users/@ash");
+    let route = json!("GET /v1/users/{user}");
+    (event["requestContext"]["routeKey"], event["routeKey"]) = (route.clone(), route);
     event["headers"]["authorization"] = json!("Bearer a-token-that-nobody-logs");
     event["body"] = Value::Null;
     let done = invoke("users", &event, false);
