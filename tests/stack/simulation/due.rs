@@ -806,3 +806,36 @@ fn a_timer_that_is_replaced_while_it_fires_fires_again() {
         assert!(matches!(left, Err(Error::NoSuchTimer(_))), "{left:?}");
     });
 }
+
+/// Two functions have the message of a timer at the same time: the second one leaves it to the first.
+#[test]
+fn one_function_at_a_time_fires_a_timer() {
+    let (server, runtime) = (Server::start(), runtime());
+    let cloud = cloud_with_profiles(&server, &runtime, 1);
+    runtime.block_on(async {
+        let apps = Apps::new(&server);
+        apps.valkey.reset();
+        *apps.cloud.lock() = cloud;
+        apps.steps.set_free(true);
+        let new = NewTimer { due_at: START + 3 * MINUTE, every: None, payload: json!(1) };
+        let (owner, name) = (identity(PEOPLE[0]), "renew".parse().expect("a name"));
+        let put = timers::put(&apps.timers, &owner, &name, new, START).await;
+        let timer = put.expect("a timer").0;
+        let sent = || {
+            let cloud = apps.cloud.lock();
+            cloud.sent.iter().filter(|(queue, _)| queue == "timer-events").count()
+        };
+        apps.steps.set_free(false);
+        let message = ItemDue::new(timer.entry());
+        let mut first = Box::pin(handle(&apps.due, &message, timer.due_at));
+        while sent() == 0 {
+            assert!(futures::poll!(&mut first).is_pending(), "its message goes first");
+            apps.steps.grant(0);
+        }
+        apps.steps.set_free(true);
+        let second = handle(&apps.due, &message, timer.due_at).await;
+        assert!(matches!(second, Err(StoreError::NotCommittedYet { .. })), "{second:?}");
+        assert_eq!(first.await.expect("handled"), Handled::Done);
+        assert_eq!(sent(), 1);
+    });
+}
