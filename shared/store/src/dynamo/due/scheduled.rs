@@ -258,7 +258,7 @@ impl DueStore {
             let put = posts.put_key(doing, request, item.id.0, now)?;
             transaction.put(ScheduledWrite::Key, put)?;
         }
-        Ok(match transaction.commit_within(&self.client, DUE_TRIES_MAX).await? {
+        Ok(match transaction.commit(&self.client).await? {
             CommitResult::Done => ScheduleResult::Done,
             // the key is checked first, because the item with this id may be the one that it made
             outcome if outcome.refused(ScheduledWrite::Key) => ScheduleResult::KeyUsed,
@@ -336,7 +336,7 @@ impl DueStore {
         let changes = [(Counter::Posts, 1), (Counter::Scheduled, -1)];
         let counters = add_all(users.table(), &changes, Owner::User(item.id.author()));
         transaction.update(ScheduledWrite::Author, counters)?;
-        Ok(match transaction.commit(&self.client).await? {
+        Ok(match transaction.commit_within(&self.client, DUE_TRIES_MAX).await? {
             CommitResult::Done => PublishResult::Done,
             outcome if outcome.refused(ScheduledWrite::Item) => PublishResult::Raced,
             outcome if outcome.refused(ScheduledWrite::Author) => PublishResult::NoProfile,
