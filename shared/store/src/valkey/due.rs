@@ -201,7 +201,7 @@ impl Valkey {
         set.map(drop).map_err(failed("returning a due item"))
     }
 
-    /// Takes the right to publish or fire an item that is due, for [`DUE_FIRING_LEASE`]. Returns whether nobody else has it.
+    /// Takes the right to publish or fire an item that is due, for [`DUE_FIRING_LEASE`], unless another function has it.
     pub async fn lease_due(
         &self,
         entry: &DueEntry,

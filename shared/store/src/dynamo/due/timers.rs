@@ -34,8 +34,7 @@ pub struct Timer {
 impl Timer {
     /// Whether a request for `other` asked for what this timer is.
     pub fn is_as_asked(&self, other: &Self) -> bool {
-        let asked = |timer: &Self| (timer.asked, timer.every, timer.payload.clone());
-        asked(self) == asked(other)
+        self.asked == other.asked && self.every == other.every && self.payload == other.payload
     }
 
     /// The timer as an item.
