@@ -350,6 +350,22 @@ impl World {
         taken
     }
 
+    /// The groups of the next messages on a queue, at least so many.
+    pub async fn groups(&self, queue_url: &'static str, at_least: usize) -> Vec<String> {
+        use aws_sdk_sqs::types::MessageSystemAttributeName::MessageGroupId;
+        let (url, mut groups) = (self.config.text(queue_url).expect("a queue"), Vec::new());
+        while groups.len() < at_least {
+            let call = self.sqs.receive_message().queue_url(&url).max_number_of_messages(10);
+            let call = call.message_system_attribute_names(MessageGroupId);
+            let messages = call.send().await.expect("messages").messages.unwrap_or_default();
+            assert!(!messages.is_empty(), "{groups:?}");
+            for message in messages {
+                groups.push(message.attributes.unwrap_or_default()[&MessageGroupId].clone());
+            }
+        }
+        groups
+    }
+
     /// Receives and deletes all messages of timers.
     pub async fn timer_events(&self) -> Vec<TimerFired> {
         let (mut taken, url) = (Vec::new(), self.queues.last().expect("a queue"));

@@ -24,7 +24,6 @@ use fanfold_web::{Kind, Problem};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::harness::aws;
 use crate::harness::world::{Message, World};
 
 fn member(name: &str) -> MemberName {
@@ -667,18 +666,8 @@ async fn orders_are_in_the_group_of_their_owner() {
     feeds.inline_authors = 0;
     let (home, reading) = (FeedId::home(world.id("ash")), ReadContext::new(world.now()));
     feeds.slice(home, PostId::MAX, 1, &reading).await.expect("queued");
-    let receive = json!({
-        "QueueUrl": world.config.text("REBUILDS_QUEUE_URL").unwrap(),
-        "MaxNumberOfMessages": 10, "AttributeNames": ["MessageGroupId"],
-    });
-    let mut groups = Vec::new();
-    while groups.len() < 2 {
-        let received = aws("AmazonSQS.ReceiveMessage", "1.0", &receive).await;
-        let messages = received["Messages"].as_array().expect("messages").iter();
-        groups.extend(messages.map(|message| message["Attributes"]["MessageGroupId"].clone()));
-    }
-    let ash = json!(world.id("ash").to_string());
-    assert_eq!(groups, [ash.clone(), ash]);
+    let ash = world.id("ash").to_string();
+    assert_eq!(world.groups("REBUILDS_QUEUE_URL", 2).await, [ash.clone(), ash]);
 }
 
 /// A round that is too large for a request is copied by messages, and is not shown before that.

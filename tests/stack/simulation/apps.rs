@@ -31,6 +31,7 @@ use super::capacity::Capacity;
 use super::cloud::{Answer, Cloud, Fate, Transaction, lost};
 use super::server;
 use super::steps::Steps;
+use super::tasks::runtime;
 
 /// The time at which histories begin.
 pub const START: Time = Time::from_ms(1_800_000_000_000);
@@ -336,4 +337,17 @@ pub fn cloud_with_profiles(server: &server::Server, runtime: &Runtime, partition
         }
     });
     apps.cloud.lock().clone()
+}
+
+/// Runs a test whose calls are free to go on, with a profile for each of [`PEOPLE`].
+pub fn with_people(test: impl AsyncFn(&Apps)) {
+    let (server, runtime) = (server::Server::start(), runtime());
+    let cloud = cloud_with_profiles(&server, &runtime, 1);
+    runtime.block_on(async {
+        let apps = Apps::new(&server);
+        apps.valkey.reset();
+        *apps.cloud.lock() = cloud;
+        apps.steps.set_free(true);
+        test(&apps).await;
+    });
 }

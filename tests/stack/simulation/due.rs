@@ -27,7 +27,7 @@ use futures::future::LocalBoxFuture;
 use serde_json::{Value, json};
 
 use super::apps::{
-    Apps, DUE, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity, name,
+    Apps, DUE, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity, name, with_people,
 };
 use super::cloud::{Cloud, Faults};
 use super::server::Server;
@@ -767,13 +767,7 @@ fn every_item_is_published_or_fired_at_its_time() {
 /// The owner replaces the payload of a timer after its message was sent, and before the timer is removed.
 #[test]
 fn a_timer_that_is_replaced_while_it_fires_fires_again() {
-    let (server, runtime) = (Server::start(), runtime());
-    let cloud = cloud_with_profiles(&server, &runtime, 1);
-    runtime.block_on(async {
-        let apps = Apps::new(&server);
-        apps.valkey.reset();
-        *apps.cloud.lock() = cloud;
-        apps.steps.set_free(true);
+    with_people(async |apps| {
         let owner = PEOPLE[0];
         let put = async |payload: Value| {
             let due_at = START + 3 * MINUTE;
@@ -810,13 +804,7 @@ fn a_timer_that_is_replaced_while_it_fires_fires_again() {
 /// Two functions have the message of a timer at the same time: the second one leaves it to the first.
 #[test]
 fn one_function_at_a_time_fires_a_timer() {
-    let (server, runtime) = (Server::start(), runtime());
-    let cloud = cloud_with_profiles(&server, &runtime, 1);
-    runtime.block_on(async {
-        let apps = Apps::new(&server);
-        apps.valkey.reset();
-        *apps.cloud.lock() = cloud;
-        apps.steps.set_free(true);
+    with_people(async |apps| {
         let new = NewTimer { due_at: START + 3 * MINUTE, every: None, payload: json!(1) };
         let (owner, name) = (identity(PEOPLE[0]), "renew".parse().expect("a name"));
         let put = timers::put(&apps.timers, &owner, &name, new, START).await;

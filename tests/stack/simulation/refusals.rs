@@ -10,31 +10,23 @@ use fanfold_runtime::sqs::Queue;
 use fanfold_store::dynamo::due::{HandOn, Timer};
 use serde_json::{Value, json};
 
-use super::apps::{Apps, PEOPLE, START, cloud_with_profiles, identity};
-use super::server::Server;
-use super::tasks::runtime;
+use super::apps::{Apps, PEOPLE, START, identity, with_people};
 
 /// Runs a test with a new timer, which is due in a minute.
-fn with_timer(payload: Value, test: impl AsyncFn(&Apps, Timer)) {
-    let (server, runtime) = (Server::start(), runtime());
-    let cloud = cloud_with_profiles(&server, &runtime, 1);
-    runtime.block_on(async {
-        let apps = Apps::new(&server);
-        apps.valkey.reset();
-        *apps.cloud.lock() = cloud;
-        apps.steps.set_free(true);
+fn with_timer(payload: &Value, test: impl AsyncFn(&Apps, Timer)) {
+    with_people(async |apps| {
         let due_at = START + Duration::from_secs(60);
-        let new = NewTimer { due_at, every: None, payload };
+        let new = NewTimer { due_at, every: None, payload: payload.clone() };
         let (owner, name) = (identity(PEOPLE[0]), "renew".parse().expect("a name"));
         let put = timers::put(&apps.timers, &owner, &name, new, START).await;
-        test(&apps, put.expect("a timer").0).await;
+        test(apps, put.expect("a timer").0).await;
     });
 }
 
 #[test]
 fn every_character_of_a_payload_arrives() {
     let payload = json!({"\u{fffe}name\u{ffff}": ["\u{ffff}", "\u{fffe}", "\u{0}\\uffff \u{1f}"]});
-    with_timer(payload.clone(), async |apps, timer| {
+    with_timer(&payload, async |apps, timer| {
         let message = ItemDue::new(timer.entry());
         let handled = handle(&apps.due, &message, timer.due_at).await;
         assert_eq!(handled.expect("handled"), Handled::Done);
@@ -49,7 +41,7 @@ fn every_character_of_a_payload_arrives() {
 
 #[test]
 fn an_item_that_is_too_large_is_refused_at_once() {
-    with_timer(json!(1), async |apps, old| {
+    with_timer(&json!(1), async |apps, old| {
         let payload = json!("x".repeat(500_000)).to_string();
         let due_at = START + Duration::from_secs(3_600);
         let new = Timer { payload, due_at, revision: "large".to_owned(), ..old.clone() };
@@ -63,7 +55,7 @@ fn an_item_that_is_too_large_is_refused_at_once() {
 
 #[test]
 fn a_message_that_is_too_large_is_refused_at_once() {
-    with_timer(json!(1), async |apps, timer| {
+    with_timer(&json!(1), async |apps, timer| {
         let queue: &Queue<TimerFired> = &apps.due.timer_events;
         let payload = json!("x".repeat(300_000));
         let fired = TimerFired::new((timer.owner, timer.name), "1", timer.due_at, 0, payload);
