@@ -529,7 +529,8 @@ pub const WEBHOOK_TRIED_FOR: Duration = Duration::from_secs(24 * 3600);
 pub const WEBHOOK_IN_FLIGHT_MAX: Duration = Duration::from_secs(60);
 /// Feeds that one run of the sweep removes.
 pub const SWEEP_FEEDS_MAX: usize = 50_000;
-/// Feeds that one run of the sweep removes to make room on full servers, or one of each bucket. They take about 50 MB.
+/// Feeds that one run of the sweep removes to make room on full servers. They take about 50 MB. The last round over the buckets
+/// may exceed the limit.
 pub const SHED_FEEDS_MAX: usize = 20_000;
 /// The time without a read after which a feed is removed to make room.
 pub const SHED_IDLE: Duration = Duration::from_secs(3_600);
