@@ -15,8 +15,9 @@ use crate::operate::RUNS;
 pub struct Servers {
     /// The URL of the AWS services.
     pub endpoint: String,
-    /// The URL of the deployed API, and its port.
+    /// The URL of the deployed API.
     pub url: String,
+    /// Its port.
     pub port: u16,
     pub redis_url: String,
     pub valkey_port: u16,
