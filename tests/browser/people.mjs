@@ -36,9 +36,12 @@ test("people::an_author_is_followed_and_the_numbers_change", async (desk) => {
     .click();
   await link(tab.getByRole("main"), /Finch/).first().click();
   await heading(tab, "Finch").waitFor();
-  await tab.goBack();
-  await tab.goBack();
-  await tab.goBack();
+  for (const end of ["/following", "/followers", `/u/${author.handle}`]) {
+    await tab.goBack();
+    await until("the address", () => tab.url().endsWith(end));
+    await heading(tab, "Robin").waitFor();
+  }
+  await shows(tab, [post]);
   await button(tab, /^Unfollow @/).click();
   await button(tab, /^Follow @/).waitFor();
   await until("the API knows it", async () => !(await reader.call("GET", `/v1/users/${author.id}`)).you_follow);

@@ -1,4 +1,4 @@
-"""Tests the API's port: the requests that reach the local cloud, and the answers. No server is needed.
+"""Tests the API's port: the requests that reach the local cloud, and the answers; and user pools. No server is needed.
 
     test_front.py
 """
@@ -7,11 +7,15 @@ import asyncio
 import pathlib
 import sys
 import tempfile
+import threading
+import time
 import unittest
+import unittest.mock
 import urllib.parse
 
 import results
 import front
+import user_pools
 from front import Front, addresses
 
 PORT = 4270
@@ -86,5 +90,30 @@ class Ports(unittest.TestCase):
         self.assertIn(addresses(PORT), (["127.0.0.1:4270"], ["127.0.0.1:4270", "[::1]:4270"]))
 
 
+class UserPools(unittest.TestCase):
+    def test_requests_at_once_do_not_meet(self):
+        inside, most = [], []
+
+        def handler(data):
+            inside.append(data)
+            most.append(len(inside))
+            time.sleep(0.01)
+            inside.pop()
+            return (200, {}, b"{}")
+
+        with unittest.mock.patch.object(user_pools, "cognito") as cognito:
+            cognito._UNSIGNED_IDP_ACTIONS = []
+            cognito._pool_for_client.return_value = (None, None)
+            cognito._run_idp_handler = lambda handler, action, data: handler(data)
+            user_pools.install("1")
+            run = cognito._run_idp_handler
+            requests = [threading.Thread(target=run, args=(handler, "SignUp", {})) for _ in range(8)]
+            for request in requests:
+                request.start()
+            for request in requests:
+                request.join()
+        self.assertEqual(most, [1] * 8)
+
+
 if __name__ == "__main__":
-    sys.exit(results.run(Ports))
+    sys.exit(results.run(Ports, UserPools))

@@ -1,6 +1,9 @@
 """Makes the local user pools behave like AWS: names have no case if the pool says so, required attributes are given, and an
 email address is a name only when its owner has proven it. There is one code for everything, because no email is sent.
+Requests are answered one after the other: ministack answers each in a thread of its own, and reads maps that others change.
 """
+
+import threading
 
 from ministack.core.responses import error_response_json
 from ministack.services import cognito
@@ -77,6 +80,11 @@ def refusal(pool: dict, action: str, data: dict):
 
 def install(code: str | None) -> None:
     run = cognito._run_idp_handler
+    lock = threading.Lock()
+
+    def run_alone(handler, action: str, data: dict):
+        with lock:
+            return run_as_aws(handler, action, data)
 
     def run_as_aws(handler, action: str, data: dict):
         if action in cognito._UNSIGNED_IDP_ACTIONS:
@@ -94,4 +102,4 @@ def install(code: str | None) -> None:
             user[secret] = code
         return answer
 
-    cognito._run_idp_handler = run_as_aws
+    cognito._run_idp_handler = run_alone
