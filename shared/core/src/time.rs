@@ -60,7 +60,12 @@ impl Time {
     /// nothing is early. Times before 1970 become the start of 1970. `None` for other texts.
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
         let at = OffsetDateTime::parse(text, &Rfc3339).ok()?;
-        let ms = (at.unix_timestamp_nanos() + 999_999).div_euclid(1_000_000).max(0);
+        // digits beyond those of nanoseconds are cut
+        let (_, fraction) = text.split_once('.').unwrap_or_default();
+        let cut =
+            fraction.bytes().take_while(u8::is_ascii_digit).skip(9).any(|digit| digit != b'0');
+        let ms =
+            (at.unix_timestamp_nanos() + i128::from(cut) + 999_999).div_euclid(1_000_000).max(0);
         u64::try_from(ms).ok().map(Self)
     }
 
@@ -210,7 +215,14 @@ mod tests {
             assert_eq!(Time::parse_rfc3339(text), Some(at), "{text}");
         }
         assert_eq!(Time::parse_rfc3339("1969-12-31T23:59:59Z"), Some(Time::EPOCH));
-        assert_eq!(Time::parse_rfc3339("1970-01-01T00:00:59.9999Z"), Some(Time::from_ms(60_000)));
+        for (text, ms) in [
+            ("1970-01-01T00:00:59.9999Z", 60_000),
+            ("1970-01-01T00:00:01.0000000001Z", 1_001),
+            ("1970-01-01T00:00:01.0010000000001Z", 1_002),
+            ("1970-01-01T00:00:01.0010000000000+00:00", 1_001),
+        ] {
+            assert_eq!(Time::parse_rfc3339(text), Some(Time::from_ms(ms)), "{text}");
+        }
         for text in
             ["", "2025-11-21T11:10:23.042", "2025-11-21", "2025-02-30T11:10:23Z", "1763723423"]
         {

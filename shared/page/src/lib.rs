@@ -18,6 +18,7 @@ mod sign_in;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRef, Path, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -111,10 +112,12 @@ impl Page {
         let document = is_browser
             .then(|| self.document(|all| &all.policy, |all| Some(all.missing.clone())))
             .flatten();
-        match document {
+        let mut answer = match document {
             Some(document) => (StatusCode::NOT_FOUND, document).into_response(),
             None => problem.into_response(),
-        }
+        };
+        answer.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
+        answer
     }
 }
 
@@ -143,11 +146,12 @@ async fn docs(State(page): State<Page>) -> Response {
 
 async fn problem(
     State(page): State<Page>,
-    Path(kind): Path<String>,
+    kind: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Response {
-    let uri = format!("/problems/{kind}");
-    let found = Kind::ALL.iter().find(|kind| kind.uri() == uri);
+    // the bytes of a kind may not be UTF-8
+    let uri = kind.ok().map(|Path(kind)| format!("/problems/{kind}"));
+    let found = Kind::ALL.iter().find(|kind| Some(kind.uri()) == uri.as_deref());
     let document = page.document(|all| &all.policy, |_| Some(html::problem(*found?)));
     document.unwrap_or_else(|| page.missing(&headers, no_page()))
 }
@@ -231,7 +235,7 @@ mod tests {
     }
 
     async fn of_kind(page: Page, kind: &str) -> Response {
-        problem(State(page), Path(kind.to_owned()), HeaderMap::new()).await
+        problem(State(page), Ok(Path(kind.to_owned())), HeaderMap::new()).await
     }
 
     fn header(answer: &Response, name: &str) -> String {
@@ -271,11 +275,12 @@ mod tests {
         }
         assert_eq!(ask("none", "/v1/posts", BROWSER).await.0, 405);
         let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(BROWSER))]);
-        let answer = super::problem(State(page("none")), Path("x".to_owned()), headers).await;
+        let answer = super::problem(State(page("none")), Ok(Path("x".to_owned())), headers).await;
         assert_eq!(
             (answer.status().as_u16(), header(&answer, "content-type")),
             (404, html.to_owned())
         );
+        assert_eq!(header(&answer, "vary"), "accept");
     }
 
     #[tokio::test]

@@ -136,7 +136,9 @@ const DYNAMO_REFUSALS: Refusals = &[
     ("ValidationError", "exceeded the maximum allowed size"),
     ("ValidationError", "exceeded the maximum size limit"),
     ("ValidationError", "Number overflow"),
+    ("ValidationException", "Nesting Levels have exceeded supported limits"),
     ("ItemCollectionSizeLimitExceeded", ""),
+    ("ItemCollectionSizeLimitExceededException", ""),
 ];
 
 /// The text of an error that is one of these refusals.

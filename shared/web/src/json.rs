@@ -4,8 +4,8 @@
 use std::fmt;
 
 use serde::de::{
-    Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, Error, IntoDeserializer as _,
-    MapAccess, SeqAccess, Visitor,
+    Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, Error, Expected,
+    IntoDeserializer as _, MapAccess, SeqAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
@@ -72,7 +72,11 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
     type Value = V::Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.expecting(formatter)
+        let expected = (&self.0 as &dyn Expected).to_string();
+        formatter.write_str(match expected.starts_with("struct ") {
+            true => "an object",
+            false => &expected,
+        })
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<V::Value, E> {
@@ -247,7 +251,8 @@ mod tests {
             let said = |error: serde_json::Error| {
                 error.to_string().split(" at line").next().unwrap().to_owned()
             };
-            let usual = said(serde_json::from_str::<Outer>(body).unwrap_err());
+            let usual = said(serde_json::from_str::<Outer>(body).unwrap_err())
+                .replace("struct Outer", "an object");
             assert_eq!(said(read(body).unwrap_err()), usual, "{body}");
         }
     }

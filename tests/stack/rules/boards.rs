@@ -877,6 +877,7 @@ async fn boards_are_merged_into_one() {
         assert_eq!(kind(refused.unwrap_err()), refusal);
     }
     // each period of a board is merged once, whatever day names it
+    let today = world.now().rfc3339()[..10].to_owned();
     put(&world, "weekly", json!({"period": "week"})).await;
     let of = |name: &str, day: Option<&str>| MergeSource {
         day: day.map(|day| day.parse().expect("a day")),
@@ -887,7 +888,10 @@ async fn boards_are_merged_into_one() {
         (of("one", None), of("one", Some("2030-01-02")), false),
         (of("weekly", Some("2030-01-07")), of("weekly", Some("2030-01-13")), false),
         (of("weekly", Some("2030-01-06")), of("weekly", Some("2030-01-07")), true),
-        (of("weekly", None), of("weekly", Some("2030-01-07")), true),
+        // the present period is each later one in its time
+        (of("weekly", None), of("weekly", Some("2030-01-07")), false),
+        (of("weekly", Some(&today)), of("weekly", None), false),
+        (of("weekly", None), of("weekly", Some("2020-01-06")), true),
     ] {
         let merge = MergeOf { by: MergeBy::Sum, boards: vec![first, second] };
         let settings = BoardSettings { merge: Some(merge.clone()), ..with(json!({})) };

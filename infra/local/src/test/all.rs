@@ -101,7 +101,9 @@ fn system(report: &mut Report) -> Done<()> {
     report.tests("updates and deletions of stacks", stacks)?;
     let apart: Vec<&str> = APART.iter().flat_map(|name| ["--skip", name]).collect();
     report.tests("the stack", deployed.test(&apart)?)?;
-    deployed::fuzz(report, &deployed, None)?;
+    deployed::FUZZ_SEEDS
+        .into_iter()
+        .try_for_each(|seed| deployed::fuzz(report, &deployed, seed))?;
     browser::check(report, &deployed)?;
     clients::check(report, &deployed)?;
     report.tests("clusters", deployed.test(&["cluster::", "--test-threads=1"])?)?;

@@ -46,7 +46,7 @@ pub fn soak(report: &mut Report, time: Duration) -> Done<()> {
     report.tests(&name, units)?;
     let (deployed, begun) = (Deployed::start(false)?, Instant::now());
     loop {
-        deployed::fuzz(report, &deployed, Some(fastrand::u32(..)))?;
+        deployed::fuzz(report, &deployed, fastrand::u32(..))?;
         if begun.elapsed() > time / 3 {
             return Ok(());
         }

@@ -41,7 +41,7 @@ pub async fn put(
     let (profile, mut old) = reads.await?;
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
     if let (None, Some(merge)) = (&old, &settings.merge) {
-        check_sources(app, merge, settings.orders.as_slice().len()).await?;
+        check_sources(app, merge, settings.orders.as_slice().len(), now).await?;
     }
     for tried in 0..TRIES_MAX {
         let new = match &old {
@@ -153,9 +153,14 @@ fn check(settings: &BoardSettings) -> Result<(), Error> {
 }
 
 /// Checks that the boards to merge exist and have the same number of scores.
-async fn check_sources(app: &Boards, merge: &MergeOf, scores: usize) -> Result<(), Error> {
+async fn check_sources(
+    app: &Boards,
+    merge: &MergeOf,
+    scores: usize,
+    now: Time,
+) -> Result<(), Error> {
     let found = app.copies.boards.sources(merge).await?;
-    let mut rounds = HashSet::new();
+    let mut rounds: Vec<(BoardId, Option<Round>)> = Vec::new();
     for (source, found) in merge.boards.iter().zip(found) {
         let Some(found) = found else {
             return Err(Error::NoSuchBoard { owner: source.owner, name: source.name.clone() });
@@ -171,9 +176,16 @@ async fn check_sources(app: &Boards, merge: &MergeOf, scores: usize) -> Result<(
         // two days of one period name one round, and without periods each day does
         let round = source.day.map(|day| found.settings.period.round(day));
         let round = round.filter(|round| *round != Round::ALL);
-        if !rounds.insert((found.id, round)) {
+        // without a day, it is the present round, which will be each later one
+        let present = found.settings.round(now);
+        let is_named = |(id, other): &(BoardId, Option<Round>)| {
+            let later = round.max(*other).is_some_and(|later| later >= present);
+            *id == found.id && (round == *other || round.min(*other).is_none() && later)
+        };
+        if rounds.iter().any(is_named) {
             return Err(Error::BoardSettings("merge must name each period of a board once"));
         }
+        rounds.push((found.id, round));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 
 use icu_properties::props::{
     BinaryProperty as _, DefaultIgnorableCodePoint, EnumeratedProperty as _, GeneralCategory,
+    PrependedConcatenationMark,
 };
 
 /// The zero-width space. It marks where a line may break, in scripts without spaces.
@@ -54,7 +55,9 @@ pub fn is_seen(c: char) -> bool {
     use GeneralCategory::{EnclosingMark, Format, NonspacingMark};
     sort(c) == Sort::Plain
         && !c.is_whitespace()
-        && !matches!(GeneralCategory::for_char(c), EnclosingMark | Format | NonspacingMark)
+        && !matches!(GeneralCategory::for_char(c), EnclosingMark | NonspacingMark)
+        // signs of Arabic, Syriac and Kaithi are formats, because they are written around the numbers that follow them
+        && (GeneralCategory::for_char(c) != Format || PrependedConcatenationMark::for_char(c))
         && !DefaultIgnorableCodePoint::for_char(c)
         // blanks of Braille, hieroglyphs and musical notes, which only their names tell
         && !matches!(c, '\u{2800}' | '\u{13441}' | '\u{13442}' | '\u{1d159}')

@@ -3,7 +3,8 @@
 //!
 //! The posts of several pages are kept in Valkey, with the number of changes of relations that the reader had made before
 //! the authors were read. A later page shows them only while the number is the same. Posts that are so old that no writer of
-//! such a post lives any more stay complete: deleted ones are passed over later, like those of every feed.
+//! such a post lives any more stay complete: deleted ones are passed over later, like those of every feed. A scheduled post that
+//! is published late can lack until [`OLDER_KEPT`] is over.
 
 use std::time::Duration;
 

@@ -8,8 +8,8 @@ use fanfold_runtime::StoreError;
 use super::scripts::unknown;
 use super::{Valkey, failed};
 
-/// Posts of a home feed below its floor, as they were at a time. None is added to them later, so nothing depends on how long
-/// Valkey keeps them.
+/// Posts of a home feed below its floor, as they were at a time. Only a scheduled post that is published late is added to them
+/// later, and readers get it when these are not kept any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Older {
     /// The number of changes of relations that the owner of the feed had made. With another number, other authors may belong
