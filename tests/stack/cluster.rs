@@ -19,7 +19,9 @@ use tokio::task::JoinSet;
 use crate::harness::dice::fresh;
 use crate::harness::valkeys::{Cluster, Node};
 use crate::harness::world::{Message, World, page};
-use crate::rules::full::{changes_are_seen_at_once, empty, fill_up};
+use crate::rules::full::{
+    boards_are_right_or_unavailable, changes_are_seen_at_once, empty, fill_up,
+};
 
 /// Shorter than a post's way to its feeds, and long enough for one call: without a pause, no call would have an answer.
 const BETWEEN_CUTS: Duration = Duration::from_millis(5);
@@ -297,6 +299,34 @@ async fn changes_are_seen_at_once_while_a_shard_is_full() {
         let disturb = || fill_up(node, &ballast);
         changes_are_seen_at_once(&world, true, disturb, || empty(node, &ballast)).await;
     }
+}
+
+/// Each shard is full once, so it has boards or a ranking in one of the turns.
+#[tokio::test]
+async fn boards_and_rankings_are_right_or_unavailable_while_a_shard_is_full() {
+    let cluster = Cluster::start();
+    let (mut full, mut counts) = (Vec::new(), (0, 0));
+    let keys = world_on(&cluster).await.timeline.feeds.valkey.keys();
+    for bucket in keys.all_buckets() {
+        let live = keys.live(bucket);
+        let (place, _) = cluster.of_key(&live);
+        if full.contains(&place) {
+            continue;
+        }
+        full.push(place);
+        // a deployment has one copy of each ranking
+        cluster.alive().for_each(|node| drop(node.cli(&["FLUSHALL"])));
+        let (node, ballast) = (cluster.node(place), live.replace("live", "ballast"));
+        let world = world_on(&cluster).await;
+        let disturb = || fill_up(node, &ballast);
+        let recover = || empty(node, &ballast);
+        let (shown, refused) = boards_are_right_or_unavailable(&world, 8, disturb, recover).await;
+        assert!(shown > 0, "a full shard does not stop others");
+        counts = (counts.0 + shown, counts.1 + refused);
+    }
+    assert_eq!(full.len(), 3);
+    // 27 boards and rankings, and a third of them is on the full shard
+    assert!((3..=18).contains(&counts.1), "{counts:?}");
 }
 
 #[tokio::test]

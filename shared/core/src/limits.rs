@@ -86,8 +86,9 @@ pub const PULL_QUERIES_PER_MINUTE_DEFAULT: u64 = 25_000;
 pub const PULL_QUERIES_PER_MINUTE_MAX: u64 = 1_000_000;
 /// Queries that a pulled page counts as, at least, because it reads posts and users, too.
 pub const PULL_QUERIES_MIN: u64 = 100;
-/// Posts that a pull below the floor of a home feed merges, at least. Valkey keeps them for the pages that follow.
-pub const OLDER_POSTS: usize = 300;
+/// Posts that a pull below the floor of a home feed merges, at least: three large pages, and the post that shows that there is
+/// a fourth one. Valkey keeps them for the pages that follow.
+pub const OLDER_POSTS: usize = 301;
 /// How long Valkey keeps them.
 pub const OLDER_KEPT: Duration = Duration::from_secs(120);
 /// The time after which no request can commit a post of an earlier time: the life of a function that answers requests, and the

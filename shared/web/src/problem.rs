@@ -325,4 +325,18 @@ mod tests {
         assert_eq!(uris.len(), Kind::ALL.len());
         assert!(Kind::ALL.iter().all(|kind| kind.status().as_u16() >= 400));
     }
+
+    #[test]
+    fn a_refusal_of_content_is_not_to_be_tried_again() {
+        let doing = "sending";
+        let refused = StoreError::Refused { doing, service: "SQS", reason: String::new() };
+        for (error, kind, is_tried) in [
+            (refused, Kind::ContentRefused, false),
+            (StoreError::Sqs { doing, source: "no answer".into() }, Kind::Unavailable, true),
+        ] {
+            let answer = Problem::from(error).into_response();
+            assert_eq!(answer.status(), kind.status());
+            assert_eq!(answer.headers().contains_key(header::RETRY_AFTER), is_tried);
+        }
+    }
 }

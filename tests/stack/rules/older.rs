@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::response::IntoResponse as _;
 use fanfold_app::present::{Page, Span, Viewer};
 use fanfold_app::{Error, timeline};
-use fanfold_core::limits::{OLDER_KEPT, OLDER_SETTLES};
+use fanfold_core::limits::{OLDER_KEPT, OLDER_SETTLES, PULL_QUERIES_PER_MINUTE_DEFAULT};
 use fanfold_core::{FeedId, PostId};
 use fanfold_store::feeds::{ReadContext, Source};
 use fanfold_web::{Kind, Problem};
@@ -45,8 +45,9 @@ async fn below(world: &World, before: PostId, limit: usize) -> (Result<Page, Err
     let (feed, reading) = (FeedId::home(world.id("birch")), ReadContext::new(world.now()));
     let (viewer, span) = (Viewer::of(world.id("birch")), Span { before, ..Span::ALL });
     let page = timeline::page(&world.timeline, &viewer, feed, span, limit, &reading).await;
-    // an interval of the limit is 60 ms
-    (page, ((charged(&mut redis).await - earlier) / 60.0).round() as u64)
+    let per_minute = world.config.text("PULL_QUERIES_PER_MINUTE").expect("a limit");
+    let interval_ms = 60_000.0 / per_minute.parse::<f64>().expect("a number");
+    (page, ((charged(&mut redis).await - earlier) / interval_ms).round() as u64)
 }
 
 fn bucket(world: &World) -> u16 {
@@ -130,6 +131,61 @@ async fn kept_posts_lack_none_that_is_committed_later() {
     world.advance(OLDER_SETTLES);
     assert_eq!(ids(&world, posts[8], 3, true).await, posts[9..12]);
     assert_eq!(ids(&world, posts[8], 3, false).await, posts[9..12]);
+}
+
+/// With a thirtieth of the usual authors and of the usual limit: a reader who scrolls a page every five seconds is never refused,
+/// and one who asks for other pages all the time is.
+#[tokio::test]
+async fn a_reader_of_many_authors_scrolls_and_one_who_collects_pages_is_refused() {
+    const AUTHORS: usize = 167;
+    const POSTS: usize = 1_800;
+    const FROM: usize = 20;
+    let per_minute = (PULL_QUERIES_PER_MINUTE_DEFAULT / 30).to_string();
+    let world = World::with(&[("FEED_CAP", "10"), ("PULL_QUERIES_PER_MINUTE", &per_minute)]).await;
+    let names: Vec<String> = (0..AUTHORS).map(|n| format!("author{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    world.people(&["birch"]).await;
+    world.people(&names).await;
+    for name in &names {
+        world.follow("birch", name).await;
+    }
+    let mut posts = Vec::new();
+    for n in 0..POSTS {
+        let at = world.now() + Duration::from_millis(n as u64);
+        posts.insert(0, store_without_delivery_at(&world, names[n % AUTHORS], at).await);
+    }
+    world.drain().await;
+    world.advance(OLDER_SETTLES + Duration::from_secs(2));
+    world.page(FeedId::home(world.id("birch")), Span::ALL, 5).await;
+    world.drain().await;
+    // one pull serves as many pages as its posts fill, with the one that shows that there is a next page
+    for (limit, served) in [(100, 3), (43, 6)] {
+        let (mut pulled, mut from) = (Vec::new(), FROM);
+        while from + limit < POSTS {
+            world.advance(Duration::from_secs(5));
+            let (page, queries) = below(&world, posts[from], limit).await;
+            let page = page.unwrap_or_else(|error| panic!("below {from}: {error:?}"));
+            assert_eq!(page.ids().collect::<Vec<_>>(), posts[from + 1..=from + limit]);
+            pulled.push(queries);
+            from += limit;
+        }
+        // each pull counts its queries: at least one for each author
+        let pulls: Vec<u64> = pulled.iter().copied().filter(|queries| *queries > 0).collect();
+        assert!(pulls.iter().all(|queries| *queries >= AUTHORS as u64), "{pulled:?}");
+        assert_eq!(pulls.len(), pulled.len().div_ceil(served), "{pulled:?}");
+        world.advance(2 * OLDER_KEPT);
+    }
+    // a collector asks at other places, so no page is kept
+    let mut taken = 0;
+    loop {
+        let from = if taken % 2 == 0 { POSTS - 10 } else { FROM };
+        world.advance(Duration::from_millis(10));
+        match below(&world, posts[from], 1).await.0 {
+            Ok(_) => taken += 1,
+            Err(error) => break assert_eq!(Problem::from(error).kind, Kind::TooManyWrites),
+        }
+        assert!(taken < 10, "a collector is not refused");
+    }
 }
 
 #[tokio::test]

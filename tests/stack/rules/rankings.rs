@@ -31,7 +31,7 @@ async fn world() -> (Node, World) {
     (node, world)
 }
 
-async fn try_read(
+pub(super) async fn try_read(
     world: &World,
     ranking: Ranking,
     after: Option<RankingPlace>,
@@ -56,7 +56,7 @@ async fn posts(world: &World, ranking: Ranking) -> Vec<(PostId, u64)> {
     ids(read(world, ranking, None, 100).await.entries)
 }
 
-fn ids(entries: Vec<RankingEntry>) -> Vec<(PostId, u64)> {
+pub(super) fn ids(entries: Vec<RankingEntry>) -> Vec<(PostId, u64)> {
     let id = |entry: RankingEntry| match entry.shown {
         Shown::Post(shown) => (shown.post.id, entry.likes),
         Shown::Author(author) => panic!("{author:?} among posts"),

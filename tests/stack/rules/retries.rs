@@ -40,10 +40,19 @@ async fn run(world: &World, event: SqsEvent) -> usize {
 }
 
 async fn run_of<M: Serialize + DeserializeOwned>(world: &World, event: SqsEvent) -> usize {
+    let gave_up = || StoreError::GaveUp { doing: "storing", tries: 8 };
+    run_failing::<M>(world, event, gave_up).await
+}
+
+async fn run_failing<M: Serialize + DeserializeOwned>(
+    world: &World,
+    event: SqsEvent,
+    error: impl Fn() -> StoreError,
+) -> usize {
     let config = world.config_with_one("QUEUE_TRIES", "5");
     let queue = QueueSpec { dead_url: DEAD, ..*CHUNKS.spec };
     let retries = Retries::new(&world.sdk, &config, &[&queue]).unwrap();
-    let fails = async |_: M| Err(StoreError::GaveUp { doing: "storing", tries: 8 });
+    let fails = async |_: M| Err(error());
     batch::run(event, &retries, async |all| batch::each(all, &fails).await)
         .await
         .batch_item_failures
@@ -93,6 +102,25 @@ async fn poison_is_retried_and_then_becomes_a_dead_letter_with_its_reason() {
     assert_eq!(letter["Body"], "poison");
     let reason = &letter["MessageAttributes"]["reason"]["StringValue"];
     assert!(reason.as_str().is_some_and(|r| r.contains("expected value at line 1")), "{letter}");
+}
+
+/// What a store refuses for its content is not tried for as long as an outage.
+#[tokio::test]
+async fn a_refused_content_becomes_a_dead_letter_with_its_reason() {
+    let world = World::new().await;
+    let refused = || StoreError::Refused {
+        doing: "sending",
+        service: "SQS",
+        reason: "InvalidMessageContents: U+FFFF".to_owned(),
+    };
+    assert_eq!(run_failing::<u32>(&world, event("1", 3, 0), refused).await, 0);
+    assert_eq!((length(&world, "CHUNKS_QUEUE_URL").await, length(&world, DEAD).await), (0, 1));
+    let letter = dead_letter(&world).await;
+    let reason = &letter["MessageAttributes"]["reason"]["StringValue"];
+    assert_eq!(
+        reason,
+        "sending: SQS refuses the content or the size: InvalidMessageContents: U+FFFF"
+    );
 }
 
 /// A message of a real queue, received with a visibility timeout of two minutes.

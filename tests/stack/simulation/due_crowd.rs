@@ -374,7 +374,47 @@ fn timers_of_one_owner_fire_once() {
     });
 }
 
-/// The same for scheduled posts: some are scheduled 48 times at once with one `Idempotency-Key`, and some are changed 48 times
+/// A user sends 48 requests at once, each for another scheduled post or timer: all are made, and then all are removed.
+#[test]
+fn one_user_makes_and_removes_many_items_at_once() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let crowd = Crowd::of(&server, 1).await;
+        crowd.begin();
+        let (me, at) = (identity(&author(0)), START + 10 * MINUTE);
+        let timer = |n: u64| format!("renew-{n}").parse().expect("a name");
+        let (posts, timers) = (&crowd.apps.posts, &crowd.apps.timers);
+        let schedule = (0..48).map(|_| {
+            let new = NewScheduled { text: "later", publish_at: at, key: None };
+            scheduled::schedule(posts, &me, new, START)
+        });
+        let made: Result<Vec<_>, _> = join_all(schedule).await.into_iter().collect();
+        let put = (0..48).map(async |n| {
+            let new = NewTimer { due_at: at, every: None, payload: json!(n) };
+            timers::put(timers, &me, &timer(n), new, START).await.map(drop)
+        });
+        let put: Result<(), _> = join_all(put).await.into_iter().collect();
+        put.expect("put");
+        assert_eq!(crowd.apps.cloud.lock().items(DUE).filter(|item| is_row(item)).count(), 96);
+        let cancel = made
+            .expect("scheduled")
+            .into_iter()
+            .map(async |post| scheduled::cancel(posts, &me, post.id, START).await);
+        let cancelled: Result<(), _> = join_all(cancel).await.into_iter().collect();
+        cancelled.expect("cancelled");
+        let deleted = (0..48).map(async |n| timers::delete(timers, &me, &timer(n), START).await);
+        let deleted: Result<(), _> = join_all(deleted).await.into_iter().collect();
+        deleted.expect("deleted");
+        assert_eq!(crowd.apps.cloud.lock().items(DUE).filter(|item| is_row(item)).count(), 0);
+    });
+}
+
+/// Whether an item is a row of the index.
+fn is_row(item: &Item) -> bool {
+    item["pk"]["S"].as_str().is_some_and(|pk| pk.starts_with("due#"))
+}
+
+/// Each scheduled post has one message: some are scheduled 48 times at once with one `Idempotency-Key`, and some are changed 48 times
 /// at once.
 #[test]
 fn each_scheduled_post_has_one_message() {

@@ -64,6 +64,10 @@ fn a_message_that_is_too_large_is_refused_at_once() {
             assert!(error.is_lasting(), "{error:?}");
         };
         refused(queue.send(&fired).await);
-        refused(queue.send_all(std::slice::from_ref(&fired)).await);
+        // the others of its batch are sent
+        let small = TimerFired { payload: json!(1), ..fired.clone() };
+        refused(queue.send_all(&[small.clone(), fired, small]).await);
+        let sent = &apps.cloud.lock().sent;
+        assert_eq!(sent.iter().filter(|(queue, _)| queue == "timer-events").count(), 2);
     });
 }

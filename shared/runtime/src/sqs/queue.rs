@@ -110,7 +110,7 @@ impl<M: Serialize> Queue<M> {
     }
 
     /// Sends all messages in batches. Messages of a batch that SQS does not take are sent again, up to [`TRIES_MAX`]
-    /// times, except those that it can never take. After an error, some messages may have been sent.
+    /// times, except those that it can never take, which stop no others. After another error, some messages may have been sent.
     pub async fn send_all(&self, messages: &[M]) -> Result<(), StoreError> {
         self.send_all_after(messages.iter().map(|message| (message, Duration::ZERO))).await
     }
@@ -124,19 +124,20 @@ impl<M: Serialize> Queue<M> {
         M: 'a,
     {
         let doing = "sending messages";
-        let mut batch = Vec::new();
-        let mut bytes = 0;
+        let (mut batch, mut bytes, mut refused) = (Vec::new(), 0, Ok(()));
         for (message, delay) in messages {
             let body = body(doing, message)?;
             if batch.len() == SEND_BATCH_MAX || bytes + body.len() > SEND_BATCH_BYTES_MAX {
-                self.send_batch(doing, std::mem::take(&mut batch)).await?;
+                let sent = self.send_batch(doing, std::mem::take(&mut batch)).await;
+                lasting(sent, &mut refused)?;
                 bytes = 0;
             }
             bytes += body.len();
             let (delay_s, group) = (delay.as_secs() as i32, (self.group)(message));
             batch.push(ToSend { body, delay_s, group });
         }
-        self.send_batch(doing, batch).await
+        lasting(self.send_batch(doing, batch).await, &mut refused)?;
+        refused
     }
 
     async fn send_batch(
@@ -184,5 +185,21 @@ impl<M: Serialize> Queue<M> {
             0 => refused.map_or(Ok(()), Err),
             left => Err(StoreError::SqsPartial { doing, left, all, reason }),
         }
+    }
+}
+
+/// Keeps the first error that another try does not change. Returns any other error.
+fn lasting(
+    sent: Result<(), StoreError>,
+    refused: &mut Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    match sent {
+        Err(error) if error.is_lasting() => {
+            if refused.is_ok() {
+                *refused = Err(error);
+            }
+            Ok(())
+        }
+        other => other,
     }
 }

@@ -14,7 +14,6 @@ use fanfold_runtime::StoreError;
 use fanfold_runtime::log::Chain;
 use futures::future::join;
 
-use super::cached::reaches;
 use super::stores::PullBudget;
 use super::{Feeds, ReadContext};
 use crate::valkey::{Older, WriteLimit};
@@ -59,7 +58,9 @@ impl Feeds {
         };
         if let Some(older) = kept?.flatten().filter(is_complete) {
             let slice = older.slice.below(before, count);
-            if reaches(&slice) {
+            // a part of a page would lead to a pull below it, which the next page could not use
+            // mutation: older-part
+            if slice.posts.len() == count || slice.is_end() {
                 return Ok(slice);
             }
         }
