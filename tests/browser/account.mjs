@@ -149,7 +149,7 @@ test("account::a_forgotten_password_is_replaced_with_a_code", async (desk) => {
 test("account::where_emails_are_sent_the_page_names_no_code", async (desk) => {
   const tab = await desk.open("", { prepare: (tab) => rewrite(tab, (settings) => ({ ...settings, demo: null })) });
   await signUp(tab, freshName("sorrel"));
-  await tab.getByText("We have sent a code to your email address.").waitFor();
+  await tab.getByText("Enter the code from our email. No email? Send a new code.").waitFor();
   await button(tab, "Back to sign in").click();
   await button(tab, "Forgot your password?").click();
   await box(tab, "User name or email").fill(freshName("nobody"));

@@ -42,7 +42,7 @@ function IssuerButton() {
 }
 
 /** What users are told who need a code. On a developer's machine, nobody gets an email. */
-const whereCodeIs = demoCode ? `No email is sent on this machine: the code is ${demoCode}.` : "We have sent a code to your email address.";
+const whereCodeIs = demoCode ? `No email is sent on this machine: the code is ${demoCode}.` : "Enter the code from our email. No email? Send a new code.";
 
 /** The forms for the stack's own user pool: what each does with what was typed, and which one follows. */
 const POOL_FORMS = {
