@@ -24,12 +24,14 @@
 //! | [`boards`] | scores of boards change while everything goes wrong |
 //! | [`due_crowd`] | thousands of items fall due in a short time |
 //! | [`dropping`] | a user is erased while everything else goes on |
+//! | [`calls`] | how many calls each operation makes |
 //! | [`refusals`] | texts and sizes that SQS or DynamoDB refuses |
 //! | [`stampede`] | all readers return at once |
 //! | [`shrink`] | shortens a history that failed |
 
 mod apps;
 mod boards;
+mod calls;
 mod capacity;
 mod cloud;
 mod crowd;

@@ -112,6 +112,7 @@ impl HttpConnector for Connector {
         let body: Value = serde_json::from_slice(body).expect("a JSON request");
         let Connector { steps, cloud } = self.clone();
         HttpConnectorFuture::new(async move {
+            steps.note(|| counted(&target, &body));
             steps.step(describe(&target, &body)).await;
             let (status, answer) = match target.ends_with(".TransactWriteItems") {
                 true => transact(&steps, &cloud, &target, &body).await,
@@ -171,6 +172,33 @@ impl Drop for OpenTransaction {
             self.cloud.lock().abandon(transaction);
         }
     }
+}
+
+/// A call for a count: the operation, and its tables or its queue.
+fn counted(target: &str, body: &Value) -> String {
+    let operation = target.rsplit('.').next().unwrap_or_default();
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let of_write = |write: &Value| {
+        let write = write.as_object()?.values().next()?;
+        text(&write["TableName"])
+    };
+    let named = || [&body["TableName"], &body["QueueUrl"]].into_iter().filter_map(text).collect();
+    let mut places: Vec<String> = match operation {
+        "TransactWriteItems" => {
+            body["TransactItems"].as_array().into_iter().flatten().filter_map(of_write).collect()
+        }
+        "BatchGetItem" | "BatchWriteItem" => {
+            let tables = body["RequestItems"].as_object().into_iter().flatten();
+            tables.map(|(table, _)| table.clone()).collect()
+        }
+        "SendMessageBatch" => {
+            let messages = body["Entries"].as_array().map_or(0, Vec::len);
+            vec![format!("{} ({messages})", body["QueueUrl"].as_str().unwrap_or_default())]
+        }
+        _ => named(),
+    };
+    places.sort_unstable();
+    format!("{operation} {}", places.join(" "))
 }
 
 fn describe(target: &str, body: &Value) -> String {

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fanfold_core::limits::VALKEY_ARGUMENTS_MAX;
-use fanfold_store::valkey::Answers;
+use fanfold_store::valkey::{Answers, script_texts};
 use redis::{Cmd, Connection, ErrorKind, RedisFuture, RedisResult, Value};
 
 use super::cloud::Faults;
@@ -119,8 +119,8 @@ impl Valkey {
     pub fn reset(&self) {
         self.set_full(false);
         self.flush();
-        for text in texts() {
-            self.run::<()>(&[b"SCRIPT", b"LOAD", text.1.as_bytes()]);
+        for (_, text) in script_texts() {
+            self.run::<()>(&[b"SCRIPT", b"LOAD", text.as_bytes()]);
         }
     }
 
@@ -219,7 +219,7 @@ impl State {
         });
         let (name, script, key) = (words.next(), words.next(), words.nth(1));
         name == Some(b"EVALSHA")
-            && script.is_some_and(|hash| script_name(&String::from_utf8_lossy(hash)) == "push")
+            && script.is_some_and(|hash| script_name(&String::from_utf8_lossy(hash)) == "PUSH")
             && key == Some(self.push_faults.1.as_bytes())
     }
 }
@@ -227,7 +227,10 @@ impl State {
 impl Answers for Valkey {
     fn answer<'a>(&'a self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
-            self.steps.step(describe(command)).await;
+            let call = describe(command);
+            self.steps.note(|| call.split(' ').take(2).collect::<Vec<_>>().join(" "));
+            self.steps.step(call).await;
+            self.steps.wait().await;
             self.query(command)
         })
     }
@@ -258,55 +261,9 @@ fn describe(command: &Cmd) -> String {
 
 /// The name of the script with this hash.
 fn script_name(hash: &str) -> &'static str {
-    thread_local! {
-        static NAMES: HashMap<String, &'static str> = names();
-    }
-    NAMES.with(|names| names.get(hash).copied().unwrap_or("unknown script"))
-}
-
-/// The names of the scripts by their hashes.
-fn names() -> HashMap<String, &'static str> {
-    let named = texts().into_iter();
-    named.map(|(name, text)| (redis::Script::new(&text).get_hash().to_owned(), name)).collect()
-}
-
-/// Each script as it is sent: with and without the functions that scripts share.
-fn texts() -> Vec<(&'static str, String)> {
-    macro_rules! scripts {
-        ($($name:literal),*) => {[$((
-            $name,
-            include_str!(concat!("../../../shared/store/src/valkey/lua/", $name, ".lua")),
-        )),*]};
-    }
-    let memory = include_str!("../../../shared/store/src/valkey/lua/_memory.lua");
-    let feed = include_str!("../../../shared/store/src/valkey/lua/_feed.lua");
-    let cards = include_str!("../../../shared/store/src/valkey/lua/_cards.lua");
-    let due = include_str!("../../../shared/store/src/valkey/lua/_due.lua");
-    let mut texts = Vec::new();
-    for (name, text) in scripts!(
-        "push",
-        "begin",
-        "commit",
-        "relate",
-        "read",
-        "renew",
-        "expire",
-        "drop",
-        "ask",
-        "limit",
-        "write",
-        "cards",
-        "fill",
-        "stale",
-        "due_add",
-        "due_begin",
-        "due_load",
-        "due_take"
-    ) {
-        for shared in [feed, cards, due] {
-            texts.push((name, format!("{memory}\n{shared}\n{text}")));
-        }
-        texts.push((name, text.to_owned()));
-    }
-    texts
+    static NAMES: LazyLock<HashMap<String, &str>> = LazyLock::new(|| {
+        let hash = |text| redis::Script::new(text).get_hash().to_owned();
+        script_texts().map(|(name, text)| (hash(text), name)).collect()
+    });
+    NAMES.get(hash).copied().unwrap_or("unknown script")
 }

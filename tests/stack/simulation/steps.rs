@@ -4,6 +4,7 @@
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 #[derive(Clone, Default)]
 pub struct Steps(Arc<Mutex<Inner>>);
@@ -18,6 +19,10 @@ struct Inner {
     free: bool,
     /// The actions and calls so far, as text for a person.
     log: Vec<String>,
+    /// The calls since the count began, if there is one: the operation, and the table, queue or script.
+    counted: Option<Vec<String>>,
+    /// The duration of a command of Valkey.
+    latency: Duration,
 }
 
 struct Waiting {
@@ -52,6 +57,30 @@ impl Steps {
     /// Waits until the simulation grants a call, and then logs its description.
     pub fn step(&self, call: String) -> Step {
         Step { steps: self.clone(), call: Some(call), ticket: None }
+    }
+
+    /// Counts a call.
+    pub fn note(&self, call: impl FnOnce() -> String) {
+        if let Some(counted) = &mut self.lock().counted {
+            counted.push(call());
+        }
+    }
+
+    /// The calls since the last count. Begins another one.
+    pub fn take_counted(&self) -> Vec<String> {
+        self.lock().counted.replace(Vec::new()).unwrap_or_default()
+    }
+
+    pub fn set_latency(&self, latency: Duration) {
+        self.lock().latency = latency;
+    }
+
+    /// Waits for as long as a command of Valkey takes.
+    pub async fn wait(&self) {
+        let latency = self.lock().latency;
+        if !latency.is_zero() {
+            tokio::time::sleep(latency).await;
+        }
     }
 
     /// The tasks of the calls that wait for a grant.

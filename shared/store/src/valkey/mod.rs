@@ -48,6 +48,7 @@ pub use older::Older;
 pub use read::{CachedSlice, Read};
 pub use rebuild::RebuildStart;
 pub use relate::{Backfill, RelationApplied};
+pub use scripts::texts as script_texts;
 pub use settings::FeedSettings;
 pub use write::{Chosen, FailedPush, Forgotten, Push, Pushed};
 

@@ -101,6 +101,45 @@ script!(plain INFO, "info.lua");
 script!(plain COUNT, "count.lua");
 script!(plain WRITE, "write.lua");
 
+/// All scripts.
+static ALL: [&Script; 30] = [
+    &PUSH,
+    &BEGIN,
+    &COMMIT,
+    &RELATE,
+    &READ,
+    &RENEW,
+    &ASK,
+    &CARDS,
+    &FILL,
+    &STALE,
+    &DUE_ADD,
+    &DUE_BEGIN,
+    &DUE_LOAD,
+    &DUE_TAKE,
+    &BOARD_BEGIN,
+    &BOARD_COMMIT,
+    &BOARD_LOAD,
+    &BOARD_PAGE,
+    &BOARD_PUT,
+    &BOARD_RANKS,
+    &BOARD_KEEP,
+    &DUE_HANDED_ON,
+    &DUE_OVERDUE,
+    &LIMIT,
+    &DROP,
+    &EXPIRE,
+    &TRY,
+    &INFO,
+    &COUNT,
+    &WRITE,
+];
+
+/// The name and the text of each script.
+pub fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ALL.iter().map(|script| (script.name, script.text))
+}
+
 /// The answers of a script that answers with one word.
 pub trait Word: Sized {
     /// The answer for this word. `None` if the script is not known to give it.

@@ -1,0 +1,420 @@
+//! The calls of each operation: what it asks the stores for, how many calls follow each other, and what DynamoDB charges.
+//! `tests/fixtures/calls.txt` has them. An operation that makes another number of calls fails this test; if it is meant to,
+//! `FANFOLD_WRITE_CALLS=1 cargo local test simulation::calls` writes the file again, and the commit says why.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use fanfold_app::boards::BoardRef;
+use fanfold_app::boards::change::{Change as Score, What, change};
+use fanfold_app::boards::{read, settings};
+use fanfold_app::due::handle::handle as handle_due;
+use fanfold_app::due::lookahead::look_ahead;
+use fanfold_app::due::scheduled::{self, Change, NewScheduled};
+use fanfold_app::due::timers::{self, NewTimer};
+use fanfold_app::fanout::{deliver, dispatch};
+use fanfold_app::present::{Span, Viewer};
+use fanfold_app::relations::apply;
+use fanfold_app::sweep::sweep;
+use fanfold_app::{audit, likes, posts, profiles, rankings, rebuild, relations, timeline};
+use fanfold_core::registry::{AnyMessage, QUEUES};
+use fanfold_core::{FeedId, PostId, Ranking, Relation, Scores, Time, UserRef};
+use fanfold_functions::admin::{self, order::Order};
+use fanfold_runtime::clock::Deadline;
+use fanfold_store::feeds::ReadContext;
+use fanfold_store::valkey::PageOf;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::apps::{Apps, PEOPLE, START, id, identity};
+use super::server::Server;
+use super::tasks::runtime;
+use super::units::Units;
+use crate::harness::root;
+
+/// Every call takes this long, so the time of an operation tells how many calls follow each other.
+const CALL: Duration = Duration::from_millis(10);
+const FILE: &str = "tests/fixtures/calls.txt";
+/// The beginning of the names of handlers.
+const HANDLE: &str = "  handle ";
+
+/// The stores, and what was counted so far.
+struct Count {
+    apps: Apps,
+    now: Time,
+    text: String,
+    /// What handlers did already.
+    known: BTreeSet<String>,
+}
+
+impl Count {
+    /// Counts the calls of an operation.
+    async fn of<T>(&mut self, name: &str, operation: impl AsyncFnOnce(&Apps, Time) -> T) -> T {
+        self.now += Duration::from_millis(1);
+        self.apps.steps.take_counted();
+        self.apps.cloud.lock().units = Default::default();
+        let began = Instant::now();
+        let result = operation(&self.apps, self.now).await;
+        let rounds = began.elapsed().as_millis() / CALL.as_millis();
+        let mut calls: BTreeMap<String, u64> = BTreeMap::new();
+        for call in self.apps.steps.take_counted() {
+            *calls.entry(call).or_default() += 1;
+        }
+        let units = self.apps.cloud.lock().units;
+        let Units { reads, writes } = units;
+        let mut text =
+            format!("{name}: {rounds} in a row, {reads} read units, {writes} write units\n");
+        for (call, count) in calls {
+            writeln!(text, "    {count} {call}").expect("a text");
+        }
+        if !name.starts_with(HANDLE) || self.known.insert(text.clone()) {
+            self.text.push_str(&text);
+        }
+        result
+    }
+
+    /// The same, of what is only prepared: it is in no file.
+    async fn quietly(&mut self, prepare: impl AsyncFnOnce(&mut Self)) {
+        let (text, known) = (self.text.clone(), self.known.clone());
+        prepare(self).await;
+        (self.text, self.known) = (text, known);
+    }
+
+    /// Counts the handlers of the messages that were sent, and of those that they send. What another message of this kind did
+    /// in the same way is not repeated.
+    async fn drain(&mut self) {
+        loop {
+            let sent = std::mem::take(&mut self.apps.cloud.lock().sent);
+            if sent.is_empty() {
+                return;
+            }
+            for (queue, body) in sent {
+                let Some(spec) = QUEUES.iter().find(|spec| spec.name == queue) else { continue };
+                let kind: serde_json::Value = serde_json::from_str(&body).expect("JSON");
+                let name = format!("{HANDLE}{}", kind["type"].as_str().expect("a type"));
+                let message = AnyMessage::decode(spec, &body).expect("a message");
+                self.of(&name, async |apps, now| handle(apps, message, now).await).await;
+            }
+        }
+    }
+}
+
+async fn handle(apps: &Apps, message: AnyMessage, now: Time) {
+    let end = Deadline::NONE;
+    let handled = match message {
+        AnyMessage::Post(event) => dispatch::handle(&apps.dispatch, &event, now, end).await,
+        AnyMessage::Chunk(chunk) => {
+            let mut outcomes = deliver::deliver(&apps.deliver, &[chunk], now).await;
+            outcomes.pop().expect("an outcome").whole()
+        }
+        AnyMessage::Graph(event) => apply::handle(&apps.graph, &event, now, end).await,
+        AnyMessage::Rebuild(order) => rebuild::handle(&apps.rebuild, &order, now, end).await,
+        AnyMessage::Due(message) => {
+            handle_due(&apps.due, &message, now.max(message.entry.at)).await.map(drop)
+        }
+        AnyMessage::Fired(_) => Ok(()),
+    };
+    handled.expect("handled");
+}
+
+#[test]
+fn each_operation_makes_the_calls_of_the_file() {
+    let server = Server::start();
+    let text = runtime().block_on(async {
+        fastrand::seed(1);
+        let apps = Apps::on(&server, &[], RetryConfig::disabled(), true);
+        apps.valkey.reset();
+        apps.steps.set_free(true);
+        apps.steps.set_latency(CALL);
+        apps.cloud.lock().latency = (CALL, CALL);
+        let mut count = Count { apps, now: START, text: String::new(), known: BTreeSet::new() };
+        people(&mut count).await;
+        feeds(&mut count).await;
+        due(&mut count).await;
+        boards(&mut count).await;
+        rest(&mut count).await;
+        count.text
+    });
+    let file = root().join(FILE);
+    if std::env::var_os("FANFOLD_WRITE_CALLS").is_some() {
+        std::fs::write(&file, &text).expect("written");
+    }
+    let found = std::fs::read_to_string(&file).expect("the file");
+    for (found, made) in found.split_inclusive('\n').zip(text.split_inclusive('\n')) {
+        assert_eq!(made, found, "{FILE} differs");
+    }
+    assert_eq!(text.len(), found.len(), "{FILE} differs");
+}
+
+async fn people(count: &mut Count) {
+    let [ash, birch, cedar, dogwood] = PEOPLE;
+    let put = async |count: &mut Count, what: &str, user: &str, name: &str| {
+        let put = count.of(what, async |apps, now| {
+            profiles::put_profile(&apps.profiles, &identity(user), user, name, now).await
+        });
+        put.await.expect("a profile");
+    };
+    let prepare = async |count: &mut Count| {
+        for user in [birch, cedar, dogwood] {
+            put(count, "", user, user).await;
+        }
+        count.drain().await;
+    };
+    count.quietly(prepare).await;
+    put(count, "make a profile", ash, ash).await;
+    put(count, "change a profile", ash, "Ash tree").await;
+    put(count, "change a profile to the same", ash, "Ash tree").await;
+    count.drain().await;
+    for (what, relation) in [
+        ("follow", Relation::Following),
+        ("follow again", Relation::Following),
+        ("unfollow", Relation::NotFollowing),
+        ("follow after an unfollow", Relation::Following),
+    ] {
+        let relate = count.of(what, async |apps, now| {
+            let author = UserRef::Id(id(ash));
+            relations::relate(&apps.relations, &identity(birch), &author, relation, now).await
+        });
+        relate.await.expect("related");
+        count.drain().await;
+    }
+    let prepare = async |count: &mut Count| {
+        for (user, author) in [(cedar, ash), (birch, cedar), (dogwood, ash)] {
+            let (app, author) = (&count.apps.relations, UserRef::Id(id(author)));
+            let follow = relations::relate;
+            follow(app, &identity(user), &author, Relation::Following, count.now)
+                .await
+                .expect("done");
+        }
+        count.drain().await;
+    };
+    count.quietly(prepare).await;
+    let viewer = Viewer::of(id(dogwood));
+    for (what, owner) in [("list followers", ash), ("list followed authors", birch)] {
+        let list = count.of(what, async |apps, now| {
+            let (app, reading) = (&apps.relations, ReadContext::new(now));
+            match owner == ash {
+                true => relations::followers(app, &viewer, id(owner), None, 20, &reading).await,
+                false => relations::following(app, &viewer, id(owner), None, 20, &reading).await,
+            }
+        });
+        assert!(!list.await.expect("a page").users.is_empty());
+    }
+}
+
+async fn publish(count: &mut Count, what: &str, key: Option<&str>) -> PostId {
+    let publish = count.of(what, async |apps, now| {
+        posts::publish(&apps.posts, &identity(PEOPLE[0]), "a text", key, now).await
+    });
+    publish.await.expect("published").post.id
+}
+
+async fn page(count: &mut Count, what: &str, feed: FeedId) {
+    let page = count.of(what, async |apps, now| {
+        let (viewer, reading) = (Viewer::of(feed.user()), ReadContext::new(now));
+        timeline::page(&apps.timeline, &viewer, feed, Span::ALL, 20, &reading).await
+    });
+    assert!(page.await.expect("a page").ids().next().is_some());
+}
+
+async fn feeds(count: &mut Count) {
+    let [ash, birch, cedar, _] = PEOPLE;
+    let (home, own) = (FeedId::home(id(birch)), FeedId::author(id(ash)));
+    publish(count, "publish a post", None).await;
+    count.drain().await;
+    page(count, "read a home feed that is not live", home).await;
+    count.drain().await;
+    page(count, "read a home feed", home).await;
+    let post = publish(count, "publish a post with a key", Some("a key")).await;
+    publish(count, "publish a post with the same key", Some("a key")).await;
+    count.drain().await;
+    page(count, "read a home feed with a new post", home).await;
+    page(count, "read the same page", home).await;
+    count.apps.valkey.evict();
+    page(count, "read a home feed whose cards are gone", home).await;
+    let pull = count.of("read a home feed by pull", async |apps, now| {
+        let viewer = Viewer::of(id(birch));
+        timeline::pulled_page(&apps.timeline, &viewer, home, Span::ALL, 20, now).await
+    });
+    pull.await.expect("a page");
+    page(count, "read an author feed", own).await;
+    count.drain().await;
+    page(count, "read an author feed again", own).await;
+    let read = count.of("read a post", async |apps, now| {
+        posts::read(&apps.posts, &Viewer::of(id(birch)), post, now).await
+    });
+    read.await.expect("a post");
+    for (what, liked) in [("like", true), ("like again", true), ("take a like back", false)] {
+        let put = count.of(what, async |apps, now| {
+            likes::put(&apps.likes, &identity(birch), post, liked, now).await
+        });
+        put.await.expect("liked");
+        count.drain().await;
+    }
+    let prepare = async |count: &mut Count| {
+        for user in [birch, cedar] {
+            let (app, now) = (&count.apps.likes, count.now);
+            likes::put(app, &identity(user), post, true, now).await.expect("liked");
+        }
+        count.drain().await;
+    };
+    count.quietly(prepare).await;
+    let list = count.of("list who likes a post", async |apps, now| {
+        let (viewer, reading) = (Viewer::of(id(ash)), ReadContext::new(now));
+        likes::likers(&apps.likes, &viewer, post, None, 20, &reading).await
+    });
+    assert_eq!(list.await.expect("a page").users.len(), 2);
+    let list = count.of("list what a user likes", async |apps, now| {
+        likes::liked(&apps.likes, &Viewer::of(id(birch)), None, 20, &ReadContext::new(now)).await
+    });
+    assert_eq!(list.await.expect("a page").posts.len(), 1);
+    for what in ["read a ranking that is not made", "read a ranking"] {
+        let read = count.of(what, async |apps, now| {
+            let (viewer, reading) = (Viewer::of(id(ash)), ReadContext::new(now));
+            rankings::page(&apps.rankings, &viewer, Ranking::PostsDay, None, 20, &reading).await
+        });
+        assert_eq!(read.await.expect("a page").entries.len(), 1);
+    }
+    let delivery = count.of("read a delivery receipt", async |apps, _| {
+        posts::delivery(&apps.posts, &identity(ash), post).await
+    });
+    delivery.await.expect("a receipt");
+    let delete = count.of("delete a post", async |apps, now| {
+        posts::delete(&apps.posts, &identity(ash), post, now).await
+    });
+    delete.await.expect("deleted");
+    count.drain().await;
+}
+
+async fn due(count: &mut Count) {
+    let me = identity(PEOPLE[0]);
+    let publish_at = count.now + Duration::from_secs(3_600);
+    let schedule = async |count: &mut Count, what: &str| {
+        let new = NewScheduled { text: "later", publish_at, key: None };
+        let schedule =
+            count.of(what, async |apps, now| scheduled::schedule(&apps.posts, &me, new, now).await);
+        schedule.await.expect("scheduled").id
+    };
+    let post = schedule(count, "schedule a post").await;
+    let other = schedule(count, "schedule another post").await;
+    let change = count.of("change a scheduled post", async |apps, now| {
+        let change = Change { text: Some("another text"), publish_at: None };
+        scheduled::change(&apps.posts, &me, post, change, now).await
+    });
+    change.await.expect("changed");
+    let list = count.of("list scheduled posts", async |apps, _| {
+        scheduled::list(&apps.posts, me.user(), None, 20).await
+    });
+    assert_eq!(list.await.expect("a page").items.len(), 2);
+    let cancel = count.of("cancel a scheduled post", async |apps, now| {
+        scheduled::cancel(&apps.posts, &me, other, now).await
+    });
+    cancel.await.expect("cancelled");
+    let names = ["once", "each-hour"].map(|name| name.parse().expect("a name"));
+    for (what, name) in [("put a timer", 0), ("put the same timer", 0), ("put another timer", 1)] {
+        let every = (name == 1).then(|| "PT1H".parse().expect("a duration"));
+        let new = NewTimer { due_at: publish_at, every, payload: json!(1) };
+        let put = count.of(what, async |apps, now| {
+            timers::put(&apps.timers, &me, &names[name], new, now).await
+        });
+        put.await.expect("put");
+    }
+    let read =
+        count.of("read a timer", async |apps, _| timers::read(&apps.timers, &me, &names[0]).await);
+    read.await.expect("a timer");
+    let list = count
+        .of("list timers", async |apps, _| timers::list(&apps.timers, me.user(), None, 20).await);
+    assert_eq!(list.await.expect("a page").timers.len(), 2);
+    count.drain().await;
+    for what in ["look ahead for the first time", "look ahead"] {
+        let look = count
+            .of(what, async |apps, now| look_ahead(&apps.lookahead, now, Deadline::NONE).await);
+        look.await.expect("looked ahead");
+        count.drain().await;
+    }
+    count.now = publish_at - Duration::from_secs(60);
+    let look = count.of("look ahead, with three items that are due", async |apps, now| {
+        look_ahead(&apps.lookahead, now, Deadline::NONE).await
+    });
+    assert_eq!(look.await.expect("looked ahead").handed_on, 3);
+    count.drain().await;
+    let delete = count.of("delete a timer", async |apps, now| {
+        timers::delete(&apps.timers, &me, &names[1], now).await
+    });
+    delete.await.expect("deleted");
+}
+
+async fn boards(count: &mut Count) {
+    let me = identity(PEOPLE[0]);
+    let name = "a board".parse().expect("a name");
+    let board = BoardRef { owner: me.user(), name, day: None };
+    for what in ["make a board", "put the same board"] {
+        let put = count.of(what, async |apps, now| {
+            let all = json!({
+                "orders": ["descending"], "ranks": "competition", "period": "all", "zone": "UTC",
+                "kept_days": 30, "open": false, "writers": [],
+            });
+            let all = serde_json::from_value(all).expect("settings");
+            settings::put(&apps.boards, &me, &board.name, all, now).await
+        });
+        put.await.expect("a board");
+        count.drain().await;
+    }
+    let set = |member: &str, score: i64| {
+        let what = What::Set(Scores::new(&[score]).expect("scores"));
+        Score { member: member.parse().expect("a name"), what }
+    };
+    for (what, scores, key) in [
+        ("set the first score of a board", vec![set("a", 1)], None),
+        ("set a score", vec![set("a", 2)], None),
+        ("set three scores with a key", vec![set("a", 3), set("b", 2), set("c", 1)], Some("key")),
+    ] {
+        let put = count
+            .of(what, async |apps, now| change(&apps.boards, &me, &board, &scores, key, now).await);
+        assert!(put.await.expect("changed").members.is_some());
+        count.drain().await;
+    }
+    let list =
+        count.of("list boards", async |apps, _| settings::list(&apps.boards, me.user()).await);
+    assert_eq!(list.await.expect("a list").len(), 1);
+    let best = PageOf::Rank { from: 1, limit: 20 };
+    let page = count.of("read a page of a board", async |apps, now| {
+        read::page(&apps.boards, &board, best, now).await
+    });
+    assert_eq!(page.await.expect("a page").page.rows.len(), 3);
+    let members = ["a", "c"].map(|name| name.parse().expect("a name"));
+    let standings = count.of("read two standings", async |apps, now| {
+        read::standings(&apps.boards, &board, &members, now).await
+    });
+    standings.await.expect("standings");
+    let delete = count.of("delete a board", async |apps, now| {
+        settings::delete(&apps.boards, &me, &board.name, now).await
+    });
+    delete.await.expect("deleted");
+    count.drain().await;
+}
+
+async fn rest(count: &mut Count) {
+    count.of("sweep", async |apps, now| sweep(&apps.sweep, now).await).await.expect("swept");
+    let audited =
+        count.of("audit", async |apps, now| audit::audit(&apps.audit, now, Deadline::NONE).await);
+    audited.await.expect("audited");
+    let user = id(PEOPLE[0]);
+    let mut step = 1;
+    loop {
+        let what = format!("erase a user, step {step}");
+        let erase = count.of(&what, async |apps, now| {
+            let order = Order::DropUser { user: user.to_string() };
+            admin::execute(&apps.admin, order, now, Deadline::NONE).await
+        });
+        let erased = erase.await.expect("erased");
+        if erased["done"] == true {
+            break;
+        }
+        count.drain().await;
+        count.now += Duration::from_millis(erased["wait_ms"].as_u64().expect("a time") + 1);
+        step += 1;
+    }
+}
