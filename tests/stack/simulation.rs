@@ -25,6 +25,7 @@
 //! | [`due_crowd`] | thousands of items fall due in a short time |
 //! | [`dropping`] | a user is erased while everything else goes on |
 //! | [`calls`] | how many calls each operation makes |
+//! | [`rows`] | short and empty pages of DynamoDB end no list |
 //! | [`refusals`] | texts and sizes that SQS or DynamoDB refuses |
 //! | [`stampede`] | all readers return at once |
 //! | [`shrink`] | shortens a history that failed |
@@ -46,6 +47,7 @@ mod plan;
 mod play;
 mod refusals;
 mod reserved;
+mod rows;
 mod server;
 mod shrink;
 mod stampede;

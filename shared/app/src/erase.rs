@@ -452,8 +452,8 @@ impl Work<'_> {
 
     async fn has_followers(&self, partitions: u16) -> Result<bool, StoreError> {
         for partition in Partition::first(partitions) {
-            let page = self.app.feeds.graph.followers_page(self.user, partition, None, 1).await?;
-            if !page.followers.is_empty() {
+            let some = self.app.feeds.graph.some_followers(self.user, partition, 1).await?;
+            if !some.is_empty() {
                 return Ok(true);
             }
         }
@@ -465,15 +465,15 @@ impl Work<'_> {
         let (graph, author) = (&self.app.feeds.graph, self.user);
         for partition in Partition::first(partitions) {
             loop {
-                let page = graph.followers_page(author, partition, None, DROP_PAGE).await?;
-                if page.followers.is_empty() {
+                let page = graph.some_followers(author, partition, DROP_PAGE as usize).await?;
+                if page.is_empty() {
                     break;
                 }
-                let cards = page.followers.iter().copied();
+                let cards = page.iter().copied();
                 let cards =
                     cards.flat_map(|user| [CardId::User(user), CardId::Relation(user, author)]);
                 let cards: Vec<CardId> = cards.collect();
-                let followers = page.followers.into_iter();
+                let followers = page.into_iter();
                 let ends = followers.map(|follower| self.end_follower(partition, follower));
                 self.dropped.followers += ended(ends.collect(), DROP_ENDS_AT_ONCE).await?;
                 // mutation: dropped-follower-cards

@@ -25,7 +25,7 @@ use fanfold_functions::admin::{self, order::Order};
 use fanfold_runtime::clock::Deadline;
 use fanfold_store::feeds::ReadContext;
 use fanfold_store::valkey::PageOf;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::apps::{Apps, PEOPLE, START, id, identity};
@@ -85,18 +85,32 @@ impl Count {
     /// Counts the handlers of the messages that were sent, and of those that they send. What another message of this kind did
     /// in the same way is not repeated.
     async fn drain(&mut self) {
-        loop {
-            let sent = std::mem::take(&mut self.apps.cloud.lock().sent);
-            if sent.is_empty() {
-                return;
-            }
-            for (queue, body) in sent {
-                let Some(spec) = QUEUES.iter().find(|spec| spec.name == queue) else { continue };
-                let kind: serde_json::Value = serde_json::from_str(&body).expect("JSON");
-                let name = format!("{HANDLE}{}", kind["type"].as_str().expect("a type"));
-                let message = AnyMessage::decode(spec, &body).expect("a message");
+        while let Some(sent) = take(&self.apps) {
+            for (kind, message) in sent {
+                let name = format!("{HANDLE}{kind}");
                 self.of(&name, async |apps, now| handle(apps, message, now).await).await;
             }
+        }
+    }
+}
+
+/// Takes the messages for functions, each with its type. `None`: no message was sent.
+fn take(apps: &Apps) -> Option<Vec<(String, AnyMessage)>> {
+    let sent = std::mem::take(&mut apps.cloud.lock().sent);
+    let read = |(queue, body): &(String, String)| {
+        let spec = QUEUES.iter().find(|spec| spec.name == queue)?;
+        let kind: Value = serde_json::from_str(body).expect("JSON");
+        let kind = kind["type"].as_str().expect("a type").to_owned();
+        Some((kind, AnyMessage::decode(spec, body).expect("a message")))
+    };
+    (!sent.is_empty()).then(|| sent.iter().filter_map(read).collect())
+}
+
+/// Handles the messages that were sent, and those that their handlers send.
+pub async fn handle_all(apps: &Apps, now: Time) {
+    while let Some(sent) = take(apps) {
+        for (_, message) in sent {
+            handle(apps, message, now).await;
         }
     }
 }

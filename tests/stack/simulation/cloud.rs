@@ -39,6 +39,8 @@ pub struct Cloud {
     /// Whether delays of messages are kept. Otherwise the simulation chooses when each arrives.
     pub keeps_delays: bool,
     pub faults: Faults,
+    /// How often a query ends early.
+    pub short_pages: Faults,
     /// The number of queries of each table.
     pub queries: HashMap<String, usize>,
     /// The units that DynamoDB would have charged.
@@ -295,9 +297,10 @@ impl Cloud {
         let start = &request["ExclusiveStartKey"];
         let range = key_range(condition, &given, start.is_object().then(|| key_of(start)), forward);
         let mut limit = request["Limit"].as_u64().unwrap_or(u64::MAX);
-        if self.faults.strike() {
-            // as if the items reached the size limit of a page
-            limit = limit.min(1 + self.faults.dice.below(3));
+        if self.faults.strike() || self.short_pages.strike() {
+            // as if the items reached the size limit of a page, or a filter left out the last ones
+            let least = u64::from(!start.is_object());
+            limit = limit.min(least + self.short_pages.dice.below(4 - least));
         }
         let (mut keys, mut page_bytes): (Vec<Key>, usize) = (Vec::new(), 0);
         let all = range.and_then(|range| Some(self.tables.get(table)?.range(range)));
@@ -326,8 +329,12 @@ impl Cloud {
             }
         }
         let mut answer = json!({"Items": items});
-        if let (true, Some((pk, sk))) = (stopped, keys.last()) {
-            answer["LastEvaluatedKey"] = json!({"pk": {"S": pk}, "sk": {"S": sk}});
+        match keys.last() {
+            Some((pk, sk)) if stopped => {
+                answer["LastEvaluatedKey"] = json!({"pk": {"S": pk}, "sk": {"S": sk}});
+            }
+            None if stopped => answer["LastEvaluatedKey"] = start.clone(),
+            _ => {}
         }
         (200, answer)
     }

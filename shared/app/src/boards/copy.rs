@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::rankings::rows;
-use fanfold_core::board::{BoardSettings, MergeBy, MergeSource, Merged, Round};
+use fanfold_core::board::{BoardError, BoardSettings, MergeBy, MergeSource, Merged, Round};
 use fanfold_core::limits::{
     BOARD_BATCH_MAX, BOARD_COPY_KEPT, BOARD_KEEP_IN, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY,
     BOARD_MERGED_KEPT, BOARD_OUT_ROUNDS_MAX, BOARD_PARTS, BOARD_REBUILD_KEPT, BOARD_TIME_LEFT_MIN,
@@ -588,9 +588,12 @@ async fn load_some(
         Sources::Round(round) => {
             let after = after.as_ref().map(|member| member.to_string());
             let page = app.boards.page(*round, *part, after, None).await?;
-            let last = page.rows.last().map(|row| row.member.clone());
+            let unread = |error: BoardError| StoreError::Item {
+                doing: "reading the scores of a board",
+                source: error.into(),
+            };
             // mutation: board-pages
-            let up_to = last.filter(|_| page.next_after.is_some());
+            let up_to = page.next_after.map(|member| member.parse().map_err(unread)).transpose()?;
             (page.rows.into_iter().map(change).collect(), up_to)
         }
         _ => (part_of(app, sources, *part, None).await?.unwrap_or_default(), None),

@@ -40,6 +40,7 @@ pub mod posts;
 mod probe;
 pub mod pulled;
 pub mod receipts;
+mod rows;
 mod transact;
 pub mod users;
 

@@ -5,6 +5,7 @@ use fanfold_core::{MemberName, RoundId};
 use fanfold_runtime::error::StoreError;
 use serde::Deserialize;
 
+use super::super::rows::Rows;
 use super::super::{Item, Pk, batch, key, read, read_key};
 use super::{BoardStore, Row, ScoreItem, scores_pk};
 
@@ -51,22 +52,11 @@ impl BoardStore {
         limit: Option<i32>,
         row: impl Fn(Item) -> Result<T, StoreError>,
     ) -> Result<RowPage<T>, StoreError> {
-        let page = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", pk.value())
-            .consistent_read(true)
-            .set_limit(limit)
-            .set_exclusive_start_key(after.map(|after| key(pk, after)))
-            .send()
-            .await
-            .map_err(StoreError::dynamo(doing))?;
-        let rows = page.items.unwrap_or_default().into_iter().map(row);
-        let rows = rows.collect::<Result<_, StoreError>>()?;
-        let last = page.last_evaluated_key.map(|last| read_key::<SortKey>(doing, last));
-        Ok(RowPage { rows, next_after: last.transpose()?.map(|last| last.sk) })
+        let rows = Rows::of(&self.client, &self.table, doing, pk);
+        let page = rows.page(after.map(|after| key(pk, after)), limit).await?;
+        let last = page.next.map(|last| read_key::<SortKey>(doing, last)).transpose()?;
+        let rows = page.rows.into_iter().map(row).collect::<Result<_, StoreError>>()?;
+        Ok(RowPage { rows, next_after: last.map(|last| last.sk) })
     }
 
     /// Some rows of a part of a round, by name, with those of removed members.
@@ -86,10 +76,10 @@ impl BoardStore {
     pub async fn delete_some(&self, rows: RoundId) -> Result<usize, StoreError> {
         let doing = "deleting the scores of a board";
         for part in 0..BOARD_PARTS {
-            let page = self.page(rows, part, None, Some(BOARD_REMOVED_PAGE)).await?;
-            if !page.rows.is_empty() {
-                let pk = scores_pk(rows, part);
-                let keys: Vec<_> = page.rows.iter().map(|row| key(&pk, &row.member)).collect();
+            let pk = scores_pk(rows, part);
+            let some = Rows::of(&self.client, &self.table, doing, &pk).only("pk, sk");
+            let keys = some.first(None, BOARD_REMOVED_PAGE as usize).await?;
+            if !keys.is_empty() {
                 let deleted = keys.len();
                 batch::delete_all(&self.client, &self.table, doing, keys).await?;
                 return Ok(deleted);

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::super::posts::PostStore;
 use super::super::transact::{CommitResult, Transaction};
-use super::super::{Item, Pk, key, number, read_key};
+use super::super::{key, number, read_key};
 use super::DueStore;
 use super::scheduled::{ScheduledState, scheduled_pk, soonest_key};
 use super::timers::timers_pk;
@@ -52,8 +52,9 @@ impl DueStore {
         posts: &PostStore,
     ) -> Result<Forgotten, StoreError> {
         let doing = "removing scheduled posts";
-        let names = ["sk", "publish_at_ms", "made_by"];
-        let found = self.page(doing, &scheduled_pk(user), &names, Some("state")).await?;
+        let pk = scheduled_pk(user);
+        let rows = self.rows(doing, &pk).only("sk, publish_at_ms, made_by, #reserved");
+        let found = rows.reserved("state").first(None, DROP_PAGE as usize).await?;
         let found: Result<Vec<ScheduledKeys>, StoreError> =
             found.into_iter().map(|item| read_key(doing, item)).collect();
         let found = found?;
@@ -90,7 +91,9 @@ impl DueStore {
     /// Removes a page of a user's timers.
     pub async fn forget_timers(&self, user: UserId) -> Result<Forgotten, StoreError> {
         let doing = "removing timers";
-        let found = self.page(doing, &timers_pk(user), &["sk", "due_at_ms"], None).await?;
+        let pk = timers_pk(user);
+        let found =
+            self.rows(doing, &pk).only("sk, due_at_ms").first(None, DROP_PAGE as usize).await?;
         let found: Result<Vec<TimerKeys>, StoreError> =
             found.into_iter().map(|item| read_key(doing, item)).collect();
         let found = found?;
@@ -112,33 +115,6 @@ impl DueStore {
             })
             .collect();
         forgotten(found.len(), removals).await
-    }
-
-    /// A page of the items under a partition key, with these attributes. `reserved` is one more, whose name is a reserved
-    /// word.
-    async fn page(
-        &self,
-        doing: &'static str,
-        pk: &Pk,
-        names: &[&str],
-        reserved: Option<&str>,
-    ) -> Result<Vec<Item>, StoreError> {
-        let mut query = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :owner")
-            .expression_attribute_values(":owner", pk.value())
-            .consistent_read(true)
-            .limit(DROP_PAGE);
-        let mut attributes = names.join(", ");
-        if let Some(reserved) = reserved {
-            attributes.push_str(", #reserved");
-            query = query.expression_attribute_names("#reserved", reserved);
-        }
-        let page = query.projection_expression(attributes).send().await;
-        let page = page.map_err(StoreError::dynamo(doing))?;
-        Ok(page.items.unwrap_or_default())
     }
 }
 

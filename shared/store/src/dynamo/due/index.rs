@@ -74,23 +74,13 @@ impl DueStore {
     ) -> Result<Entries, StoreError> {
         let doing = "reading due items";
         let pk = hour_pk(hour, part);
-        let page = self
-            .client
-            .query()
-            .table_name(&self.table)
-            // the character after # in ASCII, so that every entry of the last millisecond is included
-            .key_condition_expression("pk = :part AND sk BETWEEN :first AND :last")
-            .expression_attribute_values(":part", pk.value())
-            .expression_attribute_values(":first", text(format_args!("{:015}", from.ms())))
-            .expression_attribute_values(":last", text(format_args!("{:015}$", until.ms())))
-            .set_exclusive_start_key(after.map(|after| key(&pk, after.sk)))
-            .consistent_read(true)
-            .limit(DUE_QUERY_ROWS)
-            .send()
-            .await
-            .map_err(StoreError::dynamo(doing))?;
+        let first = format!("{:015}", from.ms());
+        // the character after # in ASCII, so that every entry of the last millisecond is included
+        let last = format!("{:015}$", until.ms());
+        let rows = self.rows(doing, &pk).between(first, last);
+        let page = rows.page(after.map(|after| key(&pk, after.sk)), Some(DUE_QUERY_ROWS)).await?;
         let mut found = Entries { entries: Vec::new(), unknown: 0, next: None };
-        for item in page.items.unwrap_or_default() {
+        for item in page.rows {
             let Row { sk, announced: is_announced } = read_key(doing, item)?;
             match sk.parse() {
                 Ok(entry) => found.entries.push(Indexed { entry, is_announced }),
@@ -100,7 +90,7 @@ impl DueStore {
         if found.unknown > 0 {
             tracing::warn!(%part, %hour, unknown = found.unknown, "the index has unknown entries");
         }
-        if let Some(last) = page.last_evaluated_key {
+        if let Some(last) = page.next {
             let sk = read_key::<Row>(doing, last)?.sk;
             let at = sk.split('#').next().and_then(|at| at.parse().ok()).unwrap_or_default();
             found.next = Some(Place { sk, at: Time::from_ms(at) });

@@ -14,6 +14,7 @@ use fanfold_core::message::ItemDue;
 use fanfold_core::{DueEntry, Time};
 use serde::{Deserialize, Serialize};
 
+use super::rows::Rows;
 use super::{Item, ItemKind, Pk, Stored, batch, key, write};
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
@@ -58,6 +59,11 @@ impl DueStore {
             &entry_pk(entry),
             &row,
         )?)))
+    }
+
+    /// The rows under a partition key.
+    fn rows<'a>(&'a self, doing: &'static str, pk: &'a Pk) -> Rows<'a> {
+        Rows::of(&self.client, &self.table, doing, pk)
     }
 
     /// The write that removes an entry from the index.

@@ -179,30 +179,12 @@ impl DueStore {
     ) -> Result<(Vec<Scheduled>, Option<(Time, ScheduledId)>), StoreError> {
         let doing = "listing scheduled posts";
         let pk = soonest_pk(user);
-        let mut start = after.map(|(at, id)| key(&pk, soonest_sk(at, id)));
-        let mut places = Vec::new();
+        let after = after.map(|(at, id)| key(&pk, soonest_sk(at, id)));
         // one more than requested shows that there are more
-        while places.len() <= limit {
-            let page = self
-                .client
-                .query()
-                .table_name(&self.table)
-                .key_condition_expression("pk = :user")
-                .projection_expression("sk")
-                .expression_attribute_values(":user", pk.value())
-                .consistent_read(true)
-                .limit((limit + 1 - places.len()) as i32)
-                .set_exclusive_start_key(start)
-                .send()
-                .await
-                .map_err(StoreError::dynamo(doing))?;
-            for item in page.items.unwrap_or_default() {
-                places.extend(place(&read_key::<SoonestKey>(doing, item)?.sk));
-            }
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                break;
-            }
+        let rows = self.rows(doing, &pk).only("sk").first(after, limit + 1).await?;
+        let mut places = Vec::new();
+        for row in rows {
+            places.extend(place(&read_key::<SoonestKey>(doing, row)?.sk));
         }
         let more = places.len() > limit;
         places.truncate(limit);

@@ -124,30 +124,12 @@ impl DueStore {
     ) -> Result<(Vec<Timer>, bool), StoreError> {
         let doing = "listing timers";
         let pk = timers_pk(owner);
-        let mut start = after.map(|after| key(&pk, after));
-        let mut timers: Vec<Timer> = Vec::new();
+        let after = after.map(|after| key(&pk, after));
         // one more than requested shows that there are more
-        while timers.len() <= limit {
-            let page = self
-                .client
-                .query()
-                .table_name(&self.table)
-                .key_condition_expression("pk = :owner")
-                .expression_attribute_values(":owner", pk.value())
-                .consistent_read(true)
-                .limit((limit + 1 - timers.len()) as i32)
-                .set_exclusive_start_key(start)
-                .send()
-                .await
-                .map_err(StoreError::dynamo(doing))?;
-            for item in page.items.unwrap_or_default() {
-                timers.push(read::<TimerItem>(doing, item)?.into());
-            }
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                break;
-            }
-        }
+        let rows = self.rows(doing, &pk).first(after, limit + 1).await?.into_iter();
+        let timers: Result<Vec<Timer>, StoreError> =
+            rows.map(|item| Ok(read::<TimerItem>(doing, item)?.into())).collect();
+        let mut timers = timers?;
         let more = timers.len() > limit;
         timers.truncate(limit);
         Ok((timers, more))

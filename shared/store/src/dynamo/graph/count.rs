@@ -11,7 +11,7 @@
 use aws_sdk_dynamodb::types::Update;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use fanfold_core::Partition;
-use fanfold_core::limits::{COUNT_ROWS, DROP_PAGE, PARTITIONS_AT_ONCE, TRIES_MAX};
+use fanfold_core::limits::{COUNT_ROWS, PARTITIONS_AT_ONCE, TRIES_MAX};
 use fanfold_core::{UserId, fanout};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Deserialize;
@@ -113,8 +113,8 @@ impl GraphStore {
         partition: Partition,
     ) -> Result<Vec<CountItem>, StoreError> {
         let doing = "counting followers";
-        let rows =
-            self.rows_of(doing, counts_pk(author, partition), "followers, changes, v").await?;
+        let pk = counts_pk(author, partition);
+        let rows = self.rows(doing, &pk).only("followers, changes, v").all(None).await?;
         rows.into_iter().map(|row| read(doing, row)).collect()
     }
 
@@ -122,40 +122,11 @@ impl GraphStore {
     pub async fn forget_counts(&self, author: UserId, partitions: u16) -> Result<(), StoreError> {
         let doing = "removing the count rows of an author";
         for partition in Partition::first(partitions) {
-            let keys = self.rows_of(doing, counts_pk(author, partition), "pk, sk").await?;
+            let pk = counts_pk(author, partition);
+            let keys = self.rows(doing, &pk).only("pk, sk").all(None).await?;
             batch::delete_all(&self.client, &self.table, doing, keys).await?;
         }
         Ok(())
-    }
-
-    /// The rows under a partition key. They fit one page, unless DynamoDB ends it early.
-    async fn rows_of(
-        &self,
-        doing: &'static str,
-        pk: Pk,
-        attributes: &str,
-    ) -> Result<Vec<Item>, StoreError> {
-        let (mut rows, mut after) = (Vec::new(), None);
-        loop {
-            let page = self
-                .client
-                .query()
-                .table_name(&self.table)
-                .key_condition_expression("pk = :pk")
-                .projection_expression(attributes)
-                .expression_attribute_values(":pk", pk.value())
-                .consistent_read(true)
-                .limit(DROP_PAGE)
-                .set_exclusive_start_key(after)
-                .send()
-                .await
-                .map_err(StoreError::dynamo(doing))?;
-            rows.extend(page.items.unwrap_or_default());
-            after = page.last_evaluated_key;
-            if after.is_none() {
-                return Ok(rows);
-            }
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use fanfold_runtime::sqs::Announced;
 
 use super::super::transact::{CommitResult, Transaction};
 use super::super::users::{Counter, Owner, UserStore};
-use super::super::{Item, batch, key};
+use super::super::{batch, key};
 use super::relate::RelationWrite;
 use super::{GraphStore, RelationRow, follower_sk, followers_pk, following_pk};
 
@@ -83,19 +83,8 @@ impl GraphStore {
     /// Removes a page of the tombstones of relations that a user ended. Returns false if none were left.
     pub async fn forget_following(&self, user: UserId) -> Result<bool, StoreError> {
         let doing = "removing the ended relations of a user";
-        let page = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :pk")
-            .projection_expression("pk, sk")
-            .expression_attribute_values(":pk", following_pk(user).value())
-            .consistent_read(true)
-            .limit(DROP_PAGE)
-            .send()
-            .await
-            .map_err(StoreError::dynamo(doing))?;
-        let keys: Vec<Item> = page.items.unwrap_or_default();
+        let pk = following_pk(user);
+        let keys = self.rows(doing, &pk).only("pk, sk").first(None, DROP_PAGE as usize).await?;
         let some = !keys.is_empty();
         batch::delete_all(&self.client, &self.table, doing, keys).await?;
         Ok(some)

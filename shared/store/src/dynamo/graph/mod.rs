@@ -16,6 +16,7 @@ use fanfold_core::{Change, Relation, Second, Time, UserId};
 use serde::{Deserialize, Serialize};
 
 use super::partitions::{first_partitions, followers_per_partition};
+use super::rows::Rows;
 use super::{ItemKind, Pk, Stored, batch, key, read};
 use crate::buckets::buckets;
 pub use count::Counting;
@@ -126,6 +127,11 @@ impl GraphStore {
         let key = key(&following_pk(follower), author);
         let item = batch::get_one(&self.client, &self.table, doing, key).await?;
         Ok(item.map(|item| read(doing, item)).transpose()?.map(RelationRow))
+    }
+
+    /// The rows under a partition key.
+    fn rows<'a>(&'a self, doing: &'static str, pk: &'a Pk) -> Rows<'a> {
+        Rows::of(&self.client, &self.table, doing, pk)
     }
 
     /// The number of buckets of the deployment.

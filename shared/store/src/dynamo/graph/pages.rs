@@ -52,29 +52,26 @@ impl GraphStore {
         count: i32,
     ) -> Result<(Vec<UserId>, Option<UserId>), StoreError> {
         let doing = "reading the authors that a user follows";
-        let page = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :pk")
-            .filter_expression("attribute_not_exists(expires_at)")
-            .projection_expression("sk")
-            .expression_attribute_values(":pk", following_pk(user).value())
-            // mutation: consistent-relations
-            .consistent_read(true)
-            .limit(count)
-            .set_exclusive_start_key(after.map(|after| key(&following_pk(user), after)))
-            .send()
-            .await
-            .map_err(StoreError::dynamo(doing))?;
-        let users: Result<Vec<UserId>, StoreError> = page
-            .items
-            .unwrap_or_default()
-            .into_iter()
-            .map(|item| Ok(read_key::<FollowingKey>(doing, item)?.sk))
-            .collect();
-        let next = page.last_evaluated_key.map(|last| read_key::<FollowingKey>(doing, last));
-        Ok((users?, next.transpose()?.map(|key| key.sk)))
+        let pk = following_pk(user);
+        let rows = self.rows(doing, &pk).only("sk").kept_by("attribute_not_exists(expires_at)");
+        let page = rows.page(after.map(|after| key(&pk, after)), Some(count)).await?;
+        let users =
+            page.rows.iter().map(|row| Ok(read_key::<FollowingKey>(doing, row.clone())?.sk));
+        let users: Result<Vec<UserId>, StoreError> = users.collect();
+        Ok((users?, page.next_key::<FollowingKey>(doing)?.map(|key| key.sk)))
+    }
+
+    /// Followers in one partition of an author: at most `count`. None, only if none is left.
+    pub async fn some_followers(
+        &self,
+        author: UserId,
+        partition: Partition,
+        count: usize,
+    ) -> Result<Vec<UserId>, StoreError> {
+        let (doing, pk) = ("reading some followers", followers_pk(author, partition));
+        let rows = self.rows(doing, &pk).only("sk").first(None, count).await?;
+        let user = |item| follower_of(doing, &read_key::<FollowerKey>(doing, item)?.sk);
+        rows.into_iter().map(user).collect()
     }
 
     /// A page of the followers in one partition of an author, after this follower, in bucket order.
@@ -101,23 +98,10 @@ impl GraphStore {
         let doing = "reading an author's followers";
         let pk = followers_pk(author, partition);
         let start = after.map(|(bucket, user)| key(&pk, follower_sk(bucket, UserId(user))));
-        let page = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :pk")
-            .projection_expression("sk")
-            .expression_attribute_values(":pk", pk.value())
-            .consistent_read(true)
-            .limit(count)
-            .set_exclusive_start_key(start)
-            .send()
-            .await
-            .map_err(StoreError::dynamo(doing))?;
+        let page = self.rows(doing, &pk).only("sk").page(start, Some(count)).await?;
         let user = |item| follower_of(doing, &read_key::<FollowerKey>(doing, item)?.sk);
-        let followers: Result<_, _> =
-            page.items.unwrap_or_default().into_iter().map(user).collect();
-        let next = page.last_evaluated_key.map(user).transpose()?;
+        let followers: Result<_, _> = page.rows.into_iter().map(user).collect();
+        let next = page.next.map(user).transpose()?;
         Ok(FollowerPage { followers: followers?, next })
     }
 }

@@ -78,9 +78,7 @@ impl LikeStore {
         attributes: &str,
     ) -> Result<Vec<Item>, StoreError> {
         let parts = (0..LIKE_PARTS).map(|part| async move {
-            let query = self.query(&like_counts_pk(post, part)).projection_expression(attributes);
-            let page = query.send().await.map_err(StoreError::dynamo(doing))?;
-            Ok::<_, StoreError>(page.items.unwrap_or_default())
+            self.rows(doing, &like_counts_pk(post, part)).only(attributes).all(None).await
         });
         Ok(try_join_all(parts).await?.into_iter().flatten().collect())
     }

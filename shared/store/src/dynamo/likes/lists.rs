@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use fanfold_core::limits::LIKE_PARTS;
 use fanfold_core::{PostId, Time, UserId};
 use futures::future::try_join_all;
 use serde::Deserialize;
 
-use super::super::{Item, Pk, batch, key, read_key, text};
+use super::super::rows::Rows;
+use super::super::{Pk, batch, key, read_key};
 use super::{Like, LikeStore, like_pk, liked_pk, liked_sk, liker_sk, likers_pk, place};
 use fanfold_runtime::error::StoreError;
 
@@ -31,7 +31,7 @@ impl LikeStore {
     ) -> Result<Vec<PostId>, StoreError> {
         let doing = "reading the newest posts that a user likes";
         let pk = like_pk(user);
-        let rows = self.rows(doing, || self.query(&pk).projection_expression("sk"), count).await?;
+        let rows = self.rows(doing, &pk).only("sk").first(None, count).await?;
         rows.into_iter().map(|row| Ok(read_key::<PostKey>(doing, row)?.sk)).collect()
     }
 
@@ -105,15 +105,12 @@ impl LikeStore {
         after: Option<String>,
         count: usize,
     ) -> Result<Vec<(Time, T)>, StoreError> {
-        let query = || match &after {
-            None => self.query(pk).projection_expression("sk"),
-            Some(after) => self
-                .query(pk)
-                .key_condition_expression("pk = :pk AND sk < :after")
-                .expression_attribute_values(":after", text(after))
-                .projection_expression("sk"),
+        let rows = self.rows(doing, pk).only("sk");
+        let rows = match after {
+            Some(after) => rows.below(after),
+            None => rows,
         };
-        let rows = self.rows(doing, query, count).await?;
+        let rows = rows.first(None, count).await?;
         let places = rows.into_iter().map(|row| {
             let sk = read_key::<ListKey>(doing, row)?.sk;
             let unread = || StoreError::Item { doing, source: format!("the sort key {sk}").into() };
@@ -122,34 +119,8 @@ impl LikeStore {
         places.collect()
     }
 
-    /// The first `count` rows of a query. DynamoDB may end a page early.
-    async fn rows(
-        &self,
-        doing: &'static str,
-        query: impl Fn() -> QueryFluentBuilder,
-        count: usize,
-    ) -> Result<Vec<Item>, StoreError> {
-        let (mut rows, mut start) = (Vec::new(), None);
-        loop {
-            let query = query().limit((count - rows.len()) as i32).set_exclusive_start_key(start);
-            let page = query.send().await.map_err(StoreError::dynamo(doing))?;
-            rows.extend(page.items.unwrap_or_default());
-            start = page.last_evaluated_key;
-            if start.is_none() || rows.len() >= count {
-                return Ok(rows);
-            }
-        }
-    }
-
-    /// A query for the rows under a partition key, by descending sort key.
-    pub(super) fn query(&self, pk: &Pk) -> QueryFluentBuilder {
-        self.client
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", pk.value())
-            .scan_index_forward(false)
-            // mutation: consistent-likes
-            .consistent_read(true)
+    /// The rows under a partition key, newest first.
+    pub(super) fn rows<'a>(&'a self, doing: &'static str, pk: &'a Pk) -> Rows<'a> {
+        Rows::of(&self.client, &self.table, doing, pk).newest_first()
     }
 }

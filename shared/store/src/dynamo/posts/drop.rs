@@ -6,7 +6,7 @@ use fanfold_core::{PostId, Time, UserId};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::super::ReceiptStore;
-use super::super::{Item, batch, key, read, read_key, write};
+use super::super::{Item, batch, key, read, write};
 use super::keys::key_pk;
 use super::{PostItem, PostStore, posts_pk};
 use fanfold_runtime::error::StoreError;
@@ -128,23 +128,11 @@ impl PostStore {
         author: UserId,
         after: Option<PostId>,
     ) -> Result<(Vec<PostItem>, Option<PostId>), StoreError> {
-        let page = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :author")
-            .projection_expression("pk, sk, v, deleted_at_ms, made_by")
-            .expression_attribute_values(":author", posts_pk(author).value())
-            .consistent_read(true)
-            .limit(DROP_PAGE)
-            .set_exclusive_start_key(after.map(|after| key(&posts_pk(author), after)))
-            .send()
-            .await
-            .map_err(StoreError::dynamo(doing))?;
-        let items = page.items.unwrap_or_default().into_iter();
-        let items: Result<Vec<PostItem>, StoreError> =
-            items.map(|item| read(doing, item)).collect();
-        let next = page.last_evaluated_key.map(|last| read_key::<super::IdItem>(doing, last));
-        Ok((items?, next.transpose()?.map(|last| last.sk)))
+        let pk = posts_pk(author);
+        let rows = self.rows(doing, &pk).only("pk, sk, v, deleted_at_ms, made_by");
+        let page = rows.page(after.map(|after| key(&pk, after)), Some(DROP_PAGE)).await?;
+        let items = page.rows.iter().map(|item| read(doing, item.clone()));
+        let items: Result<Vec<PostItem>, StoreError> = items.collect();
+        Ok((items?, page.next_key::<super::IdItem>(doing)?.map(|last| last.sk)))
     }
 }

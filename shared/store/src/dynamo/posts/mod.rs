@@ -13,7 +13,8 @@ use fanfold_core::limits::{QUERY_ITEMS_MIN, QUERY_PAGES_MAX};
 use fanfold_core::{PostId, Second, Slice, Time, UserId};
 use serde::{Deserialize, Serialize};
 
-use super::{Item, ItemKind, Pk, Stored, batch, key, read, read_key, text};
+use super::rows::Rows;
+use super::{Item, ItemKind, Pk, Stored, batch, key, read, read_key};
 pub use drop::{Erased, ToBury};
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
@@ -135,30 +136,17 @@ impl PostStore {
         count: usize,
     ) -> Result<Slice, StoreError> {
         let doing = "reading an author's posts";
-        let mut posts = Vec::new();
-        let mut start = None;
-        let mut down_to = before;
+        let pk = posts_pk(author);
+        let rows = self.rows(doing, &pk).newest_first().only("sk").below(before);
+        let rows = rows.kept_by("attribute_not_exists(deleted_at_ms)");
+        let limit = Some((count + 1).max(QUERY_ITEMS_MIN) as i32);
+        let (mut posts, mut down_to, mut start) = (Vec::new(), before, None);
         for _ in 0..QUERY_PAGES_MAX {
-            let page = self
-                .client
-                .query()
-                .table_name(&self.table)
-                .key_condition_expression("pk = :author AND sk < :before")
-                .filter_expression("attribute_not_exists(deleted_at_ms)")
-                .projection_expression("sk")
-                .expression_attribute_values(":author", posts_pk(author).value())
-                .expression_attribute_values(":before", text(before))
-                .scan_index_forward(false)
-                .consistent_read(true)
-                .limit((count + 1).max(QUERY_ITEMS_MIN) as i32)
-                .set_exclusive_start_key(start)
-                .send()
-                .await
-                .map_err(StoreError::dynamo(doing))?;
-            for item in page.items.unwrap_or_default() {
+            let page = rows.page(start, limit).await?;
+            for item in page.rows {
                 posts.push(read_key::<IdItem>(doing, item)?.sk);
             }
-            start = page.last_evaluated_key;
+            start = page.next;
             // one more than requested shows that there are more
             if start.is_none() || posts.len() > count {
                 return Ok(Slice::head(posts, count, PostId::MIN));
@@ -169,6 +157,11 @@ impl PostStore {
         }
         // many tombstones in a row: the posts found so far, and where to continue
         Ok(Slice::head(posts, count, down_to.previous()))
+    }
+
+    /// The rows under a partition key.
+    fn rows<'a>(&'a self, doing: &'static str, pk: &'a Pk) -> Rows<'a> {
+        Rows::of(&self.client, &self.table, doing, pk)
     }
 
     async fn get(&self, doing: &'static str, key: Item) -> Result<Option<Item>, StoreError> {

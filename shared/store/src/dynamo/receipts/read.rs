@@ -1,11 +1,11 @@
 //! Reads delivery receipts.
 
-use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use fanfold_core::PostId;
 use fanfold_core::Time;
 use fanfold_core::fanout::{DeliveryCounts, RANGES};
 use serde::Deserialize;
 
+use super::super::rows::Rows;
 use super::super::{Item, Stored, read};
 use super::{ReceiptStore, V, numbers, receipt_pk};
 use fanfold_runtime::error::StoreError;
@@ -50,66 +50,35 @@ impl Stored for ReceiptItem {
 }
 
 impl ReceiptStore {
-    /// A page of a receipt's rows.
-    fn page(&self, post: PostId, start: Option<Item>) -> QueryFluentBuilder {
-        self.client
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", receipt_pk(post).value())
-            .consistent_read(true)
-            .set_exclusive_start_key(start)
-    }
-
     /// The keys of all rows of a receipt.
     pub(in crate::dynamo) async fn rows(&self, post: PostId) -> Result<Vec<Item>, StoreError> {
-        let doing = "reading the keys of a delivery receipt";
-        let (mut rows, mut start): (Vec<Item>, Option<Item>) = (Vec::new(), None);
-        loop {
-            let page = self
-                .page(post, start)
-                .projection_expression("pk, sk")
-                .send()
-                .await
-                .map_err(StoreError::dynamo(doing))?;
-            rows.extend(page.items.unwrap_or_default());
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                return Ok(rows);
-            }
-        }
+        let (doing, pk) = ("reading the keys of a delivery receipt", receipt_pk(post));
+        Rows::of(&self.client, &self.table, doing, &pk).only("pk, sk").all(None).await
     }
 
     /// Reads the receipt of a post.
     pub async fn receipt(&self, post: PostId) -> Result<Receipt, StoreError> {
         let doing = "reading a delivery receipt";
         let (mut receipt, mut partitions, mut ranges) = (Receipt::default(), 0, 0);
-        let mut start: Option<Item> = None;
-        loop {
-            let page = self.page(post, start).send().await.map_err(StoreError::dynamo(doing))?;
-            for item in page.items.unwrap_or_default() {
-                let done = numbers(&item, "done");
-                let part: ReceiptItem = read(doing, item)?;
-                if part.sk == "-" {
-                    receipt.followers = part.followers;
-                    receipt.completed_at = part.completed_at;
-                    receipt.pulled = part.pulled;
-                    partitions = part.partitions;
-                } else {
-                    ranges += done;
-                }
-                receipt.chunks += part.chunks;
-                receipt.reached = receipt.reached.plus(DeliveryCounts {
-                    delivered: part.delivered,
-                    not_live: part.not_live,
-                    unfollowed: part.unfollowed,
-                    late: part.late,
-                });
+        let pk = receipt_pk(post);
+        for item in Rows::of(&self.client, &self.table, doing, &pk).all(None).await? {
+            let done = numbers(&item, "done");
+            let part: ReceiptItem = read(doing, item)?;
+            if part.sk == "-" {
+                receipt.followers = part.followers;
+                receipt.completed_at = part.completed_at;
+                receipt.pulled = part.pulled;
+                partitions = part.partitions;
+            } else {
+                ranges += done;
             }
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                break;
-            }
+            receipt.chunks += part.chunks;
+            receipt.reached = receipt.reached.plus(DeliveryCounts {
+                delivered: part.delivered,
+                not_live: part.not_live,
+                unfollowed: part.unfollowed,
+                late: part.late,
+            });
         }
         let all = usize::from(partitions) * usize::from(RANGES);
         receipt.progress = match receipt.completed_at {

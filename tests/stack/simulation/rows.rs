@@ -1,0 +1,233 @@
+//! No list ends because DynamoDB ended a query early: with short and empty pages, each list is the same as without. Then a user
+//! is erased with such pages, and nothing is left.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use fanfold_app::Error;
+use fanfold_app::boards::BoardRef;
+use fanfold_app::boards::change::{Change, What, change};
+use fanfold_app::boards::{read, settings};
+use fanfold_app::due::scheduled::{self, NewScheduled};
+use fanfold_app::due::timers::{self, NewTimer};
+use fanfold_app::present::{self, Span, Viewer};
+use fanfold_app::{likes, posts, profiles, rankings, relations, timeline};
+use fanfold_core::{FeedId, PostId, Ranking, Relation, Scores, Time, UserRef};
+use fanfold_functions::admin::{self, order::Order};
+use fanfold_runtime::clock::Deadline;
+use fanfold_store::feeds::ReadContext;
+use fanfold_store::valkey::PageOf;
+use serde_json::json;
+
+use super::apps::{Apps, PEOPLE, START, id, identity};
+use super::calls::handle_all;
+use super::cloud::Faults;
+use super::server::Server;
+use super::tasks::runtime;
+use crate::harness::dice::Dice;
+
+const OTHERS: usize = 12;
+/// Greater than a page of a walk, and less than a list.
+const LIMIT: usize = 5;
+const ME: &str = PEOPLE[0];
+
+fn other(n: usize) -> String {
+    format!("other{n:02}")
+}
+
+/// Follows the pages of a list. Returns what they show.
+async fn walk<T: Debug, P>(page: impl AsyncFn(Option<P>) -> (Vec<T>, Option<P>)) -> String {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let (items, next) = page(after).await;
+        all.extend(items);
+        after = next;
+        if after.is_none() {
+            return format!("{all:#?}");
+        }
+    }
+}
+
+/// A page of a copy, as soon as messages have made it.
+async fn made<T>(apps: &Apps, now: Time, page: impl AsyncFn() -> Result<T, Error>) -> T {
+    for _ in 0..100 {
+        match page().await {
+            Err(Error::BoardBuilding | Error::RankingBuilding) => handle_all(apps, now).await,
+            page => return page.expect("a page"),
+        }
+    }
+    panic!("the copy is not made");
+}
+
+/// Everything that `ME` can list.
+async fn lists(apps: &Apps, post: PostId, now: Time) -> Vec<(&'static str, String)> {
+    apps.valkey.reset();
+    let (me, viewer) = (identity(ME), Viewer::of(id(ME)));
+    let reading = || ReadContext::new(now);
+    let mut found = Vec::new();
+    let followers = async |after| {
+        let app = &apps.relations;
+        let page = relations::followers(app, &viewer, me.user(), after, LIMIT, &reading()).await;
+        let page = page.expect("a page");
+        (page.users, page.next_after)
+    };
+    found.push(("followers", walk(followers).await));
+    let following = async |after| {
+        let app = &apps.relations;
+        let page = relations::following(app, &viewer, me.user(), after, LIMIT, &reading()).await;
+        let page = page.expect("a page");
+        (page.users, page.next_after)
+    };
+    found.push(("followed authors", walk(following).await));
+    let likers = async |after| {
+        let page = likes::likers(&apps.likes, &viewer, post, after, LIMIT, &reading()).await;
+        let page = page.expect("a page");
+        (page.users, page.next_after)
+    };
+    found.push(("who likes a post", walk(likers).await));
+    let liked = async |after| {
+        let page = likes::liked(&apps.likes, &viewer, after, LIMIT, &reading()).await;
+        let page = page.expect("a page");
+        (page.posts, page.next_after)
+    };
+    found.push(("liked posts", walk(liked).await));
+    let scheduled = async |after| {
+        let page = scheduled::list(&apps.posts, me.user(), after, LIMIT).await.expect("a page");
+        (page.items, page.next_after)
+    };
+    found.push(("scheduled posts", walk(scheduled).await));
+    let timers = async |after: Option<_>| {
+        let page = timers::list(&apps.timers, me.user(), after.as_ref(), LIMIT).await;
+        let page = page.expect("a page");
+        (page.timers, page.next_after)
+    };
+    found.push(("timers", walk(timers).await));
+    let boards = settings::list(&apps.boards, me.user()).await.expect("a list");
+    found.push(("boards", format!("{boards:#?}")));
+    let board = BoardRef { owner: me.user(), name: "board 0".parse().expect("a name"), day: None };
+    let best = PageOf::Rank { from: 1, limit: 100 };
+    let members = made(apps, now, async || read::page(&apps.boards, &board, best, now).await).await;
+    let members = members.page;
+    found.push(("members of a board", format!("{members:#?}")));
+    for feed in FeedId::own(me.user()) {
+        let page = async |before: Option<PostId>| {
+            let span = Span { before: before.unwrap_or(PostId::MAX), ..Span::ALL };
+            let page = timeline::pulled_page(&apps.timeline, &viewer, feed, span, LIMIT, now).await;
+            let page = page.expect("a page");
+            let next = page.next_before;
+            (page.ids().collect(), next)
+        };
+        found.push(("a feed", walk(page).await));
+    }
+    let ranking = async || {
+        let app = &apps.rankings;
+        rankings::page(app, &viewer, Ranking::Authors, None, 100, &reading()).await
+    };
+    let ranking = made(apps, now, ranking).await.entries;
+    found.push(("a ranking", format!("{ranking:#?}")));
+    let receipt = posts::delivery(&apps.posts, &me, post).await.expect("a receipt");
+    found.push(("a receipt", format!("{receipt:#?}")));
+    found
+}
+
+#[test]
+fn no_list_ends_where_a_query_ended() {
+    let server = Server::start();
+    runtime().block_on(async {
+        fastrand::seed(3);
+        let apps = Apps::on(&server, &[], RetryConfig::disabled(), true);
+        apps.valkey.reset();
+        apps.steps.set_free(true);
+        apps.cloud.lock().capacity = None;
+        let short_pages = |seed| Faults { one_in: 1, dice: Dice(seed) };
+        apps.cloud.lock().short_pages = short_pages(99);
+        let (me, mut now) = (identity(ME), START);
+        let tick = |now: &mut Time| {
+            *now += Duration::from_millis(1);
+            *now
+        };
+        let others: Vec<String> = (0..OTHERS).map(other).collect();
+        for name in others.iter().map(String::as_str).chain([ME]) {
+            let put = profiles::put_profile;
+            put(&apps.profiles, &identity(name), name, name, tick(&mut now)).await.expect("put");
+        }
+        handle_all(&apps, now).await;
+        let mut own = Vec::new();
+        for n in 0..OTHERS {
+            for (user, author) in [(&*others[n], ME), (ME, &*others[n])] {
+                let (user, author) = (identity(user), UserRef::Id(id(author)));
+                let (relate, following) = (relations::relate, Relation::Following);
+                relate(&apps.relations, &user, &author, following, tick(&mut now))
+                    .await
+                    .expect("followed");
+            }
+            let publish = posts::publish;
+            let mine = publish(&apps.posts, &me, "mine", None, tick(&mut now)).await;
+            own.push(mine.expect("published").post.id);
+            let theirs = identity(&others[n]);
+            let theirs = publish(&apps.posts, &theirs, "theirs", None, tick(&mut now)).await;
+            let theirs = theirs.expect("published").post.id;
+            for (user, post) in [(&me, theirs), (&identity(&others[n]), own[0])] {
+                likes::put(&apps.likes, user, post, true, tick(&mut now)).await.expect("liked");
+            }
+            let due_at = now + Duration::from_secs(86_400);
+            let new = NewScheduled { text: "later", publish_at: due_at, key: Some(&others[n]) };
+            scheduled::schedule(&apps.posts, &me, new, now).await.expect("scheduled");
+            let new = NewTimer { due_at, every: None, payload: json!(n) };
+            let name = format!("timer-{n:02}").parse().expect("a name");
+            timers::put(&apps.timers, &me, &name, new, now).await.expect("put");
+            let all = json!({
+                "orders": ["descending"], "ranks": "competition", "period": "all", "zone": "UTC",
+                "kept_days": 30, "open": false, "writers": [],
+            });
+            let all = serde_json::from_value(all).expect("settings");
+            let name = format!("board {n}").parse().expect("a name");
+            settings::put(&apps.boards, &me, &name, all, tick(&mut now)).await.expect("a board");
+        }
+        let name = "board 0".parse().expect("a name");
+        let board = BoardRef { owner: me.user(), name, day: None };
+        let change_of = |n: usize| Change {
+            member: format!("member {n}").parse().expect("a name"),
+            what: What::Set(Scores::new(&[n as i64]).expect("scores")),
+        };
+        let changes: Vec<Change> = (0..60).map(change_of).collect();
+        change(&apps.boards, &me, &board, &changes, None, tick(&mut now)).await.expect("changed");
+        handle_all(&apps, now).await;
+
+        apps.cloud.lock().short_pages = Faults::default();
+        let reading = ReadContext::new(now);
+        let viewer = Viewer::of(me.user());
+        let shown = posts::read(&apps.posts, &viewer, own[0], now).await.expect("a post");
+        assert_eq!(shown.post.likes, OTHERS as u64);
+        let users = &apps.timeline.cards.users;
+        let shown = present::user(users, &viewer, &UserRef::Id(me.user()), &reading).await;
+        assert_eq!(shown.expect("a user").followers, OTHERS as u64);
+        let whole = lists(&apps, own[0], now).await;
+        for seed in 0..20 {
+            apps.cloud.lock().short_pages = short_pages(seed);
+            for ((name, found), (_, whole)) in lists(&apps, own[0], now).await.iter().zip(&whole) {
+                assert!(found == whole, "{name}, seed {seed}: {found}\ninstead of {whole}");
+            }
+        }
+        let order = || Order::DropUser { user: me.user().to_string() };
+        loop {
+            let erased = admin::execute(&apps.admin, order(), now, Deadline::NONE).await;
+            let erased = erased.expect("erased");
+            if erased["done"] == true {
+                break;
+            }
+            handle_all(&apps, now).await;
+            now += Duration::from_millis(erased["wait_ms"].as_u64().expect("a time") + 1);
+        }
+        handle_all(&apps, now).await;
+        apps.cloud.lock().short_pages = Faults::default();
+        let me = me.user().to_string();
+        for table in ["users", "posts", "graph", "due", "likes", "boards"] {
+            let cloud = apps.cloud.lock();
+            let left = cloud.items(table).filter(|item| !item.contains_key("expires_at"));
+            let left: Vec<_> = left.filter(|item| json!(item).to_string().contains(&me)).collect();
+            assert!(left.is_empty(), "{table}: {left:#?}");
+        }
+    });
+}
