@@ -6,10 +6,8 @@
 
 use aws_sdk_dynamodb::Client;
 use fanfold_runtime::error::StoreError;
-use serde::de::DeserializeOwned;
 
 use super::attribute::{Item, text};
-use super::form::read_key;
 use super::keys::Pk;
 
 /// Some rows under a partition key.
@@ -39,16 +37,6 @@ pub(super) struct Page {
     pub rows: Vec<Item>,
     /// The key after which the next page begins. `None`: this is the last one.
     pub next: Option<Item>,
-}
-
-impl Page {
-    /// The key after which the next page begins, as `T`.
-    pub fn next_key<T: DeserializeOwned>(
-        self,
-        doing: &'static str,
-    ) -> Result<Option<T>, StoreError> {
-        self.next.map(|last| read_key(doing, last)).transpose()
-    }
 }
 
 impl<'a> Rows<'a> {

@@ -55,10 +55,9 @@ impl GraphStore {
         let pk = following_pk(user);
         let rows = self.rows(doing, &pk).only("sk").kept_by("attribute_not_exists(expires_at)");
         let page = rows.page(after.map(|after| key(&pk, after)), Some(count)).await?;
-        let users =
-            page.rows.iter().map(|row| Ok(read_key::<FollowingKey>(doing, row.clone())?.sk));
-        let users: Result<Vec<UserId>, StoreError> = users.collect();
-        Ok((users?, page.next_key::<FollowingKey>(doing)?.map(|key| key.sk)))
+        let user = |item| Ok(read_key::<FollowingKey>(doing, item)?.sk);
+        let users: Result<Vec<UserId>, StoreError> = page.rows.into_iter().map(user).collect();
+        Ok((users?, page.next.map(user).transpose()?))
     }
 
     /// Followers in one partition of an author: at most `count`. None, only if none is left.

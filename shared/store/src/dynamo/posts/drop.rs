@@ -6,7 +6,7 @@ use fanfold_core::{PostId, Time, UserId};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::super::ReceiptStore;
-use super::super::{Item, batch, key, read, write};
+use super::super::{Item, batch, key, read, read_key, write};
 use super::keys::key_pk;
 use super::{PostItem, PostStore, posts_pk};
 use fanfold_runtime::error::StoreError;
@@ -131,8 +131,9 @@ impl PostStore {
         let pk = posts_pk(author);
         let rows = self.rows(doing, &pk).only("pk, sk, v, deleted_at_ms, made_by");
         let page = rows.page(after.map(|after| key(&pk, after)), Some(DROP_PAGE)).await?;
-        let items = page.rows.iter().map(|item| read(doing, item.clone()));
+        let items = page.rows.into_iter().map(|item| read(doing, item));
         let items: Result<Vec<PostItem>, StoreError> = items.collect();
-        Ok((items?, page.next_key::<super::IdItem>(doing)?.map(|last| last.sk)))
+        let next = page.next.map(|last| read_key::<super::IdItem>(doing, last)).transpose()?;
+        Ok((items?, next.map(|last| last.sk)))
     }
 }
