@@ -154,8 +154,8 @@ fn no_list_ends_where_a_query_ended() {
         }
         handle_all(&apps, now).await;
         let mut own = Vec::new();
-        for n in 0..OTHERS {
-            for (user, author) in [(&*others[n], ME), (ME, &*others[n])] {
+        for (n, other) in others.iter().enumerate() {
+            for (user, author) in [(other.as_str(), ME), (ME, other.as_str())] {
                 let (user, author) = (identity(user), UserRef::Id(id(author)));
                 let (relate, following) = (relations::relate, Relation::Following);
                 relate(&apps.relations, &user, &author, following, tick(&mut now))
@@ -165,14 +165,14 @@ fn no_list_ends_where_a_query_ended() {
             let publish = posts::publish;
             let mine = publish(&apps.posts, &me, "mine", None, tick(&mut now)).await;
             own.push(mine.expect("published").post.id);
-            let theirs = identity(&others[n]);
+            let theirs = identity(other);
             let theirs = publish(&apps.posts, &theirs, "theirs", None, tick(&mut now)).await;
             let theirs = theirs.expect("published").post.id;
-            for (user, post) in [(&me, theirs), (&identity(&others[n]), own[0])] {
+            for (user, post) in [(&me, theirs), (&identity(other), own[0])] {
                 likes::put(&apps.likes, user, post, true, tick(&mut now)).await.expect("liked");
             }
             let due_at = now + Duration::from_secs(86_400);
-            let new = NewScheduled { text: "later", publish_at: due_at, key: Some(&others[n]) };
+            let new = NewScheduled { text: "later", publish_at: due_at, key: Some(other) };
             scheduled::schedule(&apps.posts, &me, new, now).await.expect("scheduled");
             let new = NewTimer { due_at, every: None, payload: json!(n) };
             let name = format!("timer-{n:02}").parse().expect("a name");
