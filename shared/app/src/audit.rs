@@ -2,11 +2,9 @@
 
 use fanfold_core::Bucket;
 use std::collections::HashSet;
+use std::time::Duration;
 
-use fanfold_core::limits::{
-    AUDIT_BOARDS, AUDIT_CARDS, AUDIT_FEEDS_DEFAULT, AUDIT_FEEDS_MAX, AUDIT_LOOK_EVERY,
-    AUDIT_LOOKS_MAX, AUDIT_TIME_LEFT_MIN, FEED_CAP_MAX,
-};
+use fanfold_core::limits::{AUDIT_FEEDS_DEFAULT, FEED_CAP_MAX};
 use fanfold_core::{FeedId, FeedKind, MemberName, PostId, Slice, Time};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::{self, Deadline, Stopwatch};
@@ -21,6 +19,19 @@ use serde::Serialize;
 
 use crate::boards::compare;
 use crate::boards::copy::{Stores, Target};
+
+/// The greatest value of `AUDIT_FEEDS`.
+const AUDIT_FEEDS_MAX: usize = 1_000;
+/// The oldest and the newest cards of each visited bucket that the audit compares with DynamoDB, of each.
+const AUDIT_CARDS: usize = 4;
+/// The remaining time below which a run of the audit ends.
+const AUDIT_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
+/// Times that the audit compares a feed that differs. Pushes that are under way arrive in between.
+const AUDIT_LOOKS_MAX: u32 = 4;
+/// The time between two comparisons of a feed.
+const AUDIT_LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Boards that the audit compares in one bucket, and members of each.
+const AUDIT_BOARDS: usize = 1;
 
 /// The stores and the settings of the audit.
 #[derive(Clone)]

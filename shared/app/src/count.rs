@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fanfold_core::limits::{COUNT_DELAY, COUNT_LOOKS_MAX, COUNTS_UNNOTED_MAX};
+use fanfold_core::limits::{COUNT_DELAY, COUNTS_UNNOTED_MAX};
 use fanfold_runtime::clock::Stopwatch;
 use fanfold_runtime::{StoreError, clock};
 use fanfold_store::valkey::probe::Cause;
 use fanfold_store::valkey::{CountRequest, Counted, Valkey};
 use futures::lock::Mutex;
+
+/// Times that a change checks whether another caller has requested the count, 5 to 80 ms apart.
+const COUNT_LOOKS_MAX: u32 = 5;
 
 /// Requests counts, and remembers those that a full server could not note. Clones share this.
 #[derive(Clone)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fanfold_core::Bucket;
 use fanfold_core::Time;
-use fanfold_core::limits::{CLOCKS_DIFFER, DOCTOR_CHECK, VALKEY_ARGUMENTS_MAX};
+use fanfold_core::limits::{CLOCKS_DIFFER, VALKEY_ARGUMENTS_MAX};
 use fanfold_core::time::millis;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::ConfigError;
@@ -17,6 +17,9 @@ use fanfold_store::valkey::probe::{Cause, ScriptInfo, UnknownScript, log_in_twic
 use fanfold_store::valkey::{FeedSettings, Valkey};
 use futures::future::BoxFuture;
 use serde::Serialize;
+
+/// The time that one check of `doctor` may take.
+const DOCTOR_CHECK: Duration = Duration::from_secs(8);
 
 /// The clients and settings that the checks use.
 #[derive(Clone)]

@@ -15,8 +15,7 @@
 //!    author, count rows, receipts, idempotency keys and tombstones, and the note last.
 
 use fanfold_core::limits::{
-    ADMIN_TIME_LEFT_MIN, COMMIT_GRACE, CONCURRENCY, DROP_ENDS_AT_ONCE, DROP_LEASE, DROP_PAGE,
-    DROP_SETTLES,
+    ADMIN_TIME_LEFT_MIN, COMMIT_GRACE, CONCURRENCY, DROP_LEASE, DROP_PAGE, DROP_SETTLES,
 };
 use fanfold_core::message::{GraphEvent, LikeChanged, PostDeleted, ProfileChanged};
 use fanfold_core::time::millis;
@@ -40,6 +39,10 @@ use tokio::time::Instant;
 
 use crate::announce::{all_announced, announced, announced_after};
 use crate::{boards, graph, relations};
+
+/// Relations of one partition that are ended at the same time. DynamoDB takes 500 changes a second in a
+/// partition.
+const DROP_ENDS_AT_ONCE: usize = 8;
 
 /// The stores, the queue and the settings of the removal of a user.
 #[derive(Clone)]

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use fanfold_core::Time;
 use fanfold_core::UserId;
-use fanfold_core::limits::WRITE_LIMIT_GRACE;
 use fanfold_core::time::millis;
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::{StoreError, clock, metrics};
@@ -13,6 +12,10 @@ use fanfold_store::valkey::{Valkey, WriteLimit};
 use futures::future::{Either, select};
 
 use crate::Error;
+
+/// How long a write waits for Valkey's count after all its other reads are done. If there is no count
+/// by then, the write is allowed.
+const WRITE_LIMIT_GRACE: Duration = Duration::from_millis(20);
 
 /// Counts a write of a user in Valkey while `read` runs, so that the count adds no time. Returns what `read` returned,
 /// or [`Error::TooManyWrites`] if the user is above the limit.

@@ -4,9 +4,7 @@
 use std::time::Duration;
 
 use fanfold_core::Time;
-use fanfold_core::limits::{
-    CONCURRENCY, REL_KEPT, SHED_FEEDS_MAX, SHED_IDLE, SWEEP_BATCH, SWEEP_FEEDS_MAX,
-};
+use fanfold_core::limits::{CONCURRENCY, REL_KEPT, SHED_IDLE, SWEEP_BATCH};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::{Config, StartError, StoreError};
 use fanfold_store::valkey::{FeedSettings, Valkey};
@@ -14,6 +12,12 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
 
 use crate::due::rounds::rounds;
+
+/// Feeds that one run of the sweep removes.
+const SWEEP_FEEDS_MAX: usize = 50_000;
+/// Feeds that one run of the sweep removes to make room on full servers. They take about 50 MB. The last round over the buckets
+/// may exceed the limit.
+const SHED_FEEDS_MAX: usize = 20_000;
 
 /// The client of Valkey and the settings of the sweep.
 #[derive(Clone)]

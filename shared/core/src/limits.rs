@@ -1,10 +1,5 @@
-//! The bounds of the product: texts, pages, bodies, batches, retries, and how long data is kept.
-//!
-//! A bound that has a setting names it; the others are fixed. Three kinds of bounds stand elsewhere:
-//! the timeouts and retries of connections (`runtime/src/aws.rs`, `store/src/valkey/link.rs` and
-//! `node.rs`), the life of a login token (`store/src/valkey/iam.rs`), and
-//! [`RANGES`](crate::fanout::RANGES), which is part of the form of messages. Memory and timeouts of
-//! functions are in `infra/template.yaml`.
+//! The bounds that users of the API meet, those with a setting, and those that several files use. A bound that one file uses
+//! stands in that file. Memory and timeouts of functions are in `infra/template.yaml`.
 
 use std::time::Duration;
 
@@ -36,9 +31,6 @@ pub const BODY_BYTES_MAX: usize = 32 * 1024;
 pub const URI_BYTES_MAX: usize = 16 * 1024;
 /// The longest `Idempotency-Key`, in ASCII characters.
 pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
-/// The longest id of a request, which is logged and sent with messages. Ten ids fit beside ten bodies of
-/// [`SEND_BATCH_BYTES_MAX`] in one call to SQS.
-pub const REQUEST_ID_CHARS_MAX: usize = 128;
 
 /// Items of a page, if the request has no `limit`.
 pub const PAGE_ITEMS_DEFAULT: usize = 20;
@@ -86,9 +78,6 @@ pub const PULL_QUERIES_PER_MINUTE_DEFAULT: u64 = 25_000;
 pub const PULL_QUERIES_PER_MINUTE_MAX: u64 = 1_000_000;
 /// Queries that a pulled page counts as, at least, because it reads posts and users, too.
 pub const PULL_QUERIES_MIN: u64 = 100;
-/// Posts that a pull below the floor of a home feed merges, at least: three large pages, and the post that shows that there is
-/// a fourth one. Valkey keeps them for the pages that follow.
-pub const OLDER_POSTS: usize = 301;
 /// How long Valkey keeps them.
 pub const OLDER_KEPT: Duration = Duration::from_secs(120);
 /// The time after which no request can commit a post of an earlier time: the life of a function that answers requests, and the
@@ -98,13 +87,8 @@ pub const OLDER_SETTLES: Duration = Duration::from_secs(12);
 pub const WRITES_PER_MINUTE_MAX: u64 = 60_000;
 /// The period that write limits count in.
 pub const WRITE_LIMIT_WINDOW: Duration = Duration::from_secs(60);
-/// How long a write waits for Valkey's count after all its other reads are done. If there is no count
-/// by then, the write is allowed.
-pub const WRITE_LIMIT_GRACE: Duration = Duration::from_millis(20);
 /// The time without a read after which a feed is removed from Valkey (setting `INACTIVE_AFTER`).
 pub const INACTIVE_AFTER_DEFAULT: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The least time between two updates of the time at which a feed was last read.
-pub const TOUCH_EVERY: Duration = Duration::from_secs(30);
 
 /// Memory that cards may take in Valkey, in MiB (setting `CARD_MEMORY`).
 pub const CARD_MEMORY_DEFAULT: u64 = 128;
@@ -114,17 +98,12 @@ pub const CARD_MEMORY_MAX: u64 = 1_000_000;
 pub const CARD_UNIT_BYTES: usize = 320;
 /// How long a card is kept, at most.
 pub const CARD_KEPT: Duration = Duration::from_secs(3_600);
-/// How long it is kept that a user has no profile.
-pub const CARD_OF_NOBODY_KEPT: Duration = Duration::from_secs(10);
 /// How long a reader may take to read the item of a card while others wait. After that, another reader reads it.
 pub const CARD_LEASE: Duration = Duration::from_millis(500);
 /// How long a bucket may take to answer a read or a fill of cards. After that, the items are read from DynamoDB.
 pub const CARD_ANSWER_WITHIN: Duration = Duration::from_millis(500);
 /// How long a writer waits until its mark of stale cards is answered. After that, the event of the change marks them.
 pub const CARD_MARK_WITHIN: Duration = Duration::from_secs(1);
-/// Times that a reader looks for a card that another reader is reading, 5 to 320 ms apart. Together this takes longer
-/// than [`CARD_LEASE`]. After that the reader reads the item itself.
-pub const CARD_LOOKS_MAX: u32 = 7;
 
 /// Authors that one user may follow. A rebuild reads the posts of each.
 pub const FOLLOWING_MAX: u64 = 5_000;
@@ -140,32 +119,17 @@ pub const FOLLOWER_PARTITIONS_DEFAULT: u64 = 4;
 pub const FOLLOWER_PARTITIONS_MAX: u64 = 64;
 /// The most partitions of one author's followers.
 pub const AUTHOR_PARTITIONS_MAX: u16 = 1024;
-/// Rows that count the followers of one partition. DynamoDB cancels transactions that write the same item
-/// at the same time, so each row takes about 60 changes a second.
-pub const COUNT_ROWS: u64 = 16;
 /// The time from the first change of an author's followers until they are counted. One count serves all
 /// changes of that time.
 pub const COUNT_DELAY: Duration = Duration::from_secs(1);
-/// Times that a change checks whether another caller has requested the count, 5 to 80 ms apart.
-pub const COUNT_LOOKS_MAX: u32 = 5;
 /// Counts that one environment of a function requests in each [`COUNT_DELAY`] while a full server cannot remember that they
 /// were requested.
 pub const COUNTS_UNNOTED_MAX: usize = 10;
-/// How long Valkey remembers that a count was requested. A count takes less.
-pub const COUNT_REQUEST_KEPT: Duration = Duration::from_secs(30);
 /// Parts of the likes of a post. DynamoDB takes 1,000 write units a second in each part, and the transaction of a like takes
 /// two for a row, so a post can get 4,000 likes a second.
 pub const LIKE_PARTS: u8 = 8;
-/// Rows that count the likes of one part. Transactions that write the same row at the same time are cancelled.
-pub const LIKE_COUNT_ROWS: u64 = 16;
 /// Likes that the card of a viewer has: those of the newest posts. Older posts are looked up in DynamoDB.
 pub const LIKES_CARD_MAX: usize = 200;
-/// Likes of a deleted post that are read and removed in one step.
-pub const LIKES_REMOVED_PAGE: usize = 200;
-/// Likes of a deleted post that are removed at the same time.
-pub const LIKES_REMOVED_AT_ONCE: usize = 16;
-/// The remaining time below which the removal of the likes of a post ends and leaves the rest to another message.
-pub const LIKES_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 /// Rows of followers or followed authors that one query reads.
 pub const FOLLOWERS_PER_QUERY: i32 = 5_000;
 
@@ -185,14 +149,9 @@ pub const BULK_FOLLOWERS_MAX: u64 = 1_000_000_000;
 /// Followers from which an author is pulled and no longer pushed (setting `PULL_FOLLOWERS`; 0: no author
 /// is pulled).
 pub const PULL_FOLLOWERS_DEFAULT: u64 = 0;
-/// Percent of `PULL_FOLLOWERS` below which a pulled author is pushed again. The gap keeps authors near the
-/// limit from changing back and forth.
-pub const PULL_RELEASE_PERCENT: u64 = 80;
 /// The most authors that are pulled at the same time. A home feed has a pointer to each that its owner
 /// follows.
 pub const PULLED_AUTHORS_MAX: usize = 32;
-/// Partitions of a large audience that one dispatch reads.
-pub const PARTITIONS_PER_PART: u16 = 8;
 /// Partitions that are read at the same time.
 pub const PARTITIONS_AT_ONCE: usize = 4;
 
@@ -200,21 +159,13 @@ pub const PARTITIONS_AT_ONCE: usize = 4;
 pub const SEND_BATCH_MAX: usize = 10;
 /// Bytes of bodies that are sent to SQS in one call.
 pub const SEND_BATCH_BYTES_MAX: usize = 250 * 1024;
-/// Records of a batch that are handled at the same time, where a handler takes them one by one.
-pub const RECORDS_AT_ONCE: usize = 10;
 /// Tries after which SQS moves a message to the dead-letter queue (setting `QUEUE_TRIES`).
 pub const QUEUE_TRIES_DEFAULT: u64 = 10;
-/// The least value of `QUEUE_TRIES`. A poll that Lambda throttles counts as a try, so with fewer tries,
-/// messages that no function has received could become dead letters.
-pub const QUEUE_TRIES_MIN: u64 = 5;
 /// The greatest value of `QUEUE_TRIES`, and the greatest that SQS accepts.
 pub const QUEUE_TRIES_MAX: u64 = 1_000;
 /// Times that a message is requeued because a store does not answer, before it becomes a dead letter. With
 /// default settings this takes about six weeks.
 pub const REQUEUES_MAX: u64 = 2_000;
-/// The divisor that gives the wait of a failed message: the time since its first failure, divided by this.
-/// A message is therefore delayed by at most a quarter of the outage, within the bounds below.
-pub const RETRY_PART_OF_OUTAGE: u32 = 4;
 /// The shortest wait of a failed message.
 pub const RETRY_MIN: Duration = Duration::from_secs(1);
 /// The longest wait of a failed message.
@@ -224,45 +175,20 @@ pub const RETRY_MAX: Duration = Duration::from_secs(300);
 pub const SHORT_OUTAGE: Duration = Duration::from_secs(300);
 /// The longest wait of a message that has failed for less than [`SHORT_OUTAGE`].
 pub const SHORT_RETRY_MAX: Duration = Duration::from_secs(8);
-/// The time since the first failure during which a message about something uncommitted is tried again every
-/// [`RETRY_MIN`].
-pub const UNCOMMITTED_RETRIES_WITHIN: Duration = Duration::from_secs(3);
-/// The time between later tries of a message about something uncommitted. Most such commits never happen. The
-/// message is done after [`COMMIT_GRACE`], before its tries are used up.
-pub const UNCOMMITTED_RETRY: Duration = Duration::from_secs(10);
 /// The longest delay that SQS accepts for a message that is sent.
 pub const SEND_DELAY_MAX: Duration = Duration::from_secs(900);
-/// The longest reason that is sent with a dead letter, in characters.
-pub const REASON_CHARS_MAX: usize = 500;
-/// Items that DynamoDB takes in one `BatchGetItem`.
-pub const BATCH_GET_MAX: usize = 100;
-/// Items that DynamoDB takes in one `BatchWriteItem`.
-pub const BATCH_WRITE_MAX: usize = 25;
-/// Fewest items that a query for an author's posts reads. Deleted posts may be among them.
-pub const QUERY_ITEMS_MIN: usize = 25;
-/// Pages of one query for an author's posts. After them, the caller continues where the query stopped.
-pub const QUERY_PAGES_MAX: usize = 20;
 /// Tries of a call that DynamoDB or SQS carried out in part, and of a change that met another one.
 pub const TRIES_MAX: u32 = 8;
-/// Tries of a transaction that met another one. When 2,000 users follow one author within two seconds, one request in 30,000
-/// would need more than eight.
-pub const TRANSACTION_TRIES_MAX: u32 = 10;
 /// Calls of one invocation that are under way at the same time, where no other bound applies.
 pub const CONCURRENCY: usize = 32;
-/// Authors of a merge that are read at the same time. A rebuild may wait for a thousand answers.
-pub const MERGE_CONCURRENCY: usize = 64;
 
 /// How long Valkey remembers a change of a relation, at least. The sweep then removes it, and
 /// older messages read the relation from DynamoDB.
 pub const REL_KEPT: Duration = Duration::from_secs(3_600);
-/// How long the row of an ended relation stays, so that the next change gets a later time.
-pub const RELATION_TOMBSTONE_KEPT: Duration = Duration::from_secs(2 * 24 * 3600);
 /// How long the tombstone of a deleted post stays. A message that is requeued again and again can
 /// live longer, about six weeks. This does no harm: a post that is missing after [`COMMIT_GRACE`] counts
 /// as never committed, and the message is done.
 pub const POST_TOMBSTONE_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
-/// How long a delivery receipt stays.
-pub const RECEIPT_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long the post that an `Idempotency-Key` made is remembered.
 pub const IDEMPOTENCY_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// The time after an event's time from which a missing commit counts as failed. An event is sent before
@@ -275,30 +201,12 @@ pub const LOOKS_MAX: u32 = 5;
 
 /// Arguments of one command that ElastiCache Serverless accepts, with the command's name.
 pub const VALKEY_ARGUMENTS_MAX: usize = 3_999;
-/// Feeds in one script call. The server does nothing else while a script runs.
-pub const PUSH_FEEDS_MAX: usize = 1_000;
-/// The time within which the script calls of one push begin. Later ones fail without being sent, so that
-/// a server that does not answer cannot use up a function's time.
-pub const PUSH_CALLS_BEGIN_WITHIN: Duration = Duration::from_secs(6);
-/// Script calls of one push that are under way at the same time.
-pub const PUSH_CALLS_AT_ONCE: usize = 64;
 /// Times that a command is sent again after the server throttled it. All pauses together take at most 1.1 s:
 /// a cache needs minutes to double its capacity, and a message should wait in its queue.
 pub const VALKEY_THROTTLED_TRIES_MAX: u32 = 4;
-/// The first pause after a throttled command, give or take a half. Each further pause is
-/// twice as long.
-pub const VALKEY_THROTTLED_PAUSE: Duration = Duration::from_millis(50);
-/// Characters of an unknown script answer that are logged.
-pub const UNKNOWN_ANSWER_CHARS_MAX: usize = 100;
 
 /// How long the lease of a rebuild is held. After that another caller may rebuild the feed.
 pub const REBUILD_LEASE: Duration = Duration::from_secs(10);
-/// The most followed authors with which a home feed is rebuilt within the request. With more, the page is
-/// pulled, and the feed is rebuilt through a queue.
-pub const REBUILD_INLINE_AUTHORS: usize = 64;
-/// Times that a reader looks at a feed that another caller is rebuilding, 5 to 80 ms apart, before the page
-/// is pulled.
-pub const REBUILD_LOOKS_MAX: u32 = 5;
 /// The time that is added to the caller's time to give the time of a new memory: the script that begins
 /// it runs within this time, because functions for requests and messages live no longer. Pushes whose
 /// followers were read before that time read the relations from DynamoDB.
@@ -306,33 +214,16 @@ pub const REBUILD_LOOKS_MAX: u32 = 5;
 pub const MEMORY_BEGINS_WITHIN: Duration = Duration::from_secs(20);
 /// The time by which the clocks of two functions may differ.
 pub const CLOCKS_DIFFER: Duration = Duration::from_secs(2);
-/// The remaining time below which a dispatch sends the rest to its queue.
-pub const DISPATCH_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 
 /// Rounds of a merge of feeds. After them, the caller continues where the merge stopped.
 pub const MERGE_ROUNDS_MAX: usize = 200;
-/// Fewest posts that a merge reads from a feed first. DynamoDB reads whole blocks, so fewer cost the same.
-pub const MERGE_FETCH_MIN: usize = 5;
 
 /// Live feeds that one run of the audit compares with a pull (setting `AUDIT_FEEDS`).
 pub const AUDIT_FEEDS_DEFAULT: usize = 50;
-/// The greatest value of `AUDIT_FEEDS`.
-pub const AUDIT_FEEDS_MAX: usize = 1_000;
-/// The oldest and the newest cards of each visited bucket that the audit compares with DynamoDB, of each.
-pub const AUDIT_CARDS: usize = 4;
-/// The remaining time below which a run of the audit ends.
-pub const AUDIT_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
-/// Times that the audit compares a feed that differs. Pushes that are under way arrive in between.
-pub const AUDIT_LOOKS_MAX: u32 = 4;
-/// The time between two comparisons of a feed.
-pub const AUDIT_LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The remaining time below which an operator's order ends and asks to be repeated.
 pub const ADMIN_TIME_LEFT_MIN: Duration = Duration::from_secs(8);
 /// Rows of a user who is dropped that are read and removed in one step.
 pub const DROP_PAGE: i32 = 500;
-/// Relations of one partition that are ended at the same time. DynamoDB takes 500 changes a second in a
-/// partition.
-pub const DROP_ENDS_AT_ONCE: usize = 8;
 /// Receipts of a dropped user's posts that are read at the same time.
 pub const DROP_QUERIES_AT_ONCE: usize = 16;
 /// The time from the end of a dropped user's last relation until the last rows are removed. Every function
@@ -341,27 +232,10 @@ pub const DROP_SETTLES: Duration = Duration::from_secs(30);
 /// The time after which another order may continue a drop whose function died. This is longer than the
 /// function can run.
 pub const DROP_LEASE: Duration = Duration::from_secs(65);
-/// The time that one check of `doctor` may take.
-pub const DOCTOR_CHECK: Duration = Duration::from_secs(8);
-/// Buckets that each check of Valkey asks. If there are more, the check asks some at even distances.
-pub const PROBE_BUCKETS_MAX: usize = 256;
-/// Times that a check receives from the queue for checks, until it finds its message.
-pub const PROBE_LOOKS_MAX: u32 = 3;
-/// How long each of these receives waits.
-pub const PROBE_WAIT: Duration = Duration::from_secs(2);
-/// How long a receive hides the messages of other checks.
-pub const PROBE_HIDES: Duration = Duration::from_secs(1);
-/// How long the items of a check stay, if the check dies before it deletes them.
-pub const PROBE_ITEM_KEPT: Duration = Duration::from_secs(3_600);
-/// Times that an operator's rebuild looks at a feed that another caller is rebuilding. With
-/// [`ADMIN_REBUILD_LOOK_EVERY`], this takes longer than a lease.
-pub const ADMIN_REBUILD_LOOKS_MAX: u32 = 24;
 /// The time between two of these looks.
 pub const ADMIN_REBUILD_LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Dead letters that one order returns to their queue.
 pub const REDRIVE_MAX: usize = 5_000;
-/// Different reasons of dead letters that an answer lists. Further ones are counted together.
-pub const REDRIVE_REASONS_MAX: usize = 50;
 /// Scheduled posts of one user that wait for their time.
 pub const SCHEDULED_MAX: u64 = 300;
 /// Timers of one user (setting `TIMERS_MAX`).
@@ -396,20 +270,10 @@ pub const DUE_LEASE: Duration = Duration::from_secs(30);
 /// The time after which an item that was handed on, and is still not done, is handed on again. SQS keeps a message for
 /// longer, so this serves items whose message was removed by hand.
 pub const DUE_HANDED_ON_LEASE: Duration = Duration::from_secs(3_600);
-/// How far ahead Valkey knows all due items, at least.
-pub const DUE_HORIZON: Duration = Duration::from_secs(3_600);
 /// Items that one call takes from a part of the index.
 pub const DUE_BATCH: usize = 200;
-/// Entries of a part that a look-ahead hands on from DynamoDB while Valkey does not answer, or one query more. At 500 due
-/// items a second, two minutes of a part have 3,750.
-pub const DUE_WITHOUT_VALKEY: u64 = 4_000;
-/// How long the function `due` leaves Valkey alone after a call that failed.
-pub const DUE_VALKEY_PAUSE: Duration = Duration::from_secs(5);
 /// How long one function alone may publish or fire an item that is due. If it dies, the next message waits as long.
 pub const DUE_FIRING_LEASE: Duration = Duration::from_secs(5);
-/// How long a timer whose message was sent, and whose removal met other changes of its owner, is not sent again. Its message
-/// is tried again within minutes.
-pub const DUE_SENT_KEPT: Duration = Duration::from_secs(600);
 /// Tries of the transaction that publishes or removes a due item. It changes the profile of its owner, and many items of one
 /// owner may be due at once.
 pub const DUE_TRIES_MAX: u32 = 16;
@@ -418,23 +282,6 @@ pub const DUE_QUERY_ROWS: i32 = 1_000;
 /// The time after which an item that is not done counts as overdue. A look-ahead finds it in DynamoDB and hands it on,
 /// even if Valkey does not know it.
 pub const DUE_OVERDUE_AFTER: Duration = Duration::from_secs(20);
-/// Past hours that each look-ahead checks for overdue items, also if an earlier one found none. The clock of that one
-/// may have been wrong.
-pub const DUE_CHECK_BACK: Duration = Duration::from_secs(3_600);
-/// How far ahead the clock of a look-ahead may be, so that no entry is forgotten. It notes that hours are empty which are
-/// not over; so hours later than this are noted one at a time.
-pub const DUE_CLOCK_AHEAD_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Overdue entries of a part that a look-ahead reads, or one query more. The others come when these are done.
-pub const DUE_OVERDUE_READ: u64 = 10_000;
-/// How long an hour of the index must be over before it is checked for the last time. Every request that could add an
-/// item to it has ended.
-pub const DUE_HOUR_SETTLES: Duration = Duration::from_secs(600);
-/// How far back the first look-ahead of a deployment checks.
-pub const DUE_FIRST_CHECK: Duration = Duration::from_secs(24 * 3600);
-/// The remaining time below which a look-ahead ends.
-pub const DUE_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
-/// How long it is kept that a scheduled post was published or cancelled.
-pub const SCHEDULED_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The longest name of a board or of a member, in characters.
 pub const BOARD_NAME_CHARS_MAX: usize = 128;
 /// Boards that one user may have.
@@ -451,8 +298,6 @@ pub const BOARD_KEPT_DAYS_DEFAULT: u16 = 30;
 pub const BOARD_KEPT_DAYS_MAX: u16 = 400;
 /// Partition keys of the rows of a round. DynamoDB takes 1,000 write units a second in each of them.
 pub const BOARD_PARTS: u8 = 16;
-/// How long DynamoDB keeps the revision of a member that was removed.
-pub const BOARD_TOMBSTONE_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// How long Valkey keeps a copy of a round after it was used last. The next reader makes it again.
 pub const BOARD_COPY_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How long the first order to copy a board may wait in its queue before a reader sends another one. The first one that arrives
@@ -464,10 +309,6 @@ pub const BOARD_REST_QUEUED: Duration = Duration::from_secs(600);
 pub const BOARD_REBUILD_KEPT: Duration = Duration::from_secs(3_600);
 /// The time after which a merged board is merged again, if somebody reads it.
 pub const BOARD_MERGED_EVERY: Duration = Duration::from_secs(60);
-/// How long Valkey keeps a merge after it was made or used last. Readers get it while the next one is being made.
-pub const BOARD_MERGED_KEPT: Duration = Duration::from_secs(15 * 60);
-/// One use of a copy in this many makes Valkey keep it for longer.
-pub const BOARD_KEEP_IN: u64 = 64;
 /// Rows of a part that a request reads to make a copy. A round with more rows in a part is copied by a message.
 pub const BOARD_ROWS_IN_REQUEST: i32 = 250;
 /// The remaining time below which the rebuild of a board, or the removal of its scores, hands the rest on. A rebuild also does
@@ -478,18 +319,8 @@ pub const BOARD_WRITES_AT_ONCE: usize = 16;
 /// Times that a message asks who fell out of a board with a limit, and removes up to a hundred rows. A request does so once.
 /// After that, another message does the rest.
 pub const BOARD_OUT_ROUNDS_MAX: u32 = 20;
-/// Layouts of a deleted board whose copies are removed at once. Copies of earlier ones expire.
-pub const BOARD_LAYOUTS_REMOVED: u64 = 10;
-/// Tries of an addition to scores. Additions with a key meet on their member; on average a try waits for 320 ms.
-pub const BOARD_ADD_TRIES: u32 = 20;
-/// Rows that a removal of scores reads and deletes at once.
-pub const BOARD_REMOVED_PAGE: i32 = 500;
-/// The seconds that a client should wait for a board that is being copied.
-pub const BOARD_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// The largest body of a request that changes several members, in bytes.
 pub const BOARD_BODY_BYTES_MAX: usize = 256 * 1024;
-/// Boards that the audit compares in one bucket, and members of each.
-pub const AUDIT_BOARDS: usize = 1;
 /// The time after which a ranking is made again, if somebody reads it (setting `RANKING_SECONDS`).
 pub const RANKING_SECONDS_DEFAULT: Duration = Duration::from_secs(60);
 /// The least value of the setting `RANKING_SECONDS`.
@@ -501,13 +332,6 @@ pub const RANKING_SECONDS_MAX: Duration = Duration::from_secs(300);
 pub const RANKING_KEPT: Duration = Duration::from_secs(15 * 60);
 /// The places of a ranking.
 pub const RANKING_PLACES_MAX: u64 = 500;
-/// Authors with as many likes as the last one of a ranking whose followers are compared, together with those before them.
-pub const RANKING_AUTHORS_COMPARED: usize = 2_000;
-/// Rows that count the likes of an author.
-pub const RANKING_AUTHOR_ROWS: u8 = 16;
-/// Days for which the likes of a post on one day are kept, from the beginning of that day: as long as a ranking of a week
-/// may count them.
-pub const RANKING_DAYS_KEPT: u16 = 9;
 /// The most scores of a member of a board.
 pub const BOARD_SCORES_MAX: usize = 4;
 /// The most members of a board in one request.
@@ -528,11 +352,6 @@ pub const WEBHOOK_TRIED_FOR: Duration = Duration::from_secs(24 * 3600);
 /// The longest wait of a failed webhook as the same message. SQS delivers nothing more while 120,000 messages of a queue
 /// wait in this way, so one that waits longer is sent again as a new message, with a delay.
 pub const WEBHOOK_IN_FLIGHT_MAX: Duration = Duration::from_secs(60);
-/// Feeds that one run of the sweep removes.
-pub const SWEEP_FEEDS_MAX: usize = 50_000;
-/// Feeds that one run of the sweep removes to make room on full servers. They take about 50 MB. The last round over the buckets
-/// may exceed the limit.
-pub const SHED_FEEDS_MAX: usize = 20_000;
 /// The time without a read after which a feed is removed to make room.
 pub const SHED_IDLE: Duration = Duration::from_secs(3_600);
 /// Keys or members that one call of the sweep, or of a removal from a feed, takes.

@@ -2,8 +2,10 @@
 
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::limits::MERGE_FETCH_MIN;
 use crate::{PostId, Slice};
+
+/// Fewest posts that a merge reads from a feed first. DynamoDB reads whole blocks, so fewer cost the same.
+const MERGE_FETCH_MIN: usize = 5;
 
 /// A merge of feeds that is in progress. It does no I/O. The caller repeats three steps: fetch the slices
 /// that [`Merge::wanted`] lists, pass each to [`Merge::add`], and call [`Merge::advance`]. The merge is

@@ -8,9 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use aws_config::SdkConfig;
-use fanfold_core::limits::{
-    CARD_KEPT, CARD_LOOKS_MAX, CARD_MARK_WITHIN, CARD_OF_NOBODY_KEPT, LIKES_CARD_MAX,
-};
+use fanfold_core::limits::{CARD_KEPT, CARD_MARK_WITHIN, LIKES_CARD_MAX};
 use fanfold_core::{BoardId, Handle, HandleHash, PostId, Time, UserId, UserRef};
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
@@ -26,6 +24,12 @@ use crate::dynamo::posts::{Post, PostState, PostStore};
 use crate::dynamo::users::{Profile, UserStore};
 use crate::feeds::ReadContext;
 use crate::valkey::{CardId, CardRead, Fill, Valkey};
+
+/// How long it is kept that a user has no profile.
+const CARD_OF_NOBODY_KEPT: Duration = Duration::from_secs(10);
+/// Times that a reader looks for a card that another reader is reading, 5 to 320 ms apart. Together this takes longer
+/// than [`CARD_LEASE`]. After that the reader reads the item itself.
+const CARD_LOOKS_MAX: u32 = 7;
 
 /// What is shown of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,9 +4,7 @@
 //! present state.
 
 use fanfold_core::board::{Round, Zone};
-use fanfold_core::limits::{
-    BOARD_KEPT_DAYS_MAX, BOARD_LAYOUTS_REMOVED, BOARD_OUT_ROUNDS_MAX, BOARD_TIME_LEFT_MIN,
-};
+use fanfold_core::limits::{BOARD_KEPT_DAYS_MAX, BOARD_OUT_ROUNDS_MAX, BOARD_TIME_LEFT_MIN};
 use fanfold_core::message::{BoardChanged, GraphEvent, ScoresChanged};
 use fanfold_core::{RoundId, Time};
 use fanfold_runtime::StoreError;
@@ -16,6 +14,9 @@ use fanfold_store::dynamo::BoardStore;
 use fanfold_store::valkey::{CardId, Valkey};
 
 use super::copy::{Stores, Target, has_fallen, named, place};
+
+/// Layouts of a deleted board whose copies are removed at once. Copies of earlier ones expire.
+const BOARD_LAYOUTS_REMOVED: u64 = 10;
 
 /// The stores and the queue of the handler of the events of boards.
 #[derive(Clone)]

@@ -10,9 +10,8 @@ use std::time::Duration;
 use crate::rankings::rows;
 use fanfold_core::board::{BoardError, BoardSettings, MergeBy, MergeSource, Merged, Round};
 use fanfold_core::limits::{
-    BOARD_BATCH_MAX, BOARD_COPY_KEPT, BOARD_KEEP_IN, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY,
-    BOARD_MERGED_KEPT, BOARD_OUT_ROUNDS_MAX, BOARD_PARTS, BOARD_REBUILD_KEPT, BOARD_TIME_LEFT_MIN,
-    BOARD_WRITES_AT_ONCE,
+    BOARD_BATCH_MAX, BOARD_COPY_KEPT, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY, BOARD_OUT_ROUNDS_MAX,
+    BOARD_PARTS, BOARD_REBUILD_KEPT, BOARD_TIME_LEFT_MIN, BOARD_WRITES_AT_ONCE,
 };
 use fanfold_core::message::{RebuildBoard, RebuildOrder, RebuildRanking};
 use fanfold_core::time::millis;
@@ -28,6 +27,11 @@ use fanfold_store::valkey::{
 };
 use futures::future::{BoxFuture, ready, try_join_all};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+
+/// How long Valkey keeps a merge after it was made or used last. Readers get it while the next one is being made.
+const BOARD_MERGED_KEPT: Duration = Duration::from_secs(15 * 60);
+/// One use of a copy in this many makes Valkey keep it for longer.
+const BOARD_KEEP_IN: u64 = 64;
 
 /// What Valkey has a copy of: a round of a board, or a snapshot of a ranking.
 pub trait Copied: Send + Sync {

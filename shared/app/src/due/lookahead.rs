@@ -3,11 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use fanfold_core::limits::{
-    CONCURRENCY, DUE_BATCH, DUE_CHECK_BACK, DUE_CLOCK_AHEAD_MAX, DUE_FIRST_CHECK, DUE_HORIZON,
-    DUE_HOUR_SETTLES, DUE_LOOK_AHEAD, DUE_OVERDUE_AFTER, DUE_OVERDUE_READ, DUE_PARTS,
-    DUE_TIME_LEFT_MIN, DUE_WITHOUT_VALKEY,
-};
+use fanfold_core::limits::{CONCURRENCY, DUE_BATCH, DUE_LOOK_AHEAD, DUE_OVERDUE_AFTER, DUE_PARTS};
 use fanfold_core::message::ItemDue;
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, DuePart, Hour, Time};
@@ -24,6 +20,27 @@ use serde::Serialize;
 
 use super::rounds::rounds;
 use super::{delay_until, queue};
+
+/// How far ahead Valkey knows all due items, at least.
+const DUE_HORIZON: Duration = Duration::from_secs(3_600);
+/// Entries of a part that a look-ahead hands on from DynamoDB while Valkey does not answer, or one query more. At 500 due
+/// items a second, two minutes of a part have 3,750.
+const DUE_WITHOUT_VALKEY: u64 = 4_000;
+/// Past hours that each look-ahead checks for overdue items, also if an earlier one found none. The clock of that one
+/// may have been wrong.
+const DUE_CHECK_BACK: Duration = Duration::from_secs(3_600);
+/// How far ahead the clock of a look-ahead may be, so that no entry is forgotten. It notes that hours are empty which are
+/// not over; so hours later than this are noted one at a time.
+const DUE_CLOCK_AHEAD_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Overdue entries of a part that a look-ahead reads, or one query more. The others come when these are done.
+const DUE_OVERDUE_READ: u64 = 10_000;
+/// How long an hour of the index must be over before it is checked for the last time. Every request that could add an
+/// item to it has ended.
+const DUE_HOUR_SETTLES: Duration = Duration::from_secs(600);
+/// How far back the first look-ahead of a deployment checks.
+const DUE_FIRST_CHECK: Duration = Duration::from_secs(24 * 3600);
+/// The remaining time below which a look-ahead ends.
+const DUE_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 
 /// The stores and the queue of look-aheads.
 #[derive(Clone)]

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fanfold_core::limits::{CARD_MARK_WITHIN, DUE_VALKEY_PAUSE, SEND_DELAY_MAX};
+use fanfold_core::limits::{CARD_MARK_WITHIN, SEND_DELAY_MAX};
 use fanfold_core::message::{ItemDue, PostEvent, TimerFired};
 use fanfold_core::registry::{POST_EVENTS, TIMER_EVENTS, WEBHOOKS};
 use fanfold_core::time::millis;
@@ -40,6 +40,9 @@ use fanfold_store::dynamo::due::HandOn;
 use fanfold_store::dynamo::posts::PostStore;
 use fanfold_store::dynamo::{DueStore, UserStore};
 use fanfold_store::valkey::Valkey;
+
+/// How long the function `due` leaves Valkey alone after a call that failed.
+const DUE_VALKEY_PAUSE: Duration = Duration::from_secs(5);
 
 /// The stores and the queues of the function that publishes and fires what is due.
 #[derive(Clone)]

@@ -2,9 +2,7 @@
 
 use fanfold_core::Partition;
 use fanfold_core::fanout::{Cutter, DeliveryCounts, FanoutPart, Share, before_range};
-use fanfold_core::limits::{
-    CHUNK_FOLLOWERS_MAX, DISPATCH_TIME_LEFT_MIN, PARTITIONS_AT_ONCE, SEND_BATCH_MAX,
-};
+use fanfold_core::limits::{CHUNK_FOLLOWERS_MAX, PARTITIONS_AT_ONCE, SEND_BATCH_MAX};
 use fanfold_core::message::{DeliverChunk, PostEvent, PostPublished};
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_runtime::StoreError;
@@ -12,9 +10,13 @@ use fanfold_runtime::clock::Deadline;
 use fanfold_store::dynamo::receipts::Plan;
 use fanfold_store::dynamo::users::Profile;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use std::time::Duration;
 
 use crate::fanout::push::{Audience, push_to_followers};
 use crate::fanout::{Dispatch, Dispatched, Lane};
+
+/// The remaining time below which a dispatch sends the rest to its queue.
+const DISPATCH_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 
 /// The result of cutting one partition.
 struct CutPartition {

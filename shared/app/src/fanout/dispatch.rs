@@ -1,7 +1,7 @@
 //! Dispatch takes a published post and decides how it reaches the author's followers.
 
 use fanfold_core::Time;
-use fanfold_core::limits::{COMMIT_GRACE, PULL_RELEASE_PERCENT};
+use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::message::{PostDeleted, PostEvent, PostPublished};
 use fanfold_core::time::millis;
 use fanfold_core::{FeedId, PostId};
@@ -16,6 +16,10 @@ use fanfold_store::valkey::CardId;
 
 use crate::fanout::push::log_reached;
 pub use crate::fanout::{Dispatch, Dispatched};
+
+/// Percent of `PULL_FOLLOWERS` below which a pulled author is pushed again. The gap keeps authors near the
+/// limit from changing back and forth.
+const PULL_RELEASE_PERCENT: u64 = 80;
 
 /// Handles a message of the queues: dispatches a published post, or shows everybody that a post was deleted.
 pub async fn handle(

@@ -9,7 +9,7 @@ pub mod dispatch;
 pub mod push;
 
 use fanfold_core::fanout::{DeliveryCounts, FanoutPart};
-use fanfold_core::limits::{self, FOLLOWERS_PER_QUERY, PARTITIONS_PER_PART};
+use fanfold_core::limits::{self, FOLLOWERS_PER_QUERY};
 use fanfold_core::message::{DeliverChunk, PostEvent};
 use fanfold_core::registry::{BULK_CHUNKS, BULK_EVENTS, CHUNKS, POST_EVENTS};
 use fanfold_runtime::StartError;
@@ -19,6 +19,9 @@ use fanfold_runtime::sqs::Queue;
 use fanfold_store::dynamo::posts::PostStore;
 use fanfold_store::dynamo::{GraphStore, PulledStore, ReceiptStore, UserStore};
 use fanfold_store::valkey::Valkey;
+
+/// Partitions of a large audience that one dispatch reads.
+const PARTITIONS_PER_PART: u16 = 8;
 
 /// The settings of fan-out. All values are numbers of followers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

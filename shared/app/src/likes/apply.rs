@@ -1,6 +1,6 @@
 //! Handles the events of likes: marks cards, counts the likes of posts, and removes the likes of deleted posts.
 
-use fanfold_core::limits::{COMMIT_GRACE, LIKES_TIME_LEFT_MIN};
+use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::message::{CountLikes, GraphEvent, LikeChanged, PostDeleted};
 use fanfold_core::{PostId, Time};
 use fanfold_runtime::StoreError;
@@ -10,8 +10,12 @@ use fanfold_runtime::sqs::Queue;
 use fanfold_store::dynamo::posts::{LikesPut, PostState};
 use fanfold_store::dynamo::{BoardStore, LikeStore, PostStore};
 use fanfold_store::valkey::{CardId, Counted, Valkey};
+use std::time::Duration;
 
 use crate::count::Counts;
+
+/// The remaining time below which the removal of the likes of a post ends and leaves the rest to another message.
+const LIKES_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 
 /// The stores, the queue and the settings of the handler of the events of likes.
 #[derive(Clone)]

@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use fanfold_core::limits::{RANKING_AUTHORS_COMPARED, RANKING_PLACES_MAX};
+use fanfold_core::limits::RANKING_PLACES_MAX;
 use fanfold_core::{MemberName, Scores, Snapshot, UserId};
 use fanfold_runtime::StoreError;
 use fanfold_store::dynamo::boards::all_rows;
 use fanfold_store::dynamo::{BoardStore, UserStore};
 use fanfold_store::valkey::BoardChange;
 use futures::future::try_join_all;
+
+/// Authors with as many likes as the last one of a ranking whose followers are compared, together with those before them.
+const RANKING_AUTHORS_COMPARED: usize = 2_000;
 
 /// The best posts or authors of one part of the rows. The first places of all parts contain those of the ranking. `None`: there
 /// are more rows than `limit`.

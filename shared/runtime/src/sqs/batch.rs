@@ -17,7 +17,6 @@
 //! its reason, whatever the number of its tries.
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
-use fanfold_core::limits::RECORDS_AT_ONCE;
 use futures::stream::{self, StreamExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -28,6 +27,9 @@ use super::retries::{Failed, Fate, Pace, Retries};
 use crate::error::StoreError;
 use crate::log::Chain;
 use crate::trace::Trace;
+
+/// Records of a batch that are handled at the same time, where a handler takes them one by one.
+const RECORDS_AT_ONCE: usize = 10;
 
 /// A received message with its trace.
 #[derive(Debug)]

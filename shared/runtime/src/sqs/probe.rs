@@ -6,11 +6,18 @@ use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use fanfold_core::Time;
-use fanfold_core::limits::{PROBE_HIDES, PROBE_LOOKS_MAX, PROBE_WAIT, SEND_BATCH_MAX};
+use fanfold_core::limits::SEND_BATCH_MAX;
 
 use crate::clock;
 use crate::config::{Config, ConfigError};
 use crate::error::StoreError;
+
+/// Times that a check receives from the queue for checks, until it finds its message.
+const PROBE_LOOKS_MAX: u32 = 3;
+/// How long each of these receives waits.
+const PROBE_WAIT: Duration = Duration::from_secs(2);
+/// How long a receive hides the messages of other checks.
+const PROBE_HIDES: Duration = Duration::from_secs(1);
 
 /// The queue for checks, from which no function takes messages.
 #[derive(Clone)]

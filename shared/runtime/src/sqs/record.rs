@@ -4,11 +4,13 @@ use std::collections::HashMap;
 
 use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_sqs::types::MessageAttributeValue;
-use fanfold_core::limits::REASON_CHARS_MAX;
 
 use super::text::is_carried;
 use crate::error::StoreError;
 use crate::trace::ForeignId;
+
+/// The longest reason that is sent with a dead letter, in characters.
+const REASON_CHARS_MAX: usize = 500;
 
 /// How often a message was requeued.
 pub(super) const REQUEUED: &str = "requeued";

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{Message, QueueAttributeName};
-use fanfold_core::limits::{REDRIVE_REASONS_MAX, SEND_BATCH_MAX};
+use fanfold_core::limits::SEND_BATCH_MAX;
 use fanfold_core::registry::QueueSpec;
 use futures::stream::{self, StreamExt as _};
 use serde::Serialize;
@@ -13,6 +13,9 @@ use serde::Serialize;
 use super::record::{REASON, REQUEUED, SINCE};
 use crate::config::{Config, ConfigError};
 use crate::error::StoreError;
+
+/// Different reasons of dead letters that an answer lists. Further ones are counted together.
+const REDRIVE_REASONS_MAX: usize = 50;
 
 /// A queue and its dead-letter queue.
 #[derive(Clone)]

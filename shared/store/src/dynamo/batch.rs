@@ -4,12 +4,17 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::delete_item::builders::DeleteItemFluentBuilder;
 use aws_sdk_dynamodb::types::{DeleteRequest, KeysAndAttributes, PutRequest, WriteRequest};
-use fanfold_core::limits::{BATCH_GET_MAX, BATCH_WRITE_MAX, CONCURRENCY, TRIES_MAX};
+use fanfold_core::limits::{CONCURRENCY, TRIES_MAX};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::Item;
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::retry::pause;
+
+/// Items that DynamoDB takes in one `BatchGetItem`.
+const BATCH_GET_MAX: usize = 100;
+/// Items that DynamoDB takes in one `BatchWriteItem`.
+const BATCH_WRITE_MAX: usize = 25;
 
 /// Reads one item. `None` if it does not exist.
 pub async fn get_one(

@@ -4,13 +4,16 @@ use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{Delete, Put};
 use fanfold_core::Time;
-use fanfold_core::limits::PROBE_ITEM_KEPT;
+use std::time::Duration;
 
 use super::transact::{CommitResult, Transaction};
 use super::{ItemKind, Pk, key, number};
 use fanfold_runtime::clock;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
+
+/// How long the items of a check stay, if the check dies before it deletes them.
+const PROBE_ITEM_KEPT: Duration = Duration::from_secs(3_600);
 
 /// Checks of the tables and of transactions.
 #[derive(Clone)]

@@ -1,6 +1,5 @@
 //! Author feeds: the posts of one author, newest first.
 
-use fanfold_core::limits::MERGE_CONCURRENCY;
 use fanfold_core::merge::Wanted;
 use fanfold_core::{FeedId, Merge, PostId, Slice, UserId};
 use fanfold_runtime::error::StoreError;
@@ -9,6 +8,9 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use super::cached::{CacheRead, Contents, Reading, reaches};
 use super::{Feeds, ReadContext};
 use crate::valkey::CachedSlice;
+
+/// Authors of a merge that are read at the same time. A rebuild may wait for a thousand answers.
+const MERGE_CONCURRENCY: usize = 64;
 
 impl Feeds {
     /// What a rebuild of an author feed reads.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use fanfold_core::limits::REBUILD_LOOKS_MAX;
 use fanfold_core::{FeedId, PostId, Slice, UserId};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::{clock, metrics};
@@ -11,6 +10,10 @@ use serde::Serialize;
 
 use super::{Feeds, ReadContext};
 use crate::valkey::{CachedSlice, Read, RebuildStart};
+
+/// Times that a reader looks at a feed that another caller is rebuilding, 5 to 80 ms apart, before the page
+/// is pulled.
+const REBUILD_LOOKS_MAX: u32 = 5;
 
 /// The source of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use fanfold_core::limits::{OLDER_KEPT, OLDER_POSTS, OLDER_SETTLES, PULL_QUERIES_MIN};
+use fanfold_core::limits::{OLDER_KEPT, OLDER_SETTLES, PULL_QUERIES_MIN};
 use fanfold_core::{PostId, Slice, UserId};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::log::Chain;
@@ -17,6 +17,10 @@ use futures::future::join;
 use super::stores::PullBudget;
 use super::{Feeds, ReadContext};
 use crate::valkey::{Older, WriteLimit};
+
+/// Posts that a pull below the floor of a home feed merges, at least: three large pages, and the post that shows that there is
+/// a fourth one. Valkey keeps them for the pages that follow.
+const OLDER_POSTS: usize = 301;
 
 /// Why posts of a feed were not read.
 #[derive(Debug)]

@@ -1,13 +1,16 @@
 //! The stores that feeds are read from.
 
 use aws_config::SdkConfig;
-use fanfold_core::limits::REBUILD_INLINE_AUTHORS;
 use fanfold_core::message::RebuildOrder;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::sqs::Queue;
 
 use crate::dynamo::{GraphStore, PostStore, PulledStore, UserStore};
 use crate::valkey::{Valkey, WriteLimit};
+
+/// The most followed authors with which a home feed is rebuilt within the request. With more, the page is
+/// pulled, and the feed is rebuilt through a queue.
+const REBUILD_INLINE_AUTHORS: usize = 64;
 
 /// What pages below the floor of a home feed may cost.
 #[derive(Clone)]

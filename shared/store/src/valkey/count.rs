@@ -1,12 +1,15 @@
 //! Requests for counts of followers and of likes (`lua/ask.lua`).
 
-use fanfold_core::limits::COUNT_REQUEST_KEPT;
 use fanfold_core::time::millis;
 use fanfold_core::{PostId, UserId};
+use std::time::Duration;
 
 use super::scripts::Word;
 use super::{Key, Valkey, failed, scripts};
 use fanfold_runtime::error::StoreError;
+
+/// How long Valkey remembers that a count was requested. A count takes less.
+const COUNT_REQUEST_KEPT: Duration = Duration::from_secs(30);
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! The index of due items in Valkey (`lua/_due.lua`).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use fanfold_core::limits::{
-    CLOCKS_DIFFER, DUE_FIRING_LEASE, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_LOOK_AHEAD, DUE_SENT_KEPT,
+    CLOCKS_DIFFER, DUE_FIRING_LEASE, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_LOOK_AHEAD,
 };
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, DuePart, Time};
@@ -13,6 +14,10 @@ use redis::Value;
 use super::scripts::{Word, unknown};
 use super::{Valkey, failed, scripts};
 use fanfold_runtime::error::StoreError;
+
+/// How long a timer whose message was sent, and whose removal met other changes of its owner, is not sent again. Its message
+/// is tried again within minutes.
+const DUE_SENT_KEPT: Duration = Duration::from_secs(600);
 
 /// Entries that a look-ahead has taken.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fanfold_core::limits::{VALKEY_THROTTLED_PAUSE, VALKEY_THROTTLED_TRIES_MAX};
+use fanfold_core::limits::VALKEY_THROTTLED_TRIES_MAX;
 use fanfold_core::time::millis;
 use futures::future::{BoxFuture, FutureExt as _, Shared};
 use redis::aio::ConnectionLike;
@@ -21,6 +21,10 @@ use super::address::Address;
 use super::iam::Tokens;
 use super::node::{ANSWER_WITHIN, CONNECT_WITHIN, Node};
 use fanfold_runtime::clock;
+
+/// The first pause after a throttled command, give or take a half. Each further pause is
+/// twice as long.
+const VALKEY_THROTTLED_PAUSE: Duration = Duration::from_millis(50);
 
 /// The timeout of a command to a cluster, with all its redirections and retries.
 const CLUSTER_ANSWER_WITHIN: Duration = Duration::from_millis(4_000);

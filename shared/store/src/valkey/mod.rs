@@ -26,7 +26,6 @@ mod sweep;
 mod write;
 
 use aws_config::SdkConfig;
-use fanfold_core::limits::TOUCH_EVERY;
 use redis::RedisError;
 
 pub use address::Address;
@@ -51,6 +50,9 @@ pub use relate::{Backfill, RelationApplied};
 pub use scripts::texts as script_texts;
 pub use settings::FeedSettings;
 pub use write::{Chosen, FailedPush, Forgotten, Push, Pushed};
+
+/// The least time between two updates of the time at which a feed was last read.
+const TOUCH_EVERY: Duration = Duration::from_secs(30);
 
 /// The feeds of a deployment in Valkey.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 
 use aws_config::SdkConfig;
 use fanfold_core::Bucket;
-use fanfold_core::limits::{PROBE_BUCKETS_MAX, VALKEY_ARGUMENTS_MAX};
+use fanfold_core::limits::VALKEY_ARGUMENTS_MAX;
 use futures::future::join_all;
 use redis::aio::ConnectionLike as _;
 use redis::{ErrorKind, RedisResult, ServerErrorKind, Value};
@@ -12,6 +12,9 @@ use super::{Access, KeyKind, Link, Valkey, failed, scripts};
 use crate::valkey::FeedSettings;
 use fanfold_runtime::clock;
 use fanfold_runtime::error::StoreError;
+
+/// Buckets that each check of Valkey asks. If there are more, the check asks some at even distances.
+const PROBE_BUCKETS_MAX: usize = 256;
 
 /// The answer to `INFO` within a script.
 #[derive(Debug, Clone, PartialEq, Eq)]

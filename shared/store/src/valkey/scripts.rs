@@ -3,7 +3,7 @@
 //! A call names the script by its hash. If the server does not know the hash (it has restarted, or another node
 //! has taken over), the call is repeated with the text.
 
-use fanfold_core::limits::{UNKNOWN_ANSWER_CHARS_MAX, VALKEY_ARGUMENTS_MAX};
+use fanfold_core::limits::VALKEY_ARGUMENTS_MAX;
 use redis::aio::ConnectionLike as _;
 use redis::{
     Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind, ToRedisArgs,
@@ -11,6 +11,9 @@ use redis::{
 
 use super::{Key, Link, failed};
 use fanfold_runtime::error::StoreError;
+
+/// Characters of an unknown script answer that are logged.
+const UNKNOWN_ANSWER_CHARS_MAX: usize = 100;
 
 /// A script: its name for the log, its text, and the hash of the text.
 pub struct Script {

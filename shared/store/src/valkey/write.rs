@@ -1,12 +1,10 @@
 //! Pushes posts to feeds (`lua/push.lua`), and removes entries.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use fanfold_core::Bucket;
-use fanfold_core::limits::{
-    CLOCKS_DIFFER, PUSH_CALLS_AT_ONCE, PUSH_CALLS_BEGIN_WITHIN, PUSH_FEEDS_MAX, SWEEP_BATCH,
-    TRIM_POST_IN, VALKEY_ARGUMENTS_MAX,
-};
+use fanfold_core::limits::{CLOCKS_DIFFER, SWEEP_BATCH, TRIM_POST_IN, VALKEY_ARGUMENTS_MAX};
 use fanfold_core::{PostId, Time, order};
 use futures::stream::{self, StreamExt as _};
 use redis::{ErrorKind, FromRedisValue, ParsingError, RedisResult, Value};
@@ -15,6 +13,14 @@ use super::{Valkey, failed, scripts};
 use fanfold_core::FeedId;
 use fanfold_runtime::clock::Stopwatch;
 use fanfold_runtime::error::StoreError;
+
+/// Feeds in one script call. The server does nothing else while a script runs.
+const PUSH_FEEDS_MAX: usize = 1_000;
+/// The time within which the script calls of one push begin. Later ones fail without being sent, so that
+/// a server that does not answer cannot use up a function's time.
+const PUSH_CALLS_BEGIN_WITHIN: Duration = Duration::from_secs(6);
+/// Script calls of one push that are under way at the same time.
+const PUSH_CALLS_AT_ONCE: usize = 64;
 
 /// The result of a push, in counts of feeds.
 #[derive(Debug, Default)]

@@ -7,7 +7,6 @@
 use aws_sdk_dynamodb::types::Update;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use fanfold_core::board::{Day, Zone};
-use fanfold_core::limits::{RANKING_AUTHOR_ROWS, RANKING_DAYS_KEPT};
 use fanfold_core::{Hour, IdError, PostId, Time, UserId};
 use fanfold_runtime::error::StoreError;
 use futures::future::try_join_all;
@@ -15,6 +14,12 @@ use serde::Deserialize;
 
 use super::super::{Item, ItemKind, Pk, Stored, batch, check, key, number, read};
 use super::{BoardStore, RowPage, part_of};
+
+/// Rows that count the likes of an author.
+const RANKING_AUTHOR_ROWS: u8 = 16;
+/// Days for which the likes of a post on one day are kept, from the beginning of that day: as long as a ranking of a week
+/// may count them.
+const RANKING_DAYS_KEPT: u16 = 9;
 
 /// The changes of the number of likes of a post on one day. It also has `h0` to `h23`, the change in each hour.
 #[derive(Deserialize)]

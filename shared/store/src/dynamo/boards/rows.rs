@@ -1,6 +1,6 @@
 //! Rows under a partition key of the boards table, page by page, and all rows of a round, part by part.
 
-use fanfold_core::limits::{BOARD_PARTS, BOARD_REMOVED_PAGE};
+use fanfold_core::limits::BOARD_PARTS;
 use fanfold_core::{MemberName, RoundId};
 use fanfold_runtime::error::StoreError;
 use serde::Deserialize;
@@ -8,6 +8,9 @@ use serde::Deserialize;
 use super::super::rows::Rows;
 use super::super::{Item, Pk, batch, key, read, read_key};
 use super::{BoardStore, Row, ScoreItem, scores_pk};
+
+/// Rows that a removal of scores reads and deletes at once.
+const BOARD_REMOVED_PAGE: i32 = 500;
 
 /// Some rows of a partition key, by their sort keys.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Changes of the scores of members. Each writes the row of one member.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::config::Builder;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
@@ -8,7 +9,7 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::builders::PutBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, Update};
 use fanfold_core::board::{Order, Orders, Round};
-use fanfold_core::limits::{BOARD_ADD_TRIES, BOARD_TOMBSTONE_KEPT, IDEMPOTENCY_KEPT};
+use fanfold_core::limits::IDEMPOTENCY_KEPT;
 use fanfold_core::message::GraphEvent;
 use fanfold_core::{MemberName, Scores, Second, Time, UserId};
 use fanfold_runtime::StoreError;
@@ -19,6 +20,11 @@ use serde::{Deserialize, Serialize};
 use super::super::transact::{CommitResult, Transaction};
 use super::super::{ItemKind, Pk, Stored, batch, changed, hashed, key, number, read, write};
 use super::{BoardStore, Row, Rows, ScoreItem, StoredBoard};
+
+/// How long DynamoDB keeps the revision of a member that was removed.
+const BOARD_TOMBSTONE_KEPT: Duration = Duration::from_secs(24 * 3600);
+/// Tries of an addition to scores. Additions with a key meet on their member; on average a try waits for 320 ms.
+const BOARD_ADD_TRIES: u32 = 20;
 
 /// An addition to the scores of a member.
 #[derive(Debug, Clone)]

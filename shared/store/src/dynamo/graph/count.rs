@@ -11,7 +11,7 @@
 use aws_sdk_dynamodb::types::Update;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use fanfold_core::Partition;
-use fanfold_core::limits::{COUNT_ROWS, PARTITIONS_AT_ONCE, TRIES_MAX};
+use fanfold_core::limits::{PARTITIONS_AT_ONCE, TRIES_MAX};
 use fanfold_core::{UserId, fanout};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Deserialize;
@@ -21,6 +21,10 @@ use super::super::{Item, ItemKind, Pk, Stored, batch, check, key, number, read};
 use super::GraphStore;
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::retry::pause;
+
+/// Rows that count the followers of one partition. DynamoDB cancels transactions that write the same item
+/// at the same time, so each row takes about 60 changes a second.
+const COUNT_ROWS: u64 = 16;
 
 /// One of the rows that count the followers of a partition.
 #[derive(Deserialize)]

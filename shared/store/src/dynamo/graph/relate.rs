@@ -4,17 +4,20 @@ use aws_sdk_dynamodb::types::{Delete, Put};
 use fanfold_core::Partition;
 use fanfold_core::fanout;
 use fanfold_core::id::Identity;
-use fanfold_core::limits::RELATION_TOMBSTONE_KEPT;
 use fanfold_core::message::GraphEvent;
 use fanfold_core::{Change, Relation, UserId};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::Serialize;
+use std::time::Duration;
 
 use super::super::transact::{CommitResult, Transaction};
 use super::super::users::{Counter, Owner, Profile, UserStore};
 use super::super::{Stored, key, number, write};
 use super::{FollowingItem, GraphStore, RelationRow, follower_sk, followers_pk, following_pk};
+
+/// How long the row of an ended relation stays, so that the next change gets a later time.
+const RELATION_TOMBSTONE_KEPT: Duration = Duration::from_secs(2 * 24 * 3600);
 
 #[derive(Serialize)]
 struct FollowerItem {

@@ -12,7 +12,7 @@ mod remove;
 
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
-use fanfold_core::limits::{LIKE_COUNT_ROWS, LIKE_PARTS};
+use fanfold_core::limits::LIKE_PARTS;
 use fanfold_core::{PostId, Time, UserId};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,9 @@ pub use change::LikePut;
 pub use count::LikeCount;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
+
+/// Rows that count the likes of one part. Transactions that write the same row at the same time are cancelled.
+const LIKE_COUNT_ROWS: u64 = 16;
 
 /// A like of a post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Removing the likes of a deleted post, and those of a user who is being dropped.
 
 use fanfold_core::PostId;
-use fanfold_core::limits::{LIKE_PARTS, LIKES_REMOVED_AT_ONCE, LIKES_REMOVED_PAGE};
+use fanfold_core::limits::LIKE_PARTS;
 use fanfold_core::message::GraphEvent;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
@@ -11,6 +11,11 @@ use super::super::batch;
 use super::super::transact::{CommitResult, Transaction};
 use super::change::LikeWrite;
 use super::{Like, LikeStore};
+
+/// Likes of a deleted post that are read and removed in one step.
+const LIKES_REMOVED_PAGE: usize = 200;
+/// Likes of a deleted post that are removed at the same time.
+const LIKES_REMOVED_AT_ONCE: usize = 16;
 
 impl LikeStore {
     /// Some likes of a post that is gone. Empty: none are left.

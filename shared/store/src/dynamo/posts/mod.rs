@@ -9,7 +9,6 @@ use std::collections::HashMap;
 
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
-use fanfold_core::limits::{QUERY_ITEMS_MIN, QUERY_PAGES_MAX};
 use fanfold_core::{PostId, Second, Slice, Time, UserId};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +20,11 @@ use fanfold_runtime::error::StoreError;
 pub use keys::{KeyUse, RequestKey};
 pub use likes::LikesPut;
 pub use write::{Created, Deleted};
+
+/// Fewest items that a query for an author's posts reads. Deleted posts may be among them.
+const QUERY_ITEMS_MIN: usize = 25;
+/// Pages of one query for an author's posts. After them, the caller continues where the query stopped.
+const QUERY_PAGES_MAX: usize = 20;
 
 /// A published post.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,13 +11,16 @@ use fanfold_core::Partition;
 use fanfold_core::PostId;
 use fanfold_core::Time;
 use fanfold_core::fanout::{DeliveryCounts, RANGES, Share};
-use fanfold_core::limits::RECEIPT_KEPT;
 use serde::Deserialize;
+use std::time::Duration;
 
 use super::{Item, ItemKind, Pk, Stored, changed, key, number, read, text};
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 pub use read::Receipt;
+
+/// How long a delivery receipt stays.
+const RECEIPT_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The plan of a fan-out. The first dispatch of a post decides it. A repeated dispatch uses the same plan, even if
 /// the author has more followers by then.
