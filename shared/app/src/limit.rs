@@ -20,7 +20,7 @@ const WRITE_LIMIT_GRACE: Duration = Duration::from_millis(20);
 /// Counts a write of a user in Valkey while `read` runs, so that the count adds no time. Returns what `read` returned,
 /// or [`Error::TooManyWrites`] if the user is above the limit.
 ///
-/// If Valkey does not answer within [`WRITE_LIMIT_GRACE`] after `read`, the write is allowed.
+/// If Valkey does not answer within `WRITE_LIMIT_GRACE` after `read`, the write is allowed.
 pub fn within_limit<T, E: Into<Error>>(
     valkey: &Valkey,
     limit: WriteLimit,

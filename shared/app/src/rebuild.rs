@@ -77,7 +77,7 @@ pub struct FeedNow {
 }
 
 /// Drops both feeds of a user and rebuilds them. Returns `None` if other functions held the lease of a feed for all of
-/// [`ADMIN_REBUILD_LOOKS_MAX`] tries.
+/// `ADMIN_REBUILD_LOOKS_MAX` tries.
 pub async fn rebuild_user(
     feeds: &Feeds,
     user: Profile,

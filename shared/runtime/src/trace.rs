@@ -14,7 +14,7 @@ tokio::task_local! {
     static TRACE: Trace;
 }
 
-/// An id from outside that is safe to log: 1 to [`REQUEST_ID_CHARS_MAX`] characters of `A-Z`, `a-z`, `0-9` and
+/// An id from outside that is safe to log: 1 to `REQUEST_ID_CHARS_MAX` characters of `A-Z`, `a-z`, `0-9` and
 /// `-_=+/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignId(Arc<str>);

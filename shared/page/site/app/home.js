@@ -25,7 +25,11 @@ function homeFeed() {
   if (feed) return feed;
   const read = async (cursor, signal) => {
     const page = await readFeed("/v1/timeline", { cursor }, { signal });
-    if (cursor === null) list.newest = page.newest_cursor;
+    if (cursor === null) {
+      list.newest = page.newest_cursor;
+      // the page has what polls have found meanwhile; the next poll finds what is newer
+      waiting.set({ ids: [], isMore: false });
+    }
     return { items: remembered(page.items), next_cursor: page.next_cursor };
   };
   const list = listOf(NAME, read);
@@ -111,7 +115,8 @@ function usePolls(list) {
 function NewPosts() {
   const { ids, isMore } = useValue(waiting);
   const without = useValue(gone);
-  const fresh = ids.filter((id) => !without.has(id)).length;
+  useValue(homeFeed().changed);
+  const fresh = ids.filter((id) => !without.has(id) && !feed.keys.has(id)).length;
   const isSome = fresh > 0 || isMore;
   return html`
     <div role="status" class="visually-hidden">${isSome ? "There are new posts." : ""}</div>

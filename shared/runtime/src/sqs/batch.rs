@@ -75,7 +75,7 @@ impl<M> From<Result<(), StoreError>> for Outcome<M> {
     }
 }
 
-/// Runs a handler of single messages over a batch, [`RECORDS_AT_ONCE`] at the same time. Returns the outcomes in
+/// Runs a handler of single messages over a batch, `RECORDS_AT_ONCE` at the same time. Returns the outcomes in
 /// the order of the messages.
 pub async fn each<M, H>(messages: Vec<Incoming<M>>, handle: &H) -> Vec<Outcome<M>>
 where

@@ -61,7 +61,7 @@ impl TableProbe {
 
     /// Writes two new items in a transaction, repeats it, and deletes the items. Returns whether the second
     /// transaction was refused because of both conditions. If a check dies in between, the items expire after
-    /// [`PROBE_ITEM_KEPT`].
+    /// `PROBE_ITEM_KEPT`.
     pub async fn transact(&self, now: Time) -> Result<bool, StoreError> {
         let doing = "writing two items in a transaction";
         let nobody = nobody();

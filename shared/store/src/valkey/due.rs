@@ -223,7 +223,7 @@ impl Valkey {
         })
     }
 
-    /// Notes for the next holder that the messages of the item were sent, for [`DUE_SENT_KEPT`].
+    /// Notes for the next holder that the messages of the item were sent, for `DUE_SENT_KEPT`.
     pub async fn note_due_sent(&self, entry: &DueEntry, revision: &str) -> Result<(), StoreError> {
         let mut set = self.keys.due_lock(entry, revision).command("SET");
         set.arg(SENT).arg("PX").arg(millis(DUE_SENT_KEPT));

@@ -2,7 +2,7 @@
 //! a row in the list of what the user likes, by time; and a row in the list of who likes the post, by time.
 //!
 //! Very many users may like one post in the same second. No item is therefore written by each like of a post: the list of
-//! who likes it has [`LIKE_PARTS`] partition keys, and each of these parts has [`LIKE_COUNT_ROWS`] rows that count. The
+//! who likes it has [`LIKE_PARTS`] partition keys, and each of these parts has `LIKE_COUNT_ROWS` rows that count. The
 //! post's item has the sum, which is computed later.
 
 mod change;

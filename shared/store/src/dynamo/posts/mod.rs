@@ -132,7 +132,7 @@ impl PostStore {
     }
 
     /// An author's newest `count` posts that are older than `before`, without deleted posts. The slice ends early
-    /// if [`QUERY_PAGES_MAX`] pages contain too few posts; its bound is where to continue.
+    /// if `QUERY_PAGES_MAX` pages contain too few posts; its bound is where to continue.
     pub async fn by_author(
         &self,
         author: UserId,
