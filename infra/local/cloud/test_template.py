@@ -656,8 +656,8 @@ class Parameters(unittest.TestCase):
                 if name in known:
                     self.assertEqual(value, known[name], f"{parameter}: {name}")
                     compared.add(name)
-        self.assertLessEqual({"FEED_CAP_MIN", "INACTIVE_AFTER_DEFAULT", "QUEUE_TRIES_MAX"}, compared)
-        self.assertLessEqual({"CARD_MEMORY_DEFAULT", "CARD_MEMORY_MAX"}, compared)
+        self.assertLessEqual({"FEED_CAP_MIN", "INACTIVE_AFTER_DEFAULT", "QUEUE_TRIES_MIN", "QUEUE_TRIES_MAX"}, compared)
+        self.assertLessEqual({"AUDIT_FEEDS_MAX", "CARD_MEMORY_DEFAULT", "CARD_MEMORY_MAX"}, compared)
         self.assertLessEqual({f"{setting}_DEFAULT" for setting, _ in self.SETTINGS.values()}, compared)
         for parameter in set(grouped("Write limits")) - {"PullQueriesPerMinute"}:
             self.assertEqual(PARAMETERS[parameter]["MaxValue"], known["WRITES_PER_MINUTE_MAX"], parameter)

@@ -4,7 +4,7 @@ use fanfold_core::Bucket;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use fanfold_core::limits::{AUDIT_FEEDS_DEFAULT, FEED_CAP_MAX};
+use fanfold_core::limits::{AUDIT_FEEDS_DEFAULT, AUDIT_FEEDS_MAX, FEED_CAP_MAX};
 use fanfold_core::{FeedId, FeedKind, MemberName, PostId, Slice, Time};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::{self, Deadline, Stopwatch};
@@ -20,8 +20,6 @@ use serde::Serialize;
 use crate::boards::compare;
 use crate::boards::copy::{Stores, Target};
 
-/// The greatest value of `AUDIT_FEEDS`.
-const AUDIT_FEEDS_MAX: usize = 1_000;
 /// The oldest and the newest cards of each visited bucket that the audit compares with DynamoDB, of each.
 const AUDIT_CARDS: usize = 4;
 /// The remaining time below which a run of the audit ends.

@@ -356,6 +356,15 @@ pub const WEBHOOK_IN_FLIGHT_MAX: Duration = Duration::from_secs(60);
 pub const SHED_IDLE: Duration = Duration::from_secs(3_600);
 /// Keys or members that one call of the sweep, or of a removal from a feed, takes.
 pub const SWEEP_BATCH: usize = 200;
+/// The greatest value of `AUDIT_FEEDS`.
+pub const AUDIT_FEEDS_MAX: usize = 1_000;
+/// The least value of `QUEUE_TRIES`. A poll that Lambda throttles counts as a try, so with fewer tries,
+/// messages that no function has received could become dead letters.
+pub const QUEUE_TRIES_MIN: u64 = 5;
+/// The seconds that a client should wait for a board that is being copied.
+pub const BOARD_RETRY_AFTER: Duration = Duration::from_secs(1);
+/// How long it is kept that a scheduled post was published or cancelled.
+pub const SCHEDULED_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
 // Everything that the API's description allows is accepted: a character has at most 4 bytes, an accent 2.
 const _: () = assert!(TEXT_GRAPHEMES_MAX * (4 + 2 * ACCENTS_MAX) <= TEXT_BYTES_MAX);

@@ -170,9 +170,10 @@ async fn other(State(page): State<Page>, parts: Parts) -> Response {
 
 async fn asset(
     State(page): State<Page>,
-    Path((version, name)): Path<(String, String)>,
+    path: Result<Path<(String, String)>, PathRejection>,
     asked: HeaderMap,
 ) -> Response {
+    let Ok(Path((version, name))) = path else { return page.missing(&asked, no_page()) };
     let found = FILES.iter().find(|file| file.name == name);
     let Some(file) = found.filter(|_| page.0.is_some()) else {
         return page.missing(&asked, no_page());
@@ -231,7 +232,7 @@ mod tests {
     }
 
     async fn file(page: Page, version: &str, name: &str) -> Response {
-        asset(State(page), Path((version.to_owned(), name.to_owned())), HeaderMap::new()).await
+        asset(State(page), Ok(Path((version.to_owned(), name.to_owned()))), HeaderMap::new()).await
     }
 
     async fn of_kind(page: Page, kind: &str) -> Response {

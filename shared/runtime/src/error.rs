@@ -137,6 +137,7 @@ const DYNAMO_REFUSALS: Refusals = &[
     ("ValidationError", "exceeded the maximum size limit"),
     ("ValidationError", "Number overflow"),
     ("ValidationException", "Nesting Levels have exceeded supported limits"),
+    ("ValidationError", "Nesting Levels have exceeded supported limits"),
     ("ItemCollectionSizeLimitExceeded", ""),
     ("ItemCollectionSizeLimitExceededException", ""),
 ];

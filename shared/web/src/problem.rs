@@ -6,13 +6,11 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fanfold_app::Error;
 use fanfold_core::CursorError;
+use fanfold_core::limits::BOARD_RETRY_AFTER;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::log::Chain;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoResponses, ToSchema};
-
-/// The seconds that a client should wait for a board that is being copied.
-const BOARD_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 macro_rules! kinds {
     ($($kind:ident $status:ident $slug:literal $title:literal;)*) => {

@@ -27,8 +27,8 @@ function homeFeed() {
     const page = await readFeed("/v1/timeline", { cursor }, { signal });
     if (cursor === null) {
       list.newest = page.newest_cursor;
-      // the page has what polls have found meanwhile; the next poll finds what is newer
-      waiting.set({ ids: [], isMore: false });
+      // a feed that begins again has what polls have found meanwhile; the next poll finds what is newer
+      if (list.items.length === 0) waiting.set({ ids: [], isMore: false });
     }
     return { items: remembered(page.items), next_cursor: page.next_cursor };
   };

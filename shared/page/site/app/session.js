@@ -120,7 +120,7 @@ async function pool(operation, body) {
   if (answer.ok) return told;
   const kind = String(told.__type ?? "").split("#").pop();
   const known = POOL_ERRORS[`${operation}.${kind}`] ?? POOL_ERRORS[kind];
-  throw new Refused(known ?? "Signing in failed. Try again.", kind);
+  throw new Refused(known ?? "That did not work. Try again.", kind);
 }
 
 /** A session. A token that nobody can renew is used until the API refuses it. */

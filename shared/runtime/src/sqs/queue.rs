@@ -126,7 +126,13 @@ impl<M: Serialize> Queue<M> {
         let doing = "sending messages";
         let (mut batch, mut bytes, mut refused) = (Vec::new(), 0, Ok(()));
         for (message, delay) in messages {
-            let body = body(doing, message)?;
+            let body = match body(doing, message) {
+                Ok(body) => body,
+                Err(error) => {
+                    lasting(Err(error), &mut refused)?;
+                    continue;
+                }
+            };
             if batch.len() == SEND_BATCH_MAX || bytes + body.len() > SEND_BATCH_BYTES_MAX {
                 let sent = self.send_batch(doing, std::mem::take(&mut batch)).await;
                 lasting(sent, &mut refused)?;

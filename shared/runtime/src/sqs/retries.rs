@@ -8,9 +8,9 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::ChangeMessageVisibilityBatchRequestEntry;
 use fanfold_core::Time;
 use fanfold_core::limits::{
-    CONCURRENCY, QUEUE_TRIES_DEFAULT, QUEUE_TRIES_MAX, REQUEUES_MAX, RETRY_MAX, RETRY_MIN,
-    SEND_BATCH_MAX, SEND_DELAY_MAX, SHORT_OUTAGE, SHORT_RETRY_MAX, WEBHOOK_IN_FLIGHT_MAX,
-    WEBHOOK_TRIED_FOR,
+    CONCURRENCY, QUEUE_TRIES_DEFAULT, QUEUE_TRIES_MAX, QUEUE_TRIES_MIN, REQUEUES_MAX, RETRY_MAX,
+    RETRY_MIN, SEND_BATCH_MAX, SEND_DELAY_MAX, SHORT_OUTAGE, SHORT_RETRY_MAX,
+    WEBHOOK_IN_FLIGHT_MAX, WEBHOOK_TRIED_FOR,
 };
 use fanfold_core::registry::QueueSpec;
 use futures::stream::{self, StreamExt as _};
@@ -26,9 +26,6 @@ use crate::log::Chain;
 use crate::metrics;
 use crate::trace::Trace;
 
-/// The least value of `QUEUE_TRIES`. A poll that Lambda throttles counts as a try, so with fewer tries,
-/// messages that no function has received could become dead letters.
-const QUEUE_TRIES_MIN: u64 = 5;
 /// The divisor that gives the wait of a failed message: the time since its first failure, divided by this.
 /// A message is therefore delayed by at most a quarter of the outage, within the bounds below.
 const RETRY_PART_OF_OUTAGE: u32 = 4;

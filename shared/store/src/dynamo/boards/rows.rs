@@ -80,8 +80,12 @@ impl BoardStore {
         let doing = "deleting the scores of a board";
         for part in 0..BOARD_PARTS {
             let pk = scores_pk(rows, part);
-            let some = Rows::of(&self.client, &self.table, doing, &pk).only("pk, sk");
-            let keys = some.first(None, BOARD_REMOVED_PAGE as usize).await?;
+            let some = Rows::of(&self.client, &self.table, doing, &pk);
+            let some = some.first(None, BOARD_REMOVED_PAGE as usize).await?.into_iter();
+            // a row of a newer function is left to that
+            let keys =
+                some.map(|row| Ok(key(&pk, Row::from(read::<ScoreItem>(doing, row)?).member)));
+            let keys = keys.collect::<Result<Vec<_>, StoreError>>()?;
             if !keys.is_empty() {
                 let deleted = keys.len();
                 batch::delete_all(&self.client, &self.table, doing, keys).await?;

@@ -1,11 +1,10 @@
 //! Scheduled posts.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{Delete, Put, Update};
 use fanfold_core::id::Identity;
-use fanfold_core::limits::DUE_TRIES_MAX;
+use fanfold_core::limits::{DUE_TRIES_MAX, SCHEDULED_KEPT};
 use fanfold_core::message::PostEvent;
 use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId};
 use fanfold_runtime::error::StoreError;
@@ -17,9 +16,6 @@ use super::super::transact::{CommitResult, Transaction};
 use super::super::users::{Counter, Owner, UserStore, add_all};
 use super::super::{Item, ItemKind, Pk, Stored, batch, key, number, read, read_key, text, write};
 use super::{DueStore, HandOn};
-
-/// How long it is kept that a scheduled post was published or cancelled.
-const SCHEDULED_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// A scheduled post.
 #[derive(Debug, Clone, PartialEq, Eq)]
