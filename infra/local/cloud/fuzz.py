@@ -1,7 +1,8 @@
 """Fuzzes the deployed API with Schemathesis, which generates requests from the API description and runs all checks.
 
 FANFOLD_URL names the API, FANFOLD_FUZZ_TOKENS the callers: the first one sends the requests, the others
-have profiles and posts that requests can find. fuzz_hooks.py changes some requests. FANFOLD_FUZZ_SEED is the seed. The run also fails if an operation was never answered with 2xx, or if too few valid requests were.
+have profiles and posts that requests can find. FANFOLD_FUZZ_SEED is the seed. fuzz_hooks.py changes some requests.
+The run also fails if an operation was never answered with 2xx, or if too few valid requests were.
 """
 
 import argparse

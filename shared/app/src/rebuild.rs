@@ -1,6 +1,8 @@
 //! Rebuilds a feed, a copy of a board or a ranking that a reader queued, or both feeds of a user by an operator's order.
 
-use fanfold_core::limits::{ADMIN_REBUILD_LOOK_EVERY, FEED_CAP_MAX};
+use std::time::Duration;
+
+use fanfold_core::limits::FEED_CAP_MAX;
 use fanfold_core::message::{RebuildFeed, RebuildOrder};
 use fanfold_core::{FeedId, Handle, Slice, Time, UserId};
 use fanfold_runtime::aws::SdkConfig;
@@ -16,6 +18,8 @@ use crate::boards::copy::{self, Copies};
 /// Times that an operator's rebuild looks at a feed that another caller is rebuilding. With
 /// [`ADMIN_REBUILD_LOOK_EVERY`], this takes longer than a lease.
 const ADMIN_REBUILD_LOOKS_MAX: u32 = 24;
+/// The time between two of these looks.
+const ADMIN_REBUILD_LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The stores of the rebuild of queued feeds and boards.
 #[derive(Clone)]

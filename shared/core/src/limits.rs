@@ -78,7 +78,7 @@ pub const PULL_QUERIES_PER_MINUTE_DEFAULT: u64 = 25_000;
 pub const PULL_QUERIES_PER_MINUTE_MAX: u64 = 1_000_000;
 /// Queries that a pulled page counts as, at least, because it reads posts and users, too.
 pub const PULL_QUERIES_MIN: u64 = 100;
-/// How long Valkey keeps them.
+/// How long Valkey keeps the posts that a pull below the floor of a home feed has merged.
 pub const OLDER_KEPT: Duration = Duration::from_secs(120);
 /// The time after which no request can commit a post of an earlier time: the life of a function that answers requests, and the
 /// difference of two clocks.
@@ -232,8 +232,6 @@ pub const DROP_SETTLES: Duration = Duration::from_secs(30);
 /// The time after which another order may continue a drop whose function died. This is longer than the
 /// function can run.
 pub const DROP_LEASE: Duration = Duration::from_secs(65);
-/// The time between two of these looks.
-pub const ADMIN_REBUILD_LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Dead letters that one order returns to their queue.
 pub const REDRIVE_MAX: usize = 5_000;
 /// Scheduled posts of one user that wait for their time.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lambda_runtime::Context;
 
 /// The longest id of a request, which is logged and sent with messages. Ten ids fit beside ten bodies of
-/// [`SEND_BATCH_BYTES_MAX`] in one call to SQS.
+/// `SEND_BATCH_BYTES_MAX` in one call to SQS.
 const REQUEST_ID_CHARS_MAX: usize = 128;
 
 tokio::task_local! {

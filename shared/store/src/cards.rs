@@ -28,7 +28,7 @@ use crate::valkey::{CardId, CardRead, Fill, Valkey};
 /// How long it is kept that a user has no profile.
 const CARD_OF_NOBODY_KEPT: Duration = Duration::from_secs(10);
 /// Times that a reader looks for a card that another reader is reading, 5 to 320 ms apart. Together this takes longer
-/// than [`CARD_LEASE`]. After that the reader reads the item itself.
+/// than `CARD_LEASE`. After that the reader reads the item itself.
 const CARD_LOOKS_MAX: u32 = 7;
 
 /// What is shown of a user.

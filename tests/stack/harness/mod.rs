@@ -12,7 +12,8 @@ pub mod world;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use fanfold_core::board::BoardSettings;
+use serde_json::{Value, json};
 
 /// A setting that `cargo local test` passes to the tests in an environment variable.
 pub fn setting(name: &str) -> String {
@@ -32,6 +33,17 @@ pub fn output(name: &str) -> String {
     let outputs: Value = serde_json::from_str(&setting("FANFOLD_STACK")).expect("FANFOLD_STACK");
     let value = outputs[name].as_str();
     value.unwrap_or_else(|| panic!("the stack has no output {name}")).to_owned()
+}
+
+/// The settings of a board: the defaults with these changes.
+pub fn board_settings(changes: Value) -> BoardSettings {
+    let mut all = json!({
+        "orders": ["descending"], "ranks": "competition", "period": "all", "zone": "UTC",
+        "kept_days": 30, "open": false, "writers": [],
+    });
+    let fields = all.as_object_mut().expect("an object");
+    fields.extend(changes.as_object().expect("an object").clone());
+    serde_json::from_value(all).expect("settings")
 }
 
 /// Calls an AWS service that takes JSON, such as `("AmazonSQS.SendMessage", "1.0", …)`.

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use super::store_without_delivery;
 use crate::harness::aws;
+use crate::harness::board_settings;
 use crate::harness::traces::{in_member, in_text};
 use crate::harness::world::World;
 
@@ -142,11 +143,8 @@ async fn plan_ahead(world: &World) {
 /// Ash has a board with dense ranks. A score has the bytes of ash's id, and a member its text.
 async fn make_a_board(world: &World) {
     let (ash, name) = (world.identity("ash"), "a secret".parse().unwrap());
-    let settings = json!({
-        "orders": ["ascending"], "ranks": "dense", "period": "all", "zone": "UTC",
-        "kept_days": 1, "open": false, "writers": [],
-    });
-    let settings = serde_json::from_value(settings).unwrap();
+    let settings =
+        board_settings(json!({"orders": ["ascending"], "ranks": "dense", "kept_days": 1}));
     boards::settings::put(&world.boards, &ash, &name, settings, world.now()).await.unwrap();
     let board = BoardRef { owner: ash.user(), name, day: None };
     let score = Scores::new(&[(ash.user().0 ^ 1 << 63) as i64]).unwrap();

@@ -20,6 +20,7 @@ use fanfold_store::valkey::PageOf;
 use serde_json::json;
 
 use super::store_without_delivery;
+use crate::harness::board_settings;
 use crate::harness::valkeys::Node;
 use crate::harness::world::World;
 
@@ -210,11 +211,7 @@ async fn a_board_that_differs_is_made_again() {
     let world = World::new().await;
     world.people(&["ash"]).await;
     let (ash, now) = (world.identity("ash"), world.now());
-    let settings = json!({
-        "orders": ["descending"], "ranks": "competition", "period": "all", "zone": "UTC",
-        "kept_days": 1, "open": false, "writers": [],
-    });
-    let settings = serde_json::from_value(settings).unwrap();
+    let settings = board_settings(json!({"kept_days": 1}));
     let name = "b".parse().unwrap();
     let put = boards::settings::put(&world.boards, &ash, &name, settings, now).await;
     let board = put.unwrap().0;

@@ -24,6 +24,7 @@ use fanfold_web::{Kind, Problem};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
+use crate::harness::board_settings;
 use crate::harness::world::{Message, World};
 
 fn member(name: &str) -> MemberName {
@@ -32,17 +33,6 @@ fn member(name: &str) -> MemberName {
 
 pub(super) fn scores(values: &[i64]) -> Scores {
     Scores::new(values).expect("scores")
-}
-
-/// Settings with these changes of the defaults.
-fn with(changes: Value) -> BoardSettings {
-    let mut all = json!({
-        "orders": ["descending"], "ranks": "competition", "period": "all", "zone": "UTC",
-        "kept_days": 30, "open": false, "writers": [],
-    });
-    let fields = all.as_object_mut().expect("an object");
-    fields.extend(changes.as_object().expect("an object").clone());
-    serde_json::from_value(all).expect("settings")
 }
 
 pub(super) fn board_of(world: &World, owner: &str, name: &str) -> BoardRef {
@@ -56,7 +46,7 @@ async fn try_put(
     changes: Value,
 ) -> Result<(StoredBoard, bool), Error> {
     let (owner, name) = (world.identity(owner), name.parse().expect("a name"));
-    settings::put(&world.boards, &owner, &name, with(changes), world.now()).await
+    settings::put(&world.boards, &owner, &name, board_settings(changes), world.now()).await
 }
 
 pub(super) async fn put(world: &World, name: &str, changes: Value) -> StoredBoard {
@@ -194,7 +184,7 @@ async fn members_are_set_added_to_ranked_and_removed() {
 }
 
 fn board_settings_round(world: &World) -> fanfold_core::board::Round {
-    with(json!({})).round(world.now())
+    board_settings(json!({})).round(world.now())
 }
 
 /// Ties cross the ends of pages, and a page that begins at a rank is continued by an offset.
@@ -788,7 +778,7 @@ fn a_period_has_the_hours_of_its_zone() {
     ] {
         let day: Day = day.parse().expect("a day");
         for (period, hours) in ["day", "week", "month"].into_iter().zip(hours) {
-            let settings = with(json!({"period": period, "zone": zone}));
+            let settings = board_settings(json!({"period": period, "zone": zone}));
             let round = settings.period.round(day);
             let (begin, end) = settings.span(round).expect("a span");
             // Lord Howe moves its clocks by half an hour
@@ -830,7 +820,8 @@ async fn boards_are_merged_into_one() {
         ("least", MergeBy::Minimum, 10, 1),
         ("most", MergeBy::Maximum, 30, i64::MAX),
     ] {
-        let settings = BoardSettings { merge: Some(merged(by)), ..with(json!({"limit": 4})) };
+        let settings =
+            BoardSettings { merge: Some(merged(by)), ..board_settings(json!({"limit": 4})) };
         let (owner, called) = (world.identity("birch"), name.parse().expect("a name"));
         settings::put(&world.boards, &owner, &called, settings, world.now()).await.expect("merged");
         let shown = all(&world, &board_of(&world, "birch", name)).await;
@@ -871,13 +862,16 @@ async fn boards_are_merged_into_one() {
     put(&world, "wide", json!({"orders": ["ascending", "ascending"]})).await;
     for (name, refusal) in [("nothing", Kind::NoSuchBoard), ("wide", Kind::InvalidBoard)] {
         let merge = MergeOf { by: MergeBy::Sum, boards: vec![source(name)] };
-        let settings = BoardSettings { merge: Some(merge), ..with(json!({})) };
+        let settings = BoardSettings { merge: Some(merge), ..board_settings(json!({})) };
         let (owner, called) = (world.identity("birch"), "bad".parse().expect("a name"));
         let refused = settings::put(&world.boards, &owner, &called, settings, world.now()).await;
         assert_eq!(kind(refused.unwrap_err()), refusal);
     }
     // each period of a board is merged once, whatever day names it
-    let today = world.now().rfc3339()[..10].to_owned();
+    let [today, next_week] = [0, 7].map(|days| {
+        let at = world.now() + Duration::from_secs(days * 24 * 3_600);
+        at.rfc3339()[..10].to_owned()
+    });
     put(&world, "weekly", json!({"period": "week"})).await;
     let of = |name: &str, day: Option<&str>| MergeSource {
         day: day.map(|day| day.parse().expect("a day")),
@@ -889,12 +883,12 @@ async fn boards_are_merged_into_one() {
         (of("weekly", Some("2030-01-07")), of("weekly", Some("2030-01-13")), false),
         (of("weekly", Some("2030-01-06")), of("weekly", Some("2030-01-07")), true),
         // the present period is each later one in its time
-        (of("weekly", None), of("weekly", Some("2030-01-07")), false),
+        (of("weekly", None), of("weekly", Some(&next_week)), false),
         (of("weekly", Some(&today)), of("weekly", None), false),
         (of("weekly", None), of("weekly", Some("2020-01-06")), true),
     ] {
         let merge = MergeOf { by: MergeBy::Sum, boards: vec![first, second] };
-        let settings = BoardSettings { merge: Some(merge.clone()), ..with(json!({})) };
+        let settings = BoardSettings { merge: Some(merge.clone()), ..board_settings(json!({})) };
         let (owner, called) = (world.identity("birch"), "twice".parse().expect("a name"));
         let put = settings::put(&world.boards, &owner, &called, settings, world.now()).await;
         assert_eq!(put.is_ok(), is_taken, "{merge:?}: {put:?}");
@@ -1201,7 +1195,7 @@ async fn a_changed_board_is_shown_at_once() {
     // a writer that dies after its commit
     let (store, users) = (&world.boards.copies.boards, &world.boards.users);
     let old = read().await.expect("the board");
-    let new = old.with(with(json!({"ranks": "dense"})));
+    let new = old.with(board_settings(json!({"ranks": "dense"})));
     let owner = world.identity("ash");
     let put = store.put_board(Announced::assumed(), users, &owner, Some(&old), &new).await;
     assert_eq!(put.expect("stored"), fanfold_store::dynamo::boards::BoardPut::Done);

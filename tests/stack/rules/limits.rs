@@ -21,6 +21,7 @@ use fanfold_store::valkey::{Answers, FeedSettings, Link, Valkey, WriteKind, Writ
 use fanfold_web::{Kind, Problem};
 use redis::{Cmd, RedisFuture, Value};
 
+use crate::harness::board_settings;
 use crate::harness::world::World;
 
 /// The seconds in the header `Retry-After` of a refusal.
@@ -154,11 +155,7 @@ async fn each_member_of_a_bulk_change_counts() {
     let world = World::with(&[("BOARD_CHANGES_PER_MINUTE", "60")]).await;
     world.people(&["ash"]).await;
     let (ash, name) = (world.identity("ash"), "b".parse().expect("a name"));
-    let settings = serde_json::json!({
-        "orders": ["descending"], "ranks": "competition", "period": "all", "zone": "UTC",
-        "kept_days": 30, "open": false, "writers": [],
-    });
-    let settings = serde_json::from_value(settings).expect("settings");
+    let settings = board_settings(serde_json::json!({}));
     boards::settings::put(&world.boards, &ash, &name, settings, world.now()).await.expect("put");
     let board = BoardRef { owner: ash.user(), name, day: None };
     let change_many = async |count: i64| {

@@ -30,6 +30,7 @@ use super::cloud::{Cloud, Faults};
 use super::play::{Message, check_cards, message};
 use super::server::Server;
 use super::tasks::{Task, runtime, settle};
+use crate::harness::board_settings;
 use crate::harness::dice::Dice;
 
 /// The timeout of functions that serve requests and queues.
@@ -133,11 +134,7 @@ fn scores(score: i64) -> Scores {
 }
 
 fn settings_of(ranks: &str, limit: Option<u64>) -> BoardSettings {
-    let settings = json!({
-        "orders": ["descending"], "ranks": ranks, "limit": limit, "period": "all", "zone": "UTC",
-        "kept_days": 1, "open": true, "writers": [],
-    });
-    serde_json::from_value(settings).expect("settings")
+    board_settings(json!({"ranks": ranks, "limit": limit, "kept_days": 1, "open": true}))
 }
 
 impl History {

@@ -32,7 +32,7 @@ use super::apps::{Apps, PEOPLE, START, id, identity};
 use super::server::Server;
 use super::tasks::runtime;
 use super::units::Units;
-use crate::harness::root;
+use crate::harness::{board_settings, root};
 
 /// Every call takes this long, so the time of an operation tells how many calls follow each other.
 const CALL: Duration = Duration::from_millis(10);
@@ -366,12 +366,7 @@ async fn boards(count: &mut Count) {
     let board = BoardRef { owner: me.user(), name, day: None };
     for what in ["make a board", "put the same board"] {
         let put = count.of(what, async |apps, now| {
-            let all = json!({
-                "orders": ["descending"], "ranks": "competition", "period": "all", "zone": "UTC",
-                "kept_days": 30, "open": false, "writers": [],
-            });
-            let all = serde_json::from_value(all).expect("settings");
-            settings::put(&apps.boards, &me, &board.name, all, now).await
+            settings::put(&apps.boards, &me, &board.name, board_settings(json!({})), now).await
         });
         put.await.expect("a board");
         count.drain().await;
@@ -416,8 +411,8 @@ async fn rest(count: &mut Count) {
         count.of("audit", async |apps, now| audit::audit(&apps.audit, now, Deadline::NONE).await);
     audited.await.expect("audited");
     let user = id(PEOPLE[0]);
-    let mut step = 1;
-    loop {
+    for step in 1.. {
+        assert!(step < 20, "the user is not erased");
         let what = format!("erase a user, step {step}");
         let erase = count.of(&what, async |apps, now| {
             let order = Order::DropUser { user: user.to_string() };
@@ -429,6 +424,5 @@ async fn rest(count: &mut Count) {
         }
         count.drain().await;
         count.now += Duration::from_millis(erased["wait_ms"].as_u64().expect("a time") + 1);
-        step += 1;
     }
 }

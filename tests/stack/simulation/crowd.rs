@@ -35,6 +35,7 @@ use super::oracle::check_agreement;
 use super::play::{Message, handle, message};
 use super::server::Server;
 use super::tasks::runtime;
+use crate::harness::board_settings;
 
 const PEOPLE: usize = 2_000;
 const WITHIN: Duration = Duration::from_secs(2);
@@ -519,11 +520,7 @@ async fn like_all(server: &Server, posts: usize) -> ([Times; 2], Deployment) {
 
 /// A board that everybody may change.
 async fn open_board(deployment: &Deployment) -> BoardRef {
-    let settings = json!({
-        "orders": ["descending"], "ranks": "competition", "period": "all", "zone": "UTC",
-        "kept_days": 1, "open": true, "writers": [],
-    });
-    let settings = serde_json::from_value(settings).expect("settings");
+    let settings = board_settings(json!({"kept_days": 1, "open": true}));
     let board = BoardRef { owner: id(STAR), name: "b".parse().expect("a name"), day: None };
     let (boards, star) = (&deployment.apps.boards, identity(STAR));
     let put = fanfold_app::boards::settings::put;

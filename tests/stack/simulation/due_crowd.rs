@@ -414,8 +414,8 @@ fn is_row(item: &Item) -> bool {
     item["pk"]["S"].as_str().is_some_and(|pk| pk.starts_with("due#"))
 }
 
-/// Each scheduled post has one message: some are scheduled 48 times at once with one `Idempotency-Key`, and some are changed 48 times
-/// at once.
+/// Each scheduled post has one message. Some are scheduled 48 times at once with one `Idempotency-Key`, and some are changed
+/// 48 times at once.
 #[test]
 fn each_scheduled_post_has_one_message() {
     let server = Server::start();

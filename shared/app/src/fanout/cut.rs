@@ -1,5 +1,7 @@
 //! Reads the followers of an author, several partitions at a time, and pushes to them or cuts them into chunks.
 
+use std::time::Duration;
+
 use fanfold_core::Partition;
 use fanfold_core::fanout::{Cutter, DeliveryCounts, FanoutPart, Share, before_range};
 use fanfold_core::limits::{CHUNK_FOLLOWERS_MAX, PARTITIONS_AT_ONCE, SEND_BATCH_MAX};
@@ -10,7 +12,6 @@ use fanfold_runtime::clock::Deadline;
 use fanfold_store::dynamo::receipts::Plan;
 use fanfold_store::dynamo::users::Profile;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
-use std::time::Duration;
 
 use crate::fanout::push::{Audience, push_to_followers};
 use crate::fanout::{Dispatch, Dispatched, Lane};

@@ -1,5 +1,7 @@
 //! Handles the events of likes: marks cards, counts the likes of posts, and removes the likes of deleted posts.
 
+use std::time::Duration;
+
 use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::message::{CountLikes, GraphEvent, LikeChanged, PostDeleted};
 use fanfold_core::{PostId, Time};
@@ -10,7 +12,6 @@ use fanfold_runtime::sqs::Queue;
 use fanfold_store::dynamo::posts::{LikesPut, PostState};
 use fanfold_store::dynamo::{BoardStore, LikeStore, PostStore};
 use fanfold_store::valkey::{CardId, Counted, Valkey};
-use std::time::Duration;
 
 use crate::count::Counts;
 

@@ -27,13 +27,13 @@ use crate::metrics;
 use crate::trace::Trace;
 
 /// The divisor that gives the wait of a failed message: the time since its first failure, divided by this.
-/// A message is therefore delayed by at most a quarter of the outage, within the bounds below.
+/// A message is therefore delayed by at most a quarter of the outage, from [`RETRY_MIN`] to the longest wait of its pace.
 const RETRY_PART_OF_OUTAGE: u32 = 4;
 /// The time since the first failure during which a message about something uncommitted is tried again every
 /// [`RETRY_MIN`].
 const UNCOMMITTED_RETRIES_WITHIN: Duration = Duration::from_secs(3);
 /// The time between later tries of a message about something uncommitted. Most such commits never happen. The
-/// message is done after [`COMMIT_GRACE`], before its tries are used up.
+/// message is done after `COMMIT_GRACE`, before its tries are used up.
 const UNCOMMITTED_RETRY: Duration = Duration::from_secs(10);
 
 /// The action of the runner on a message after half of its tries.

@@ -1,10 +1,11 @@
 //! Checks of the assumptions about DynamoDB, for `doctor`. The checks use separate items, and delete them.
 
+use std::time::Duration;
+
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{Delete, Put};
 use fanfold_core::Time;
-use std::time::Duration;
 
 use super::transact::{CommitResult, Transaction};
 use super::{ItemKind, Pk, key, number};

@@ -1,8 +1,9 @@
 //! Requests for counts of followers and of likes (`lua/ask.lua`).
 
+use std::time::Duration;
+
 use fanfold_core::time::millis;
 use fanfold_core::{PostId, UserId};
-use std::time::Duration;
 
 use super::scripts::Word;
 use super::{Key, Valkey, failed, scripts};

@@ -60,7 +60,7 @@ impl GraphStore {
         Ok((users?, page.next.map(user).transpose()?))
     }
 
-    /// Followers in one partition of an author: at most `count`. None, only if none is left.
+    /// Followers in one partition of an author: at most `count`. The list is empty only if no follower is left.
     pub async fn some_followers(
         &self,
         author: UserId,

@@ -1,5 +1,7 @@
 //! Changing a relation.
 
+use std::time::Duration;
+
 use aws_sdk_dynamodb::types::{Delete, Put};
 use fanfold_core::Partition;
 use fanfold_core::fanout;
@@ -9,7 +11,6 @@ use fanfold_core::{Change, Relation, UserId};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::Serialize;
-use std::time::Duration;
 
 use super::super::transact::{CommitResult, Transaction};
 use super::super::users::{Counter, Owner, Profile, UserStore};

@@ -12,6 +12,9 @@ use super::{PostItem, PostStore, posts_pk};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
 
+/// What a removal reads of a post or a tombstone.
+const ATTRIBUTES: &str = "pk, sk, v, deleted_at_ms, made_by";
+
 /// The numbers of removed items.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Erased {
@@ -49,8 +52,12 @@ impl PostStore {
         author: UserId,
         after: Option<PostId>,
     ) -> Result<ToBury, StoreError> {
-        let (items, next) = self.all_of("reading posts to bury", author, after).await?;
-        Ok(ToBury { items, next })
+        let (doing, pk) = ("reading posts to bury", posts_pk(author));
+        let rows = self.rows(doing, &pk).only(ATTRIBUTES);
+        let page = rows.page(after.map(|after| key(&pk, after)), Some(DROP_PAGE)).await?;
+        let items = page.rows.into_iter().map(|item| read(doing, item));
+        let next = page.next.map(|last| read_key::<super::IdItem>(doing, last)).transpose()?;
+        Ok(ToBury { items: items.collect::<Result<_, _>>()?, next: next.map(|last| last.sk) })
     }
 
     /// Replaces the posts of a page by tombstones. Returns the number of new tombstones.
@@ -87,7 +94,10 @@ impl PostStore {
         receipts: &ReceiptStore,
     ) -> Result<Erased, StoreError> {
         let doing = "erasing posts";
-        let (page, _) = self.all_of(doing, author, None).await?;
+        let pk = posts_pk(author);
+        let page = self.rows(doing, &pk).only(ATTRIBUTES).first(None, DROP_PAGE as usize).await?;
+        let page = page.into_iter().map(|item| read(doing, item));
+        let page: Vec<PostItem> = page.collect::<Result<_, _>>()?;
         let rows: Vec<_> = page.iter().map(|item| receipts.rows(item.sk)).collect();
         let rows: Vec<Vec<Item>> =
             stream::iter(rows).buffer_unordered(DROP_QUERIES_AT_ONCE).try_collect().await?;
@@ -119,21 +129,5 @@ impl PostStore {
     ) -> Result<(), StoreError> {
         let keys = names.iter().map(|name| key(&key_pk(user, name), "-")).collect();
         batch::delete_all(&self.client, &self.table, doing, keys).await
-    }
-
-    /// A page of an author's posts and tombstones, and the post after which the next page begins.
-    async fn all_of(
-        &self,
-        doing: &'static str,
-        author: UserId,
-        after: Option<PostId>,
-    ) -> Result<(Vec<PostItem>, Option<PostId>), StoreError> {
-        let pk = posts_pk(author);
-        let rows = self.rows(doing, &pk).only("pk, sk, v, deleted_at_ms, made_by");
-        let page = rows.page(after.map(|after| key(&pk, after)), Some(DROP_PAGE)).await?;
-        let items = page.rows.into_iter().map(|item| read(doing, item));
-        let items: Result<Vec<PostItem>, StoreError> = items.collect();
-        let next = page.next.map(|last| read_key::<super::IdItem>(doing, last)).transpose()?;
-        Ok((items?, next.map(|last| last.sk)))
     }
 }

@@ -3,6 +3,8 @@
 
 mod read;
 
+use std::time::Duration;
+
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
@@ -12,7 +14,6 @@ use fanfold_core::PostId;
 use fanfold_core::Time;
 use fanfold_core::fanout::{DeliveryCounts, RANGES, Share};
 use serde::Deserialize;
-use std::time::Duration;
 
 use super::{Item, ItemKind, Pk, Stored, changed, key, number, read, text};
 use fanfold_runtime::config::{Config, ConfigError};
