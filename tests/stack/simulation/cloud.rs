@@ -297,10 +297,12 @@ impl Cloud {
         let start = &request["ExclusiveStartKey"];
         let range = key_range(condition, &given, start.is_object().then(|| key_of(start)), forward);
         let mut limit = request["Limit"].as_u64().unwrap_or(u64::MAX);
-        if self.faults.strike() || self.short_pages.strike() {
-            // as if the items reached the size limit of a page, or a filter left out the last ones
-            let least = u64::from(!start.is_object());
-            limit = limit.min(least + self.short_pages.dice.below(4 - least));
+        for faults in [&mut self.faults, &mut self.short_pages] {
+            if faults.strike() {
+                // as if the items reached the size limit of a page, or a filter left out the last ones
+                let least = u64::from(!start.is_object());
+                limit = limit.min(least + faults.dice.below(4 - least));
+            }
         }
         let (mut keys, mut page_bytes): (Vec<Key>, usize) = (Vec::new(), 0);
         let all = range.and_then(|range| Some(self.tables.get(table)?.range(range)));

@@ -265,5 +265,5 @@ fn script_name(hash: &str) -> &'static str {
         let hash = |text| redis::Script::new(text).get_hash().to_owned();
         script_texts().map(|(name, text)| (hash(text), name)).collect()
     });
-    NAMES.get(hash).copied().unwrap_or("unknown script")
+    NAMES.get(hash).copied().expect("a script of the list")
 }
