@@ -1,4 +1,4 @@
-//! The Lambda functions: adapters that parse, call a use case of `fanfold_app`, and answer.
+//! The Lambda functions: adapters that parse, call a use case of `fanfold_kinds`, and answer.
 //!
 //! One binary is deployed. The variable `_HANDLER`, which Lambda sets, names the function that it runs. To add a
 //! function, add a module and a line in [`run`].

@@ -2,19 +2,19 @@
 
 pub mod order;
 
-use fanfold_app::doctor::{self, Doctor};
-use fanfold_app::erase::{self, Erase};
-use fanfold_app::{memory, rebuild};
 use fanfold_core::limits::{ADMIN_TIME_LEFT_MIN, REDRIVE_MAX};
 use fanfold_core::registry::{QUEUES, QueueSpec};
 use fanfold_core::{Time, UserId, UserRef};
+use fanfold_kinds::doctor::{self, Doctor};
+use fanfold_kinds::erase::{self, Erase};
+use fanfold_kinds::feeds::Feeds;
+use fanfold_kinds::people::items::Profile;
+use fanfold_kinds::{memory, rebuild};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::{self, Deadline};
 use fanfold_runtime::invoke::invoked;
 use fanfold_runtime::sqs::DeadLetters;
 use fanfold_runtime::{Config, StartError};
-use fanfold_store::dynamo::users::Profile;
-use fanfold_store::feeds::Feeds;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The function `audit` compares some live feeds with DynamoDB, on a schedule.
 
-use fanfold_app::audit::{Audit, audit};
+use fanfold_kinds::audit::{Audit, audit};
 use fanfold_runtime::invoke::invoked;
 use fanfold_runtime::{StartError, clock, metrics};
 

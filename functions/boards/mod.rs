@@ -4,10 +4,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use fanfold_app::boards::change::{Change, What, change};
-use fanfold_app::boards::{Boards, read, settings};
+use fanfold_engines::valkey::PageOf;
+use fanfold_kinds::boards::change::{Change, What, change};
+use fanfold_kinds::boards::{Boards, read, settings};
 use fanfold_runtime::{StartError, clock};
-use fanfold_store::valkey::PageOf;
 use fanfold_web::boards::{
     AddScores, AroundQuery, AskStandings, BoardBody, BoardList, BoardPageQuery, BoardPageView,
     BoardPath, BoardView, BoardsQuery, ChangeMembers, ChangeQuery, LargeBody, MemberPath,

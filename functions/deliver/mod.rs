@@ -1,7 +1,7 @@
 //! The function `deliver` pushes posts to the feeds of the followers in chunks.
 
-use fanfold_app::fanout::deliver::{Deliver, deliver_from};
 use fanfold_core::registry::{BULK_CHUNKS, CHUNKS};
+use fanfold_kinds::fanout::deliver::{Deliver, deliver_from};
 use fanfold_runtime::sqs::{Incoming, consume_batches};
 use fanfold_runtime::{StartError, clock};
 

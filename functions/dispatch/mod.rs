@@ -1,8 +1,8 @@
 //! The function `dispatch` starts the fan-out of a published post: it pushes the post to a small audience, and cuts a
 //! larger one into chunks.
 
-use fanfold_app::fanout::dispatch::{Dispatch, handle};
 use fanfold_core::registry::{BULK_EVENTS, POST_EVENTS};
+use fanfold_kinds::fanout::dispatch::{Dispatch, handle};
 use fanfold_runtime::StartError;
 use fanfold_runtime::sqs::{Moment, consume};
 

@@ -1,7 +1,7 @@
 //! The function `due` publishes scheduled posts and fires timers, when their time has come.
 
-use fanfold_app::due::handle::{Due, handle};
 use fanfold_core::registry::DUE_ITEMS;
+use fanfold_kinds::due::handle::{Due, handle};
 use fanfold_runtime::StartError;
 use fanfold_runtime::sqs::{Moment, consume};
 

@@ -1,7 +1,7 @@
 //! The function `graph` applies changed relations to home feeds, counts followers and likes, and corrects copies of boards.
 
-use fanfold_app::relations::apply::{RelationEvents, handle};
 use fanfold_core::registry::GRAPH_EVENTS;
+use fanfold_kinds::follows::events::{RelationEvents, handle};
 use fanfold_runtime::StartError;
 use fanfold_runtime::sqs::{Moment, consume};
 

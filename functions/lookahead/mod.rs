@@ -1,6 +1,6 @@
 //! The function `lookahead` hands on what is due within two minutes, on a schedule.
 
-use fanfold_app::due::lookahead::{LookAhead, look_ahead};
+use fanfold_kinds::due::lookahead::{LookAhead, look_ahead};
 use fanfold_runtime::invoke::invoked;
 use fanfold_runtime::{StartError, clock, metrics};
 

@@ -3,10 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use fanfold_app::likes;
 use fanfold_core::ListId;
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::likes;
 use fanfold_runtime::clock;
-use fanfold_store::feeds::ReadContext;
 use fanfold_web::extract::{LikersQuery, LikesQuery};
 use fanfold_web::problem::{BadRequest, Common, NotFound, ProblemBody, TooMany};
 use fanfold_web::view::{LikedList, UserList};

@@ -1,7 +1,7 @@
 //! The function `rebuild` rebuilds home feeds of many authors and copies of large boards, which would delay a request.
 
-use fanfold_app::rebuild::{Rebuilds, handle};
 use fanfold_core::registry::REBUILDS;
+use fanfold_kinds::rebuild::{Rebuilds, handle};
 use fanfold_runtime::StartError;
 use fanfold_runtime::sqs::{Moment, consume};
 

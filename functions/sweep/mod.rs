@@ -1,6 +1,6 @@
 //! The function `sweep` drops feeds that nobody reads, on a schedule.
 
-use fanfold_app::sweep::{Sweep, sweep};
+use fanfold_kinds::sweep::{Sweep, sweep};
 use fanfold_runtime::invoke::invoked;
 use fanfold_runtime::{StartError, clock};
 

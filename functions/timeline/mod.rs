@@ -4,13 +4,13 @@ mod rankings;
 
 use axum::Json;
 use axum::extract::State;
-use fanfold_app::present::Viewer;
-use fanfold_app::rankings::Rankings;
-use fanfold_app::timeline::{self, Timeline};
 use fanfold_core::{FeedId, ListId, Time, UserRef};
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::home::{self, Timeline};
+use fanfold_kinds::present::Viewer;
+use fanfold_kinds::rankings::Rankings;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::{Config, StartError, clock};
-use fanfold_store::feeds::ReadContext;
 use fanfold_web::extract::FeedQuery;
 use fanfold_web::problem::{BadRequest, Common, NotFound, TooMany};
 use fanfold_web::view::FeedView;
@@ -67,7 +67,7 @@ pub async fn author(
     now: Time,
 ) -> Result<FeedView, Problem> {
     let reading = ReadContext::new(now);
-    let feed = timeline::author_feed(app, viewer, user, &reading).await?;
+    let feed = home::author_feed(app, viewer, user, &reading).await?;
     page(app, viewer, feed, query, &reading).await
 }
 
@@ -80,8 +80,8 @@ async fn page(
 ) -> Result<FeedView, Problem> {
     let (limit, span) = (query.limit()?, query.span(ListId::Feed(feed))?);
     let page = match query.is_pull()? {
-        true => timeline::pulled_page(app, viewer, feed, span, limit, reading.now).await?,
-        false => timeline::page(app, viewer, feed, span, limit, reading).await?,
+        true => home::pulled_page(app, viewer, feed, span, limit, reading.now).await?,
+        false => home::page(app, viewer, feed, span, limit, reading).await?,
     };
     Ok(FeedView::new(feed, span, page))
 }

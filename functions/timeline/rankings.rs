@@ -2,9 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use fanfold_app::rankings::page;
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::rankings::page;
 use fanfold_runtime::clock;
-use fanfold_store::feeds::ReadContext;
 use fanfold_web::problem::{BadRequest, Common, NotFound};
 use fanfold_web::rankings::{RankingPath, RankingQuery, RankingView};
 use fanfold_web::{Problem, Query, Viewing};

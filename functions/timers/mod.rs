@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use fanfold_app::due::timers::{self, NewTimer, Timers};
 use fanfold_core::Every;
 use fanfold_core::limits::TIMER_PAYLOAD_DEPTH_MAX;
+use fanfold_kinds::due::timers::{self, NewTimer, Timers};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::{Moment, TimersQuery};
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};

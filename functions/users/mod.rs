@@ -4,19 +4,19 @@ use axum::Json;
 use axum::extract::{FromRef, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use fanfold_app::Error;
-use fanfold_app::present::{self, Viewer};
-use fanfold_app::profiles::{self, Profiles, Put};
-use fanfold_app::relations::{self, Relations};
 use fanfold_core::limits::NAME_CHARS_MAX;
 use fanfold_core::text::pattern;
 use fanfold_core::{ListId, Relation, Time, UserRef};
+use fanfold_engines::valkey::{WriteKind, WriteLimit};
+use fanfold_kinds::Error;
+use fanfold_kinds::cards::{SeenUser, UserCard};
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::follows::{self, Relations};
+use fanfold_kinds::people::{self, Profiles, Put};
+use fanfold_kinds::present::{self, Viewer};
 use fanfold_page::Page;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::{Config, StartError, clock};
-use fanfold_store::cards::{SeenUser, UserCard};
-use fanfold_store::feeds::ReadContext;
-use fanfold_store::valkey::{WriteKind, WriteLimit};
 use fanfold_web::extract::ListQuery;
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
 use fanfold_web::view::{UserList, UserView};
@@ -86,7 +86,7 @@ pub async fn followers(
     let owner = present::user(&app.cards(), viewer, user, &reading).await?.id;
     let list = ListId::Followers(owner);
     let (limit, after) = (query.limit()?, query.after(list)?);
-    let page = relations::followers(app, viewer, owner, after, limit, &reading).await?;
+    let page = follows::followers(app, viewer, owner, after, limit, &reading).await?;
     Ok(UserList::new(list, page))
 }
 
@@ -102,7 +102,7 @@ pub async fn following(
     let owner = present::user(&app.cards(), viewer, user, &reading).await?.id;
     let list = ListId::Following(owner);
     let (limit, after) = (query.limit()?, query.after(list)?);
-    let page = relations::following(app, viewer, owner, after, limit, &reading).await?;
+    let page = follows::following(app, viewer, owner, after, limit, &reading).await?;
     Ok(UserList::new(list, page))
 }
 
@@ -171,7 +171,7 @@ async fn put_me(
     JsonBody(profile): JsonBody<NewProfile>,
 ) -> Result<impl IntoResponse, Problem> {
     let NewProfile { handle, name } = profile;
-    let put = profiles::put_profile;
+    let put = people::put_profile;
     let put = put(&app.profiles, &caller.identity, &handle, &name, clock::now()).await?;
     let (status, profile) = match put {
         Put::Created(profile) => (StatusCode::CREATED, profile),
@@ -226,7 +226,7 @@ async fn follow(
     UserPath { user }: UserPath,
 ) -> Result<StatusCode, Problem> {
     let (relation, now) = (Relation::Following, clock::now());
-    relations::relate(&app.relations, &caller.identity, &user, relation, now).await?;
+    follows::relate(&app.relations, &caller.identity, &user, relation, now).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -252,7 +252,7 @@ async fn unfollow(
     UserPath { user }: UserPath,
 ) -> Result<StatusCode, Problem> {
     let (relation, now) = (Relation::NotFollowing, clock::now());
-    relations::relate(&app.relations, &caller.identity, &user, relation, now).await?;
+    follows::relate(&app.relations, &caller.identity, &user, relation, now).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -1,7 +1,7 @@
 //! The function `webhook` posts the timers that were due to the operator's address.
 
-use fanfold_app::webhook::{Webhook, deliver};
 use fanfold_core::registry::WEBHOOKS;
+use fanfold_kinds::webhook::{Webhook, deliver};
 use fanfold_runtime::StartError;
 use fanfold_runtime::sqs::{Moment, consume};
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::DuePart;
 use fanfold_core::limits::DUE_BATCH;
-use fanfold_store::valkey::Valkey;
+use fanfold_engines::valkey::Valkey;
 use futures::future::try_join_all;
 
 use crate::emulator::{Delays, Emulator};

@@ -1,26 +1,26 @@
 //! The functions' handlers, called as Lambda would call them: with events, for acknowledgements.
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
-use fanfold_app::fanout::dispatch::Dispatched;
 use fanfold_core::message::{DeliverChunk, PostPublished};
+use fanfold_kinds::fanout::dispatch::Dispatched;
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::{Deadline, now};
 use fanfold_runtime::sqs::{Incoming, Retries, batch};
 
 /// The deliver function in one environment.
-pub struct Deliver(fanfold_app::fanout::deliver::Deliver);
+pub struct Deliver(fanfold_kinds::fanout::deliver::Deliver);
 
 impl Deliver {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Self {
-        Self(fanfold_app::fanout::deliver::Deliver::new(sdk, config).expect("deliver"))
+        Self(fanfold_kinds::fanout::deliver::Deliver::new(sdk, config).expect("deliver"))
     }
 
     /// Handles a batch. All of its messages must be acknowledged.
     pub async fn take(&self, event: SqsEvent) {
         let all = async |chunks: Vec<Incoming<DeliverChunk>>| {
             let chunks: Vec<_> = chunks.into_iter().map(|incoming| incoming.message).collect();
-            fanfold_app::fanout::deliver::deliver(&self.0, &chunks, now()).await
+            fanfold_kinds::fanout::deliver::deliver(&self.0, &chunks, now()).await
         };
         let response = batch::run(event, &Retries::none(), all).await;
         assert!(response.batch_item_failures.is_empty(), "{:?}", response.batch_item_failures);
@@ -28,16 +28,16 @@ impl Deliver {
 }
 
 /// The dispatch function in one environment.
-pub struct Dispatch(fanfold_app::fanout::dispatch::Dispatch);
+pub struct Dispatch(fanfold_kinds::fanout::dispatch::Dispatch);
 
 impl Dispatch {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Self {
-        Self(fanfold_app::fanout::dispatch::Dispatch::new(sdk, config).expect("dispatch"))
+        Self(fanfold_kinds::fanout::dispatch::Dispatch::new(sdk, config).expect("dispatch"))
     }
 
     /// Handles an event, without a deadline. Its post must exist.
     pub async fn take(&self, event: &PostPublished) {
-        let dispatch = fanfold_app::fanout::dispatch::dispatch;
+        let dispatch = fanfold_kinds::fanout::dispatch::dispatch;
         let done = dispatch(&self.0, event, now(), Deadline::NONE).await.expect("dispatched");
         let (Dispatched::Pushed(_) | Dispatched::Divided { .. } | Dispatched::Cut { .. }) = done
         else {

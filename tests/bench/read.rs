@@ -10,13 +10,14 @@ mod memory;
 
 use std::time::{Duration, Instant};
 
-use fanfold_app::Error;
-use fanfold_app::present::{Page, Span, Viewer, feed_page};
 use fanfold_core::{FeedId, PostId, UserId};
+use fanfold_kinds::Error;
+use fanfold_kinds::cards::PostCards;
+use fanfold_kinds::feeds::{Feeds, ReadContext, Source};
+use fanfold_kinds::likes::items::LikeStore;
+use fanfold_kinds::people::items::UserStore;
+use fanfold_kinds::present::{Page, Span, Viewer, feed_page};
 use fanfold_runtime::clock::now;
-use fanfold_store::cards::PostCards;
-use fanfold_store::dynamo::{LikeStore, UserStore};
-use fanfold_store::feeds::{Feeds, ReadContext, Source};
 use futures::future::try_join_all;
 
 use crate::emulator::Emulator;

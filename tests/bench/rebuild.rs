@@ -3,11 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_core::FeedId;
-use fanfold_core::{PostId, UserId};
+use fanfold_core::{FeedId, PostId, UserId};
+use fanfold_engines::valkey::Read;
+use fanfold_kinds::feeds::{Feeds, ReadContext, Rebuilt};
 use fanfold_runtime::clock::now;
-use fanfold_store::feeds::{Feeds, ReadContext, Rebuilt};
-use fanfold_store::valkey::Read;
 use tokio::runtime::Runtime;
 
 use crate::emulator::Emulator;

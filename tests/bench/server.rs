@@ -123,6 +123,6 @@ impl Server {
 
 /// The key of a home feed, with the default number of buckets.
 pub fn home(user: UserId) -> String {
-    let keys = fanfold_store::valkey::Keys::new(fanfold_core::limits::BUCKETS_DEFAULT);
+    let keys = fanfold_engines::valkey::Keys::new(fanfold_core::limits::BUCKETS_DEFAULT);
     keys.feed(fanfold_core::FeedId::home(user)).to_string()
 }

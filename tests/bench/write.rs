@@ -3,13 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_app::posts::{Posts, publish};
-use fanfold_app::profiles::{Profiles, put_profile};
-use fanfold_app::relations::{Relations, relate};
 use fanfold_core::id::Identity;
 use fanfold_core::{Handle, Relation, UserRef};
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::follows::{Relations, relate};
+use fanfold_kinds::people::{Profiles, put_profile};
+use fanfold_kinds::posts::{Posts, publish};
 use fanfold_runtime::clock::now;
-use fanfold_store::feeds::ReadContext;
 use tokio::runtime::Runtime;
 
 use crate::emulator::{Delays, Emulator};

@@ -16,12 +16,12 @@ mod rebuilds;
 
 use fanfold_core::board::{Order, Ranks};
 use fanfold_core::{Board, MemberName, RoundId, Scores, Time};
-use fanfold_runtime::Config;
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_store::valkey::{
+use fanfold_engines::valkey::{
     BoardAnswer, BoardBegun, BoardChange, BoardCommit, BoardPage, PageOf, PutDone, Ranked,
     Standing, Valkey,
 };
+use fanfold_runtime::Config;
+use fanfold_runtime::aws::SdkConfig;
 
 use crate::harness::dice::fresh;
 use crate::harness::valkeys::Node;

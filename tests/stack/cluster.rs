@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fanfold_app::due::handle::handle;
-use fanfold_app::due::lookahead::look_ahead;
-use fanfold_app::due::scheduled::{self, NewScheduled};
-use fanfold_app::present::Span;
-use fanfold_app::timeline::Timeline;
 use fanfold_core::message::ItemDue;
 use fanfold_core::{DueEntry, DuePart, FeedId, PostId};
+use fanfold_kinds::due::handle::handle;
+use fanfold_kinds::due::lookahead::look_ahead;
+use fanfold_kinds::due::scheduled::{self, NewScheduled};
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::home::Timeline;
+use fanfold_kinds::present::Span;
 use fanfold_runtime::clock::Deadline;
-use fanfold_store::feeds::Source;
 use tokio::task::JoinSet;
 
 use crate::harness::dice::fresh;

@@ -3,7 +3,7 @@
 //!
 //! A changed form is version 2. The files in `v1` do not change, and the tests still read them, with the meaning
 //! that their content then has. The files of the new form are in `v2`, and the tests of written data use those.
-//! `shared/core/src/message.rs` and `shared/store/src/dynamo/form.rs` say how to deploy such a change.
+//! `shared/core/src/message.rs` and `shared/engines/src/table/form.rs` say how to deploy such a change.
 
 mod items;
 mod newer;

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use fanfold_app::present::Span;
-use fanfold_app::sweep;
 use fanfold_core::{FeedId, PostId};
+use fanfold_kinds::present::Span;
+use fanfold_kinds::sweep;
 
 use crate::harness::dice::Dice;
 use crate::harness::valkeys::Node;

@@ -12,8 +12,8 @@ use crate::harness::root;
 const CRATES: [(&str, &str); 7] = [
     ("fanfold-core", "shared/core"),
     ("fanfold-runtime", "shared/runtime"),
-    ("fanfold-store", "shared/store"),
-    ("fanfold-app", "shared/app"),
+    ("fanfold-engines", "shared/engines"),
+    ("fanfold-kinds", "shared/kinds"),
     ("fanfold-web", "shared/web"),
     ("fanfold-page", "shared/page"),
     ("fanfold-functions", "functions"),
@@ -23,8 +23,8 @@ const CRATES: [(&str, &str); 7] = [
 const FOREIGN: [(&str, &[&str]); 4] = [
     ("shared/core", &["aws", "redis", "tokio", "axum", "lambda", "futures", "tracing"]),
     ("shared/runtime", &["redis", "axum", "aws-sdk-dynamodb", "lambda_http", "utoipa"]),
-    ("shared/store", &["axum", "lambda", "aws-sdk-sqs", "utoipa"]),
-    ("shared/app", &["aws", "redis", "axum", "lambda", "utoipa", "http"]),
+    ("shared/engines", &["axum", "lambda", "aws-sdk-sqs", "utoipa"]),
+    ("shared/kinds", &["redis", "axum", "lambda", "aws-sdk-sqs", "utoipa", "http"]),
 ];
 
 /// The names of a crate's dependencies, without those for tests.
@@ -49,9 +49,7 @@ fn crates_use_only_crates_below_them() {
     for (folder, foreign) in FOREIGN {
         for used in dependencies(folder) {
             let is_foreign = foreign.iter().any(|prefix| used.starts_with(prefix));
-            // the configuration of the AWS clients is passed through, without its clients
-            let passes_through = folder == "shared/app" && used == "aws-config";
-            assert!(!is_foreign || passes_through, "{folder} depends on {used}");
+            assert!(!is_foreign, "{folder} depends on {used}");
         }
     }
 }
@@ -185,7 +183,7 @@ const WITHOUT_EVENT: [&str; 9] = [
 #[test]
 fn a_commit_with_an_event_takes_the_proof_that_it_was_sent() {
     let (mut announced, mut without_event) = (Vec::new(), Vec::new());
-    for (file, text) in sources("shared/store/src/dynamo") {
+    for (file, text) in sources("shared/kinds/src") {
         for function in text.split("fn ").skip(1) {
             let name = function.split(['(', '<']).next().unwrap_or_default().to_owned();
             let commits = [".commit(&self.client)", ".commit_within(&self.client"];
@@ -233,10 +231,10 @@ fn a_commit_with_an_event_takes_the_proof_that_it_was_sent() {
 fn the_proof_of_an_event_is_made_in_one_place() {
     let makers = [
         ("shared/runtime/src/sqs/queue.rs", "fn assumed("),
-        ("shared/app/src/announce.rs", ".announce("),
-        ("shared/app/src/announce.rs", ".announce_all("),
-        ("shared/app/src/announce.rs", ".announce_after("),
-        ("shared/app/src/due/mod.rs", ".announce_after("),
+        ("shared/engines/src/outbox.rs", ".announce("),
+        ("shared/engines/src/outbox.rs", ".announce_all("),
+        ("shared/engines/src/outbox.rs", ".announce_after("),
+        ("shared/kinds/src/due/mod.rs", ".announce_after("),
     ];
     for folder in ["shared", "functions"] {
         for (file, text) in sources(folder) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fanfold_core::registry::{
     FROM_LAMBDA, FUNCTIONS, QUEUES, SHARED, TIMER_EVENTS, Trigger, UNSET,
 };
-use fanfold_store::dynamo::ItemKind;
+use fanfold_engines::table::ItemKind;
 use yaml_rust2::{Yaml, YamlLoader};
 
 use crate::harness::root;
@@ -139,9 +139,13 @@ fn every_setting_that_the_code_reads_is_registered() {
     registered.extend(FUNCTIONS.iter().flat_map(|function| function.own_settings()));
     let mut files = Vec::new();
     // the core reads no settings
-    for folder in
-        ["shared/runtime/src", "shared/store/src", "shared/app/src", "shared/web/src", "functions"]
-    {
+    for folder in [
+        "shared/runtime/src",
+        "shared/engines/src",
+        "shared/kinds/src",
+        "shared/web/src",
+        "functions",
+    ] {
         crate::house::files(&root().join(folder), &mut files);
     }
     let mut found = BTreeSet::new();

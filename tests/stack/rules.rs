@@ -30,9 +30,9 @@ mod viewer;
 mod webhook;
 
 use fanfold_core::{FeedId, PostId, Time};
+use fanfold_kinds::posts::items::{Created, Post};
 use fanfold_runtime::clock;
 use fanfold_runtime::sqs::Announced;
-use fanfold_store::dynamo::posts::{Created, Post};
 
 use crate::harness::world::World;
 

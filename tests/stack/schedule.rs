@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use fanfold_core::{FeedId, UserId};
+use fanfold_engines::valkey::Keys;
 use fanfold_runtime::clock;
-use fanfold_store::valkey::Keys;
 
 use crate::serial::{people, redis};
 

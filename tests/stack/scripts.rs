@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use fanfold_core::limits::{FEED_CAP_DEFAULT, MEMORY_BEGINS_WITHIN, TRIM_POST_IN, trim_to};
 use fanfold_core::{Change, FeedId, PostId, Relation, Slice, Time, UserId};
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_store::valkey::{
+use fanfold_engines::valkey::{
     Address, Backfill, CachedSlice, Chosen, FeedSettings, Push, Pushed, Read, RebuildStart,
     RelationApplied, Valkey,
 };
+use fanfold_runtime::aws::SdkConfig;
 
 use crate::harness::dice::{Dice, fresh};
 use crate::harness::setting;
@@ -114,7 +114,7 @@ async fn a_feed_that_was_read_during_the_sweep_is_kept() {
     set.cmd("ZADD").arg(&live).arg(500).arg(&feed).arg(100).arg(&other);
     set.cmd("ZADD").arg(&feed).arg(0).arg("F");
     let () = set.ignore().query_async(&mut connection).await.expect("set");
-    let expire = include_str!("../../shared/store/src/valkey/lua/expire.lua");
+    let expire = include_str!("../../shared/engines/src/valkey/lua/expire.lua");
     let dropped: u64 = redis::Script::new(expire)
         .key(&live)
         .key(&feed)

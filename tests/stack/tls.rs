@@ -1,8 +1,7 @@
 //! Valkey over TLS, and with IAM instead of a password, on real servers with certificates of a private authority.
 //! A front terminates TLS and checks tokens as ElastiCache does. The server behind it checks the password.
 
-use fanfold_core::Bucket;
-use fanfold_core::Time;
+use fanfold_core::{Bucket, Time};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -12,13 +11,13 @@ use std::time::Duration;
 use aws_sdk_dynamodb::config::Credentials;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
-use fanfold_app::present::Span;
-use fanfold_app::timeline::Timeline;
 use fanfold_core::FeedId;
+use fanfold_engines::valkey::iam::{self, token};
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::home::Timeline;
+use fanfold_kinds::present::Span;
 use fanfold_runtime::clock::now;
 use fanfold_runtime::log::Chain;
-use fanfold_store::feeds::Source;
-use fanfold_store::valkey::iam::{self, token};
 
 use crate::cluster::{people, read, settle};
 use crate::harness::setting;

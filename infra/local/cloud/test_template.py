@@ -1246,7 +1246,7 @@ class Caches(unittest.TestCase):
         (line,) = (line for line in lines if line.strip().startswith("AccessString: "))
         prefixes = re.findall(r" ~(\w+):\*", line)
         # the tables of kinds: of keys, as `Live "live";` and with another kind behind a colon, and of feeds
-        keys = (ROOT / "shared/store/src/valkey/keys.rs").read_text()
+        keys = (ROOT / "shared/engines/src/valkey/keys.rs").read_text()
         feeds = (ROOT / "shared/core/src/feed.rs").read_text()
         kinds = set(re.findall(r'^    \w+ "(\w+)(?::\w+)?";$', keys, re.MULTILINE))
         self.assertGreaterEqual(len(kinds), 6)

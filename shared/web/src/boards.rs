@@ -6,9 +6,6 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use fanfold_app::boards::BoardRef;
-use fanfold_app::boards::change::{Change, Changed, Outcome, What};
-use fanfold_app::boards::read::{MemberStanding, RoundPage, RoundStandings};
 use fanfold_core::board::{
     BoardSettings, Day, MergeBy, MergeOf, MergeSource, Order, Period, Ranks, Zone,
 };
@@ -18,8 +15,11 @@ use fanfold_core::limits::{
 };
 use fanfold_core::text::pattern::path_name;
 use fanfold_core::{BoardName, MemberName, Scores, UserId};
-use fanfold_store::dynamo::boards::StoredBoard;
-use fanfold_store::valkey::PageOf;
+use fanfold_engines::valkey::PageOf;
+use fanfold_kinds::boards::BoardRef;
+use fanfold_kinds::boards::change::{Change, Changed, Outcome, What};
+use fanfold_kinds::boards::items::StoredBoard;
+use fanfold_kinds::boards::read::{MemberStanding, RoundPage, RoundStandings};
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
@@ -648,7 +648,7 @@ pub struct RoundView {
     pub ends_at: Option<String>,
 }
 
-fn round(target: &fanfold_app::boards::copy::Target) -> RoundView {
+fn round(target: &fanfold_kinds::boards::copy::Target) -> RoundView {
     let span = target.board.settings.span(target.round);
     RoundView {
         first_day: target.round.first().map(|day| day.to_string()),
@@ -687,7 +687,7 @@ pub struct BoardPageView {
 
 impl From<RoundPage> for BoardPageView {
     fn from(RoundPage { target, page }: RoundPage) -> Self {
-        let item = |row: fanfold_store::valkey::Row| RankedView {
+        let item = |row: fanfold_engines::valkey::Row| RankedView {
             rank: row.rank,
             member: row.member.to_string(),
             scores: texts(&row.scores),
@@ -958,9 +958,9 @@ pub fn removed_one(changed: Changed) -> Result<StatusCode, Problem> {
 fn refused(member: &MemberName, outcome: Outcome) -> Result<(), Problem> {
     match outcome {
         Outcome::Placed { .. } | Outcome::Gone => Ok(()),
-        Outcome::Unknown => Err(fanfold_app::Error::NoSuchMember(member.clone()).into()),
-        Outcome::Overflow => Err(fanfold_app::Error::ScoreOverflow(member.clone()).into()),
-        Outcome::KeyReused => Err(fanfold_app::Error::KeyReused.into()),
+        Outcome::Unknown => Err(fanfold_kinds::Error::NoSuchMember(member.clone()).into()),
+        Outcome::Overflow => Err(fanfold_kinds::Error::ScoreOverflow(member.clone()).into()),
+        Outcome::KeyReused => Err(fanfold_kinds::Error::KeyReused.into()),
     }
 }
 
@@ -1035,7 +1035,7 @@ pub fn one_standing(found: RoundStandings) -> Result<StandingView, Problem> {
     let members = found.members;
     match found.standings.into_iter().next() {
         Some((member, of @ Some(_))) => Ok(standing(member, of, members)),
-        Some((member, None)) => Err(fanfold_app::Error::NoSuchMember(member).into()),
+        Some((member, None)) => Err(fanfold_kinds::Error::NoSuchMember(member).into()),
         None => Err(Problem::new(Kind::NoSuchMember, "name a member")),
     }
 }

@@ -2,9 +2,9 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use fanfold_app::present::Viewer;
 use fanfold_core::UserId;
 use fanfold_core::id::Identity;
+use fanfold_kinds::present::Viewer;
 use lambda_http::request::RequestContext;
 
 use crate::{Kind, Problem};

@@ -7,14 +7,14 @@ use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use fanfold_app::likes::{LikedPlace, LikerPlace};
-use fanfold_app::present::{Span, UserPlace};
 use fanfold_core::limits::{
     BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARS_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX,
 };
 use fanfold_core::{
     Cursor, CursorError, ListId, PostId, ScheduledId, Time, TimerName, UserId, UserRef,
 };
+use fanfold_kinds::likes::{LikedPlace, LikerPlace};
+use fanfold_kinds::present::{Span, UserPlace};
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer};
 use utoipa::IntoParams;

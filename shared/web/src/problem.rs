@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use fanfold_app::Error;
 use fanfold_core::CursorError;
 use fanfold_core::limits::BOARD_RETRY_AFTER;
+use fanfold_kinds::Error;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::log::Chain;
 use serde::{Deserialize, Serialize};

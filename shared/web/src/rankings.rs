@@ -2,8 +2,8 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use fanfold_app::rankings::{RankingEntry, RankingPage, RankingPlace, Shown};
 use fanfold_core::{Cursor, ListId, Ranking};
+use fanfold_kinds::rankings::{RankingEntry, RankingPage, RankingPlace, Shown};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 

@@ -1,15 +1,15 @@
 //! The shapes of answers. The comments on fields are part of the API description.
 
-use fanfold_app::due::scheduled::ScheduledPage;
-use fanfold_app::due::timers::TimerPage;
-use fanfold_app::likes::LikedPage;
-use fanfold_app::posts::Receipt;
-use fanfold_app::present::{Page, ShownPost, Span, UserPage};
 use fanfold_core::time::millis;
 use fanfold_core::{Cursor, FeedId, ListId, PostId, Time, UserId};
-use fanfold_store::cards::{SeenUser, UserCard};
-use fanfold_store::dynamo::due::{Scheduled, ScheduledState, Timer};
-use fanfold_store::feeds::Source;
+use fanfold_kinds::cards::{SeenUser, UserCard};
+use fanfold_kinds::due::items::{Scheduled, ScheduledState, Timer};
+use fanfold_kinds::due::scheduled::ScheduledPage;
+use fanfold_kinds::due::timers::TimerPage;
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::likes::LikedPage;
+use fanfold_kinds::posts::Receipt;
+use fanfold_kinds::present::{Page, ShownPost, Span, UserPage};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;

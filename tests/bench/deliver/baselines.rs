@@ -2,7 +2,7 @@
 
 use fanfold_core::limits::{BUCKETS_DEFAULT, FEED_CAP_DEFAULT, TRIM_POST_IN, trim_above, trim_to};
 use fanfold_core::{PostId, order};
-use fanfold_store::valkey::Keys;
+use fanfold_engines::valkey::Keys;
 use tokio::runtime::Runtime;
 
 use super::Audience;

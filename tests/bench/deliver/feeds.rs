@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use fanfold_core::limits::{BUCKETS_DEFAULT, FEED_CAP_DEFAULT, trim_above, trim_to};
 use fanfold_core::{PostId, Time, UserId, order};
+use fanfold_engines::valkey::Keys;
 use fanfold_runtime::clock::now;
-use fanfold_store::valkey::Keys;
 use redis::Cmd;
 
 use super::Audience;

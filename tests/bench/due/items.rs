@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fanfold_core::limits::{DUE_QUERY_ROWS, TIMERS_MAX_DEFAULT};
 use fanfold_core::{DueEntry, DueItem, DuePart, Time};
-use fanfold_store::valkey::Valkey;
+use fanfold_engines::valkey::Valkey;
 use serde_json::json;
 
 use crate::emulator::{DUE as TABLE, Emulator};

@@ -6,8 +6,8 @@ use aws_sdk_dynamodb::Client;
 use fanfold_core::message::ItemDue;
 use fanfold_core::registry::DUE_ITEMS;
 use fanfold_core::{DueEntry, DuePart, Time};
+use fanfold_kinds::due::items::DueStore;
 use fanfold_runtime::sqs::Queue;
-use fanfold_store::dynamo::DueStore;
 use futures::future::join_all;
 
 use super::items::{DUE, NOW, THIRTY_DAYS};

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use fanfold_core::Bucket;
 use fanfold_core::limits::BUCKETS_DEFAULT;
-use fanfold_core::{UserId, order};
+use fanfold_core::{Bucket, UserId, order};
+use fanfold_engines::valkey::Keys;
 use fanfold_runtime::clock::now;
-use fanfold_store::valkey::Keys;
 
 use crate::server::{Server, home};
 

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use fanfold_app::boards::copy::{Copied as _, Target, continue_round};
-use fanfold_app::boards::read::page;
-use fanfold_app::boards::{BoardRef, Boards, settings};
-use fanfold_app::profiles::{Profiles, put_profile};
 use fanfold_core::board::MergeBy;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{BOARD_MERGE_MAX, BOARD_MERGED_EVERY, BOARD_PARTS};
 use fanfold_core::message::RebuildOrder;
 use fanfold_core::{BoardName, Time};
+use fanfold_engines::valkey::PageOf;
+use fanfold_kinds::boards::copy::{Copied as _, Target, continue_round};
+use fanfold_kinds::boards::items::{Rows, StoredBoard};
+use fanfold_kinds::boards::read::page;
+use fanfold_kinds::boards::{BoardRef, Boards, settings};
+use fanfold_kinds::people::{Profiles, put_profile};
 use fanfold_runtime::clock::Deadline;
-use fanfold_store::dynamo::boards::{Rows, StoredBoard};
-use fanfold_store::valkey::PageOf;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::Runtime;

@@ -3,8 +3,8 @@
 use fanfold_core::board::{Order, Ranks};
 use fanfold_core::limits::BOARD_LOAD_ROWS;
 use fanfold_core::{Board, RoundId, Scores, Time};
+use fanfold_engines::valkey::{BoardChange, BoardCommit, Valkey};
 use fanfold_runtime::aws::SdkConfig;
-use fanfold_store::valkey::{BoardChange, BoardCommit, Valkey};
 use tokio::runtime::Runtime;
 
 use super::{Change, PAGE, first_score, measured, name};
@@ -26,7 +26,7 @@ pub struct Ours {
 
 macro_rules! script {
     ($($file:literal),*) => {
-        concat!($(include_str!(concat!("../../../shared/store/src/valkey/lua/", $file)), "\n"),*)
+        concat!($(include_str!(concat!("../../../shared/engines/src/valkey/lua/", $file)), "\n"),*)
     };
 }
 

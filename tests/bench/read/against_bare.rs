@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use fanfold_core::{FeedId, PostId};
+use fanfold_engines::valkey::Read;
 use fanfold_runtime::clock::now;
-use fanfold_store::valkey::Read;
 
 use super::bare::Bare;
 use super::{LIMIT, Stores};

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use fanfold_core::limits::BUCKETS_DEFAULT;
 use fanfold_core::{Bucket, PostId, UserId, order};
-use fanfold_store::valkey::{Access, Address, CardId, Key, Keys, Link};
+use fanfold_engines::valkey::{Access, Address, CardId, Key, Keys, Link};
 use futures::future::join_all;
 use redis::{Cmd, RedisResult};
 

@@ -2,9 +2,9 @@
 
 use fanfold_core::limits::BUCKETS_DEFAULT;
 use fanfold_core::{PostId, UserId};
+use fanfold_engines::valkey::{CardId, Key, Keys};
+use fanfold_kinds::feeds::ReadContext;
 use fanfold_runtime::clock::now;
-use fanfold_store::feeds::ReadContext;
-use fanfold_store::valkey::{CardId, Key, Keys};
 
 use super::Stores;
 use crate::emulator::Emulator;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::Board;
 use fanfold_core::board::{Order, Ranks};
-use fanfold_store::valkey::{BoardAnswer, BoardChange, BoardCommit, PageOf, Valkey};
+use fanfold_engines::valkey::{BoardAnswer, BoardChange, BoardCommit, PageOf, Valkey};
 
 use super::{NOW, board, build, change, page, rows, state, valkey};
 use crate::harness::valkeys::Cluster;

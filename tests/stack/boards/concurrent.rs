@@ -2,7 +2,7 @@
 
 use fanfold_core::Board;
 use fanfold_core::board::{Order, Ranks};
-use fanfold_store::valkey::{PageOf, Valkey};
+use fanfold_engines::valkey::{PageOf, Valkey};
 use tokio::task::JoinSet;
 
 use super::{board, build, change, member, node, page, put, standing, valkey};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fanfold_core::board::{Order, Ranks};
 use fanfold_core::limits::BOARD_REMOVED_KEPT;
 use fanfold_core::{Board, MemberName, Scores};
-use fanfold_store::valkey::{BoardChange, PageOf, Row};
+use fanfold_engines::valkey::{BoardChange, PageOf, Row};
 
 use super::{NOW, board, build, member, node, page, scores, valkey};
 use crate::harness::dice::Dice;
@@ -124,7 +124,7 @@ async fn boards_match_a_sorted_vector() {
 }
 
 async fn check(
-    valkey: &fanfold_store::valkey::Valkey,
+    valkey: &fanfold_engines::valkey::Valkey,
     board: &Board,
     (model, all): (&Model, &[Row]),
     dice: &mut Dice,

@@ -2,7 +2,7 @@
 
 use fanfold_core::board::{Order, Ranks};
 use fanfold_core::limits::BOARD_BATCH_MAX;
-use fanfold_store::valkey::PageOf;
+use fanfold_engines::valkey::PageOf;
 
 use super::{
     NOW, board, build, change, member, node, page, points, put, ranks, rows, scores, standing,

@@ -6,7 +6,9 @@ use fanfold_core::RoundId;
 use fanfold_core::board::Ranks;
 use fanfold_core::limits::{BOARD_LEASE, BOARD_QUEUED, BOARD_REBUILD_KEPT, BOARD_REST_QUEUED};
 use fanfold_core::time::millis;
-use fanfold_store::valkey::{BoardAnswer, BoardBegun, BoardCommit, BoardLoaded, PageOf, Versions};
+use fanfold_engines::valkey::{
+    BoardAnswer, BoardBegun, BoardCommit, BoardLoaded, PageOf, Versions,
+};
 
 use super::{
     NOW, build, change, member, node, page, points, put, ranks, removal, rows, scores, standing,

@@ -8,26 +8,6 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
-use fanfold_app::audit::Audit;
-use fanfold_app::boards::Boards;
-use fanfold_app::count::Counts;
-use fanfold_app::due::handle::Due;
-use fanfold_app::due::lookahead::LookAhead;
-use fanfold_app::due::timers::Timers;
-use fanfold_app::fanout::deliver::Deliver;
-use fanfold_app::fanout::dispatch::Dispatch;
-use fanfold_app::fanout::{deliver, dispatch};
-use fanfold_app::likes::{self, Likes};
-use fanfold_app::posts::Posts;
-use fanfold_app::present::{Page, Span, Viewer};
-use fanfold_app::profiles::Profiles;
-use fanfold_app::rankings::Rankings;
-use fanfold_app::rebuild::Rebuilds;
-use fanfold_app::relations::apply::RelationEvents;
-use fanfold_app::relations::{Relations, apply};
-use fanfold_app::sweep::Sweep;
-use fanfold_app::timeline::Timeline;
-use fanfold_app::{due, posts, profiles, rebuild, relations, timeline};
 use fanfold_core::id::Identity;
 use fanfold_core::message::{
     CountFollowers, DeliverChunk, GraphEvent, ItemDue, PostDeleted, PostEvent, PostPublished,
@@ -38,13 +18,32 @@ use fanfold_core::registry::{
     WEBHOOKS,
 };
 use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
+use fanfold_engines::tally::Counts;
 use fanfold_functions::admin;
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::clock::Deadline;
+use fanfold_kinds::audit::Audit;
+use fanfold_kinds::boards::Boards;
+use fanfold_kinds::due;
+use fanfold_kinds::due::handle::Due;
+use fanfold_kinds::due::lookahead::LookAhead;
+use fanfold_kinds::due::timers::Timers;
+use fanfold_kinds::fanout::deliver::{self, Deliver};
+use fanfold_kinds::fanout::dispatch::{self, Dispatch};
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::follows::events::{self, RelationEvents};
+use fanfold_kinds::follows::{self, Relations};
+use fanfold_kinds::home::{self, Timeline};
+use fanfold_kinds::likes::{self, Likes};
+use fanfold_kinds::people::items::ProfilePut;
+use fanfold_kinds::people::{self, Profiles};
+use fanfold_kinds::posts::{self, Posts};
+use fanfold_kinds::present::{Page, Span, Viewer};
+use fanfold_kinds::rankings::Rankings;
+use fanfold_kinds::rebuild::{self, Rebuilds};
+use fanfold_kinds::sweep::Sweep;
+use fanfold_runtime::aws::{self, SdkConfig};
+use fanfold_runtime::clock::{self, Deadline};
 use fanfold_runtime::sqs::Announced;
-use fanfold_runtime::{Config, StoreError, aws, clock};
-use fanfold_store::dynamo::users::ProfilePut;
-use fanfold_store::feeds::ReadContext;
+use fanfold_runtime::{Config, StoreError};
 
 use super::{dice, setting};
 
@@ -254,7 +253,7 @@ impl World {
     /// Changes the profile of a user.
     pub async fn rename(&self, user: &str, handle: &str, name: &str) {
         let (identity, now) = (self.identity(user), self.now());
-        let put = profiles::put_profile(&self.profiles, &identity, handle, name, now);
+        let put = people::put_profile(&self.profiles, &identity, handle, name, now);
         put.await.expect("renamed");
     }
 
@@ -266,7 +265,7 @@ impl World {
         &self,
         author: &str,
         text: &str,
-    ) -> Result<PostId, fanfold_app::Error> {
+    ) -> Result<PostId, fanfold_kinds::Error> {
         let author = self.identity(author);
         let shown = posts::publish(&self.posts, &author, text, None, self.now()).await?;
         Ok(shown.post.id)
@@ -279,7 +278,7 @@ impl World {
 
     pub async fn relate(&self, follower: &str, author: &str, relation: Relation) {
         let (follower, author) = (self.identity(follower), UserRef::Id(self.id(author)));
-        relations::relate(&self.relations, &follower, &author, relation, self.now())
+        follows::relate(&self.relations, &follower, &author, relation, self.now())
             .await
             .expect("related");
     }
@@ -426,7 +425,7 @@ impl World {
                 dispatch::handle(&self.dispatch, &event, now, Deadline::NONE).await
             }
             Message::Profile(event) => {
-                apply::handle(&self.graph, &event.clone().into(), now, Deadline::NONE).await
+                events::handle(&self.graph, &event.clone().into(), now, Deadline::NONE).await
             }
             Message::Chunk(chunk) => {
                 let chunks = std::slice::from_ref(chunk);
@@ -434,13 +433,13 @@ impl World {
                 outcomes.pop().expect("an outcome for the chunk").whole()
             }
             Message::Relation(event) => {
-                apply::handle(&self.graph, &event.clone().into(), now, Deadline::NONE).await
+                events::handle(&self.graph, &event.clone().into(), now, Deadline::NONE).await
             }
             Message::Count(order) => {
                 let event = GraphEvent::Count(order.clone());
-                apply::handle(&self.graph, &event, now, Deadline::NONE).await
+                events::handle(&self.graph, &event, now, Deadline::NONE).await
             }
-            Message::Like(event) => apply::handle(&self.graph, event, now, Deadline::NONE).await,
+            Message::Like(event) => events::handle(&self.graph, event, now, Deadline::NONE).await,
             Message::Rebuild(order) => {
                 rebuild::handle(&self.rebuild, order, now, Deadline::NONE).await
             }
@@ -507,9 +506,9 @@ pub async fn page(
     span: Span,
     limit: usize,
     now: Time,
-) -> Result<Page, fanfold_app::Error> {
+) -> Result<Page, fanfold_kinds::Error> {
     let reading = ReadContext::new(now);
-    timeline::page(timeline, &Viewer::of(feed.user()), feed, span, limit, &reading).await
+    home::page(timeline, &Viewer::of(feed.user()), feed, span, limit, &reading).await
 }
 
 pub async fn create_table(dynamo: &aws_sdk_dynamodb::Client, name: &str, sorted: bool) {

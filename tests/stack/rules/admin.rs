@@ -1,30 +1,29 @@
 //! Orders of operators: rebuild feeds, return dead letters, drop a user. Only expiring data is left of a dropped
 //! user.
 
-use fanfold_app::boards::change::{Change, What};
-use fanfold_app::boards::{self, BoardRef};
-use fanfold_app::due::scheduled::{self, NewScheduled};
-use fanfold_app::due::timers::{self, NewTimer};
-use fanfold_app::erase::{Removal, removal_of_items, removal_of_keys};
-use fanfold_app::present::Viewer;
-use fanfold_app::{Error, posts, profiles};
 use fanfold_core::limits::DROP_SETTLES;
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, DueItem, FeedId, PostId, Scores, Slice, Time, UserRef, order};
+use fanfold_engines::table::ItemKind;
+use fanfold_engines::valkey::{KeyKind, Older, RebuildStart};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::{Order, read};
+use fanfold_kinds::boards::change::{Change, What};
+use fanfold_kinds::boards::{self, BoardRef};
+use fanfold_kinds::due::scheduled::{self, NewScheduled};
+use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_kinds::erase::{Removal, removal_of_items, removal_of_keys};
+use fanfold_kinds::present::Viewer;
+use fanfold_kinds::{Error, people, posts};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
-use fanfold_store::dynamo::ItemKind;
-use fanfold_store::valkey::{KeyKind, Older, RebuildStart};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 use super::store_without_delivery;
-use crate::harness::aws;
-use crate::harness::board_settings;
 use crate::harness::traces::{in_member, in_text};
 use crate::harness::world::World;
+use crate::harness::{aws, board_settings};
 
 const OTHERS: [&str; 5] = ["birch", "cedar", "dogwood", "elm", "fir"];
 
@@ -371,11 +370,11 @@ async fn a_user_is_dropped_in_several_calls() {
     let refused = world.try_publish("ash", "more").await.expect_err("refused");
     assert!(matches!(refused, Error::ProfileMissing), "{refused:?}");
     let refused =
-        profiles::put_profile(&world.profiles, &world.identity("ash"), "ash", "Ash", world.now())
+        people::put_profile(&world.profiles, &world.identity("ash"), "ash", "Ash", world.now())
             .await;
     assert!(matches!(refused, Err(Error::BeingDropped { .. })), "{refused:?}");
     let user = UserRef::Id(world.id("ash"));
-    let refused = profiles::find(&world.relations.users, &user).await;
+    let refused = people::find(&world.relations.users, &user).await;
     assert!(matches!(refused, Err(Error::NoSuchUser(_))), "{refused:?}");
     let error = order_within(&world, drop, hurry).await.expect_err("refused");
     assert!(error.starts_with("user: @ash"), "{error}");

@@ -3,20 +3,19 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use fanfold_app::audit::{Audited, audit, check, check_boards, check_cards};
-use fanfold_app::boards::change::{Change, What};
-use fanfold_app::boards::copy::Target;
-use fanfold_app::boards::{self, BoardRef};
-use fanfold_app::posts;
-use fanfold_app::present::{Span, Viewer};
 use fanfold_core::{Bucket, FeedId, PostId, Scores, Time, UserId, UserRef, order};
+use fanfold_engines::valkey::PageOf;
+use fanfold_kinds::audit::{Audited, audit, check, check_boards, check_cards};
+use fanfold_kinds::boards::change::{Change, What};
+use fanfold_kinds::boards::copy::Target;
+use fanfold_kinds::boards::{self, BoardRef};
+use fanfold_kinds::feeds::{ReadContext, Source};
+use fanfold_kinds::likes::items::LikeCount;
+use fanfold_kinds::posts;
+use fanfold_kinds::posts::items::LikesPut;
+use fanfold_kinds::present::{Span, Viewer};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
-use fanfold_store::dynamo::likes::LikeCount;
-use fanfold_store::dynamo::posts::LikesPut;
-use fanfold_store::feeds::ReadContext;
-use fanfold_store::feeds::Source;
-use fanfold_store::valkey::PageOf;
 use serde_json::json;
 
 use super::store_without_delivery;

@@ -1,12 +1,11 @@
 //! Rule 2: the author feed gets a post before the followers are read.
 
-use fanfold_app::fanout::dispatch::{Dispatched, dispatch};
-use fanfold_core::FeedId;
-use fanfold_core::PostId;
 use fanfold_core::message::PostPublished;
+use fanfold_core::{FeedId, PostId};
+use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
+use fanfold_kinds::follows::items::GraphStore;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
-use fanfold_store::dynamo::GraphStore;
 
 use super::store_without_delivery;
 use crate::harness::world::{Message, World};

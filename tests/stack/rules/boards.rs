@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use axum::body::to_bytes;
 use axum::response::{IntoResponse as _, Response};
-use fanfold_app::Error;
-use fanfold_app::boards::change::{Change, Changed, Outcome, What, change};
-use fanfold_app::boards::copy::{Copied as _, Target, continue_round, make};
-use fanfold_app::boards::read::{page, standings};
-use fanfold_app::boards::{BoardRef, Boards, settings};
 use fanfold_core::board::{BoardSettings, Day, MergeBy, MergeOf, MergeSource, Ranks};
 use fanfold_core::limits::{BOARD_MERGED_EVERY, BOARD_PARTS, BOARDS_MAX};
 use fanfold_core::message::{GraphEvent, RebuildBoard, RebuildOrder};
 use fanfold_core::{FeedId, MemberName, PostId, RoundId, Scores, Time};
+use fanfold_engines::valkey::{BoardAnswer, BoardChange, CardId, PageOf, Valkey};
+use fanfold_kinds::Error;
+use fanfold_kinds::boards::change::{Change, Changed, Outcome, What, change};
+use fanfold_kinds::boards::copy::{Copied as _, Target, continue_round, make};
+use fanfold_kinds::boards::items::{Added, Addition, ScoreKey, StoredBoard};
+use fanfold_kinds::boards::read::{page, standings};
+use fanfold_kinds::boards::{BoardRef, Boards, settings};
+use fanfold_kinds::feeds::ReadContext;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
-use fanfold_store::dynamo::boards::{Added, Addition, ScoreKey, StoredBoard};
-use fanfold_store::feeds::ReadContext;
-use fanfold_store::valkey::{BoardAnswer, BoardChange, CardId, PageOf, Valkey};
 use fanfold_web::boards::{BoardPageQuery, changed_all, changed_one};
 use fanfold_web::{Kind, Problem};
 use futures::future::join_all;
@@ -465,7 +465,7 @@ async fn a_member_that_fell_out_is_removed_by_the_next_function() {
         .await
         .expect("set");
     let row = store.rows_of(target.rows(), &[x]).await.expect("rows").remove(0).expect("a row");
-    let placed = fanfold_store::valkey::BoardChange {
+    let placed = fanfold_engines::valkey::BoardChange {
         member: row.member,
         revision: row.revision,
         scores: row.scores,
@@ -507,7 +507,7 @@ async fn very_many_members_that_fell_out_are_removed_in_steps() {
             _ => None,
         });
         let Some(order) = order else { break };
-        let handled = fanfold_app::rebuild::handle(&world.rebuild, &order, world.now(), late);
+        let handled = fanfold_kinds::rebuild::handle(&world.rebuild, &order, world.now(), late);
         handled.await.expect("handled");
         left.push(rows(&world, &board).await.len());
     }
@@ -521,7 +521,7 @@ async fn very_many_members_that_fell_out_are_removed_in_steps() {
     loop {
         let taken = world.take().await;
         let [Message::Like(event)] = &taken[..] else { break };
-        let handle = fanfold_app::relations::apply::handle;
+        let handle = fanfold_kinds::follows::events::handle;
         handle(&world.graph, event, world.now(), late).await.expect("handled");
         left.push(rows(&world, &board).await.len());
     }
@@ -998,7 +998,7 @@ async fn a_board_is_copied_although_its_orders_arrive_late() {
         let [Message::Rebuild(next)] = &next[..] else { panic!("{round}: {next:?}") };
         if let Some(order) = waiting.replace(next.clone()) {
             let handled =
-                fanfold_app::rebuild::handle(&world.rebuild, &order, world.now(), Deadline::NONE);
+                fanfold_kinds::rebuild::handle(&world.rebuild, &order, world.now(), Deadline::NONE);
             handled.await.expect("handled");
         }
         world.advance(Duration::from_secs(180));
@@ -1161,7 +1161,7 @@ async fn the_scores_of_a_board_are_removed_in_steps() {
         let taken = world.take().await;
         let [message] = &taken[..] else { break };
         let Message::Like(event) = message else { panic!("{message:?}") };
-        let handle = fanfold_app::relations::apply::handle;
+        let handle = fanfold_kinds::follows::events::handle;
         handle(&world.graph, event, world.now(), Deadline::at(Time::EPOCH)).await.expect("handled");
         steps += 1;
         assert!(steps < 50, "it does not end");
@@ -1198,7 +1198,7 @@ async fn a_changed_board_is_shown_at_once() {
     let new = old.with(board_settings(json!({"ranks": "dense"})));
     let owner = world.identity("ash");
     let put = store.put_board(Announced::assumed(), users, &owner, Some(&old), &new).await;
-    assert_eq!(put.expect("stored"), fanfold_store::dynamo::boards::BoardPut::Done);
+    assert_eq!(put.expect("stored"), fanfold_kinds::boards::items::BoardPut::Done);
     assert_eq!(read().await.expect("the board"), old);
     let event = fanfold_core::message::BoardChanged::new(
         new.id,
@@ -1211,7 +1211,7 @@ async fn a_changed_board_is_shown_at_once() {
     assert_eq!(read().await.expect("the board"), new);
     // of two writers that read the same, one is first
     let again = store.put_board(Announced::assumed(), users, &owner, Some(&old), &new).await;
-    assert_eq!(again.expect("an answer"), fanfold_store::dynamo::boards::BoardPut::Raced);
+    assert_eq!(again.expect("an answer"), fanfold_kinds::boards::items::BoardPut::Raced);
     let cards = world.boards.copies.valkey.keys().card(&CardId::Board(new.id));
     assert!(cards.starts_with("board-card:{"));
 }

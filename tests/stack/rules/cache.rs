@@ -4,17 +4,17 @@ use fanfold_core::Bucket;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fanfold_app::fanout::deliver::{self, Deliver};
-use fanfold_app::fanout::dispatch::{Dispatch, dispatch};
-use fanfold_app::posts::{self, Posts};
-use fanfold_app::present::Span;
-use fanfold_app::timeline::Timeline;
 use fanfold_core::message::{DeliverChunk, PostPublished};
 use fanfold_core::{Change, FeedId, PostId, Relation, Slice, Time, UserId};
+use fanfold_engines::valkey::{Answers, Counted, FeedSettings, Link, Valkey};
+use fanfold_kinds::fanout::deliver::{self, Deliver};
+use fanfold_kinds::fanout::dispatch::{Dispatch, dispatch};
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::home::Timeline;
+use fanfold_kinds::posts::{self, Posts};
+use fanfold_kinds::present::Span;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::{Config, StoreError};
-use fanfold_store::feeds::Source;
-use fanfold_store::valkey::{Answers, Counted, FeedSettings, Link, Valkey};
 use redis::{Cmd, RedisFuture, Value};
 
 use crate::harness::world::{World, page};

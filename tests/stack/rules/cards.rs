@@ -5,24 +5,24 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use fanfold_app::posts::{self, Posts};
-use fanfold_app::present::{self, Span, Viewer};
-use fanfold_app::timeline::{self, Timeline};
-use fanfold_app::{profiles, relations};
 use fanfold_core::limits::{CARD_ANSWER_WITHIN, CARD_LEASE, CARD_MARK_WITHIN, COMMIT_GRACE};
 use fanfold_core::message::{GraphEvent, PostDeleted, ProfileChanged};
 use fanfold_core::{Bucket, Change, FeedId, PostId, Relation, Time, UserId, UserRef};
+use fanfold_engines::valkey::{Answers, CardId, CardRead, FeedSettings, Fill, Link, Valkey};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::Order;
+use fanfold_kinds::cards::{PostCards, UserCard};
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::follows::items::Committed;
+use fanfold_kinds::home::{self, Timeline};
+use fanfold_kinds::people::items::ProfilePut;
+use fanfold_kinds::posts::items::{Deleted, PostState};
+use fanfold_kinds::posts::{self, Posts};
+use fanfold_kinds::present::{self, Span, Viewer};
+use fanfold_kinds::{follows, people};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_runtime::{Config, StoreError};
-use fanfold_store::cards::{PostCards, UserCard};
-use fanfold_store::dynamo::graph::Committed;
-use fanfold_store::dynamo::posts::{Deleted, PostState};
-use fanfold_store::dynamo::users::ProfilePut;
-use fanfold_store::feeds::ReadContext;
-use fanfold_store::valkey::{Answers, CardId, CardRead, FeedSettings, Fill, Link, Valkey};
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, RedisFuture, Value};
 
@@ -36,7 +36,7 @@ async fn shown(world: &World, post: PostId) -> Option<(String, UserCard)> {
     let reader = Viewer::of(world.id("a reader"));
     match posts::read(&world.posts, &reader, post, world.now()).await {
         Ok(shown) => Some((shown.post.text, shown.author)),
-        Err(fanfold_app::Error::NoSuchPost(_)) => None,
+        Err(fanfold_kinds::Error::NoSuchPost(_)) => None,
         Err(error) => panic!("{error:?}"),
     }
 }
@@ -45,7 +45,7 @@ async fn look(world: &World, user: UserRef) -> Option<UserCard> {
     let (reader, reading) = (Viewer::of(world.id("a reader")), ReadContext::new(world.now()));
     match present::user(&world.relations.cards(), &reader, &user, &reading).await {
         Ok(user) => Some(user),
-        Err(fanfold_app::Error::NoSuchUser(_)) => None,
+        Err(fanfold_kinds::Error::NoSuchUser(_)) => None,
         Err(error) => panic!("{error:?}"),
     }
 }
@@ -91,9 +91,8 @@ async fn a_page_reads_no_item_whose_card_is_there() {
     let none = ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE"].map(|table| (table, "no-table"));
     let config = world.config_with(&none);
     let timeline = Timeline::new(&world.sdk, &config).unwrap();
-    let page = timeline::page(&timeline, &viewer, feed, Span::ALL, 10, &ReadContext::new(now))
-        .await
-        .unwrap();
+    let page =
+        home::page(&timeline, &viewer, feed, Span::ALL, 10, &ReadContext::new(now)).await.unwrap();
     assert_eq!((page, first.ids().next()), (first.clone(), Some(post)));
     let posts = Posts::new(&world.sdk, &config).unwrap();
     assert_eq!(posts::read(&posts, &viewer, post, now).await.unwrap(), first.posts[0]);
@@ -105,9 +104,7 @@ async fn a_page_reads_no_item_whose_card_is_there() {
     // a card that is missing needs the table
     world.timeline.feeds.valkey.cards_changed(&[CardId::User(world.id("ash"))]).await.unwrap();
     assert!(
-        timeline::page(&timeline, &viewer, feed, Span::ALL, 10, &ReadContext::new(now))
-            .await
-            .is_err()
+        home::page(&timeline, &viewer, feed, Span::ALL, 10, &ReadContext::new(now)).await.is_err()
     );
 }
 
@@ -182,7 +179,7 @@ async fn the_next_request_shows_whom_the_viewer_follows() {
     world.follow("cedar", "ash").await;
     let (viewer, ash) = (Viewer::of(world.id("birch")), world.id("ash"));
     let reading = ReadContext::new(world.now());
-    let page = relations::followers(&world.relations, &viewer, ash, None, 10, &reading);
+    let page = follows::followers(&world.relations, &viewer, ash, None, 10, &reading);
     let page = page.await.unwrap().users.into_iter();
     let shown: BTreeMap<_, _> = page.map(|seen| (seen.card.id, seen.is_followed)).collect();
     let expected = [("birch", false), ("cedar", true)].map(|(name, is)| (world.id(name), is));
@@ -190,7 +187,7 @@ async fn the_next_request_shows_whom_the_viewer_follows() {
     // no call to DynamoDB
     let none = ["USERS_TABLE", "GRAPH_TABLE"].map(|table| (table, "no-table"));
     let config = world.config_with(&none);
-    let app = relations::Relations::new(&world.sdk, &config).unwrap();
+    let app = follows::Relations::new(&world.sdk, &config).unwrap();
     let (cards, user) = (app.relation_cards(), UserRef::Id(ash));
     let profile = present::profile(&cards, &viewer, &user, &reading).await.unwrap();
     assert!(profile.is_followed);
@@ -198,9 +195,9 @@ async fn the_next_request_shows_whom_the_viewer_follows() {
     assert!(!follows(&world, "birch", "ash").await);
     // the writer reaches DynamoDB alone, so the event marks the card
     let away = world.config_with(&[("REDIS_URL", "redis://127.0.0.1:1")]);
-    let away = relations::Relations::new(&world.sdk, &away).unwrap();
+    let away = follows::Relations::new(&world.sdk, &away).unwrap();
     let (birch, to) = (world.identity("birch"), UserRef::Id(ash));
-    relations::relate(&away, &birch, &to, Relation::Following, world.now()).await.unwrap();
+    follows::relate(&away, &birch, &to, Relation::Following, world.now()).await.unwrap();
     assert!(!follows(&world, "birch", "ash").await, "the writer did not mark the card");
     world.drain().await;
     assert!(follows(&world, "birch", "ash").await);
@@ -229,7 +226,7 @@ async fn nothing_is_kept_of_a_relation_to_a_user_who_does_not_exist() {
     let reading = ReadContext::new(world.now());
     for nobody in (0..20).map(UserId) {
         let profile = present::profile(&cards, &viewer, &UserRef::Id(nobody), &reading).await;
-        assert!(matches!(profile, Err(fanfold_app::Error::NoSuchUser(_))));
+        assert!(matches!(profile, Err(fanfold_kinds::Error::NoSuchUser(_))));
     }
     assert_eq!(node.cli(&["KEYS", "follows:*"]), "");
     assert_eq!(world.timeline.feeds.valkey.sample_cards(Bucket(0), 100).await.unwrap(), []);
@@ -275,14 +272,14 @@ async fn the_event_of_a_dead_writer_marks_the_cards() {
     assert!(shown(&world, second).await.is_some(), "the writer did not mark the card");
     world.drain().await;
     assert_eq!((shown(&world, second).await, user(&world, "ash").await.posts), (None, 1));
-    let app = relations::Relations::new(&world.sdk, &config).unwrap();
+    let app = follows::Relations::new(&world.sdk, &config).unwrap();
     let (birch, to) = (world.identity("birch"), UserRef::Id(world.id("ash")));
-    relations::relate(&app, &birch, &to, Relation::Following, now).await.unwrap();
+    follows::relate(&app, &birch, &to, Relation::Following, now).await.unwrap();
     assert_eq!(user(&world, "birch").await.following, 0, "the writer did not mark the card");
     world.drain().await;
     assert_eq!(user(&world, "birch").await.following, 1);
-    let app = profiles::Profiles::new(&world.sdk, &config).unwrap();
-    profiles::put_profile(&app, &birch, "birch", "Birch", now).await.unwrap();
+    let app = people::Profiles::new(&world.sdk, &config).unwrap();
+    people::put_profile(&app, &birch, "birch", "Birch", now).await.unwrap();
     assert_eq!(user(&world, "birch").await.name, "birch", "the writer did not mark the card");
     world.drain().await;
     assert_eq!(user(&world, "birch").await.name, "Birch");
@@ -328,8 +325,8 @@ async fn a_writer_sends_its_event_before_it_commits() {
     assert!(matches!(&sent[..], [Message::Profile(_)]), "{sent:?}");
     // a handle that is taken changes nothing, so there is no event
     let (ash, now) = (world.identity("ash"), world.now());
-    let taken = profiles::put_profile(&world.profiles, &ash, "birch", "Ash", now).await;
-    assert!(matches!(taken, Err(fanfold_app::Error::HandleTaken(_))));
+    let taken = people::put_profile(&world.profiles, &ash, "birch", "Ash", now).await;
+    assert!(matches!(taken, Err(fanfold_kinds::Error::HandleTaken(_))));
     assert!(world.take().await.is_empty());
 }
 
@@ -435,9 +432,9 @@ async fn a_handle_leads_to_the_user_who_has_it() {
     world.rename("birch", "birch", "Birch").await;
     world.rename("ash", "ash", "Ash").await;
     let (birch, now) = (world.identity("birch"), world.now());
-    let follow = relations::relate(&world.relations, &birch, &ash2, Relation::Following, now).await;
-    assert!(matches!(follow, Err(fanfold_app::Error::NoSuchUser(_))), "{follow:?}");
-    relations::relate(&world.relations, &birch, &ash, Relation::Following, now).await.unwrap();
+    let follow = follows::relate(&world.relations, &birch, &ash2, Relation::Following, now).await;
+    assert!(matches!(follow, Err(fanfold_kinds::Error::NoSuchUser(_))), "{follow:?}");
+    follows::relate(&world.relations, &birch, &ash, Relation::Following, now).await.unwrap();
     let change = world.relations.graph.relation(world.id("birch"), world.id("ash")).await.unwrap();
     assert_eq!(change.map(|change| change.relation), Some(Relation::Following));
 }
@@ -451,7 +448,7 @@ async fn the_audit_finds_a_card_that_differs() {
     world.drain().await;
     shown(&world, post).await.expect("the post");
     let audit = async || {
-        let audited = fanfold_app::audit::audit(&world.audit, world.now(), Deadline::NONE).await;
+        let audited = fanfold_kinds::audit::audit(&world.audit, world.now(), Deadline::NONE).await;
         audited.unwrap()
     };
     let right = audit().await;
@@ -726,6 +723,6 @@ async fn a_server_that_hangs_delays_cards_by_a_bounded_time() {
         assert!(read.is_err_and(|error| error.is_valkey()));
     }
     assert_eq!(start.elapsed(), CARD_ANSWER_WITHIN);
-    fanfold_store::cards::changed(&valkey, &ids).await;
+    fanfold_kinds::cards::changed(&valkey, &ids).await;
     assert_eq!(start.elapsed(), CARD_ANSWER_WITHIN + CARD_MARK_WITHIN);
 }

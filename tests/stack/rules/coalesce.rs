@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fanfold_app::fanout::deliver;
 use fanfold_core::limits::MEMORY_BEGINS_WITHIN;
 use fanfold_core::message::DeliverChunk;
 use fanfold_core::{FeedId, Slice, UserId};
+use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey};
+use fanfold_kinds::fanout::deliver;
 use fanfold_runtime::sqs::Outcome;
-use fanfold_store::valkey::{Answers, FeedSettings, Link, Valkey};
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, RedisFuture, Value};
 

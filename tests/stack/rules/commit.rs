@@ -2,19 +2,18 @@
 
 use std::time::Duration;
 
-use fanfold_app::fanout::dispatch::{Dispatched, dispatch};
-use fanfold_app::posts::Posts;
-use fanfold_app::relations::Relations;
-use fanfold_app::{posts, relations};
 use fanfold_core::fanout::DeliveryCounts;
 use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::message::PostPublished;
 use fanfold_core::{FeedId, PostId, Relation, Slice, UserRef};
+use fanfold_engines::valkey::{CachedSlice, Read};
+use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
+use fanfold_kinds::follows::{self, Relations};
+use fanfold_kinds::posts::items::Post;
+use fanfold_kinds::posts::{self, Posts};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
-use fanfold_store::dynamo::posts::Post;
-use fanfold_store::valkey::{CachedSlice, Read};
 use fanfold_web::{Kind, Problem};
 
 use crate::harness::world::World;
@@ -87,7 +86,7 @@ async fn nothing_is_stored_if_its_event_cannot_be_sent() {
         world.config_with_one("GRAPH_EVENTS_QUEUE_URL", "http://127.0.0.1:1/no-such-queue");
     let users = Relations::new(&world.sdk, &config).unwrap();
     let (birch, follow) = (UserRef::Id(world.id("birch")), Relation::Following);
-    let refused = relations::relate(&users, &identity, &birch, follow, now).await;
+    let refused = follows::relate(&users, &identity, &birch, follow, now).await;
     assert_eq!(Problem::from(refused.unwrap_err()).kind, Kind::Unavailable);
     let relation = users.graph.relation(world.id("ash"), world.id("birch")).await.unwrap();
     assert_eq!(relation, None);

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use fanfold_app::fanout::dispatch::{Dispatched, dispatch};
 use fanfold_core::PostId;
+use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
 use fanfold_runtime::clock::{Deadline, now};
 
 use crate::harness::world::{Message, World};

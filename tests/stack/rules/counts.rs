@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use fanfold_app::present::Viewer;
-use fanfold_app::relations::apply::handle;
 use fanfold_core::{PostId, UserId, UserRef};
+use fanfold_engines::valkey::{CountRequest, Counted};
 use fanfold_functions::users;
+use fanfold_kinds::follows::events::handle;
+use fanfold_kinds::follows::items::Counting;
+use fanfold_kinds::people::items::{Profile, Total};
+use fanfold_kinds::present::Viewer;
 use fanfold_runtime::clock::Deadline;
-use fanfold_store::dynamo::graph::Counting;
-use fanfold_store::dynamo::users::{Profile, Total};
-use fanfold_store::valkey::{CountRequest, Counted};
 use fanfold_web::extract::ListQuery;
 
 use crate::harness::world::{Message, World};

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fanfold_engines::valkey::{Answers, FeedSettings, KeyKind, Link, Valkey};
 use fanfold_functions::admin::order::Order;
 use fanfold_functions::admin::{self, execute};
 use fanfold_runtime::Config;
 use fanfold_runtime::clock::Deadline;
-use fanfold_store::valkey::{Answers, FeedSettings, KeyKind, Link, Valkey};
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, RedisFuture, Value};
 

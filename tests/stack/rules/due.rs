@@ -6,29 +6,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::BehaviorVersion;
-use fanfold_app::Error;
-use fanfold_app::due::handle::{Handled, handle};
-use fanfold_app::due::lookahead::{LookAhead, LookedAhead, look_ahead};
-use fanfold_app::due::scheduled::{self, Change, NewScheduled};
-use fanfold_app::due::timers::{self, NewTimer};
-use fanfold_app::fanout::dispatch::{Dispatched, dispatch};
-use fanfold_app::posts::Posts;
 use fanfold_core::limits::{
     COMMIT_GRACE, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_OVERDUE_AFTER, SCHEDULED_MAX,
     TIMERS_MAX_DEFAULT,
 };
 use fanfold_core::message::{ItemDue, PostPublished};
 use fanfold_core::{DueEntry, DuePart, FeedId, PostId, Time, TimerName};
+use fanfold_engines::valkey::{Answers, FeedSettings, Link, Loaded, Valkey};
+use fanfold_kinds::Error;
+use fanfold_kinds::due::handle::{Handled, handle};
+use fanfold_kinds::due::items::{
+    DueStore, HandOn, ScheduleResult, Scheduled, ScheduledState, Timer, TimerPut,
+};
+use fanfold_kinds::due::lookahead::{LookAhead, LookedAhead, look_ahead};
+use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
+use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
+use fanfold_kinds::posts::Posts;
+use fanfold_kinds::posts::items::Post;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
-use fanfold_store::dynamo::DueStore;
-use fanfold_store::dynamo::due::{
-    HandOn, ScheduleResult, Scheduled, ScheduledState, Timer, TimerPut,
-};
-use fanfold_store::dynamo::posts::Post;
-use fanfold_store::valkey::{Answers, FeedSettings, Link, Loaded, Valkey};
 use redis::{Cmd, RedisFuture};
 use serde_json::json;
 
@@ -612,10 +611,10 @@ async fn a_key_makes_one_scheduled_post() {
     }
     // a text that looks like the fields of the first request
     let text = format!("{} later", item.publish_at);
-    let alike = fanfold_app::posts::publish(&world.posts, &ash, &text, Some("a key"), now).await;
+    let alike = fanfold_kinds::posts::publish(&world.posts, &ash, &text, Some("a key"), now).await;
     assert!(matches!(alike, Err(Error::KeyReused)), "{alike:?}");
     let now_published =
-        fanfold_app::posts::publish(&world.posts, &ash, "later", Some("a key"), now);
+        fanfold_kinds::posts::publish(&world.posts, &ash, "later", Some("a key"), now);
     assert!(matches!(now_published.await, Err(Error::KeyReused)));
     scheduled::cancel(&world.posts, &ash, item.id, now).await.unwrap();
     let again = send("later", 5 * MINUTE).await;
@@ -752,7 +751,7 @@ async fn a_repeated_message_of_a_timer_has_the_same_id() {
     world.advance(5 * MINUTE);
     let mut broken = world.due.clone();
     let none = world.config_with(&[("USERS_TABLE", "no-table")]);
-    broken.users = fanfold_store::dynamo::UserStore::new(&world.sdk, &none).unwrap();
+    broken.users = fanfold_kinds::people::items::UserStore::new(&world.sdk, &none).unwrap();
     let message = ItemDue::new(timer.entry());
     handle(&broken, &message, world.now()).await.unwrap_err();
     assert_eq!(handle(&world.due, &message, world.now()).await.unwrap(), Handled::Done);

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use fanfold_app::fanout::dispatch::dispatch;
-use fanfold_app::present::Span;
 use fanfold_core::FeedId;
 use fanfold_core::message::PostPublished;
+use fanfold_kinds::fanout::dispatch::dispatch;
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::present::Span;
 use fanfold_runtime::clock::Deadline;
-use fanfold_store::feeds::Source;
 
 use super::{members, store_without_delivery_at};
 use crate::harness::world::World;

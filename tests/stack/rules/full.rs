@@ -3,21 +3,21 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_app::Error;
-use fanfold_app::boards::change::What;
-use fanfold_app::boards::read::page;
-use fanfold_app::count::Counts;
-use fanfold_app::due::lookahead::look_ahead;
-use fanfold_app::fanout::deliver;
-use fanfold_app::fanout::dispatch::dispatch;
-use fanfold_app::sweep::sweep;
 use fanfold_core::limits::{COMMIT_GRACE, COUNT_DELAY, COUNTS_UNNOTED_MAX, SHED_IDLE};
 use fanfold_core::message::{DeliverChunk, GraphEvent, PostPublished};
 use fanfold_core::{FeedId, PostId, Ranking, UserId};
+use fanfold_engines::tally::Counts;
+use fanfold_engines::valkey::{CardId, CardRead, Fill, PageOf};
+use fanfold_kinds::Error;
+use fanfold_kinds::boards::change::What;
+use fanfold_kinds::boards::read::page;
+use fanfold_kinds::due::lookahead::look_ahead;
+use fanfold_kinds::fanout::deliver;
+use fanfold_kinds::fanout::dispatch::dispatch;
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::sweep::sweep;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
-use fanfold_store::feeds::Source;
-use fanfold_store::valkey::{CardId, CardRead, Fill, PageOf};
 use fanfold_web::{Kind, Problem};
 use serde_json::json;
 

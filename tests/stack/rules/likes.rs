@@ -2,21 +2,20 @@
 
 use std::time::Duration;
 
-use fanfold_app::Error;
-use fanfold_app::likes::{self, LikedPlace, LikerPlace, Likes};
-use fanfold_app::posts;
-use fanfold_app::present::{ShownPost, Span, Viewer};
-use fanfold_app::relations::apply;
-use fanfold_app::timeline::Timeline;
 use fanfold_core::limits::{COMMIT_GRACE, LIKES_CARD_MAX};
 use fanfold_core::message::{LikeChanged, PostDeleted};
 use fanfold_core::{FeedId, PostId, Time, UserId};
+use fanfold_kinds::feeds::{ReadContext, Source};
+use fanfold_kinds::follows::events;
+use fanfold_kinds::home::Timeline;
+use fanfold_kinds::likes::items::{GivenLike, Like, LikeCount, LikePut};
+use fanfold_kinds::likes::{self, LikedPlace, LikerPlace, Likes};
+use fanfold_kinds::posts::items::LikesPut;
+use fanfold_kinds::present::{ShownPost, Span, Viewer};
+use fanfold_kinds::{Error, posts};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
-use fanfold_store::dynamo::likes::{GivenLike, Like, LikeCount, LikePut};
-use fanfold_store::dynamo::posts::LikesPut;
-use fanfold_store::feeds::{ReadContext, Source};
 use fanfold_web::{Kind, Problem};
 
 use super::store_without_delivery_at;
@@ -266,7 +265,7 @@ async fn the_likes_of_a_deleted_post_are_removed() {
             match &message {
                 Message::Like(event) => {
                     let (app, hurry) = (&world.graph, Deadline::at(Time::EPOCH));
-                    apply::handle(app, event, world.now(), hurry).await.expect("handled");
+                    events::handle(app, event, world.now(), hurry).await.expect("handled");
                 }
                 other => world.handle(other).await.expect("handled"),
             }
@@ -357,10 +356,10 @@ async fn without_valkey_likes_are_taken() {
     let page = likes::liked(&away, &viewer, None, 10, &reading).await.expect("a page");
     assert!(page.posts.len() == 1 && page.posts[0].liked, "{page:?}");
     let mut graph = world.graph.clone();
-    graph.feeds = fanfold_store::feeds::Feeds::new(&world.sdk, &config).unwrap();
+    graph.feeds = fanfold_kinds::feeds::Feeds::new(&world.sdk, &config).unwrap();
     for message in world.take().await {
         let Message::Like(event) = &message else { continue };
-        let waits = apply::handle(&graph, event, world.now(), Deadline::NONE).await;
+        let waits = events::handle(&graph, event, world.now(), Deadline::NONE).await;
         assert!(waits.is_err_and(|error| error.is_valkey()));
         world.send_back(&message).await;
     }

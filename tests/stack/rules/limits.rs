@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::IntoResponse as _;
-use fanfold_app::boards::change::What;
-use fanfold_app::boards::{self, BoardRef};
-use fanfold_app::due::scheduled::{self, Change, NewScheduled};
-use fanfold_app::due::timers::{self, NewTimer, Timers};
-use fanfold_app::limit::within_limit;
-use fanfold_app::posts::Posts;
-use fanfold_app::present::{Span, Viewer};
-use fanfold_app::profiles::Profiles;
-use fanfold_app::relations::Relations;
-use fanfold_app::{posts, profiles, relations, timeline};
 use fanfold_core::{FeedId, Relation, Scores, Time, UserId, UserRef};
+use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey, WriteKind, WriteLimit};
+use fanfold_kinds::boards::change::What;
+use fanfold_kinds::boards::{self, BoardRef};
+use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
+use fanfold_kinds::due::timers::{self, NewTimer, Timers};
+use fanfold_kinds::feeds::{ReadContext, Source};
+use fanfold_kinds::follows::{self, Relations};
+use fanfold_kinds::home;
+use fanfold_kinds::limit::within_limit;
+use fanfold_kinds::people::{self, Profiles};
+use fanfold_kinds::posts::{self, Posts};
+use fanfold_kinds::present::{Span, Viewer};
 use fanfold_runtime::{Config, StoreError};
-use fanfold_store::feeds::{ReadContext, Source};
-use fanfold_store::valkey::{Answers, FeedSettings, Link, Valkey, WriteKind, WriteLimit};
 use fanfold_web::{Kind, Problem};
 use redis::{Cmd, RedisFuture, Value};
 
@@ -25,7 +25,7 @@ use crate::harness::board_settings;
 use crate::harness::world::World;
 
 /// The seconds in the header `Retry-After` of a refusal.
-fn retry_after(refused: fanfold_app::Error) -> u64 {
+fn retry_after(refused: fanfold_kinds::Error) -> u64 {
     let refused = Problem::from(refused);
     assert_eq!(refused.kind, Kind::TooManyWrites, "{refused:?}");
     let response = refused.into_response();
@@ -69,14 +69,13 @@ async fn relations_and_profiles_have_separate_limits() {
     world.people(&["ash", "birch"]).await;
     let (ash, birch) = (world.identity("ash"), UserRef::Id(world.id("birch")));
     world.rename("ash", "ash", "Ash").await;
-    let refused = profiles::put_profile(&world.profiles, &ash, "ash", "Other", world.now())
-        .await
-        .unwrap_err();
+    let refused =
+        people::put_profile(&world.profiles, &ash, "ash", "Other", world.now()).await.unwrap_err();
     assert_eq!(retry_after(refused), 60);
     world.follow("ash", "birch").await;
     world.unfollow("ash", "birch").await;
     for relation in [Relation::Following, Relation::NotFollowing] {
-        let refused = relations::relate(&world.relations, &ash, &birch, relation, world.now())
+        let refused = follows::relate(&world.relations, &ash, &birch, relation, world.now())
             .await
             .unwrap_err();
         assert_eq!(retry_after(refused), 30);
@@ -130,11 +129,10 @@ async fn pages_that_are_pulled_on_purpose_are_limited_and_equal_to_those_of_the_
     world.drain().await;
     let (viewer, feed) = (Viewer::of(world.id("ash")), FeedId::home(world.id("ash")));
     let app = &world.timeline;
-    let pulled =
-        async || timeline::pulled_page(app, &viewer, feed, Span::ALL, 3, world.now()).await;
+    let pulled = async || home::pulled_page(app, &viewer, feed, Span::ALL, 3, world.now()).await;
     let reading = ReadContext::new(world.now());
-    timeline::page(app, &viewer, feed, Span::ALL, 3, &reading).await.expect("rebuilt");
-    let cached = timeline::page(app, &viewer, feed, Span::ALL, 3, &reading).await.expect("a page");
+    home::page(app, &viewer, feed, Span::ALL, 3, &reading).await.expect("rebuilt");
+    let cached = home::page(app, &viewer, feed, Span::ALL, 3, &reading).await.expect("a page");
     assert_eq!(cached.source, Source::Cache);
     for _ in 0..2 {
         let page = pulled().await.expect("a page");
@@ -143,10 +141,10 @@ async fn pages_that_are_pulled_on_purpose_are_limited_and_equal_to_those_of_the_
     }
     assert_eq!(retry_after(pulled().await.unwrap_err()), 20);
     // pages of the cache, and other users, are not limited
-    timeline::page(app, &viewer, feed, Span::ALL, 3, &reading).await.expect("a page");
+    home::page(app, &viewer, feed, Span::ALL, 3, &reading).await.expect("a page");
     let birch = Viewer::of(world.id("birch"));
     let other = FeedId::home(birch.user);
-    timeline::pulled_page(app, &birch, other, Span::ALL, 3, world.now()).await.expect("a page");
+    home::pulled_page(app, &birch, other, Span::ALL, 3, world.now()).await.expect("a page");
 }
 
 /// All members of a request count, or none. A request of more members than the limit is accepted alone.
@@ -223,9 +221,9 @@ async fn without_valkey_no_write_is_limited() {
         let post = posts::publish(&posts, &ash, "text", None, now).await.expect("accepted").post;
         posts::delete(&posts, &ash, post.id, now).await.expect("accepted");
         for relation in [Relation::Following, Relation::NotFollowing] {
-            relations::relate(&relations, &ash, &birch, relation, now).await.expect("accepted");
+            follows::relate(&relations, &ash, &birch, relation, now).await.expect("accepted");
         }
-        profiles::put_profile(&profiles, &ash, "ash", "Ash", now).await.expect("accepted");
+        people::put_profile(&profiles, &ash, "ash", "Ash", now).await.expect("accepted");
     }
 }
 

@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
-use fanfold_app::fanout::deliver;
-use fanfold_app::present::Span;
-use fanfold_core::Bucket;
 use fanfold_core::message::DeliverChunk;
-use fanfold_core::{Change, FeedId, PostId, Relation, Slice};
+use fanfold_core::{Bucket, Change, FeedId, PostId, Relation, Slice};
+use fanfold_engines::valkey::{Read, RebuildStart, RelationApplied};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::{Order, read};
+use fanfold_kinds::fanout::deliver;
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::present::Span;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
-use fanfold_store::feeds::Source;
-use fanfold_store::valkey::{Read, RebuildStart, RelationApplied};
 use serde_json::json;
 
 use super::store_without_delivery;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use axum::response::IntoResponse as _;
-use fanfold_app::present::{Page, Span, Viewer};
-use fanfold_app::{Error, timeline};
 use fanfold_core::limits::{OLDER_KEPT, OLDER_SETTLES, PULL_QUERIES_PER_MINUTE_DEFAULT};
 use fanfold_core::{FeedId, PostId};
-use fanfold_store::feeds::{ReadContext, Source};
+use fanfold_kinds::feeds::{ReadContext, Source};
+use fanfold_kinds::present::{Page, Span, Viewer};
+use fanfold_kinds::{Error, home};
 use fanfold_web::{Kind, Problem};
 
 use super::store_without_delivery_at;
@@ -44,7 +44,7 @@ async fn below(world: &World, before: PostId, limit: usize) -> (Result<Page, Err
     let earlier = charged(&mut redis).await;
     let (feed, reading) = (FeedId::home(world.id("birch")), ReadContext::new(world.now()));
     let (viewer, span) = (Viewer::of(world.id("birch")), Span { before, ..Span::ALL });
-    let page = timeline::page(&world.timeline, &viewer, feed, span, limit, &reading).await;
+    let page = home::page(&world.timeline, &viewer, feed, span, limit, &reading).await;
     let per_minute = world.config.text("PULL_QUERIES_PER_MINUTE").expect("a limit");
     let interval_ms = 60_000.0 / per_minute.parse::<f64>().expect("a number");
     (page, ((charged(&mut redis).await - earlier) / interval_ms).round() as u64)

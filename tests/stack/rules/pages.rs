@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use fanfold_app::present::Span;
 use fanfold_core::{FeedId, PostId};
-use fanfold_store::feeds::Source;
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::present::Span;
 
 use super::members;
 use crate::harness::world::World;

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use fanfold_app::fanout::dispatch::{Dispatched, dispatch};
-use fanfold_app::present::Span;
 use fanfold_core::message::PostPublished;
 use fanfold_core::{FeedId, PostId};
+use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::feeds::pulled::Standing;
+use fanfold_kinds::present::Span;
 use fanfold_runtime::clock::Deadline;
-use fanfold_store::dynamo::pulled::Standing;
-use fanfold_store::feeds::Source;
 
 use super::members;
 use crate::harness::world::{Message, World};

@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use axum::response::IntoResponse as _;
-use fanfold_app::Error;
-use fanfold_app::present::Viewer;
-use fanfold_app::rankings::{RankingEntry, RankingPage, RankingPlace, Shown, page};
-use fanfold_app::rebuild;
 use fanfold_core::limits::{BOARD_PARTS, COMMIT_GRACE, RANKING_KEPT};
 use fanfold_core::message::RebuildOrder;
 use fanfold_core::{PostId, Ranking, Time, UserId};
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::likes::items::LikeCount;
+use fanfold_kinds::posts::items::LikesPut;
+use fanfold_kinds::present::Viewer;
+use fanfold_kinds::rankings::{RankingEntry, RankingPage, RankingPlace, Shown, page};
+use fanfold_kinds::{Error, rebuild};
 use fanfold_runtime::clock::Deadline;
-use fanfold_store::dynamo::likes::LikeCount;
-use fanfold_store::dynamo::posts::LikesPut;
-use fanfold_store::feeds::ReadContext;
 use fanfold_web::{Kind, Problem};
 
 use crate::harness::valkeys::Node;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use fanfold_app::present::Span;
 use fanfold_core::limits::REBUILD_LEASE;
 use fanfold_core::time::millis;
 use fanfold_core::{FeedId, PostId, Slice};
-use fanfold_store::feeds::Source;
-use fanfold_store::valkey::{Read, RebuildStart};
+use fanfold_engines::valkey::{Read, RebuildStart};
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::present::Span;
 
 use crate::harness::world::World;
 

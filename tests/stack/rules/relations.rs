@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fanfold_app::fanout::deliver;
-use fanfold_app::relations;
 use fanfold_core::fanout::{DeliveryCounts, RANGES, Share};
 use fanfold_core::limits::{CLOCKS_DIFFER, COMMIT_GRACE, MEMORY_BEGINS_WITHIN, REL_KEPT};
 use fanfold_core::message::{DeliverChunk, RelationChanged};
-use fanfold_core::{Bucket, Partition};
-use fanfold_core::{FeedId, PostId, Relation, Slice, UserRef};
+use fanfold_core::{Bucket, FeedId, Partition, PostId, Relation, Slice, UserRef};
+use fanfold_engines::valkey::{
+    Answers, CachedSlice, FeedSettings, Link, Read, RebuildStart, Valkey,
+};
+use fanfold_kinds::fanout::deliver;
+use fanfold_kinds::fanout::receipts::Plan;
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::follows;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Outcome;
-use fanfold_store::dynamo::receipts::Plan;
-use fanfold_store::feeds::ReadContext;
-use fanfold_store::valkey::{Answers, CachedSlice, FeedSettings, Link, Read, RebuildStart, Valkey};
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, RedisFuture, Value};
 use tokio::sync::Notify;
@@ -122,7 +123,7 @@ async fn a_change_is_later_than_the_change_before_even_if_the_clock_is_slow() {
     let first = graph.relation(world.id("birch"), world.id("ash")).await.unwrap().unwrap();
     let (identity, slow) = (world.identity("birch"), world.now() - Duration::from_secs(5));
     let user = UserRef::Id(world.id("ash"));
-    relations::relate(&world.relations, &identity, &user, Relation::NotFollowing, slow)
+    follows::relate(&world.relations, &identity, &user, Relation::NotFollowing, slow)
         .await
         .unwrap();
     let second = graph.relation(world.id("birch"), world.id("ash")).await.unwrap().unwrap();

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use fanfold_app::present::Span;
-use fanfold_app::sweep;
 use fanfold_core::FeedId;
-use fanfold_store::feeds::Source;
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::present::Span;
+use fanfold_kinds::sweep;
 
 use crate::harness::valkeys::Node;
 use crate::harness::world::World;

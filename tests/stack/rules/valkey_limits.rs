@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fanfold_app::sweep;
 use fanfold_core::limits::{
     DROP_PAGE, FEED_CAP_MAX, PAGE_ITEMS_MAX, PULLED_AUTHORS_MAX, REL_KEPT, SWEEP_BATCH,
     VALKEY_ARGUMENTS_MAX, VALKEY_THROTTLED_TRIES_MAX, trim_to,
 };
 use fanfold_core::{Change, FeedId, PostId, Relation, Slice, Time, UserId};
-use fanfold_runtime::Config;
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::log::Chain;
-use fanfold_store::valkey::{
+use fanfold_engines::valkey::{
     Address, Answers, Backfill, CardId, CardRead, Chosen, FeedSettings, Fill, Link, Push, Read,
     RebuildStart, RelationApplied, Valkey,
 };
+use fanfold_kinds::sweep;
+use fanfold_runtime::Config;
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::log::Chain;
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, RedisFuture, Value};
 
@@ -243,7 +243,7 @@ const RESTRICTED: &[&str] = &[
 
 #[test]
 fn no_restricted_command_is_used_and_the_doctor_tries_every_used_command() {
-    let folder = root().join("shared/store/src/valkey");
+    let folder = root().join("shared/engines/src/valkey");
     let (mut scripts, mut tried, mut sent) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for entry in std::fs::read_dir(folder.join("lua")).unwrap() {
         let path = entry.unwrap().path();

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use fanfold_app::present::{self, Page, Span, Viewer, feed_page};
-use fanfold_app::rankings::{self, Shown};
-use fanfold_app::relations;
 use fanfold_core::limits::PAGE_ROUNDS_MAX;
 use fanfold_core::{FeedId, PostId, Ranking, UserId, UserRef};
 use fanfold_functions::{timeline, users};
-use fanfold_store::feeds::ReadContext;
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::follows;
+use fanfold_kinds::present::{self, Page, Span, Viewer, feed_page};
+use fanfold_kinds::rankings::{self, Shown};
 use fanfold_web::Kind;
 use fanfold_web::extract::{FeedQuery, ListQuery};
 
@@ -72,14 +72,14 @@ async fn a_hidden_author_is_replaced_on_pages_and_stays_in_the_feed() {
     assert_eq!(walk(&world, &viewer, FeedId::author(birch), 5).await, []);
     let now = world.now();
     let hidden = posts.iter().copied().find(|post| post.author() == birch).expect("a post");
-    assert!(fanfold_app::posts::read(&world.posts, &viewer, hidden, now).await.is_err());
-    assert!(fanfold_app::posts::read(&world.posts, &viewer, of_ash[0], now).await.is_ok());
+    assert!(fanfold_kinds::posts::read(&world.posts, &viewer, hidden, now).await.is_err());
+    assert!(fanfold_kinds::posts::read(&world.posts, &viewer, of_ash[0], now).await.is_ok());
     // and so are the profile and the lists of a hidden user
     let (of_birch, relations) = (UserRef::Id(birch), &world.relations);
     let (cards, reading) = (&relations.cards(), &ReadContext::new(now));
     assert!(present::user(cards, &Viewer::of(cedar), &of_birch, reading).await.is_ok());
     let profile = present::user(cards, &viewer, &of_birch, reading).await;
-    assert!(matches!(profile, Err(fanfold_app::Error::NoSuchUser(_))));
+    assert!(matches!(profile, Err(fanfold_kinds::Error::NoSuchUser(_))));
     let (feed, list) = (FeedQuery::page(5, None), ListQuery::page(5, None));
     let page = timeline::author(&world.timeline, &viewer, &of_birch, &feed, now).await;
     assert_eq!(page.expect_err("hidden").kind, Kind::NoSuchUser);
@@ -132,8 +132,7 @@ async fn hidden_users_are_left_out_of_lists() {
     world.drain().await;
     let (ash, reading) = (world.id("ash"), ReadContext::new(world.now()));
     let viewer = hiding(world.id("ash"), &[world.id("birch")]);
-    let page =
-        relations::followers(&world.relations, &viewer, ash, None, 1, &reading).await.unwrap();
+    let page = follows::followers(&world.relations, &viewer, ash, None, 1, &reading).await.unwrap();
     let found: Vec<UserId> = page.users.iter().map(|user| user.card.id).collect();
     assert_eq!((found, page.next_after), (vec![world.id("cedar")], None));
 }

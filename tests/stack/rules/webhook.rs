@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
-use fanfold_app::due::timers::{self, NewTimer};
-use fanfold_app::webhook::{Webhook, deliver};
 use fanfold_core::limits::{WEBHOOK_IN_FLIGHT_MAX, WEBHOOK_TRIED_FOR};
 use fanfold_core::message::TimerFired;
 use fanfold_core::registry::WEBHOOKS;
 use fanfold_core::{Time, UserId};
+use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_kinds::webhook::{Webhook, deliver};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::Config;
 use fanfold_runtime::log::Chain;

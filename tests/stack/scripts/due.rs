@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use fanfold_core::limits::{CLOCKS_DIFFER, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_LOOK_AHEAD};
 use fanfold_core::{DueEntry, DueItem, DuePart, Time, UserId};
+use fanfold_engines::valkey::{Loaded, Valkey};
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
-use fanfold_store::valkey::{Loaded, Valkey};
 
 use crate::harness::dice::Dice;
 use crate::harness::valkeys::Node;

@@ -1,9 +1,9 @@
 //! The script of write limits, against a model: a time until which the intervals of all requests last.
 
 use fanfold_core::{Time, UserId};
+use fanfold_engines::valkey::{Valkey, WriteKind, WriteLimit};
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
-use fanfold_store::valkey::{Valkey, WriteKind, WriteLimit};
 
 use crate::harness::dice::Dice;
 use crate::harness::valkeys::Node;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use fanfold_app::relations;
 use fanfold_core::limits::{FOLLOWING_MAX, PAGE_ITEMS_MAX};
 use fanfold_core::{Relation, UserRef};
+use fanfold_kinds::follows;
 use fanfold_web::{Kind, Problem};
 use reqwest::Method;
 use serde_json::json;
@@ -104,7 +104,7 @@ async fn the_number_of_followed_users_is_limited() {
     };
     let relate = async |author: &str, relation: Relation| {
         let (me, author) = (world.identity("ash"), UserRef::Id(world.id(author)));
-        relations::relate(&world.relations, &me, &author, relation, world.now()).await
+        follows::relate(&world.relations, &me, &author, relation, world.now()).await
     };
     set(FOLLOWING_MAX).await;
     let refused = relate("birch", Relation::Following).await.expect_err("one too many");

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fanfold_app::posts::Posts;
-use fanfold_core::PostId;
-use fanfold_core::Time;
+use fanfold_core::{PostId, Time};
+use fanfold_kinds::posts::Posts;
 use fanfold_runtime::clock;
 use fanfold_runtime::log::Chain;
 use reqwest::Method;

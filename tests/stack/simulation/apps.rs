@@ -16,14 +16,12 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
-use fanfold_core::Time;
-use fanfold_core::UserId;
 use fanfold_core::id::Identity;
 use fanfold_core::registry::QUEUES;
+use fanfold_core::{Time, UserId};
+use fanfold_engines::valkey::{Address, FeedSettings, Link, Valkey};
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
-use fanfold_store::valkey::FeedSettings;
-use fanfold_store::valkey::{Address, Link, Valkey};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -48,22 +46,22 @@ pub const BUCKETS: u16 = 2;
 const INACTIVE_AFTER: Duration = Duration::from_secs(100);
 
 pub struct Apps {
-    pub posts: fanfold_app::posts::Posts,
-    pub profiles: fanfold_app::profiles::Profiles,
-    pub relations: fanfold_app::relations::Relations,
-    pub timeline: fanfold_app::timeline::Timeline,
-    pub dispatch: fanfold_app::fanout::dispatch::Dispatch,
-    pub deliver: fanfold_app::fanout::deliver::Deliver,
-    pub graph: fanfold_app::relations::apply::RelationEvents,
-    pub likes: fanfold_app::likes::Likes,
-    pub boards: fanfold_app::boards::Boards,
-    pub rankings: fanfold_app::rankings::Rankings,
-    pub rebuild: fanfold_app::rebuild::Rebuilds,
-    pub timers: fanfold_app::due::timers::Timers,
-    pub due: fanfold_app::due::handle::Due,
-    pub lookahead: fanfold_app::due::lookahead::LookAhead,
-    pub sweep: fanfold_app::sweep::Sweep,
-    pub audit: fanfold_app::audit::Audit,
+    pub posts: fanfold_kinds::posts::Posts,
+    pub profiles: fanfold_kinds::people::Profiles,
+    pub relations: fanfold_kinds::follows::Relations,
+    pub timeline: fanfold_kinds::home::Timeline,
+    pub dispatch: fanfold_kinds::fanout::dispatch::Dispatch,
+    pub deliver: fanfold_kinds::fanout::deliver::Deliver,
+    pub graph: fanfold_kinds::follows::events::RelationEvents,
+    pub likes: fanfold_kinds::likes::Likes,
+    pub boards: fanfold_kinds::boards::Boards,
+    pub rankings: fanfold_kinds::rankings::Rankings,
+    pub rebuild: fanfold_kinds::rebuild::Rebuilds,
+    pub timers: fanfold_kinds::due::timers::Timers,
+    pub due: fanfold_kinds::due::handle::Due,
+    pub lookahead: fanfold_kinds::due::lookahead::LookAhead,
+    pub sweep: fanfold_kinds::sweep::Sweep,
+    pub audit: fanfold_kinds::audit::Audit,
     pub admin: fanfold_functions::admin::App,
     pub steps: Steps,
     pub cloud: SharedCloud,
@@ -294,31 +292,31 @@ impl Apps {
             false => Link::given(valkey.clone()),
         };
         let over = || Valkey::over(link.clone(), &settings);
-        let timeline = fanfold_app::timeline::Timeline::new(&sdk, &config).expect("timeline");
-        let rankings = fanfold_app::rankings::Rankings::over(&timeline, &sdk, &config);
+        let timeline = fanfold_kinds::home::Timeline::new(&sdk, &config).expect("timeline");
+        let rankings = fanfold_kinds::rankings::Rankings::over(&timeline, &sdk, &config);
         let mut apps = Self {
-            posts: fanfold_app::posts::Posts::new(&sdk, &config).expect("posts"),
-            profiles: fanfold_app::profiles::Profiles::new(&sdk, &config).expect("profiles"),
-            relations: fanfold_app::relations::Relations::new(&sdk, &config).expect("relations"),
+            posts: fanfold_kinds::posts::Posts::new(&sdk, &config).expect("posts"),
+            profiles: fanfold_kinds::people::Profiles::new(&sdk, &config).expect("profiles"),
+            relations: fanfold_kinds::follows::Relations::new(&sdk, &config).expect("relations"),
             rankings: rankings.expect("rankings"),
             timeline,
-            dispatch: fanfold_app::fanout::dispatch::Dispatch::new(&sdk, &config)
+            dispatch: fanfold_kinds::fanout::dispatch::Dispatch::new(&sdk, &config)
                 .expect("dispatch"),
-            deliver: fanfold_app::fanout::deliver::Deliver::new(&sdk, &config).expect("deliver"),
-            graph: fanfold_app::relations::apply::RelationEvents {
+            deliver: fanfold_kinds::fanout::deliver::Deliver::new(&sdk, &config).expect("deliver"),
+            graph: fanfold_kinds::follows::events::RelationEvents {
                 // messages arrive at any time
-                counts: fanfold_app::count::Counts::after(Duration::ZERO),
-                ..fanfold_app::relations::apply::RelationEvents::new(&sdk, &config).expect("graph")
+                counts: fanfold_engines::tally::Counts::after(Duration::ZERO),
+                ..fanfold_kinds::follows::events::RelationEvents::new(&sdk, &config).expect("graph")
             },
-            likes: fanfold_app::likes::Likes::new(&sdk, &config).expect("likes"),
-            boards: fanfold_app::boards::Boards::new(&sdk, &config).expect("boards"),
-            rebuild: fanfold_app::rebuild::Rebuilds::new(&sdk, &config).expect("rebuild"),
-            timers: fanfold_app::due::timers::Timers::new(&sdk, &config).expect("timers"),
-            due: fanfold_app::due::handle::Due::new(&sdk, &config).expect("due"),
-            lookahead: fanfold_app::due::lookahead::LookAhead::new(&sdk, &config)
+            likes: fanfold_kinds::likes::Likes::new(&sdk, &config).expect("likes"),
+            boards: fanfold_kinds::boards::Boards::new(&sdk, &config).expect("boards"),
+            rebuild: fanfold_kinds::rebuild::Rebuilds::new(&sdk, &config).expect("rebuild"),
+            timers: fanfold_kinds::due::timers::Timers::new(&sdk, &config).expect("timers"),
+            due: fanfold_kinds::due::handle::Due::new(&sdk, &config).expect("due"),
+            lookahead: fanfold_kinds::due::lookahead::LookAhead::new(&sdk, &config)
                 .expect("lookahead"),
-            sweep: fanfold_app::sweep::Sweep::new(&sdk, &config).expect("sweep"),
-            audit: fanfold_app::audit::Audit::new(&sdk, &config).expect("audit"),
+            sweep: fanfold_kinds::sweep::Sweep::new(&sdk, &config).expect("sweep"),
+            audit: fanfold_kinds::audit::Audit::new(&sdk, &config).expect("audit"),
             admin: fanfold_functions::admin::App::new(&sdk, &config).expect("admin"),
             steps,
             cloud,
@@ -360,7 +358,7 @@ pub fn cloud_with_profiles(server: &server::Server, runtime: &Runtime, partition
     apps.steps.set_free(true);
     runtime.block_on(async {
         for name in PEOPLE {
-            let put = fanfold_app::profiles::put_profile;
+            let put = fanfold_kinds::people::put_profile;
             put(&apps.profiles, &identity(name), name, name, START).await.expect("a profile");
         }
     });

@@ -11,17 +11,17 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use fanfold_app::Error;
-use fanfold_app::boards::change::{Change, Outcome as Changed, What, change};
-use fanfold_app::boards::read::{page, standings};
-use fanfold_app::boards::{BoardRef, compare, settings};
 use fanfold_core::board::BoardSettings;
 use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::message::GraphEvent;
 use fanfold_core::{MemberName, Scores, Time};
+use fanfold_engines::valkey::PageOf;
+use fanfold_kinds::Error;
+use fanfold_kinds::boards::change::{Change, Outcome as Changed, What, change};
+use fanfold_kinds::boards::read::{page, standings};
+use fanfold_kinds::boards::{BoardRef, compare, settings};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
-use fanfold_store::valkey::PageOf;
 use futures::future::LocalBoxFuture;
 use serde_json::json;
 
@@ -354,11 +354,11 @@ impl History {
         let future = Box::pin(async move {
             Done::Handled(match &message {
                 Message::Graph(event) => {
-                    let handle = fanfold_app::relations::apply::handle;
+                    let handle = fanfold_kinds::follows::events::handle;
                     handle(&apps.graph, event, now, deadline).await.into()
                 }
                 Message::Rebuild(order) => {
-                    let handle = fanfold_app::rebuild::handle;
+                    let handle = fanfold_kinds::rebuild::handle;
                     handle(&apps.rebuild, order, now, deadline).await.into()
                 }
                 other => panic!("{other:?}"),

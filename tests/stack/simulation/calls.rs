@@ -7,24 +7,24 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use fanfold_app::boards::BoardRef;
-use fanfold_app::boards::change::{Change as Score, What, change};
-use fanfold_app::boards::{read, settings};
-use fanfold_app::due::handle::handle as handle_due;
-use fanfold_app::due::lookahead::look_ahead;
-use fanfold_app::due::scheduled::{self, Change, NewScheduled};
-use fanfold_app::due::timers::{self, NewTimer};
-use fanfold_app::fanout::{deliver, dispatch};
-use fanfold_app::present::{Span, Viewer};
-use fanfold_app::relations::apply;
-use fanfold_app::sweep::sweep;
-use fanfold_app::{audit, likes, posts, profiles, rankings, rebuild, relations, timeline};
 use fanfold_core::registry::{AnyMessage, QUEUES};
 use fanfold_core::{FeedId, PostId, Ranking, Relation, Scores, Time, UserRef};
-use fanfold_functions::admin::{self, order::Order};
+use fanfold_engines::valkey::PageOf;
+use fanfold_functions::admin::order::Order;
+use fanfold_functions::admin::{self};
+use fanfold_kinds::boards::change::{Change as Score, What, change};
+use fanfold_kinds::boards::{BoardRef, read, settings};
+use fanfold_kinds::due::handle::handle as handle_due;
+use fanfold_kinds::due::lookahead::look_ahead;
+use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
+use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_kinds::fanout::{deliver, dispatch};
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::follows::{self, events};
+use fanfold_kinds::present::{Span, Viewer};
+use fanfold_kinds::sweep::sweep;
+use fanfold_kinds::{audit, home, likes, people, posts, rankings, rebuild};
 use fanfold_runtime::clock::Deadline;
-use fanfold_store::feeds::ReadContext;
-use fanfold_store::valkey::PageOf;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -123,7 +123,7 @@ async fn handle(apps: &Apps, message: AnyMessage, now: Time) {
             let mut outcomes = deliver::deliver(&apps.deliver, &[chunk], now).await;
             outcomes.pop().expect("an outcome").whole()
         }
-        AnyMessage::Graph(event) => apply::handle(&apps.graph, &event, now, end).await,
+        AnyMessage::Graph(event) => events::handle(&apps.graph, &event, now, end).await,
         AnyMessage::Rebuild(order) => rebuild::handle(&apps.rebuild, &order, now, end).await,
         AnyMessage::Due(message) => {
             handle_due(&apps.due, &message, now.max(message.entry.at)).await.map(drop)
@@ -166,7 +166,7 @@ async fn people(count: &mut Count) {
     let [ash, birch, cedar, dogwood] = PEOPLE;
     let put = async |count: &mut Count, what: &str, user: &str, name: &str| {
         let put = count.of(what, async |apps, now| {
-            profiles::put_profile(&apps.profiles, &identity(user), user, name, now).await
+            people::put_profile(&apps.profiles, &identity(user), user, name, now).await
         });
         put.await.expect("a profile");
     };
@@ -189,7 +189,7 @@ async fn people(count: &mut Count) {
     ] {
         let relate = count.of(what, async |apps, now| {
             let author = UserRef::Id(id(ash));
-            relations::relate(&apps.relations, &identity(birch), &author, relation, now).await
+            follows::relate(&apps.relations, &identity(birch), &author, relation, now).await
         });
         relate.await.expect("related");
         count.drain().await;
@@ -197,7 +197,7 @@ async fn people(count: &mut Count) {
     let prepare = async |count: &mut Count| {
         for (user, author) in [(cedar, ash), (birch, cedar), (dogwood, ash)] {
             let (app, author) = (&count.apps.relations, UserRef::Id(id(author)));
-            let follow = relations::relate;
+            let follow = follows::relate;
             follow(app, &identity(user), &author, Relation::Following, count.now)
                 .await
                 .expect("done");
@@ -210,8 +210,8 @@ async fn people(count: &mut Count) {
         let list = count.of(what, async |apps, now| {
             let (app, reading) = (&apps.relations, ReadContext::new(now));
             match owner == ash {
-                true => relations::followers(app, &viewer, id(owner), None, 20, &reading).await,
-                false => relations::following(app, &viewer, id(owner), None, 20, &reading).await,
+                true => follows::followers(app, &viewer, id(owner), None, 20, &reading).await,
+                false => follows::following(app, &viewer, id(owner), None, 20, &reading).await,
             }
         });
         assert!(!list.await.expect("a page").users.is_empty());
@@ -228,7 +228,7 @@ async fn publish(count: &mut Count, what: &str, key: Option<&str>) -> PostId {
 async fn page(count: &mut Count, what: &str, feed: FeedId) {
     let page = count.of(what, async |apps, now| {
         let (viewer, reading) = (Viewer::of(feed.user()), ReadContext::new(now));
-        timeline::page(&apps.timeline, &viewer, feed, Span::ALL, 20, &reading).await
+        home::page(&apps.timeline, &viewer, feed, Span::ALL, 20, &reading).await
     });
     assert!(page.await.expect("a page").ids().next().is_some());
 }
@@ -250,7 +250,7 @@ async fn feeds(count: &mut Count) {
     page(count, "read a home feed whose cards are gone", home).await;
     let pull = count.of("read a home feed by pull", async |apps, now| {
         let viewer = Viewer::of(id(birch));
-        timeline::pulled_page(&apps.timeline, &viewer, home, Span::ALL, 20, now).await
+        home::pulled_page(&apps.timeline, &viewer, home, Span::ALL, 20, now).await
     });
     pull.await.expect("a page");
     page(count, "read an author feed", own).await;

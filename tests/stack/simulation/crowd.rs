@@ -7,23 +7,20 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use fanfold_app::boards::BoardRef;
-use fanfold_app::boards::change::{Change, Outcome as Changed, What};
-use fanfold_app::boards::copy::{Copied as _, Target, continue_round};
-use fanfold_app::present::Viewer;
-use fanfold_app::rankings::{Shown, page};
-use fanfold_core::FeedId;
-use fanfold_core::UserRef;
 use fanfold_core::fanout::{FirstPartitions, partition_of};
 use fanfold_core::limits::BOARD_PARTS;
 use fanfold_core::message::{GraphEvent, RebuildOrder};
-use fanfold_core::{BoardId, PostId, Ranking, Relation, Scores, Time, UserId};
+use fanfold_core::{BoardId, FeedId, PostId, Ranking, Relation, Scores, Time, UserId, UserRef};
+use fanfold_engines::valkey::{PageOf, Ranked};
+use fanfold_kinds::boards::BoardRef;
+use fanfold_kinds::boards::change::{Change, Outcome as Changed, What};
+use fanfold_kinds::boards::copy::{Copied as _, Target, continue_round};
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::likes::items::LikeCount;
+use fanfold_kinds::present::Viewer;
+use fanfold_kinds::rankings::{Shown, page};
 use fanfold_runtime::clock::{self, Deadline};
-use fanfold_runtime::sqs::Announced;
-use fanfold_runtime::sqs::Outcome;
-use fanfold_store::dynamo::likes::LikeCount;
-use fanfold_store::feeds::ReadContext;
-use fanfold_store::valkey::{PageOf, Ranked};
+use fanfold_runtime::sqs::{Announced, Outcome};
 use fanfold_web::extract::FeedQuery;
 use futures::future::join_all;
 use serde_json::json;
@@ -128,7 +125,7 @@ impl Deployment {
     /// Changes a relation. Returns the duration of the request.
     async fn relate(&self, follower: &str, author: &str, relation: Relation) -> Duration {
         let (start, user) = (Instant::now(), UserRef::Id(id(author)));
-        let relate = fanfold_app::relations::relate;
+        let relate = fanfold_kinds::follows::relate;
         let done =
             relate(&self.apps.relations, &identity(follower), &user, relation, self.now()).await;
         assert!(done.is_ok(), "{follower} {author} {relation:?}: {done:?}");
@@ -139,14 +136,14 @@ impl Deployment {
     async fn like(&self, n: usize, post: PostId, liked: bool) -> Duration {
         sleep(Duration::from_secs(1) * n as u32 / PEOPLE as u32).await;
         let (start, likes, me) = (Instant::now(), &self.apps.likes, identity(&fan(n)));
-        let put = fanfold_app::likes::put(likes, &me, post, liked, self.now());
+        let put = fanfold_kinds::likes::put(likes, &me, post, liked, self.now());
         let changed = Box::pin(put).await;
         assert!(changed.is_ok(), "{n}, liked {liked}: {changed:?}");
         start.elapsed()
     }
 
     async fn publish(&self, author: &str) -> PostId {
-        let publish = fanfold_app::posts::publish;
+        let publish = fanfold_kinds::posts::publish;
         let post = publish(&self.apps.posts, &identity(author), "text", None, self.now()).await;
         post.unwrap_or_else(|problem| panic!("{author} publishes: {problem:?}")).post.id
     }
@@ -411,13 +408,13 @@ fn read_a_viral_post(server: &Server, is_cluster: bool) {
             for (at, name) in [(300, "one"), (600, "two"), (900, "three")] {
                 sleep(Duration::from_millis(at) - deployment.began.elapsed()).await;
                 let (handle, now) = (STAR, deployment.now());
-                let put = fanfold_app::profiles::put_profile;
+                let put = fanfold_kinds::people::put_profile;
                 let put = put(&deployment.apps.profiles, &identity(STAR), handle, name, now).await;
                 assert!(put.is_ok(), "{put:?}");
                 renamed.set(Some((Instant::now(), name)));
             }
             sleep(Duration::from_millis(1_500) - deployment.began.elapsed()).await;
-            let delete = fanfold_app::posts::delete;
+            let delete = fanfold_kinds::posts::delete;
             let (posts, now) = (&deployment.apps.posts, deployment.now());
             delete(posts, &identity(STAR), post, now).await.expect("deleted");
             deleted.set(Some(Instant::now()));
@@ -430,7 +427,7 @@ fn read_a_viral_post(server: &Server, is_cluster: bool) {
                 let (viewer, now) = (Viewer::of(UserId(n.into())), deployment.now());
                 let (is_gone, name) = (deleted.get().is_some(), renamed.get());
                 let posts = &deployment.apps.posts;
-                match fanfold_app::posts::read(posts, &viewer, post, now).await {
+                match fanfold_kinds::posts::read(posts, &viewer, post, now).await {
                     Ok(shown) => {
                         assert!(!is_gone, "a deleted post is shown");
                         let order = [STAR, "one", "two", "three"];
@@ -439,7 +436,7 @@ fn read_a_viral_post(server: &Server, is_cluster: bool) {
                         assert!(place(&shown.author.name) >= place(oldest), "an old name is shown");
                         true
                     }
-                    Err(fanfold_app::Error::NoSuchPost(_)) => false,
+                    Err(fanfold_kinds::Error::NoSuchPost(_)) => false,
                     Err(error) => panic!("a reader is refused: {error:?}"),
                 }
             }
@@ -523,7 +520,7 @@ async fn open_board(deployment: &Deployment) -> BoardRef {
     let settings = board_settings(json!({"kept_days": 1, "open": true}));
     let board = BoardRef { owner: id(STAR), name: "b".parse().expect("a name"), day: None };
     let (boards, star) = (&deployment.apps.boards, identity(STAR));
-    let put = fanfold_app::boards::settings::put;
+    let put = fanfold_kinds::boards::settings::put;
     put(boards, &star, &board.name, settings, deployment.now()).await.expect("a board");
     board
 }
@@ -532,7 +529,7 @@ async fn open_board(deployment: &Deployment) -> BoardRef {
 async fn score(deployment: &Deployment, user: &str, board: &BoardRef, member: &str, what: What) {
     let change = Change { member: member.parse().expect("a name"), what };
     let (boards, me) = (&deployment.apps.boards, identity(user));
-    let changed = fanfold_app::boards::change::change;
+    let changed = fanfold_kinds::boards::change::change;
     let done = changed(boards, &me, board, &[change], None, deployment.now()).await;
     let done = done.unwrap_or_else(|error| panic!("{user} {member}: {error:?}"));
     assert!(matches!(done.outcomes[0].1, Changed::Placed { .. }), "{user} {member}: {done:?}");
@@ -578,7 +575,7 @@ fn a_crowd_changes_one_board() {
         let (set_in, ()) = futures::join!(crowd, deployment.functions(&more));
         assert!(set_in < Duration::from_secs(3), "{set_in:?}");
         assert_eq!(deployment.refused(), Vec::new());
-        let page = fanfold_app::boards::read::page;
+        let page = fanfold_kinds::boards::read::page;
         let first = PageOf::Rank { from: 1, limit: 1 };
         let shown = page(&deployment.apps.boards, &board, first, deployment.now()).await;
         assert_eq!(shown.expect("a page").page.members, PEOPLE as u64 + 1);

@@ -8,15 +8,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use fanfold_app::due::scheduled::{self, NewScheduled};
-use fanfold_app::due::timers::{self, NewTimer};
-use fanfold_app::fanout::FanOutSettings;
-use fanfold_core::FeedId;
-use fanfold_core::UserRef;
 use fanfold_core::limits::{COMMIT_GRACE, DROP_LEASE, DROP_SETTLES, REL_KEPT};
-use fanfold_core::{PostId, Relation, Time, UserId};
+use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::Order;
+use fanfold_kinds::due::scheduled::{self, NewScheduled};
+use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_kinds::fanout::FanOutSettings;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
 use futures::future::LocalBoxFuture;
@@ -113,7 +111,7 @@ impl History {
     fn publish(&mut self, author: Name) {
         let (apps, now, key) = (self.apps.clone(), self.now, self.dice.below(9).to_string());
         let future = Box::pin(async move {
-            let publish = fanfold_app::posts::publish;
+            let publish = fanfold_kinds::posts::publish;
             let post = publish(&apps.posts, &identity(author), "text", Some(&key), now).await;
             Done::Published(post.map(|shown| shown.post.id).map_err(drop))
         });
@@ -123,7 +121,7 @@ impl History {
     fn relate(&mut self, follower: Name, author: Name, relation: Relation) {
         let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
-            let (relate, user) = (fanfold_app::relations::relate, UserRef::Id(id(author)));
+            let (relate, user) = (fanfold_kinds::follows::relate, UserRef::Id(id(author)));
             let _answer = relate(&apps.relations, &identity(follower), &user, relation, now).await;
             Done::Other
         });
@@ -160,7 +158,7 @@ impl History {
         let likes = !self.dice.one_in(4);
         let future = Box::pin(async move {
             let me = identity(user);
-            let put = fanfold_app::likes::put;
+            let put = fanfold_kinds::likes::put;
             let _answer = put(&apps.likes, &me, post, likes, now).await;
             Done::Other
         });
@@ -170,7 +168,7 @@ impl History {
     fn put_profile(&mut self) {
         let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
-            let put = fanfold_app::profiles::put_profile;
+            let put = fanfold_kinds::people::put_profile;
             let _answer = put(&apps.profiles, &identity(ASH), ASH, ASH, now).await;
             Done::Other
         });
@@ -201,7 +199,7 @@ impl History {
         let author = super::apps::name(post.author());
         self.acknowledged.remove(&post);
         let future = Box::pin(async move {
-            let delete = fanfold_app::posts::delete;
+            let delete = fanfold_kinds::posts::delete;
             let _answer = delete(&apps.posts, &identity(author), post, now).await;
             Done::Other
         });
@@ -440,7 +438,7 @@ impl History {
         }
         // the sweep deletes the old relations in Valkey
         let later = self.now + REL_KEPT;
-        let swept = fanfold_app::sweep::sweep(&self.apps.sweep, later).await;
+        let swept = fanfold_kinds::sweep::sweep(&self.apps.sweep, later).await;
         swept.map_err(|error| format!("the sweep: {error:?}"))?;
         let left = self.apps.valkey.keys().into_iter().find(|(key, members)| {
             let holds = members.iter().any(|member| in_member(id(ASH), member));

@@ -12,17 +12,17 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use fanfold_app::Error;
-use fanfold_app::due::handle::{Handled, handle};
-use fanfold_app::due::lookahead::{LookedAhead, look_ahead};
-use fanfold_app::due::scheduled::{self, Change, NewScheduled};
-use fanfold_app::due::timers::{self, NewTimer};
 use fanfold_core::limits::{CLOCKS_DIFFER, DUE_FIRING_LEASE, DUE_HANDED_ON_LEASE};
 use fanfold_core::message::{ItemDue, PostEvent, TimerFired};
 use fanfold_core::{DueEntry, DuePart, PostId, ScheduledId, Time, TimerName, UserId};
+use fanfold_kinds::Error;
+use fanfold_kinds::due::handle::{Handled, handle};
+use fanfold_kinds::due::items::{Scheduled, Timer};
+use fanfold_kinds::due::lookahead::{LookedAhead, look_ahead};
+use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
+use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
-use fanfold_store::dynamo::due::{Scheduled, Timer};
 use futures::future::LocalBoxFuture;
 use serde_json::{Value, json};
 
@@ -692,7 +692,7 @@ impl History {
     }
 }
 
-fn due_state(text: &str) -> fanfold_store::dynamo::due::ScheduledState {
+fn due_state(text: &str) -> fanfold_kinds::due::items::ScheduledState {
     serde_json::from_value(json!(text)).expect("a state")
 }
 

@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use fanfold_app::due::handle::{Handled, handle};
-use fanfold_app::due::lookahead::{LookedAhead, look_ahead};
-use fanfold_app::due::scheduled::{self, Change, NewScheduled};
-use fanfold_app::due::timers::{self, NewTimer};
 use fanfold_core::message::{ItemDue, PostEvent, TimerFired};
 use fanfold_core::{DueEntry, DueItem, PostId, Time, UserId};
+use fanfold_kinds::due::handle::{Handled, handle};
+use fanfold_kinds::due::lookahead::{LookedAhead, look_ahead};
+use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
+use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use futures::future::{join, join_all};

@@ -3,26 +3,20 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedCredentialsProvider};
-use fanfold_app::due;
-use fanfold_app::due::lookahead::look_ahead;
-use fanfold_app::due::scheduled::{self, Change, NewScheduled};
-use fanfold_app::due::timers::{self, NewTimer};
-use fanfold_core::FeedId;
-use fanfold_core::Handle;
-use fanfold_core::Partition;
-use fanfold_core::TimerName;
-use fanfold_core::UserRef;
-use fanfold_core::fanout::DeliveryCounts;
-use fanfold_core::fanout::{RANGES, Share};
+use fanfold_core::fanout::{DeliveryCounts, RANGES, Share};
 use fanfold_core::id::Identity;
 use fanfold_core::message::ItemDue;
-use fanfold_core::{PostId, Relation, Time, UserId};
+use fanfold_core::{FeedId, Handle, Partition, PostId, Relation, Time, TimerName, UserId, UserRef};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::Order;
+use fanfold_kinds::due::lookahead::look_ahead;
+use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
+use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_kinds::due::{self};
+use fanfold_kinds::fanout::receipts::Plan;
+use fanfold_kinds::feeds::ReadContext;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
-use fanfold_store::dynamo::receipts::Plan;
-use fanfold_store::feeds::ReadContext;
 use serde_json::Value;
 
 use super::apps::{Apps, BOARDS, DUE, GRAPH, LIKES, PEOPLE, POSTS, START, USERS, id, identity};
@@ -271,19 +265,19 @@ async fn random_operations(apps: &Apps) {
                 let key = dice.below(6).to_string();
                 let key = dice.one_in(2).then_some(key.as_str());
                 // errors are compared, too
-                let _post = fanfold_app::posts::publish(&apps.posts, &me, "text", key, now).await;
+                let _post = fanfold_kinds::posts::publish(&apps.posts, &me, "text", key, now).await;
             }
             2 => {
                 let posts: Vec<PostId> = Truth::of(&apps.cloud.lock()).posts.into_keys().collect();
                 if !posts.is_empty() {
                     let post = *dice.pick(&posts);
-                    let _deleted = fanfold_app::posts::delete(&apps.posts, &me, post, now).await;
+                    let _deleted = fanfold_kinds::posts::delete(&apps.posts, &me, post, now).await;
                 }
             }
             3 | 4 => {
                 let relation = *dice.pick(&[Relation::Following, Relation::NotFollowing]);
                 let user = UserRef::Id(id(other));
-                let relate = fanfold_app::relations::relate;
+                let relate = fanfold_kinds::follows::relate;
                 let _related = relate(&apps.relations, &me, &user, relation, now).await;
             }
             5 => {

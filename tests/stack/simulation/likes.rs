@@ -11,18 +11,18 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use fanfold_app::Error;
-use fanfold_app::likes::{liked, likers, put};
-use fanfold_app::present::Viewer;
-use fanfold_app::rankings::{RankingEntry, RankingPage, Shown, page};
-use fanfold_app::relations::apply;
 use fanfold_core::limits::{
     BOARD_LEASE, BOARD_QUEUED, BOARD_ROWS_IN_REQUEST, CARD_MARK_WITHIN, COMMIT_GRACE,
 };
 use fanfold_core::{PostId, Ranking, Time, UserId};
+use fanfold_kinds::Error;
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::follows::events;
+use fanfold_kinds::likes::{liked, likers, put};
+use fanfold_kinds::present::Viewer;
+use fanfold_kinds::rankings::{RankingEntry, RankingPage, Shown, page};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
-use fanfold_store::feeds::ReadContext;
 use futures::future::LocalBoxFuture;
 
 use super::apps::{Apps, PEOPLE, START, cloud_with_profiles, id, identity, name};
@@ -136,7 +136,7 @@ impl History {
     fn publish(&mut self) {
         let (apps, user, now) = (self.apps.clone(), *self.dice.pick(&PEOPLE), self.clock());
         let future = Box::pin(async move {
-            let publish = fanfold_app::posts::publish;
+            let publish = fanfold_kinds::posts::publish;
             let post = publish(&apps.posts, &identity(user), "text", None, now).await;
             Done::Published(post.ok().map(|shown| shown.post.id))
         });
@@ -169,7 +169,7 @@ impl History {
         self.deleted.insert(post);
         let (apps, now) = (self.apps.clone(), self.clock());
         let future = Box::pin(async move {
-            let (delete, me) = (fanfold_app::posts::delete, identity(name(post.author())));
+            let (delete, me) = (fanfold_kinds::posts::delete, identity(name(post.author())));
             let _answer = delete(&apps.posts, &me, post, now).await;
             Done::Deleted
         });
@@ -181,7 +181,7 @@ impl History {
         let (apps, now) = (self.apps.clone(), self.clock());
         let changes = self.known.get(&pair).map_or(0, |known| known.changes);
         let future = Box::pin(async move {
-            let read = fanfold_app::posts::read;
+            let read = fanfold_kinds::posts::read;
             let shown = read(&apps.posts, &Viewer::of(pair.0), pair.1, now).await;
             Done::Read(pair, changes, shown.ok().map(|shown| shown.liked))
         });
@@ -232,7 +232,7 @@ impl History {
         let future = Box::pin(async move {
             Done::Handled(match &message {
                 Message::Graph(event) => {
-                    apply::handle(&apps.graph, event, now, deadline).await.into()
+                    events::handle(&apps.graph, event, now, deadline).await.into()
                 }
                 other => handle(&apps, other, now).await,
             })

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-use fanfold_app::fanout::FanOutSettings;
 use fanfold_core::limits::MEMORY_BEGINS_WITHIN;
 use fanfold_core::time::millis;
+use fanfold_kinds::fanout::FanOutSettings;
 
 use super::apps::{BUCKETS, PEOPLE};
 use crate::harness::dice::Dice;

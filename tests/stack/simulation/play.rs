@@ -7,19 +7,17 @@ use std::rc::Rc;
 use std::str::FromStr;
 use std::time::Duration;
 
-use fanfold_app::fanout::dispatch::Dispatched;
-use fanfold_app::present::Viewer;
-use fanfold_core::UserRef;
 use fanfold_core::limits::{CARD_MARK_WITHIN, COMMIT_GRACE, REL_KEPT};
 use fanfold_core::message::{DeliverChunk, GraphEvent, PostEvent, RebuildOrder};
-use fanfold_core::{FeedId, FeedKind, Time};
-use fanfold_core::{PostId, Relation, UserId};
+use fanfold_core::{FeedId, FeedKind, PostId, Relation, Time, UserId, UserRef};
+use fanfold_engines::valkey::{CachedSlice, CardId, KeyKind, Read};
+use fanfold_kinds::cards::SeenUser;
+use fanfold_kinds::fanout::dispatch::Dispatched;
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::present::Viewer;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
-use fanfold_store::cards::SeenUser;
-use fanfold_store::feeds::ReadContext;
-use fanfold_store::valkey::{CachedSlice, CardId, KeyKind, Read};
 use fanfold_web::extract::{FeedQuery, ListQuery};
 use fanfold_web::{Kind, Problem};
 use futures::future::LocalBoxFuture;
@@ -410,7 +408,7 @@ impl Play {
         let (apps, now, identity) = (self.apps.clone(), self.now, identity(author));
         let key = key.map(|key| key.to_string());
         let future = Box::pin(async move {
-            let publish = fanfold_app::posts::publish;
+            let publish = fanfold_kinds::posts::publish;
             let published = publish(&apps.posts, &identity, "a post", key.as_deref(), now).await;
             Done::Published(published.map(|shown| shown.post.id).map_err(Problem::from))
         });
@@ -423,7 +421,7 @@ impl Play {
         let Some(post) = posts.get(nth % posts.len().max(1)).copied() else { return };
         let (apps, now, author) = (self.apps.clone(), self.now, identity(name(post.author())));
         let future = Box::pin(async move {
-            let delete = fanfold_app::posts::delete;
+            let delete = fanfold_kinds::posts::delete;
             let deleted = delete(&apps.posts, &author, post, now).await;
             Done::Deleted(post, deleted.map_err(Problem::from))
         });
@@ -433,7 +431,7 @@ impl Play {
     fn relate(&mut self, follower: Name, author: Name, relation: Relation) {
         let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
-            let relate = fanfold_app::relations::relate;
+            let relate = fanfold_kinds::follows::relate;
             let user = UserRef::Id(id(author));
             let done = relate(&apps.relations, &identity(follower), &user, relation, now).await;
             Done::Related(id(follower), id(author), relation, done.map_err(Problem::from))
@@ -466,7 +464,7 @@ impl Play {
         let is_locked = self.apps.cloud.lock().is_locked(USERS, &key);
         let (name_number, handle) = (self.next as u64, if shared { SHARED_HANDLE } else { user });
         let future = Box::pin(async move {
-            let put = fanfold_app::profiles::put_profile;
+            let put = fanfold_kinds::people::put_profile;
             let name = format!("{user} {name_number}");
             let put = put(&apps.profiles, &identity(user), handle, &name, now).await;
             Done::Renamed(id(user), name_number, put.map(drop).map_err(Problem::from))
@@ -489,7 +487,7 @@ impl Play {
         let future = Box::pin(async move {
             let (viewer, reading) = (Viewer::of(id(viewer)), ReadContext::new(now));
             let cards = apps.relations.relation_cards();
-            let shown = fanfold_app::present::profile(&cards, &viewer, &wanted, &reading).await;
+            let shown = fanfold_kinds::present::profile(&cards, &viewer, &wanted, &reading).await;
             let shown = match shown.map_err(Problem::from) {
                 Err(problem) if problem.kind == Kind::NoSuchUser => Ok(None),
                 shown => shown.map(Some),
@@ -605,14 +603,14 @@ impl Play {
         let future: LocalBoxFuture<'static, Done> = match message {
             Message::Post(event) => Box::pin(async move {
                 let app =
-                    fanfold_app::fanout::dispatch::Dispatch { fanout, ..apps.dispatch.clone() };
-                let dispatch = fanfold_app::fanout::dispatch::dispatch;
+                    fanfold_kinds::fanout::dispatch::Dispatch { fanout, ..apps.dispatch.clone() };
+                let dispatch = fanfold_kinds::fanout::dispatch::dispatch;
                 match &event {
                     PostEvent::Published(event) => {
                         Done::Dispatched(dispatch(&app, event, now, deadline).await)
                     }
                     PostEvent::Deleted(_) => {
-                        let handle = fanfold_app::fanout::dispatch::handle;
+                        let handle = fanfold_kinds::fanout::dispatch::handle;
                         Done::Handled(handle(&app, &event, now, deadline).await.into())
                     }
                 }
@@ -627,9 +625,9 @@ impl Play {
         let (apps, now) = (self.apps.clone(), self.now);
         // every feed counts as idle
         let app =
-            fanfold_app::sweep::Sweep { inactive_after: Duration::ZERO, ..apps.sweep.clone() };
+            fanfold_kinds::sweep::Sweep { inactive_after: Duration::ZERO, ..apps.sweep.clone() };
         let future = Box::pin(async move {
-            Done::Maintained(fanfold_app::sweep::sweep(&app, now).await.map(drop))
+            Done::Maintained(fanfold_kinds::sweep::sweep(&app, now).await.map(drop))
         });
         self.begin("sweeps", Subject::Nothing, future);
     }
@@ -649,7 +647,7 @@ impl Play {
     fn audit(&mut self) {
         let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
-            let audit = fanfold_app::audit::audit;
+            let audit = fanfold_kinds::audit::audit;
             Done::Maintained(audit(&apps.audit, now, Deadline::NONE).await.map(drop))
         });
         self.begin("audits", Subject::Nothing, future);
@@ -1429,11 +1427,11 @@ fn subject(message: &Message) -> Subject {
 pub(super) async fn handle(apps: &Apps, message: &Message, now: Time) -> Outcome<Message> {
     match message {
         Message::Post(event) => {
-            let handle = fanfold_app::fanout::dispatch::handle;
+            let handle = fanfold_kinds::fanout::dispatch::handle;
             handle(&apps.dispatch, event, now, Deadline::NONE).await.into()
         }
         Message::Chunk(chunk) => {
-            let deliver = fanfold_app::fanout::deliver::deliver;
+            let deliver = fanfold_kinds::fanout::deliver::deliver;
             let mut done = deliver(&apps.deliver, std::slice::from_ref(chunk), now).await;
             match done.pop().expect("an outcome for the chunk") {
                 Outcome::Done => Outcome::Done,
@@ -1444,11 +1442,11 @@ pub(super) async fn handle(apps: &Apps, message: &Message, now: Time) -> Outcome
             }
         }
         Message::Graph(event) => {
-            let handle = fanfold_app::relations::apply::handle;
+            let handle = fanfold_kinds::follows::events::handle;
             handle(&apps.graph, event, now, Deadline::NONE).await.into()
         }
         Message::Rebuild(order) => {
-            let handle = fanfold_app::rebuild::handle;
+            let handle = fanfold_kinds::rebuild::handle;
             handle(&apps.rebuild, order, now, Deadline::NONE).await.into()
         }
     }

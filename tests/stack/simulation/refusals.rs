@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use fanfold_app::due::handle::{Handled, handle};
-use fanfold_app::due::timers::{self, NewTimer};
 use fanfold_core::message::{ItemDue, TimerFired};
+use fanfold_kinds::due::handle::{Handled, handle};
+use fanfold_kinds::due::items::{HandOn, Timer};
+use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Queue;
-use fanfold_store::dynamo::due::{HandOn, Timer};
 use serde_json::{Value, json};
 
 use super::apps::{Apps, PEOPLE, START, identity, with_people};

@@ -5,19 +5,18 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use fanfold_app::Error;
-use fanfold_app::boards::BoardRef;
-use fanfold_app::boards::change::{Change, What, change};
-use fanfold_app::boards::{read, settings};
-use fanfold_app::due::scheduled::{self, NewScheduled};
-use fanfold_app::due::timers::{self, NewTimer};
-use fanfold_app::present::{self, Span, Viewer};
-use fanfold_app::{likes, posts, profiles, rankings, relations, timeline};
 use fanfold_core::{FeedId, PostId, Ranking, Relation, Scores, Time, UserRef};
-use fanfold_functions::admin::{self, order::Order};
+use fanfold_engines::valkey::PageOf;
+use fanfold_functions::admin::order::Order;
+use fanfold_functions::admin::{self};
+use fanfold_kinds::boards::change::{Change, What, change};
+use fanfold_kinds::boards::{BoardRef, read, settings};
+use fanfold_kinds::due::scheduled::{self, NewScheduled};
+use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::present::{self, Span, Viewer};
+use fanfold_kinds::{Error, follows, home, likes, people, posts, rankings};
 use fanfold_runtime::clock::Deadline;
-use fanfold_store::feeds::ReadContext;
-use fanfold_store::valkey::PageOf;
 use serde_json::json;
 
 use super::apps::{Apps, PEOPLE, START, id, identity};
@@ -76,14 +75,14 @@ async fn lists(apps: &Apps, post: PostId, now: Time) -> Vec<(&'static str, Liste
     let mut found = Vec::new();
     let followers = async |after| {
         let app = &apps.relations;
-        let page = relations::followers(app, &viewer, me.user(), after, LIMIT, &reading()).await;
+        let page = follows::followers(app, &viewer, me.user(), after, LIMIT, &reading()).await;
         let page = page.expect("a page");
         (page.users, page.next_after)
     };
     found.push(("followers", walk(followers).await));
     let following = async |after| {
         let app = &apps.relations;
-        let page = relations::following(app, &viewer, me.user(), after, LIMIT, &reading()).await;
+        let page = follows::following(app, &viewer, me.user(), after, LIMIT, &reading()).await;
         let page = page.expect("a page");
         (page.users, page.next_after)
     };
@@ -121,7 +120,7 @@ async fn lists(apps: &Apps, post: PostId, now: Time) -> Vec<(&'static str, Liste
     for feed in FeedId::own(me.user()) {
         let page = async |before: Option<PostId>| {
             let span = Span { before: before.unwrap_or(PostId::MAX), ..Span::ALL };
-            let page = timeline::pulled_page(&apps.timeline, &viewer, feed, span, LIMIT, now).await;
+            let page = home::pulled_page(&apps.timeline, &viewer, feed, span, LIMIT, now).await;
             let page = page.expect("a page");
             let next = page.next_before;
             (page.ids().collect(), next)
@@ -157,7 +156,7 @@ fn no_list_ends_where_a_query_ended() {
         };
         let others: Vec<String> = (0..OTHERS).map(other).collect();
         for name in others.iter().map(String::as_str).chain([ME]) {
-            let put = profiles::put_profile;
+            let put = people::put_profile;
             put(&apps.profiles, &identity(name), name, name, tick(&mut now)).await.expect("put");
         }
         handle_all(&apps, now).await;
@@ -165,7 +164,7 @@ fn no_list_ends_where_a_query_ended() {
         for (n, other) in others.iter().enumerate() {
             for (user, author) in [(other.as_str(), ME), (ME, other.as_str())] {
                 let (user, author) = (identity(user), UserRef::Id(id(author)));
-                let (relate, following) = (relations::relate, Relation::Following);
+                let (relate, following) = (follows::relate, Relation::Following);
                 relate(&apps.relations, &user, &author, following, tick(&mut now))
                     .await
                     .expect("followed");

@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fanfold_core::limits::VALKEY_ARGUMENTS_MAX;
-use fanfold_store::valkey::{Answers, script_texts};
+use fanfold_engines::valkey::{Answers, script_texts};
 use redis::{Cmd, Connection, ErrorKind, RedisFuture, RedisResult, Value};
 
 use super::cloud::Faults;

@@ -4,13 +4,11 @@ use crate::harness::world::page;
 use std::rc::Rc;
 use std::time::Duration;
 
-use fanfold_app::present::Span;
-use fanfold_core::FeedId;
-use fanfold_core::Relation;
-use fanfold_core::UserRef;
 use fanfold_core::limits::CONCURRENCY;
+use fanfold_core::{FeedId, Relation, UserRef};
+use fanfold_kinds::people::items::ProfilePut;
+use fanfold_kinds::present::Span;
 use fanfold_runtime::sqs::Announced;
-use fanfold_store::dynamo::users::ProfilePut;
 
 use super::apps::{Apps, POSTS, START, id, identity};
 use super::server::Server;
@@ -86,11 +84,11 @@ async fn fill(apps: &Apps, readers: &[String], authors: &[String]) {
         assert!(matches!(put, Ok(ProfilePut::Created(_))), "{put:?}");
     }
     for author in authors {
-        let publish = fanfold_app::posts::publish;
+        let publish = fanfold_kinds::posts::publish;
         publish(&apps.posts, &identity(author), "text", None, now).await.expect("a post");
         for reader in readers {
             let (reader, author) = (identity(reader), UserRef::Id(id(author)));
-            let relate = fanfold_app::relations::relate;
+            let relate = fanfold_kinds::follows::relate;
             relate(&apps.relations, &reader, &author, Relation::Following, now)
                 .await
                 .expect("a relation");

@@ -1,0 +1,93 @@
+//! Requests for counts of followers and of likes (`lua/ask.lua`).
+
+use std::time::Duration;
+
+use fanfold_core::time::millis;
+use fanfold_core::{PostId, UserId};
+
+use super::scripts::{self, Word};
+use super::{Key, Valkey, failed};
+use fanfold_runtime::error::StoreError;
+
+/// How long Valkey remembers that a count was requested. A count takes less.
+const COUNT_REQUEST_KEPT: Duration = Duration::from_secs(30);
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// The followers of an author.
+    Followers(UserId),
+    /// The likes of a post.
+    Likes(PostId),
+}
+
+/// The state of the request for a count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountRequest {
+    /// A message to count is on the queue, and its handler has read nothing yet.
+    Queued,
+    /// The caller must send the message.
+    Send,
+    /// Another caller is sending the message, but may die before it does.
+    Sending,
+}
+
+impl Word for CountRequest {
+    fn of(word: &str) -> Option<Self> {
+        match word {
+            "queued" => Some(Self::Queued),
+            "send" => Some(Self::Send),
+            "sending" => Some(Self::Sending),
+            _ => None,
+        }
+    }
+}
+
+impl Valkey {
+    /// Requests a count. `token` must be unique to this request.
+    pub async fn request_count(
+        &self,
+        of: Counted,
+        token: &str,
+    ) -> Result<CountRequest, StoreError> {
+        self.call_ask(of, token, false).await
+    }
+
+    /// Notes that the message to count was sent, so that other callers need not send it. `token` is that of the
+    /// request.
+    pub async fn count_requested(
+        &self,
+        of: Counted,
+        token: &str,
+    ) -> Result<CountRequest, StoreError> {
+        self.call_ask(of, token, true).await
+    }
+
+    async fn call_ask(
+        &self,
+        of: Counted,
+        token: &str,
+        is_sent: bool,
+    ) -> Result<CountRequest, StoreError> {
+        let mut script = scripts::ASK.call();
+        script.key(self.count_key(of));
+        script.arg(token).arg(millis(COUNT_REQUEST_KEPT)).arg(u8::from(is_sent));
+        script.run_for_word(&self.link, "requesting a count").await
+    }
+
+    /// Deletes the request before the count reads anything, so that later changes request another count.
+    pub async fn begin_count(&self, of: Counted) -> Result<(), StoreError> {
+        self.count_key(of)
+            .command("UNLINK")
+            .query_async(&mut self.link.clone())
+            .await
+            .map_err(failed("beginning to count"))
+    }
+
+    fn count_key(&self, of: Counted) -> Key {
+        match of {
+            Counted::Followers(author) => self.keys.count(author),
+            Counted::Likes(post) => self.keys.like_count(post),
+        }
+    }
+}

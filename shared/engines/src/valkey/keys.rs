@@ -1,0 +1,446 @@
+//! The names of all keys. A user's keys have the user's bucket as their hash tag, so one script call can use the
+//! keys of all users of a bucket, on one node and on a cluster.
+//!
+//! The values have no version: a name stands for one form. Another form needs other names (`home2:{b}:…`) and
+//! two releases. The first release writes both and reads the old one, so that older functions still find their
+//! data. The second release writes and reads only the new one. New feeds begin empty and are rebuilt. The keys
+//! with old names are deleted once.
+
+use std::fmt::{self, Display};
+use std::ops::Deref;
+
+use fanfold_core::{Bucket, DueEntry, DuePart, FeedId, FeedKind, PostId, RoundId, UserId};
+use redis::{Cmd, RedisWrite, ToRedisArgs, ToSingleRedisArg};
+
+use super::card_id::CardId;
+
+/// A kind of requests that has its own limit: writes, and reads that cost as much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteKind {
+    /// Publishing and deleting posts.
+    Post,
+    /// Following and unfollowing.
+    Relation,
+    /// Changing the profile.
+    Profile,
+    /// Putting and deleting timers.
+    Timer,
+    /// Liking posts and taking likes back.
+    Like,
+    /// Changing boards and scores.
+    Board,
+    /// Queries of pages that are pulled on purpose, or below the floor of a home feed.
+    Pull,
+}
+
+impl WriteKind {
+    /// All kinds.
+    pub const ALL: [Self; 7] = [
+        Self::Post,
+        Self::Relation,
+        Self::Profile,
+        Self::Timer,
+        Self::Like,
+        Self::Board,
+        Self::Pull,
+    ];
+
+    /// The name in keys and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Post => "post",
+            Self::Relation => "relation",
+            Self::Profile => "profile",
+            Self::Timer => "timer",
+            Self::Like => "like",
+            Self::Board => "board",
+            Self::Pull => "pull",
+        }
+    }
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident $name:literal;)*) => {
+        /// The kinds of keys.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum KeyKind {
+            /// A feed.
+            Feed(FeedKind),
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl KeyKind {
+            /// All kinds of keys.
+            pub fn all() -> impl Iterator<Item = Self> + Clone {
+                let others = [$(Self::$kind),*];
+                FeedKind::ALL.iter().copied().map(Self::Feed).chain(others)
+            }
+
+            /// The name of the kind. Keys begin with it and a colon.
+            pub fn name(self) -> &'static str {
+                match self {
+                    Self::Feed(kind) => kind.name(),
+                    $(Self::$kind => $name),*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The live feeds of a bucket.
+    Live "live";
+    /// The memory of a bucket.
+    Memory "memory";
+    /// The last changes of relations between users of a bucket and an author.
+    Rel "rel";
+    /// The `rel` keys of a bucket.
+    Rels "rels";
+    /// The lease of the rebuild of a feed. The feed's kind follows the name.
+    FeedLock "lock";
+    /// The state of the request to count an author's followers.
+    CountLock "lock:count";
+    /// The state of the request to count the likes of a post.
+    LikeCountLock "lock:likes";
+    /// The lease of the function that publishes or fires an item that is due.
+    DueLock "lock:due";
+    /// The counter of a user's writes. The kind of writes follows the name.
+    Limit "limit";
+    /// The posts below the floor of a home feed that its owner pulled last.
+    Older "older";
+    /// The card of a post.
+    PostCard "post";
+    /// The card of a user.
+    UserCard "user";
+    /// The user who has a handle.
+    HandleCard "handle";
+    /// Whether a viewer follows a user.
+    RelationCard "follows";
+    /// What a viewer likes, of the newest posts.
+    LikesCard "likes";
+    /// The settings of a board.
+    BoardCard "board-card";
+    /// The names of the cards of a bucket, oldest first.
+    Cards "cards";
+    /// The entries of a part of the index of due items.
+    Due "due";
+    /// Up to what time a part of the index of due items is complete.
+    Horizon "horizon";
+    /// The members of a board, best first.
+    Board "board";
+    /// The state of a board, and the revisions and scores of its members.
+    BoardScores "board:scores";
+    /// The different scores of a board with dense ranks.
+    BoardDistinct "board:distinct";
+    /// The members that were removed from a board.
+    BoardRemoved "board:removed";
+    /// The version of a merged board or a ranking that was begun last.
+    BoardBegun "board:begun";
+    /// The version of a merged board or a ranking that was ready last.
+    BoardNewest "board:newest";
+    /// The copies of boards of a bucket.
+    Boards "boards";
+}
+
+impl KeyKind {
+    /// The kind of this key. `None` for other keys.
+    pub fn of(key: &str) -> Option<Self> {
+        let (name, _) = key.split_once(":{")?;
+        let has_subkinds = |kind: &Self| matches!(kind, Self::FeedLock | Self::Limit);
+        let found = Self::all().find(|kind| kind.name() == name && !has_subkinds(kind));
+        found.or_else(|| {
+            let (name, _) = name.split_once(':')?;
+            Self::all().filter(has_subkinds).find(|kind| kind.name() == name)
+        })
+    }
+}
+
+/// The name of a key. Only [`Keys`] makes one, of a [`KeyKind`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key(String);
+
+impl Key {
+    fn new(kind: KeyKind, subkind: Option<&str>, bucket: Bucket, of: Option<&dyn Display>) -> Self {
+        let kind = kind.name();
+        Self(match (subkind, of) {
+            (None, None) => format!("{kind}:{{{bucket}}}"),
+            (None, Some(of)) => format!("{kind}:{{{bucket}}}:{of}"),
+            (Some(subkind), None) => format!("{kind}:{subkind}:{{{bucket}}}"),
+            (Some(subkind), Some(of)) => format!("{kind}:{subkind}:{{{bucket}}}:{of}"),
+        })
+    }
+
+    /// A command whose first argument is this key.
+    pub(super) fn command(&self, name: &str) -> Cmd {
+        let mut command = redis::cmd(name);
+        command.arg(self);
+        command
+    }
+}
+
+impl Deref for Key {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl ToRedisArgs for Key {
+    fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
+        self.0.write_redis_args(out);
+    }
+}
+
+impl ToSingleRedisArg for Key {}
+
+/// The names of the keys of a deployment.
+#[derive(Debug, Clone, Copy)]
+pub struct Keys {
+    buckets: u16,
+}
+
+impl Keys {
+    /// Keys for this number of buckets.
+    pub fn new(buckets: u16) -> Self {
+        Self { buckets: buckets.max(1) }
+    }
+
+    /// The number of buckets.
+    pub fn buckets(self) -> u16 {
+        self.buckets
+    }
+
+    /// Every bucket of the deployment.
+    pub fn all_buckets(self) -> impl Iterator<Item = Bucket> + Clone {
+        (0..self.buckets).map(Bucket)
+    }
+
+    /// The bucket of a user.
+    pub fn bucket(self, user: UserId) -> Bucket {
+        user.bucket(self.buckets)
+    }
+
+    /// The bucket of a feed.
+    pub fn bucket_of(self, feed: FeedId) -> Bucket {
+        feed.bucket(self.buckets)
+    }
+
+    /// The key of a feed. It is also the feed's member in `live`.
+    pub fn feed(self, feed: FeedId) -> Key {
+        Key::new(KeyKind::Feed(feed.kind), None, self.bucket_of(feed), Some(&feed.owner))
+    }
+
+    /// The feed with this key. `None` for other keys.
+    pub fn feed_of(key: &str) -> Option<FeedId> {
+        let (kind, rest) = key.split_once(":{")?;
+        let (_, owner) = rest.split_once("}:")?;
+        format!("{kind}:{owner}").parse().ok()
+    }
+
+    /// The live feeds of a bucket, with the time of their last read.
+    pub fn live(self, bucket: Bucket) -> Key {
+        Key::new(KeyKind::Live, None, bucket, None)
+    }
+
+    /// The memory of a bucket: the time since which the server remembers it without a gap.
+    pub fn memory(self, bucket: Bucket) -> Key {
+        Key::new(KeyKind::Memory, None, bucket, None)
+    }
+
+    /// The last changes of relations between users of a bucket and an author of any bucket.
+    pub fn rel(self, bucket: Bucket, author: UserId) -> Key {
+        Key::new(KeyKind::Rel, None, bucket, Some(&author))
+    }
+
+    /// The `rel` keys of a bucket, with the time of their last change.
+    pub fn rels(self, bucket: Bucket) -> Key {
+        Key::new(KeyKind::Rels, None, bucket, None)
+    }
+
+    /// The keys that the server returned as members of `live` or `rels`.
+    pub(super) fn listed(members: Vec<String>) -> Vec<Key> {
+        members.into_iter().map(Key).collect()
+    }
+
+    /// A key of this kind for checks. No user has it.
+    pub fn probe(self, kind: KeyKind, bucket: Bucket) -> Key {
+        Key::new(kind, None, bucket, Some(&"nobody"))
+    }
+
+    /// Another key of this kind for checks.
+    pub(super) fn probe_text(self, kind: KeyKind, bucket: Bucket) -> Key {
+        Key::new(kind, None, bucket, Some(&"nobody:text"))
+    }
+
+    /// The state of the request to count an author's followers.
+    pub fn count(self, author: UserId) -> Key {
+        Key::new(KeyKind::CountLock, None, self.bucket(author), Some(&author))
+    }
+
+    /// The state of the request to count the likes of a post.
+    pub fn like_count(self, post: PostId) -> Key {
+        Key::new(KeyKind::LikeCountLock, None, self.bucket(post.author()), Some(&post))
+    }
+
+    /// The posts below the floor of a user's home feed that the user pulled last.
+    pub fn older(self, user: UserId) -> Key {
+        Key::new(KeyKind::Older, None, self.bucket(user), Some(&user))
+    }
+
+    /// The counter of a user's writes of this kind.
+    pub fn limit(self, kind: WriteKind, user: UserId) -> Key {
+        Key::new(KeyKind::Limit, Some(kind.name()), self.bucket(user), Some(&user))
+    }
+
+    /// The bucket of a card. The card of a post is in the bucket of its author, and a viewer's relations and likes are in
+    /// the bucket of the viewer.
+    pub fn bucket_of_card(self, card: &CardId) -> Bucket {
+        match card {
+            CardId::Post(post) => self.bucket(post.author()),
+            CardId::User(user) => self.bucket(*user),
+            CardId::Handle(hash) => UserId(hash.0).bucket(self.buckets),
+            CardId::Relation(viewer, _) | CardId::Likes(viewer) => self.bucket(*viewer),
+            CardId::Board(board) => self.bucket(board.owner),
+        }
+    }
+
+    /// The key of a card.
+    pub fn card(self, card: &CardId) -> Key {
+        let bucket = self.bucket_of_card(card);
+        match card {
+            CardId::Post(post) => Key::new(KeyKind::PostCard, None, bucket, Some(post)),
+            CardId::User(user) => Key::new(KeyKind::UserCard, None, bucket, Some(user)),
+            CardId::Handle(hash) => Key::new(KeyKind::HandleCard, None, bucket, Some(hash)),
+            CardId::Relation(viewer, user) => {
+                let both = format_args!("{viewer}:{user}");
+                Key::new(KeyKind::RelationCard, None, bucket, Some(&both))
+            }
+            CardId::Likes(viewer) => Key::new(KeyKind::LikesCard, None, bucket, Some(viewer)),
+            CardId::Board(board) => Key::new(KeyKind::BoardCard, None, bucket, Some(board)),
+        }
+    }
+
+    /// The names of the cards of a bucket.
+    pub fn cards(self, bucket: Bucket) -> Key {
+        Key::new(KeyKind::Cards, None, bucket, None)
+    }
+
+    /// The entries of a part of the index of due items.
+    pub fn due(self, part: DuePart) -> Key {
+        Key::new(KeyKind::Due, None, Bucket(part.0), None)
+    }
+
+    /// Up to what time a part of the index of due items is complete.
+    pub fn horizon(self, part: DuePart) -> Key {
+        Key::new(KeyKind::Horizon, None, Bucket(part.0), None)
+    }
+
+    /// The lease of the function that publishes or fires an item that is due.
+    pub fn due_lock(self, entry: &DueEntry, revision: &str) -> Key {
+        let of = format_args!("{entry}#{revision}");
+        Key::new(KeyKind::DueLock, None, Bucket(entry.part().0), Some(&of))
+    }
+
+    /// The keys of a board: the members, the scores, the different scores, and the removed members. They share a hash tag.
+    pub fn board(self, board: RoundId) -> [Key; 4] {
+        let kinds =
+            [KeyKind::Board, KeyKind::BoardScores, KeyKind::BoardDistinct, KeyKind::BoardRemoved];
+        kinds.map(|kind| Key::new(kind, None, board.bucket(self.buckets), Some(&board)))
+    }
+
+    /// The keys of the newest versions of a board: the one that was begun last, and the one that was ready last. They share a
+    /// hash tag.
+    pub fn board_versions(self, versions: RoundId) -> [Key; 2] {
+        let bucket = versions.bucket(self.buckets);
+        [KeyKind::BoardBegun, KeyKind::BoardNewest]
+            .map(|kind| Key::new(kind, None, bucket, Some(&versions)))
+    }
+
+    /// The copies of boards of a bucket, with the time at which each was made.
+    pub fn boards(self, bucket: Bucket) -> Key {
+        Key::new(KeyKind::Boards, None, bucket, None)
+    }
+
+    /// The lease of the rebuild of a feed.
+    pub fn lock(self, feed: FeedId) -> Key {
+        let (kind, bucket) = (feed.kind.name(), self.bucket_of(feed));
+        Key::new(KeyKind::FeedLock, Some(kind), bucket, Some(&feed.owner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fanfold_core::{BoardId, HandleHash};
+
+    use super::*;
+
+    #[test]
+    fn the_kind_of_a_key_can_be_told_from_its_name() {
+        let (keys, user) = (Keys::new(256), UserId(5));
+        let (bucket, name) = (keys.bucket(user), "a board".parse().unwrap());
+        let entry = "000000000000009#timer#0000000000000001#renew".parse().unwrap();
+        let mut all = vec![
+            (KeyKind::Live, keys.live(bucket)),
+            (KeyKind::Memory, keys.memory(bucket)),
+            (KeyKind::Rel, keys.rel(bucket, user)),
+            (KeyKind::Rels, keys.rels(bucket)),
+            (KeyKind::CountLock, keys.count(user)),
+            (KeyKind::LikeCountLock, keys.like_count(PostId::MAX)),
+            (KeyKind::Older, keys.older(user)),
+            (KeyKind::LikesCard, keys.card(&CardId::Likes(user))),
+            (KeyKind::BoardCard, keys.card(&CardId::Board(BoardId::of(user, &name)))),
+            (KeyKind::Boards, keys.boards(bucket)),
+            (KeyKind::Cards, keys.cards(bucket)),
+            (KeyKind::Due, keys.due(DuePart(5))),
+            (KeyKind::Horizon, keys.horizon(DuePart(5))),
+            (KeyKind::DueLock, keys.due_lock(&entry, "1")),
+            (KeyKind::PostCard, keys.card(&CardId::Post(PostId::MAX))),
+            (KeyKind::UserCard, keys.card(&CardId::User(user))),
+            (KeyKind::HandleCard, keys.card(&CardId::Handle(HandleHash(5)))),
+            (KeyKind::RelationCard, keys.card(&CardId::Relation(user, UserId(6)))),
+        ];
+        for feed in FeedKind::ALL.iter().map(|kind| FeedId { kind: *kind, owner: user.into() }) {
+            all.push((KeyKind::Feed(feed.kind), keys.feed(feed)));
+            all.push((KeyKind::FeedLock, keys.lock(feed)));
+        }
+        let board = keys.board(RoundId(5));
+        let kinds =
+            [KeyKind::Board, KeyKind::BoardScores, KeyKind::BoardDistinct, KeyKind::BoardRemoved];
+        all.extend(kinds.into_iter().zip(board));
+        let versions = [KeyKind::BoardBegun, KeyKind::BoardNewest];
+        all.extend(versions.into_iter().zip(keys.board_versions(RoundId(5))));
+        all.extend(WriteKind::ALL.map(|kind| (KeyKind::Limit, keys.limit(kind, user))));
+        for (kind, key) in &all {
+            assert_eq!(KeyKind::of(key), Some(*kind), "{key}");
+        }
+        for kind in KeyKind::all() {
+            assert!(all.iter().any(|(other, _)| *other == kind), "{kind:?}");
+        }
+        for other in ["", "home", "lists:{5}:0000000000000005", "lock:{5}", "limit:{5}"] {
+            assert_eq!(KeyKind::of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_feeds_keys_share_its_hash_tag() {
+        let (keys, user) = (Keys::new(256), UserId(0x0123_4567_0000_0105));
+        let feed = FeedId::home(user);
+        assert_eq!(&*keys.feed(feed), "home:{5}:0123456700000105");
+        assert_eq!(&*keys.lock(feed), "lock:home:{5}:0123456700000105");
+        assert_eq!(&*keys.live(keys.bucket(user)), "live:{5}");
+        assert_eq!(&*keys.count(user), "lock:count:{5}:0123456700000105");
+        assert_eq!(&*keys.limit(WriteKind::Post, user), "limit:post:{5}:0123456700000105");
+        assert_eq!(&*keys.rels(keys.bucket(user)), "rels:{5}");
+        assert_eq!(Keys::feed_of(&keys.feed(feed)), Some(feed));
+        for other in ["", "é", "home:{5}", "lock:home:{5}:0123456700000105", "home:{5}:x"] {
+            assert_eq!(Keys::feed_of(other), None);
+        }
+    }
+}

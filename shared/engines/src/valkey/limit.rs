@@ -1,0 +1,106 @@
+//! Write limits (`lua/limit.lua`).
+
+use std::time::Duration;
+
+use fanfold_core::limits::{self, WRITE_LIMIT_WINDOW};
+use fanfold_core::time::millis;
+use fanfold_core::{Time, UserId};
+use fanfold_runtime::config::{Config, ConfigError};
+
+use super::keys::{Key, WriteKind};
+use super::{Valkey, failed, scripts};
+use fanfold_runtime::error::StoreError;
+
+/// The number of writes of a kind that one user may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteLimit {
+    /// The kind of writes.
+    pub kind: WriteKind,
+    /// Writes per minute, or queries of pulls, which may come all at once. 0: no limit.
+    pub per_minute: u64,
+}
+
+impl WriteLimit {
+    /// Reads the setting of the limit.
+    pub fn read(config: &Config, kind: WriteKind) -> Result<Self, ConfigError> {
+        let (name, default) = match kind {
+            WriteKind::Post => ("POSTS_PER_MINUTE", limits::POSTS_PER_MINUTE_DEFAULT),
+            WriteKind::Relation => {
+                ("RELATION_CHANGES_PER_MINUTE", limits::RELATION_CHANGES_PER_MINUTE_DEFAULT)
+            }
+            WriteKind::Profile => {
+                ("PROFILE_CHANGES_PER_MINUTE", limits::PROFILE_CHANGES_PER_MINUTE_DEFAULT)
+            }
+            WriteKind::Timer => {
+                ("TIMER_CHANGES_PER_MINUTE", limits::TIMER_CHANGES_PER_MINUTE_DEFAULT)
+            }
+            WriteKind::Like => ("LIKE_CHANGES_PER_MINUTE", limits::LIKE_CHANGES_PER_MINUTE_DEFAULT),
+            WriteKind::Board => {
+                ("BOARD_CHANGES_PER_MINUTE", limits::BOARD_CHANGES_PER_MINUTE_DEFAULT)
+            }
+            WriteKind::Pull => ("PULL_QUERIES_PER_MINUTE", limits::PULL_QUERIES_PER_MINUTE_DEFAULT),
+        };
+        let max = match kind {
+            WriteKind::Pull => limits::PULL_QUERIES_PER_MINUTE_MAX,
+            _ => limits::WRITES_PER_MINUTE_MAX,
+        };
+        let per_minute = config.number(name, default, 0..=max)?;
+        Ok(Self { kind, per_minute })
+    }
+}
+
+impl Valkey {
+    /// Counts writes that one request makes. Returns `None` if all are within the limit. Otherwise none is counted, and
+    /// the result is the time until they are allowed. With 0 writes, it is the time until any is.
+    pub fn count_writes(
+        &self,
+        limit: WriteLimit,
+        user: UserId,
+        writes: u64,
+        now: Time,
+    ) -> impl Future<Output = Result<Option<Duration>, StoreError>> {
+        self.count(limit, user, writes, "", now)
+    }
+
+    /// Counts what a request has made already, also above the limit. Then the next requests must wait.
+    pub async fn charge(
+        &self,
+        limit: WriteLimit,
+        user: UserId,
+        made: u64,
+        now: Time,
+    ) -> Result<(), StoreError> {
+        self.count(limit, user, made, "made", now).await.map(drop)
+    }
+
+    async fn count(
+        &self,
+        limit: WriteLimit,
+        user: UserId,
+        count: u64,
+        made: &str,
+        now: Time,
+    ) -> Result<Option<Duration>, StoreError> {
+        let WriteLimit { kind, per_minute } = limit;
+        if per_minute == 0 {
+            return Ok(None);
+        }
+        let interval_ms = millis(WRITE_LIMIT_WINDOW) as f64 / per_minute as f64;
+        let mut script = scripts::LIMIT.call();
+        script.key(self.keys.limit(kind, user));
+        script.arg(now.ms()).arg(interval_ms).arg(millis(WRITE_LIMIT_WINDOW)).arg(count).arg(made);
+        let wait_ms: u64 = script.run(&self.link, "counting a write").await?;
+        Ok((wait_ms > 0).then_some(Duration::from_millis(wait_ms)))
+    }
+
+    /// Deletes the counters of a user's writes.
+    pub async fn forget_limits(&self, user: UserId) -> Result<(), StoreError> {
+        let keys: Vec<Key> =
+            WriteKind::ALL.iter().map(|kind| self.keys.limit(*kind, user)).collect();
+        redis::cmd("UNLINK")
+            .arg(keys)
+            .query_async(&mut self.link.clone())
+            .await
+            .map_err(failed("deleting the write counters of a user"))
+    }
+}

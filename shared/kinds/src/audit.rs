@@ -1,0 +1,317 @@
+//! The audit compares live feeds, cards and copies of boards with DynamoDB, and rebuilds those that differ.
+
+use fanfold_core::Bucket;
+use std::collections::HashSet;
+use std::time::Duration;
+
+use crate::boards::items::BoardStore;
+use crate::cards::{Compared, PostCards, names};
+use crate::feeds::{Feeds, ReadContext};
+use crate::follows::items::Counting;
+use crate::likes::items::LikeStore;
+use crate::people::items::UserStore;
+use crate::posts::items::LikesPut;
+use fanfold_core::limits::{AUDIT_FEEDS_DEFAULT, AUDIT_FEEDS_MAX, FEED_CAP_MAX};
+use fanfold_core::{FeedId, FeedKind, MemberName, PostId, Slice, Time};
+use fanfold_engines::valkey::{CachedSlice, CardId, Read};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::clock::{self, Deadline, Stopwatch};
+use fanfold_runtime::{Config, StartError, StoreError, metrics};
+use serde::Serialize;
+
+use crate::boards::compare;
+use crate::boards::copy::{Stores, Target};
+
+/// The oldest and the newest cards of each visited bucket that the audit compares with DynamoDB, of each.
+const AUDIT_CARDS: usize = 4;
+/// The remaining time below which a run of the audit ends.
+const AUDIT_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
+/// Times that the audit compares a feed that differs. Pushes that are under way arrive in between.
+const AUDIT_LOOKS_MAX: u32 = 4;
+/// The time between two comparisons of a feed.
+const AUDIT_LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Boards that the audit compares in one bucket, and members of each.
+const AUDIT_BOARDS: usize = 1;
+
+/// The stores and the settings of the audit.
+#[derive(Clone)]
+pub struct Audit {
+    pub feeds: Feeds,
+    pub users: UserStore,
+    pub likes: LikeStore,
+    pub boards: BoardStore,
+    /// The number of feeds that one run compares.
+    pub sample: usize,
+}
+
+/// The result of one run of the audit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Audited {
+    /// Live feeds that were compared.
+    pub checked: u64,
+    /// Feeds that differed from a pull. Each was dropped and rebuilt.
+    pub differed: u64,
+    /// Feeds that differed and equal a pull after the rebuild.
+    pub repaired: u64,
+    /// Authors whose number of followers was wrong in the profile, and was corrected.
+    pub counted: u64,
+    /// Posts whose number of likes was wrong or not counted yet, and was corrected.
+    pub likes_counted: u64,
+    /// Cards that were compared.
+    pub cards: u64,
+    /// Cards that differed from DynamoDB. Each was marked as stale.
+    pub cards_differed: u64,
+    /// Copies of boards that were compared.
+    pub boards: u64,
+    /// Copies of boards that differed from DynamoDB. Each was dropped, and is made again when it is needed.
+    pub boards_differed: u64,
+}
+
+impl Audit {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        let (default, most) = (AUDIT_FEEDS_DEFAULT as u64, AUDIT_FEEDS_MAX as u64);
+        let sample = config.number("AUDIT_FEEDS", default, 1..=most)? as usize;
+        Ok(Self {
+            feeds: Feeds::new(sdk, config)?,
+            users: UserStore::new(sdk, config)?,
+            likes: LikeStore::new(sdk, config)?,
+            boards: BoardStore::new(sdk, config)?,
+            sample,
+        })
+    }
+
+    /// The cards, from the same stores.
+    pub fn cards(&self) -> PostCards {
+        PostCards::over(&self.feeds.valkey, &self.users, &self.feeds.posts, &self.likes)
+    }
+}
+
+/// Compares random live feeds, until [`Audit::sample`] feeds were compared or the deadline is near.
+pub async fn audit(app: &Audit, now: Time, deadline: Deadline) -> Result<Audited, StoreError> {
+    let (mut audited, buckets) = (Audited::default(), app.feeds.valkey.keys().buckets());
+    let (mut chosen, stopwatch) = (HashSet::new(), Stopwatch::start());
+    // more tries than feeds, because a bucket may have no live feeds
+    for _ in 0..app.sample * 4 {
+        if chosen.len() >= app.sample || deadline.is_within(AUDIT_TIME_LEFT_MIN) {
+            break;
+        }
+        let bucket = Bucket((clock::random() % u64::from(buckets)) as u16);
+        check_cards(app, bucket, now + stopwatch.elapsed(), &mut audited).await?;
+        check_boards(app, bucket, now + stopwatch.elapsed(), &mut audited).await?;
+        for feed in app.feeds.valkey.sample(bucket, 1).await? {
+            if chosen.insert(feed) {
+                Box::pin(check(app, feed, now + stopwatch.elapsed(), &mut audited)).await?;
+            }
+        }
+    }
+    let Audited { checked, differed, repaired, counted, likes_counted, .. } = audited;
+    let Audited { cards, cards_differed, boards, boards_differed, .. } = audited;
+    tracing::info!(
+        checked,
+        differed,
+        repaired,
+        counted,
+        likes_counted,
+        cards,
+        cards_differed,
+        boards,
+        boards_differed,
+        "audited"
+    );
+    Ok(audited)
+}
+
+/// Compares one feed with DynamoDB, rebuilds it if it differs, and adds the result to `audited`. A feed that is not
+/// live is not compared. For an author feed, the author's followers are counted again as well.
+pub async fn check(
+    app: &Audit,
+    feed: FeedId,
+    now: Time,
+    audited: &mut Audited,
+) -> Result<(), StoreError> {
+    if feed.kind == FeedKind::Author {
+        let counting = app.feeds.graph.count_followers(&app.users, feed.user()).await?;
+        // also if nothing changed now: an earlier count may have died after it wrote the number
+        app.feeds.valkey.cards_changed(&[CardId::User(feed.user())]).await?;
+        audited.counted += u64::from(matches!(counting, Counting::Counted { .. }));
+    }
+    let Some(right) = is_right(app, feed, now).await? else { return Ok(()) };
+    audited.checked += 1;
+    metrics::audited(1, u64::from(!right), 0);
+    if right {
+        return Ok(());
+    }
+    audited.differed += 1;
+    app.feeds.valkey.invalidate(feed).await?;
+    app.feeds.rebuild(feed, None, &ReadContext::new(now)).await?;
+    if is_right(app, feed, now).await? != Some(false) {
+        audited.repaired += 1;
+        metrics::audited(0, 0, 1);
+    }
+    Ok(())
+}
+
+/// Compares some cards of a bucket with DynamoDB, marks those that differ as stale, and adds the result to `audited`. A
+/// card that differs is compared several times, because writers may be at work.
+pub async fn check_cards(
+    app: &Audit,
+    bucket: Bucket,
+    now: Time,
+    audited: &mut Audited,
+) -> Result<(), StoreError> {
+    let (cards, tables) = (app.cards(), (&app.feeds.graph, &app.boards));
+    let ids = app.feeds.valkey.sample_cards(bucket, AUDIT_CARDS).await?;
+    let post = ids.iter().find_map(|id| match id {
+        CardId::Post(post) => Some(*post),
+        _ => None,
+    });
+    if let Some(post) = post {
+        count_likes(app, post, now, audited).await?;
+    }
+    let Compared { cards: compared, mut differing } = cards.differing(tables, &ids, now).await?;
+    audited.cards += compared;
+    for _ in 1..AUDIT_LOOKS_MAX {
+        if differing.is_empty() {
+            break;
+        }
+        clock::sleep(AUDIT_LOOK_EVERY).await;
+        let ids: Vec<CardId> = differing.keys().cloned().collect();
+        let again = cards.differing(tables, &ids, now).await?.differing;
+        // only what is wrong in the same way every time counts
+        differing.retain(|id, card| again.get(id) == Some(card));
+    }
+    let wrong: Vec<CardId> = differing.into_keys().collect();
+    let differed = wrong.len() as u64;
+    if differed > 0 {
+        tracing::error!(cards = names(&wrong), "cards differ from DynamoDB");
+        app.feeds.valkey.cards_changed(&wrong).await?;
+        audited.cards_differed += differed;
+    }
+    metrics::audited(compared, differed, differed);
+    Ok(())
+}
+
+/// Compares copies of boards of a bucket with DynamoDB, drops those that differ, and adds the result to `audited`.
+pub async fn check_boards(
+    app: &Audit,
+    bucket: Bucket,
+    now: Time,
+    audited: &mut Audited,
+) -> Result<(), StoreError> {
+    for named in app.feeds.valkey.sample_boards(bucket, AUDIT_BOARDS).await? {
+        let Some((id, round)) = Target::parts(&named) else { continue };
+        let Some(board) = app.boards.board(id).await? else { continue };
+        let stores = Stores { boards: &app.boards, valkey: &app.feeds.valkey };
+        let target = Target::new(board, round, now);
+        let Some(mut differing) = compare::differing(stores, &target, now).await? else {
+            continue;
+        };
+        audited.boards += 1;
+        for _ in 1..AUDIT_LOOKS_MAX {
+            if differing.is_empty() {
+                break;
+            }
+            clock::sleep(AUDIT_LOOK_EVERY).await;
+            let members: Vec<MemberName> = differing.keys().cloned().collect();
+            let again = compare::members(stores, &target, &members).await?.unwrap_or_default();
+            // only what is wrong in the same way every time counts
+            differing.retain(|member, difference| again.get(member) == Some(difference));
+        }
+        let differed = u64::from(!differing.is_empty());
+        if differed > 0 {
+            tracing::error!(board = %id, %round, members = differing.len(), "a board differs from DynamoDB");
+            // mutation: audit-boards
+            app.feeds.valkey.drop_board(&target.copy()).await?;
+            audited.boards_differed += 1;
+        }
+        metrics::audited(1, differed, differed);
+    }
+    Ok(())
+}
+
+/// Counts the likes of a post again. The last count may have been lost with Valkey's note that it was requested.
+async fn count_likes(
+    app: &Audit,
+    post: PostId,
+    now: Time,
+    audited: &mut Audited,
+) -> Result<(), StoreError> {
+    let counted = app.likes.counted(post).await?;
+    // mutation: audit-likes
+    if app.feeds.posts.put_likes(&app.boards, post, counted, now).await? == LikesPut::Written {
+        app.feeds.valkey.cards_changed(&[CardId::Post(post)]).await?;
+        audited.likes_counted += 1;
+    }
+    Ok(())
+}
+
+/// Whether a live feed equals a pull. None: the feed is not live. A feed that differs is compared several times,
+/// because posts, follows and pushes may be under way.
+async fn is_right(app: &Audit, feed: FeedId, now: Time) -> Result<Option<bool>, StoreError> {
+    let mut last = None;
+    for looked in 0..AUDIT_LOOKS_MAX {
+        if looked > 0 {
+            clock::sleep(AUDIT_LOOK_EVERY).await;
+        }
+        let Some(differences) = differences(app, feed, now).await? else { return Ok(None) };
+        // only a difference that is there every time counts
+        let stayed = match last {
+            None => differences,
+            Some(last) => &differences & &last,
+        };
+        if stayed.is_empty() {
+            return Ok(Some(true));
+        }
+        last = Some(stayed);
+    }
+    let missing_or_extra: Vec<PostId> = last.into_iter().flatten().collect();
+    tracing::error!(
+        %feed,
+        ?missing_or_extra,
+        "a live feed differs from DynamoDB"
+    );
+    Ok(Some(false))
+}
+
+/// The posts that only the feed or only the pull has, down to the feed's floor. None: the feed is not live. Entries of
+/// deleted posts do not count as differences, because readers pass over them.
+async fn differences(
+    app: &Audit,
+    feed: FeedId,
+    now: Time,
+) -> Result<Option<HashSet<PostId>>, StoreError> {
+    let Read::Known(CachedSlice { slice: live, pulled: pointed_at }) =
+        app.feeds.valkey.peek(feed, FEED_CAP_MAX).await?
+    else {
+        return Ok(None);
+    };
+    let pulled = pulled(app, feed, live.bound, now).await?;
+    let held: HashSet<PostId> = live.posts.iter().copied().collect();
+    let extra: Vec<PostId> = held.difference(&pulled).copied().collect();
+    let extra = app.feeds.posts.published(&extra).await?.into_keys();
+    // posts of authors that the feed points to are merged in when it is read
+    let missing = pulled.difference(&held).filter(|post| !pointed_at.contains(&post.author()));
+    Ok(Some(missing.copied().chain(extra).collect()))
+}
+
+/// All posts of a feed above a bound, read from DynamoDB alone.
+async fn pulled(
+    app: &Audit,
+    feed: FeedId,
+    bound: PostId,
+    now: Time,
+) -> Result<HashSet<PostId>, StoreError> {
+    let reading = ReadContext::without_valkey(now);
+    let (mut pulled, mut before) = (HashSet::new(), PostId::MAX);
+    loop {
+        let Slice { posts, bound: down_to } =
+            app.feeds.pull(feed, before, app.feeds.valkey.keep(), &reading).await?;
+        pulled.extend(posts.into_iter().filter(|post| *post > bound));
+        // a bound: no feed holds more entries, even with the posts that arrive during the pull
+        if down_to <= bound || pulled.len() > 2 * FEED_CAP_MAX {
+            return Ok(pulled);
+        }
+        before = down_to.next();
+    }
+}

@@ -1,0 +1,411 @@
+//! Scheduled posts.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::types::{Delete, Put, Update};
+use fanfold_core::id::Identity;
+use fanfold_core::limits::{DUE_TRIES_MAX, SCHEDULED_KEPT};
+use fanfold_core::message::PostEvent;
+use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId};
+use fanfold_runtime::error::StoreError;
+use fanfold_runtime::sqs::Announced;
+use serde::{Deserialize, Serialize};
+
+use super::{DueStore, HandOn};
+use crate::people::items::{Counter, Owner, UserStore, add_all};
+use crate::posts::items::{Post, PostStore, RequestKey};
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{
+    Item, ItemKind, Pk, Stored, batch, key, number, read, read_key, text, write,
+};
+
+/// A scheduled post.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scheduled {
+    /// The id, which contains the author.
+    pub id: ScheduledId,
+    /// The text. Empty if the post was published or cancelled.
+    pub text: String,
+    /// The time of publication.
+    pub publish_at: Time,
+    /// The id that is reserved for the post. Its time is that of publication.
+    pub post: PostId,
+    /// The number of changes. The first one made the item.
+    pub revision: u64,
+    /// Whether the post waits, or how it ended.
+    pub state: ScheduledState,
+}
+
+/// The state of a scheduled post.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScheduledState {
+    /// The post waits for its time.
+    Waiting,
+    /// The post was published.
+    Published,
+    /// The post was cancelled.
+    Cancelled,
+}
+
+impl Scheduled {
+    /// Its entry in the index of due items.
+    pub fn entry(&self) -> DueEntry {
+        DueEntry { at: self.publish_at, item: DueItem::Post(self.id) }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct ScheduledItem {
+    sk: ScheduledId,
+    v: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(rename = "publish_at_ms")]
+    publish_at: Time,
+    post: PostId,
+    revision: u64,
+    state: ScheduledState,
+    /// The hash of the `Idempotency-Key` that made the item. With it, the key is found when the user is dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Second>,
+}
+
+impl Stored for ScheduledItem {
+    const V: u32 = 1;
+}
+
+impl From<ScheduledItem> for Scheduled {
+    fn from(item: ScheduledItem) -> Self {
+        let ScheduledItem { sk: id, text, publish_at, post, revision, state, .. } = item;
+        Self { id, text: text.unwrap_or_default(), publish_at, post, revision, state }
+    }
+}
+
+/// A scheduled post that waits, by its time.
+#[derive(Serialize)]
+struct SoonestRow {
+    sk: String,
+    v: u32,
+}
+
+impl Stored for SoonestRow {
+    const V: u32 = 1;
+}
+
+#[derive(Deserialize)]
+struct SoonestKey {
+    sk: String,
+}
+
+/// The names of the writes of a transaction about a scheduled post.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ScheduledWrite {
+    /// The scheduled post.
+    Item,
+    /// Its row in the list of its author.
+    Soonest,
+    /// Its entry in the index of due items.
+    Entry,
+    /// The earlier row and entry.
+    Old,
+    /// The counters of the author.
+    Author,
+    /// The `Idempotency-Key`.
+    Key,
+    /// The published post.
+    Post,
+}
+
+/// The result of scheduling a post.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ScheduleResult {
+    /// The post is scheduled.
+    Done,
+    /// Another item has this id.
+    IdTaken,
+    /// Another request with the same `Idempotency-Key` was first.
+    KeyUsed,
+    /// The author has no profile, or it belongs to another identity, or too many posts of the author wait.
+    Refused,
+}
+
+/// The result of changing a scheduled post.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Rescheduled {
+    /// The change is stored.
+    Done,
+    /// The post changed, or was published or cancelled, since it was read.
+    Raced,
+}
+
+/// The result of cancelling a scheduled post.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Cancelled {
+    /// The post is cancelled.
+    Done,
+    /// The post changed, or was published or cancelled, since it was read.
+    Raced,
+}
+
+/// The result of publishing a scheduled post.
+#[derive(Debug, PartialEq, Eq)]
+pub enum PublishResult {
+    /// The post is published.
+    Done,
+    /// The item changed, or was published or cancelled, since it was read.
+    Raced,
+    /// Another post has the reserved id.
+    IdTaken,
+    /// The author has no profile any more.
+    NoProfile,
+}
+
+impl DueStore {
+    /// Reads a scheduled post. `None` if it does not exist.
+    pub async fn scheduled(&self, id: ScheduledId) -> Result<Option<Scheduled>, StoreError> {
+        let doing = "reading a scheduled post";
+        let item = self.get(doing, key(&scheduled_pk(id.author()), id)).await?;
+        Ok(item.map(|item| read::<ScheduledItem>(doing, item)).transpose()?.map(Scheduled::from))
+    }
+
+    /// A page of a user's scheduled posts that wait, soonest first, after the one at `after`. Also returns the place after
+    /// which the next page begins.
+    pub async fn soonest(
+        &self,
+        user: UserId,
+        after: Option<(Time, ScheduledId)>,
+        limit: usize,
+    ) -> Result<(Vec<Scheduled>, Option<(Time, ScheduledId)>), StoreError> {
+        let doing = "listing scheduled posts";
+        let pk = soonest_pk(user);
+        let after = after.map(|(at, id)| key(&pk, soonest_sk(at, id)));
+        // one more than requested shows that there are more
+        let rows = self.rows(doing, &pk).only("sk").first(after, limit + 1).await?;
+        let mut places = Vec::new();
+        for row in rows {
+            places.extend(place(&read_key::<SoonestKey>(doing, row)?.sk));
+        }
+        let more = places.len() > limit;
+        places.truncate(limit);
+        let next = places.last().copied().filter(|_| more);
+        // an item that is moved between two pages of the query is in both
+        let ids: BTreeSet<ScheduledId> = places.iter().map(|(_, id)| *id).collect();
+        let keys = ids.iter().map(|id| key(&scheduled_pk(user), id)).collect();
+        let items = batch::get_all(&self.client, &self.table, doing, keys).await?;
+        let items: Result<Vec<ScheduledItem>, StoreError> =
+            items.into_iter().map(|item| read(doing, item)).collect();
+        let mut found: Vec<Scheduled> = items?.into_iter().map(Scheduled::from).collect();
+        // an item may have ended or moved between the two reads
+        found.retain(|item| {
+            item.state == ScheduledState::Waiting && places.contains(&(item.publish_at, item.id))
+        });
+        found.sort_by_key(|item| (item.publish_at, item.id));
+        Ok((found, next))
+    }
+
+    /// Stores a scheduled post with its rows, adds 1 to the author's counter, and stores the request's key, all or nothing.
+    pub async fn schedule(
+        &self,
+        sent: &HandOn,
+        (users, posts): (&UserStore, &PostStore),
+        author: &Identity,
+        item: &Scheduled,
+        request: Option<&RequestKey>,
+        now: Time,
+    ) -> Result<ScheduleResult, StoreError> {
+        let doing = "storing a scheduled post";
+        let stored = ScheduledItem {
+            sk: item.id,
+            v: ScheduledItem::V,
+            text: Some(item.text.clone()),
+            publish_at: item.publish_at,
+            post: item.post,
+            revision: item.revision,
+            state: ScheduledState::Waiting,
+            made_by: request.map(RequestKey::name),
+            expires_at: None,
+        };
+        let pk = scheduled_pk(item.id.author());
+        let put = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(write(doing, &pk, &stored)?))
+            .condition_expression("attribute_not_exists(pk)");
+        let mut transaction = Transaction::new(doing);
+        transaction.put(ScheduledWrite::Item, put)?;
+        self.add_rows(doing, &mut transaction, item, sent)?;
+        let counter = Counter::Scheduled.add(users.table(), 1, Owner::Is(author));
+        transaction.update(ScheduledWrite::Author, counter)?;
+        if let Some(request) = request {
+            let put = posts.put_key(doing, request, item.id.0, now)?;
+            transaction.put(ScheduledWrite::Key, put)?;
+        }
+        Ok(match transaction.commit(&self.client).await? {
+            CommitResult::Done => ScheduleResult::Done,
+            // the key is checked first, because the item with this id may be the one that it made
+            outcome if outcome.refused(ScheduledWrite::Key) => ScheduleResult::KeyUsed,
+            outcome if outcome.refused(ScheduledWrite::Author) => ScheduleResult::Refused,
+            CommitResult::Refused(_) => ScheduleResult::IdTaken,
+        })
+    }
+
+    /// Replaces the text and the time of a scheduled post that waits.
+    pub async fn reschedule(
+        &self,
+        sent: &HandOn,
+        old: &Scheduled,
+        new: &Scheduled,
+    ) -> Result<Rescheduled, StoreError> {
+        let doing = "changing a scheduled post";
+        let update = self
+            .change(old)
+            .update_expression(
+                "SET #text = :text, publish_at_ms = :at, post = :post, revision = :next",
+            )
+            .expression_attribute_names("#text", "text")
+            .expression_attribute_values(":text", text(&new.text))
+            .expression_attribute_values(":at", number(new.publish_at))
+            .expression_attribute_values(":post", text(new.post))
+            .expression_attribute_values(":next", number(new.revision));
+        let mut transaction = Transaction::new(doing);
+        transaction.update(ScheduledWrite::Item, update)?;
+        if old.publish_at != new.publish_at {
+            self.remove_rows(&mut transaction, old)?;
+            self.add_rows(doing, &mut transaction, new, sent)?;
+        }
+        Ok(match transaction.commit(&self.client).await? {
+            CommitResult::Done => Rescheduled::Done,
+            CommitResult::Refused(_) => Rescheduled::Raced,
+        })
+    }
+
+    /// Cancels a scheduled post that waits, and subtracts 1 from the author's counter, all or nothing.
+    pub async fn cancel(
+        &self,
+        users: &UserStore,
+        old: &Scheduled,
+        now: Time,
+    ) -> Result<Cancelled, StoreError> {
+        let update = self.end(old, ScheduledState::Cancelled, now);
+        let mut transaction = Transaction::new("cancelling a scheduled post");
+        transaction.update(ScheduledWrite::Item, update)?;
+        self.remove_rows(&mut transaction, old)?;
+        let owner = Owner::User(old.id.author());
+        let counter = Counter::Scheduled.add(users.table(), -1, owner);
+        transaction.update(ScheduledWrite::Author, counter)?;
+        Ok(match transaction.commit(&self.client).await? {
+            CommitResult::Done => Cancelled::Done,
+            CommitResult::Refused(_) => Cancelled::Raced,
+        })
+    }
+
+    /// Publishes a scheduled post: stores the post, ends the item, and changes the author's counters, all or nothing.
+    pub async fn publish(
+        &self,
+        _sent: Announced<PostEvent>,
+        (users, posts): (&UserStore, &PostStore),
+        item: &Scheduled,
+        now: Time,
+    ) -> Result<PublishResult, StoreError> {
+        let doing = "publishing a scheduled post";
+        let mut transaction = Transaction::new(doing);
+        let post = Post { id: item.post, text: item.text.clone(), likes: 0 };
+        transaction.put(ScheduledWrite::Post, posts.put(doing, &post, None)?)?;
+        // mutation: published-once
+        let update = self.end(item, ScheduledState::Published, now);
+        transaction.update(ScheduledWrite::Item, update)?;
+        self.remove_rows(&mut transaction, item)?;
+        let changes = [(Counter::Posts, 1), (Counter::Scheduled, -1)];
+        let counters = add_all(users.table(), &changes, Owner::User(item.id.author()));
+        transaction.update(ScheduledWrite::Author, counters)?;
+        Ok(match transaction.commit_within(&self.client, DUE_TRIES_MAX).await? {
+            CommitResult::Done => PublishResult::Done,
+            outcome if outcome.refused(ScheduledWrite::Item) => PublishResult::Raced,
+            outcome if outcome.refused(ScheduledWrite::Author) => PublishResult::NoProfile,
+            CommitResult::Refused(_) => PublishResult::IdTaken,
+        })
+    }
+
+    /// The change of an item that waits and is as it was read.
+    fn change(&self, old: &Scheduled) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {
+        Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(&scheduled_pk(old.id.author()), old.id)))
+            // mutation: scheduled-as-read
+            .condition_expression("v <= :v AND #state = :waiting AND revision = :revision")
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_values(":v", number(ScheduledItem::V))
+            .expression_attribute_values(":waiting", text("waiting"))
+            .expression_attribute_values(":revision", number(old.revision))
+    }
+
+    /// The change that ends an item. The text goes; what is left expires.
+    fn end(
+        &self,
+        old: &Scheduled,
+        state: ScheduledState,
+        now: Time,
+    ) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {
+        let state = match state {
+            ScheduledState::Waiting => "waiting",
+            ScheduledState::Published => "published",
+            ScheduledState::Cancelled => "cancelled",
+        };
+        self.change(old)
+            .update_expression("SET #state = :state, expires_at = :gone REMOVE #text")
+            .expression_attribute_names("#text", "text")
+            .expression_attribute_values(":state", text(state))
+            .expression_attribute_values(":gone", number(now.expires_after(SCHEDULED_KEPT)))
+    }
+
+    fn add_rows(
+        &self,
+        doing: &'static str,
+        transaction: &mut Transaction<ScheduledWrite>,
+        item: &Scheduled,
+        sent: &HandOn,
+    ) -> Result<(), StoreError> {
+        let row = SoonestRow { sk: soonest_sk(item.publish_at, item.id), v: SoonestRow::V };
+        let pk = soonest_pk(item.id.author());
+        let soonest =
+            Put::builder().table_name(&self.table).set_item(Some(write(doing, &pk, &row)?));
+        transaction.put(ScheduledWrite::Soonest, soonest)?;
+        transaction.put(ScheduledWrite::Entry, self.put_entry(doing, &item.entry(), sent)?)
+    }
+
+    fn remove_rows(
+        &self,
+        transaction: &mut Transaction<ScheduledWrite>,
+        item: &Scheduled,
+    ) -> Result<(), StoreError> {
+        let row = soonest_key(item.publish_at, item.id);
+        let delete = Delete::builder().table_name(&self.table).set_key(Some(row));
+        transaction.delete(ScheduledWrite::Old, delete)?;
+        transaction.delete(ScheduledWrite::Old, self.delete_entry(&item.entry()))
+    }
+}
+
+pub(crate) fn scheduled_pk(user: UserId) -> Pk {
+    ItemKind::Scheduled.pk(user)
+}
+
+/// The key of the row of a scheduled post in the list of its author.
+pub(crate) fn soonest_key(at: Time, id: ScheduledId) -> Item {
+    key(&soonest_pk(id.author()), soonest_sk(at, id))
+}
+
+fn soonest_pk(user: UserId) -> Pk {
+    ItemKind::Soonest.pk(user)
+}
+
+fn soonest_sk(at: Time, id: ScheduledId) -> String {
+    format!("{:015}#{id}", at.ms())
+}
+
+/// The place that a sort key stands for.
+fn place(sk: &str) -> Option<(Time, ScheduledId)> {
+    let (at, id) = sk.split_once('#')?;
+    Some((Time::from_ms(at.parse().ok()?), id.parse().ok()?))
+}

@@ -1,0 +1,232 @@
+//! Timers.
+
+use aws_sdk_dynamodb::types::{Delete, Put, Update};
+use fanfold_core::id::Identity;
+use fanfold_core::limits::DUE_TRIES_MAX;
+use fanfold_core::{DueEntry, DueItem, Every, Time, TimerName, UserId};
+use fanfold_runtime::error::StoreError;
+use serde::{Deserialize, Serialize};
+
+use super::{DueStore, HandOn};
+use crate::people::items::{Counter, Owner, UserStore};
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{ItemKind, Pk, Stored, key, number, read, text, write};
+
+/// A timer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timer {
+    /// The user to whom it belongs.
+    pub owner: UserId,
+    /// The name, unique among the timers of the owner.
+    pub name: TimerName,
+    /// The time from which it is due.
+    pub due_at: Time,
+    /// The time that the request asked for. A timer that repeats is due later after its first occurrence.
+    pub asked: Time,
+    /// The time between two occurrences. `None`: there is one.
+    pub every: Option<Every>,
+    /// The payload, JSON as text.
+    pub payload: String,
+    /// A token of the request that put the timer. Timers of one name that follow each other have different ones.
+    pub revision: String,
+}
+
+impl Timer {
+    /// Whether a request for `other` asked for what this timer is.
+    pub fn is_as_asked(&self, other: &Self) -> bool {
+        self.asked == other.asked && self.every == other.every && self.payload == other.payload
+    }
+
+    /// The timer as an item.
+    pub fn item(&self) -> DueItem {
+        DueItem::Timer(self.owner, self.name.clone())
+    }
+
+    /// Its entry in the index of due items.
+    pub fn entry(&self) -> DueEntry {
+        DueEntry { at: self.due_at, item: self.item() }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct TimerItem {
+    sk: TimerName,
+    v: u32,
+    owner: UserId,
+    #[serde(rename = "due_at_ms")]
+    due_at: Time,
+    #[serde(rename = "asked_ms")]
+    asked: Time,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    every: Option<Every>,
+    payload: String,
+    revision: String,
+}
+
+impl Stored for TimerItem {
+    const V: u32 = 1;
+}
+
+impl From<TimerItem> for Timer {
+    fn from(item: TimerItem) -> Self {
+        let TimerItem { sk: name, owner, due_at, asked, every, payload, revision, .. } = item;
+        Self { owner, name, due_at, asked, every, payload, revision }
+    }
+}
+
+impl From<&Timer> for TimerItem {
+    fn from(timer: &Timer) -> Self {
+        let Timer { owner, name, due_at, asked, every, payload, revision } = timer.clone();
+        Self { sk: name, v: Self::V, owner, due_at, asked, every, payload, revision }
+    }
+}
+
+/// The names of the writes of a transaction about a timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TimerWrite {
+    /// The timer.
+    Timer,
+    /// Its entry in the index of due items, and an earlier one.
+    Entry,
+    /// The counter of the owner.
+    Owner,
+}
+
+/// The result of storing or ending a timer.
+#[derive(Debug, PartialEq, Eq)]
+pub enum TimerPut {
+    /// It is stored, or ended.
+    Done,
+    /// The timer changed since it was read.
+    Raced,
+    /// The owner has no profile, or it belongs to another identity, or the owner has too many timers.
+    Refused,
+}
+
+impl DueStore {
+    /// Reads a timer. `None` if it does not exist.
+    pub async fn timer(
+        &self,
+        owner: UserId,
+        name: &TimerName,
+    ) -> Result<Option<Timer>, StoreError> {
+        let doing = "reading a timer";
+        let item = self.get(doing, key(&timers_pk(owner), name)).await?;
+        Ok(item.map(|item| read::<TimerItem>(doing, item)).transpose()?.map(Timer::from))
+    }
+
+    /// A page of a user's timers by name, after the name `after`. Also returns whether there are more.
+    pub async fn timers(
+        &self,
+        owner: UserId,
+        after: Option<&TimerName>,
+        limit: usize,
+    ) -> Result<(Vec<Timer>, bool), StoreError> {
+        let doing = "listing timers";
+        let pk = timers_pk(owner);
+        let after = after.map(|after| key(&pk, after));
+        // one more than requested shows that there are more
+        let rows = self.rows(doing, &pk).first(after, limit + 1).await?.into_iter();
+        let timers: Result<Vec<Timer>, StoreError> =
+            rows.map(|item| Ok(read::<TimerItem>(doing, item)?.into())).collect();
+        let mut timers = timers?;
+        let more = timers.len() > limit;
+        timers.truncate(limit);
+        Ok((timers, more))
+    }
+
+    /// Stores a timer, in place of `old`, which was read before. A new one counts.
+    pub async fn put_timer(
+        &self,
+        sent: &HandOn,
+        users: &UserStore,
+        owner: &Identity,
+        old: Option<&Timer>,
+        new: &Timer,
+    ) -> Result<TimerPut, StoreError> {
+        let doing = "storing a timer";
+        let item = write(doing, &timers_pk(new.owner), &TimerItem::from(new))?;
+        let put = Put::builder().table_name(&self.table).set_item(Some(item));
+        let put = match old {
+            None => put.condition_expression("attribute_not_exists(pk)"),
+            Some(old) => put
+                .condition_expression("v <= :v AND revision = :old AND due_at_ms = :at")
+                .expression_attribute_values(":v", number(TimerItem::V))
+                .expression_attribute_values(":old", text(&old.revision))
+                .expression_attribute_values(":at", number(old.due_at)),
+        };
+        let mut transaction = Transaction::new(doing);
+        transaction.put(TimerWrite::Timer, put)?;
+        match old {
+            None => {
+                transaction.update(TimerWrite::Owner, users.add_timer(owner))?;
+            }
+            Some(old) if old.due_at != new.due_at => {
+                transaction.delete(TimerWrite::Entry, self.delete_entry(&old.entry()))?;
+            }
+            Some(_) => {}
+        }
+        if old.is_none_or(|old| old.due_at != new.due_at) {
+            transaction.put(TimerWrite::Entry, self.put_entry(doing, &new.entry(), sent)?)?;
+        }
+        Ok(result(&transaction.commit(&self.client).await?))
+    }
+
+    /// Removes a timer that is as it was read, and subtracts 1 from the owner's counter, all or nothing.
+    pub async fn end_timer(&self, users: &UserStore, old: &Timer) -> Result<TimerPut, StoreError> {
+        let delete = Delete::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(&timers_pk(old.owner), &old.name)))
+            .condition_expression("v <= :v AND revision = :old AND due_at_ms = :at")
+            .expression_attribute_values(":v", number(TimerItem::V))
+            .expression_attribute_values(":old", text(&old.revision))
+            .expression_attribute_values(":at", number(old.due_at));
+        let mut transaction = Transaction::new("removing a timer");
+        transaction.delete(TimerWrite::Timer, delete)?;
+        transaction.delete(TimerWrite::Entry, self.delete_entry(&old.entry()))?;
+        let counter = Counter::Timers.add(users.table(), -1, Owner::User(old.owner));
+        transaction.update(TimerWrite::Owner, counter)?;
+        Ok(result(&transaction.commit_within(&self.client, DUE_TRIES_MAX).await?))
+    }
+
+    /// Moves a timer that is as it was read to its next occurrence.
+    pub async fn repeat_timer(
+        &self,
+        sent: &HandOn,
+        old: &Timer,
+        next: Time,
+    ) -> Result<TimerPut, StoreError> {
+        let doing = "repeating a timer";
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(&timers_pk(old.owner), &old.name)))
+            .update_expression("SET due_at_ms = :next")
+            // mutation: timer-as-read
+            .condition_expression("v <= :v AND revision = :old AND due_at_ms = :at")
+            .expression_attribute_values(":v", number(TimerItem::V))
+            .expression_attribute_values(":old", text(&old.revision))
+            .expression_attribute_values(":at", number(old.due_at))
+            .expression_attribute_values(":next", number(next));
+        let mut transaction = Transaction::new(doing);
+        transaction.update(TimerWrite::Timer, update)?;
+        transaction.delete(TimerWrite::Entry, self.delete_entry(&old.entry()))?;
+        let entry = DueEntry { at: next, item: old.item() };
+        transaction.put(TimerWrite::Entry, self.put_entry(doing, &entry, sent)?)?;
+        Ok(result(&transaction.commit(&self.client).await?))
+    }
+}
+
+fn result(outcome: &CommitResult<TimerWrite>) -> TimerPut {
+    match outcome {
+        CommitResult::Done => TimerPut::Done,
+        // another request may have put this timer, and reached the limit with it
+        // mutation: timer-raced
+        outcome if outcome.refused(TimerWrite::Timer) => TimerPut::Raced,
+        outcome if outcome.refused(TimerWrite::Owner) => TimerPut::Refused,
+        CommitResult::Refused(_) => TimerPut::Raced,
+    }
+}
+
+pub(crate) fn timers_pk(owner: UserId) -> Pk {
+    ItemKind::Timer.pk(owner)
+}

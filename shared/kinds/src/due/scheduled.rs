@@ -1,0 +1,344 @@
+//! Scheduled posts: schedule, list, read, change and cancel a post, and publish it when it is due.
+
+use super::items::{
+    Cancelled, HandOn, PublishResult, Rescheduled, ScheduleResult, Scheduled, ScheduledState,
+};
+use crate::posts::items::RequestKey;
+use fanfold_core::id::Identity;
+use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, SCHEDULE_AHEAD_MIN, SCHEDULED_MAX, TRIES_MAX};
+use fanfold_core::message::{ItemDue, PostPublished};
+use fanfold_core::time::millis;
+use fanfold_core::{PostId, ScheduledId, Time, UserId, text};
+use fanfold_runtime::clock::{self, Stopwatch};
+use fanfold_runtime::retry::{look_again, pause};
+use fanfold_runtime::{StoreError, metrics};
+
+use super::lease::{HANDLED_ELSEWHERE, Lease};
+use super::{Due, Handled, OVERTAKEN_AFTER, hand_on, indexed};
+use crate::Error;
+use crate::limit::within_limit;
+use crate::people::must_belong_to;
+use crate::posts::{Posts, key_use};
+use fanfold_engines::outbox::announced;
+
+/// A post to schedule.
+#[derive(Debug, Clone, Copy)]
+pub struct NewScheduled<'a> {
+    /// The text, as it was sent.
+    pub text: &'a str,
+    /// The time of publication.
+    pub publish_at: Time,
+    /// The `Idempotency-Key`.
+    pub key: Option<&'a str>,
+}
+
+/// A change of a scheduled post. What is `None` stays.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Change<'a> {
+    pub text: Option<&'a str>,
+    pub publish_at: Option<Time>,
+}
+
+/// A page of scheduled posts, soonest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScheduledPage {
+    pub items: Vec<Scheduled>,
+    /// The place after which the next page begins. `None`: this is the last one.
+    pub next_after: Option<(Time, ScheduledId)>,
+}
+
+/// Schedules a post. Returns when it is stored.
+///
+/// Requests with the same key return the same scheduled post for 24 hours. Fails as [`publish`](crate::posts::publish)
+/// does, and with [`Error::TimeRange`] if the time is too near or too far, and with [`Error::ScheduledLimit`] if too many
+/// posts of the author wait.
+pub async fn schedule(
+    app: &Posts,
+    author: &Identity,
+    new: NewScheduled<'_>,
+    now: Time,
+) -> Result<Scheduled, Error> {
+    let watch = Stopwatch::start();
+    // the request is compared as it was sent, with every field; no text of a post begins with this character
+    let request = format!("\0{} {}", new.publish_at, new.text);
+    let key = new.key.map(|name| RequestKey::new(author.user(), name, &request));
+    let text = text::post_text(new.text)?.into_owned();
+    let reads = async {
+        futures::try_join!(app.users.profile(author.user()), key_use(app, key.as_ref(), now))
+    };
+    let reads = within_limit(&app.valkey, app.limit, author.user(), now, reads);
+    let (profile, earlier) = reads.await?;
+    must_belong_to(&profile.ok_or(Error::ProfileMissing)?, author)?;
+    if let Some(earlier) = earlier {
+        return made_earlier(app, earlier).await;
+    }
+    must_be_ahead(new.publish_at, now)?;
+    for tried in 0..TRIES_MAX {
+        let item = Scheduled {
+            id: ScheduledId::new(now, clock::random() as u16, author.user()),
+            text: text.clone(),
+            publish_at: new.publish_at,
+            post: PostId::new(new.publish_at, clock::random() as u16, author.user()),
+            revision: 1,
+            state: ScheduledState::Waiting,
+        };
+        let entry = item.entry();
+        let sent = hand_on(&app.items, &entry, now + watch.elapsed()).await?;
+        let stores = (&app.users, &app.posts);
+        let schedule = app.due.schedule(&sent, stores, author, &item, key.as_ref(), now);
+        let made = match schedule.await {
+            Err(StoreError::GaveUp { .. }) => {
+                pause(tried).await;
+                continue;
+            }
+            made => made?,
+        };
+        match made {
+            ScheduleResult::Done => {
+                tracing::info!(scheduled = %item.id, publish_at = %item.publish_at, "scheduled");
+                indexed(&app.valkey, &entry, sent.is_sent(), now).await;
+                return Ok(item);
+            }
+            ScheduleResult::IdTaken => {}
+            ScheduleResult::Refused => return Err(refused(app, author).await?),
+            ScheduleResult::KeyUsed => {
+                if let Some(earlier) = key_use(app, key.as_ref(), now).await? {
+                    return made_earlier(app, earlier).await;
+                }
+            }
+        }
+    }
+    Err(StoreError::GaveUp { doing: "finding a free id", tries: TRIES_MAX }.into())
+}
+
+/// Why the profile of an author refused another scheduled post.
+async fn refused(app: &Posts, author: &Identity) -> Result<Error, Error> {
+    let Some(profile) = app.users.profile(author.user()).await? else {
+        return Ok(Error::ProfileMissing);
+    };
+    must_belong_to(&profile, author)?;
+    Ok(Error::ScheduledLimit { max: SCHEDULED_MAX })
+}
+
+/// The scheduled post that a key made earlier.
+async fn made_earlier(
+    app: &Posts,
+    earlier: crate::posts::items::KeyUse,
+) -> Result<Scheduled, Error> {
+    if !earlier.same_request {
+        return Err(Error::KeyReused);
+    }
+    let id = ScheduledId(earlier.post);
+    match app.due.scheduled(id).await? {
+        Some(item) if item.state != ScheduledState::Cancelled => Ok(item),
+        _ => Err(Error::ScheduledCancelled(id)),
+    }
+}
+
+/// Refuses a time that is too near or too far.
+fn must_be_ahead(publish_at: Time, now: Time) -> Result<(), Error> {
+    if publish_at < now + SCHEDULE_AHEAD_MIN || publish_at > now + SCHEDULE_AHEAD_MAX {
+        let allowed = "at least a minute and at most 366 days ahead";
+        return Err(Error::TimeRange { field: "publish_at", allowed });
+    }
+    Ok(())
+}
+
+/// A page of the caller's scheduled posts, soonest first.
+pub async fn list(
+    app: &Posts,
+    caller: UserId,
+    after: Option<(Time, ScheduledId)>,
+    limit: usize,
+) -> Result<ScheduledPage, Error> {
+    let (items, next_after) = app.due.soonest(caller, after, limit).await?;
+    Ok(ScheduledPage { items, next_after })
+}
+
+/// Reads a scheduled post of the caller, also for some days after it was published. Others, and cancelled ones, do not
+/// exist.
+pub async fn read(app: &Posts, caller: &Identity, id: ScheduledId) -> Result<Scheduled, Error> {
+    if id.author() != caller.user() {
+        return Err(Error::NoSuchScheduled(id));
+    }
+    match app.due.scheduled(id).await? {
+        Some(item) if item.state != ScheduledState::Cancelled => Ok(item),
+        _ => Err(Error::NoSuchScheduled(id)),
+    }
+}
+
+/// Changes the text or the time of a scheduled post that waits. Fails with [`Error::AlreadyPublished`] if publishing it was
+/// first.
+pub async fn change(
+    app: &Posts,
+    caller: &Identity,
+    id: ScheduledId,
+    change: Change<'_>,
+    now: Time,
+) -> Result<Scheduled, Error> {
+    let watch = Stopwatch::start();
+    let text = change.text.map(text::post_text).transpose()?;
+    let reads = async {
+        let profile = async { Ok(app.users.profile(caller.user()).await?) };
+        futures::try_join!(read(app, caller, id), profile)
+    };
+    let (mut old, profile) =
+        within_limit(&app.valkey, app.limit, caller.user(), now, reads).await?;
+    must_belong_to(&profile.ok_or(Error::NoSuchScheduled(id))?, caller)?;
+    // the time that it has may be near
+    if let Some(publish_at) = change.publish_at.filter(|at| *at != old.publish_at) {
+        must_be_ahead(publish_at, now)?;
+    }
+    for tried in 0..TRIES_MAX {
+        must_wait(&old)?;
+        let publish_at = change.publish_at.unwrap_or(old.publish_at);
+        let text = text.as_deref().unwrap_or(&old.text);
+        // a repeated request, or one of several at the same time
+        if publish_at == old.publish_at && text == old.text {
+            // its writer may have died before it did this
+            indexed(&app.valkey, &old.entry(), false, now).await;
+            return Ok(old);
+        }
+        let post = match publish_at == old.publish_at {
+            true => old.post,
+            false => PostId::new(publish_at, clock::random() as u16, caller.user()),
+        };
+        let (text, revision) = (text.to_owned(), old.revision + 1);
+        let new = Scheduled { text, publish_at, post, revision, ..old.clone() };
+        let entry = new.entry();
+        let sent = match HandOn::kept(&old.entry(), &entry) {
+            Some(kept) => kept,
+            None => hand_on(&app.items, &entry, now + watch.elapsed()).await?,
+        };
+        match app.due.reschedule(&sent, &old, &new).await {
+            Ok(Rescheduled::Done) => {
+                tracing::info!(scheduled = %id, %publish_at, "changed a scheduled post");
+                indexed(&app.valkey, &entry, sent.is_sent(), now).await;
+                return Ok(new);
+            }
+            Ok(Rescheduled::Raced) | Err(StoreError::GaveUp { .. }) => pause(tried).await,
+            Err(error) => return Err(error.into()),
+        }
+        let before = old;
+        old = read(app, caller, id).await?;
+        // others changed the same fields after this request had read them: as if this one had been first
+        let is_replaced = (change.text.is_none() || old.text != before.text)
+            && (change.publish_at.is_none() || old.publish_at != before.publish_at);
+        if is_replaced && tried >= OVERTAKEN_AFTER {
+            return Ok(new);
+        }
+    }
+    Err(StoreError::Unsettled { what: "the scheduled post" }.into())
+}
+
+/// Cancels a scheduled post that waits. Cancelling it again succeeds. Fails with [`Error::AlreadyPublished`] if publishing
+/// it was first.
+pub async fn cancel(
+    app: &Posts,
+    caller: &Identity,
+    id: ScheduledId,
+    now: Time,
+) -> Result<(), Error> {
+    if id.author() != caller.user() {
+        return Err(Error::NoSuchScheduled(id));
+    }
+    let reads =
+        async { futures::try_join!(app.due.scheduled(id), app.users.profile(caller.user())) };
+    let reads = within_limit(&app.valkey, app.limit, caller.user(), now, reads);
+    let (mut item, profile) = reads.await?;
+    must_belong_to(&profile.ok_or(Error::NoSuchScheduled(id))?, caller)?;
+    for tried in 0..TRIES_MAX {
+        let old = item.ok_or(Error::NoSuchScheduled(id))?;
+        if old.state == ScheduledState::Cancelled {
+            return Ok(());
+        }
+        must_wait(&old)?;
+        match app.due.cancel(&app.users, &old, now).await {
+            Ok(Cancelled::Done) => {
+                tracing::info!(scheduled = %id, "cancelled a scheduled post");
+                return Ok(());
+            }
+            Ok(Cancelled::Raced) | Err(StoreError::GaveUp { .. }) => pause(tried).await,
+            Err(error) => return Err(error.into()),
+        }
+        item = app.due.scheduled(id).await?;
+    }
+    Err(StoreError::Unsettled { what: "the scheduled post" }.into())
+}
+
+/// Refuses a scheduled post that was published or cancelled.
+fn must_wait(item: &Scheduled) -> Result<(), Error> {
+    match item.state {
+        ScheduledState::Waiting => Ok(()),
+        ScheduledState::Published => Err(Error::AlreadyPublished { post: item.post }),
+        ScheduledState::Cancelled => Err(Error::NoSuchScheduled(item.id)),
+    }
+}
+
+/// Publishes a scheduled post that is due. The message may come before the commit of its item, twice, or late. Also returns
+/// the post, if its author's next request must show it.
+pub(super) async fn publish_due(
+    app: &Due,
+    id: ScheduledId,
+    message: &ItemDue,
+    now: Time,
+) -> Result<(Handled, Option<PostId>), StoreError> {
+    let (mut looked, mut is_sent) = (0, false);
+    for tried in 0..TRIES_MAX {
+        let (item, lease) = loop {
+            match app.due.scheduled(id).await? {
+                Some(item) if item.state != ScheduledState::Waiting => {
+                    // an earlier function may have published it, and died before it showed it
+                    let is_published = item.state == ScheduledState::Published
+                        && item.publish_at == message.entry.at;
+                    if is_published && is_sent {
+                        metrics::due_doubled();
+                    }
+                    return Ok((Handled::NothingToDo, is_published.then_some(item.post)));
+                }
+                Some(item) if item.publish_at == message.entry.at => {
+                    let revision = item.revision.to_string();
+                    match Lease::take(app, &message.entry, revision, now).await {
+                        Some(lease) => break (item, lease),
+                        None => look_again(HANDLED_ELSEWHERE, &mut looked).await?,
+                    }
+                }
+                // the message can be ahead of the commit that makes or moves the item
+                _ if message.may_be_ahead(now) => {
+                    look_again("the scheduled post", &mut looked).await?;
+                }
+                _ => return Ok((Handled::NothingToDo, None)),
+            }
+        };
+        let event = PostPublished::scheduled(item.post, now).into();
+        let stores = (&app.users, &app.posts);
+        let commit = |sent| app.due.publish(sent, stores, &item, now);
+        let published = announced(&app.events, &event, commit).await;
+        if !matches!(published, Ok(PublishResult::Done)) {
+            lease.give_back(app).await;
+        }
+        is_sent = true;
+        match published? {
+            PublishResult::Done => {
+                let lateness = now.since(item.publish_at);
+                metrics::due(lateness);
+                let late_ms = millis(lateness);
+                tracing::info!(scheduled = %id, post = %item.post, late_ms, "published a scheduled post");
+                return Ok((Handled::Done, Some(item.post)));
+            }
+            PublishResult::NoProfile => {
+                tracing::info!(scheduled = %id, "the author of a scheduled post is gone");
+                return Ok((Handled::NothingToDo, None));
+            }
+            PublishResult::IdTaken => {
+                let post = PostId::new(item.publish_at, clock::random() as u16, id.author());
+                let other = Scheduled { post, revision: item.revision + 1, ..item.clone() };
+                if let Some(kept) = HandOn::kept(&item.entry(), &other.entry()) {
+                    app.due.reschedule(&kept, &item, &other).await?;
+                }
+            }
+            PublishResult::Raced => pause(tried).await,
+        }
+    }
+    Err(StoreError::Unsettled { what: "the scheduled post" })
+}

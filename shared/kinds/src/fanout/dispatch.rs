@@ -1,0 +1,179 @@
+//! Dispatch takes a published post and decides how it reaches the author's followers.
+
+use super::receipts::Plan;
+use crate::feeds::pulled::Standing;
+use crate::people::items::Profile;
+use crate::posts::items::PostState;
+use fanfold_core::limits::COMMIT_GRACE;
+use fanfold_core::message::{PostDeleted, PostEvent, PostPublished};
+use fanfold_core::time::millis;
+use fanfold_core::{FeedId, PostId, Time};
+use fanfold_engines::valkey::CardId;
+use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::retry::look_again;
+use fanfold_runtime::{StoreError, metrics};
+
+use super::push::log_reached;
+pub use super::{Dispatch, Dispatched};
+
+/// Percent of `PULL_FOLLOWERS` below which a pulled author is pushed again. The gap keeps authors near the
+/// limit from changing back and forth.
+const PULL_RELEASE_PERCENT: u64 = 80;
+
+/// Handles a message of the queues: dispatches a published post, or shows everybody that a post was deleted.
+pub async fn handle(
+    app: &Dispatch,
+    event: &PostEvent,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    match event {
+        PostEvent::Published(event) => dispatch(app, event, now, deadline).await.map(drop),
+        PostEvent::Deleted(event) => deleted(app, event, now).await,
+    }
+}
+
+/// Marks the cards of a deleted post and of its author as stale, and removes the post from the author's own feeds. The
+/// event goes out before the commit, so the post is read until it is deleted. After [`COMMIT_GRACE`], the commit has
+/// failed.
+async fn deleted(app: &Dispatch, event: &PostDeleted, now: Time) -> Result<(), StoreError> {
+    let (post, mut looked) = (event.post, 0);
+    loop {
+        match app.posts.state(post).await? {
+            PostState::Published(_) if now > event.deleted_at + COMMIT_GRACE => return Ok(()),
+            // mutation: deletion-committed
+            PostState::Published(_) => look_again("the deletion", &mut looked).await?,
+            PostState::Deleted | PostState::Missing => break,
+        }
+    }
+    // mutation: deletion-card
+    app.valkey.cards_changed(&[CardId::Post(post), CardId::User(post.author())]).await?;
+    for feed in FeedId::own(post.author()) {
+        app.valkey.remove(feed, &[post]).await?;
+    }
+    Ok(())
+}
+
+/// Pushes a post to the author's own feeds, and pushes it to the followers or sends messages that do. An event with a
+/// part covers only the followers in that part.
+///
+/// Fails with [`StoreError::NotCommittedYet`] if the post is not committed yet; the event is then tried again.
+pub async fn dispatch(
+    app: &Dispatch,
+    event: &PostPublished,
+    now: Time,
+    deadline: Deadline,
+) -> Result<Dispatched, StoreError> {
+    let post = event.post;
+    if !is_published(app, event, now).await? {
+        return Ok(Dispatched::NothingToDo);
+    }
+    if event.part.is_none() {
+        // the number of the author's posts; the writer may have died before it did this
+        // mutation: post-card
+        app.valkey.cards_changed(&[CardId::User(post.author())]).await?;
+    }
+    let (dispatched, followers) = match event.part {
+        Some(part) => (app.cut_part(event, part, now, deadline).await?, None),
+        // mutation: whole-dispatch
+        None => whole(app, post, now, deadline).await?,
+    };
+    let lag = now.since(post.time());
+    let (way, chunks, parts) = dispatched.log_fields();
+    let is_part = event.part.is_some();
+    tracing::info!(%post, way, followers, chunks, parts, is_part, lag_ms = millis(lag), "dispatched");
+    Ok(dispatched)
+}
+
+/// Whether the post is committed and not deleted. The event goes out before the commit, so a missing post is read
+/// several times, and again when the event returns. After [`COMMIT_GRACE`], the commit has failed.
+async fn is_published(
+    app: &Dispatch,
+    event: &PostPublished,
+    now: Time,
+) -> Result<bool, StoreError> {
+    let mut looked = 0;
+    loop {
+        match app.posts.state(event.post).await? {
+            PostState::Published(_) => return Ok(true),
+            PostState::Deleted => return Ok(false),
+            // mutation: late-publication
+            PostState::Missing if now > event.time() + COMMIT_GRACE => return Ok(false),
+            // mutation: post-committed
+            PostState::Missing => look_again("the post", &mut looked).await?,
+        }
+    }
+}
+
+/// Dispatches a post to all followers. Also returns the number of followers, or `None` if the author has no profile.
+async fn whole(
+    app: &Dispatch,
+    post: PostId,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(Dispatched, Option<u64>), StoreError> {
+    // before the followers are read: later follows and rebuilds find the post in the author feed
+    // mutation: author-feed-first
+    app.valkey.push_own(post).await?;
+    let Some(author) = app.users.profile(post.author()).await? else {
+        return Ok((Dispatched::NothingToDo, None));
+    };
+    let way = way(app, post, &author).await?;
+    let lag = now.since(post.time());
+    let mark = match way {
+        Way::Pull => {
+            app.receipts.pulled(post, author.followers, now).await?;
+            return Ok((Dispatched::Pulled, Some(author.followers)));
+        }
+        Way::Push { mark } => mark,
+    };
+    if author.followers <= app.fanout.small {
+        let reached = app.push_whole(post, &author, mark.is_some(), now).await?;
+        if let Some(mark) = mark {
+            app.pulled.promote(author.id, mark).await?;
+        }
+        if app.receipts.done_at_once(post, author.followers, reached, now).await? {
+            metrics::deliveries(reached, lag);
+            metrics::complete(lag);
+            log_reached(post, reached, lag);
+            return Ok((Dispatched::Pushed(reached), Some(author.followers)));
+        }
+    }
+    let plan = Plan { partitions: author.follower_partitions, followers: author.followers, mark };
+    let dispatched = match app.receipts.plan(post, plan, now).await? {
+        Some(plan) => app.cut_whole(post, plan, now, deadline).await?,
+        None => Dispatched::Again,
+    };
+    Ok((dispatched, Some(author.followers)))
+}
+
+/// The way in which a post reaches the followers.
+enum Way {
+    /// It is pushed. With a mark, pointers to the author go out with it; the mark is the first post that carried them.
+    Push { mark: Option<PostId> },
+    /// It is merged in from the author feed when a follower reads.
+    Pull,
+}
+
+/// Decides how a post reaches the followers. An author who crosses the threshold is marked, and pulled once every
+/// follower has a pointer. The posts of an author who has lost many followers are pushed again.
+async fn way(app: &Dispatch, post: PostId, author: &Profile) -> Result<Way, StoreError> {
+    let limit = app.fanout.pull;
+    if limit == 0 {
+        return Ok(Way::Push { mark: None });
+    }
+    let all = app.pulled.all().await?;
+    let small = author.followers * 100 < limit * PULL_RELEASE_PERCENT;
+    let mark = match all.get(&author.id) {
+        Some(_) if small => {
+            app.pulled.release(author.id).await?;
+            None
+        }
+        Some(Standing::Pulled) => return Ok(Way::Pull),
+        // mutation: pointer-before-pull
+        Some(Standing::Marking(since)) => Some(*since),
+        None if author.followers >= limit => app.pulled.mark(author.id, post, &all).await?,
+        None => None,
+    };
+    Ok(Way::Push { mark })
+}

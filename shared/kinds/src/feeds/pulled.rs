@@ -1,0 +1,111 @@
+//! The pulled authors, whose posts are not pushed. There are few of them, and every fan-out, rebuild and backfill
+//! reads them.
+//!
+//! One item of the users table has an attribute for each pulled author. Before the first post of an author is left
+//! out of fan-out, all followers get a pointer to the author, with a post that is still pushed. Until all
+//! followers have it, the author is *marking*.
+
+use std::collections::HashMap;
+
+use aws_config::SdkConfig;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use fanfold_core::limits::PULLED_AUTHORS_MAX;
+use fanfold_core::{PostId, UserId};
+
+use fanfold_engines::table::{Item, ItemKind, batch, changed, check, pk_only, text};
+use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::error::StoreError;
+
+const PULLED: &str = "pulled";
+const V: u32 = 1;
+
+/// The state of an author in the list of pulled authors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Pointers are being pushed to all followers, with this post and later ones.
+    Marking(PostId),
+    /// Every follower has a pointer, and posts are not pushed.
+    Pulled,
+}
+
+/// The list of pulled authors, in the users table.
+#[derive(Clone)]
+pub struct PulledStore {
+    client: Client,
+    table: String,
+}
+
+impl PulledStore {
+    /// Reads the name of the table. Fails if the setting is missing.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
+        Ok(Self { client: Client::new(sdk), table: config.text("USERS_TABLE")? })
+    }
+
+    /// All listed authors with their states.
+    pub async fn all(&self) -> Result<HashMap<UserId, Standing>, StoreError> {
+        let doing = "reading the pulled authors";
+        let item = batch::get_one(&self.client, &self.table, doing, item_key()).await?;
+        let item = item.unwrap_or_default();
+        check(doing, &item, V)?;
+        let of = |(name, value): (String, aws_sdk_dynamodb::types::AttributeValue)| {
+            let (author, standing) = (name.parse().ok()?, value.as_s().ok()?);
+            let standing = match standing.parse() {
+                Ok(post) => Standing::Marking(post),
+                Err(_) => Standing::Pulled,
+            };
+            Some((author, standing))
+        };
+        Ok(item.into_iter().filter_map(of).collect())
+    }
+
+    /// Adds an author as marking, from this post on. Returns the post. `None` if the author is listed already, or if
+    /// [`PULLED_AUTHORS_MAX`] authors are listed in `all`, the result of [`PulledStore::all`].
+    pub async fn mark(
+        &self,
+        author: UserId,
+        post: PostId,
+        all: &HashMap<UserId, Standing>,
+    ) -> Result<Option<PostId>, StoreError> {
+        if all.len() >= PULLED_AUTHORS_MAX {
+            return Ok(None);
+        }
+        let update = self
+            .update(author)
+            .update_expression("SET #author = :post, v = :v")
+            .condition_expression("attribute_not_exists(#author)")
+            .expression_attribute_values(":post", text(post));
+        let marked = changed("marking an author as pulled", V, update).await?;
+        Ok(marked.map(|_| post))
+    }
+
+    /// Changes an author from marking to pulled, because every follower has the pointer. Does nothing unless the
+    /// author is marking since this post.
+    pub async fn promote(&self, author: UserId, since: PostId) -> Result<(), StoreError> {
+        let update = self
+            .update(author)
+            .update_expression("SET #author = :pulled")
+            .condition_expression("#author = :since")
+            .expression_attribute_values(":pulled", text(PULLED))
+            .expression_attribute_values(":since", text(since));
+        changed("leaving an author out of fan-out", V, update).await.map(drop)
+    }
+
+    /// Removes an author from the list, so that later posts are pushed. Remaining pointers do no harm.
+    pub async fn release(&self, author: UserId) -> Result<(), StoreError> {
+        let update = self.update(author).update_expression("REMOVE #author");
+        changed("taking an author back into fan-out", V, update).await.map(drop)
+    }
+
+    fn update(&self, author: UserId) -> UpdateItemFluentBuilder {
+        self.client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(item_key()))
+            .expression_attribute_names("#author", author.to_string())
+    }
+}
+
+fn item_key() -> Item {
+    pk_only(&ItemKind::PulledAuthors.pk(""))
+}

@@ -1,0 +1,283 @@
+//! Relations: follow, unfollow, and lists of followers and followed users.
+
+use super::items::{Committed, Ended, Ends, GraphStore, RelationRow};
+use crate::cards::{RelationCards, UserCards, changed};
+use crate::feeds::ReadContext;
+use crate::people::items::{Profile, UserStore};
+use fanfold_core::id::Identity;
+use fanfold_core::limits::{FOLLOWING_MAX, PAGE_ROUNDS_MAX, TRIES_MAX};
+use fanfold_core::message::{GraphEvent, RelationChanged};
+use fanfold_core::{Change, Partition, Relation, Time, UserId, UserRef};
+use fanfold_engines::valkey::{CardId, Valkey, WriteKind, WriteLimit};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::retry::pause;
+use fanfold_runtime::sqs::Queue;
+use fanfold_runtime::{Config, StartError, StoreError};
+
+use crate::limit::within_limit;
+use crate::present::{UserPage, UserPageBuilder, UserPlace, Viewer};
+use crate::{Error, graph};
+use fanfold_engines::outbox::announced;
+
+/// The stores, the queue and the write limit of the use cases of relations.
+#[derive(Clone)]
+pub struct Relations {
+    pub users: UserStore,
+    pub graph: GraphStore,
+    pub events: Queue<GraphEvent>,
+    /// Counts writes.
+    pub valkey: Valkey,
+    pub limit: WriteLimit,
+}
+
+impl Relations {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        Ok(Self {
+            users: UserStore::new(sdk, config)?,
+            graph: GraphStore::new(sdk, config)?,
+            events: graph::events(sdk, config)?,
+            valkey: Valkey::new(sdk, config)?,
+            limit: WriteLimit::read(config, WriteKind::Relation)?,
+        })
+    }
+
+    /// The cards of users, from the same stores.
+    pub fn cards(&self) -> UserCards {
+        UserCards { valkey: self.valkey.clone(), users: self.users.clone() }
+    }
+
+    /// The cards of users with a viewer's relations to them, from the same stores.
+    pub fn relation_cards(&self) -> RelationCards {
+        RelationCards { users: self.cards(), graph: self.graph.clone() }
+    }
+}
+
+/// Makes the caller follow or unfollow a user. A repeated call succeeds.
+///
+/// Fails with [`Error::FollowSelf`] if both are the same user, with [`Error::FollowingLimit`] if the caller already
+/// follows [`FOLLOWING_MAX`] users, and with [`Error::ProfileMissing`] or [`Error::NoSuchUser`] if a profile is
+/// missing.
+pub async fn relate(
+    app: &Relations,
+    caller: &Identity,
+    user: &UserRef,
+    relation: Relation,
+    now: Time,
+) -> Result<(), Error> {
+    let me = caller.user();
+    let reads = within_limit(&app.valkey, app.limit, me, now, read_ends(app, me, user, now));
+    let Some(Read { author, mine, row }) = reads.await? else {
+        return Err(Error::NoSuchUser(user.clone()));
+    };
+    if author.id == me {
+        return Err(Error::FollowSelf);
+    }
+    let mine = mine.ok_or(Error::ProfileMissing)?;
+    let follows = |row: &RelationRow| row.change().relation == Relation::Following;
+    if relation == Relation::Following
+        && mine.following >= FOLLOWING_MAX
+        && !row.as_ref().is_some_and(follows)
+    {
+        return Err(Error::FollowingLimit { max: FOLLOWING_MAX });
+    }
+    let cards = [CardId::User(me), CardId::Relation(me, author.id)];
+    let related = change_from(app, caller, author, row, relation, now).await?;
+    // mutation: relation-marked
+    changed(&app.valkey, &cards).await;
+    match related {
+        Related::Changed | Related::Unchanged => Ok(()),
+        Related::NoProfile => Err(Error::ProfileMissing),
+        Related::AuthorGone => Err(Error::NoSuchUser(user.clone())),
+    }
+}
+
+/// What a change of a relation reads first.
+struct Read {
+    author: Profile,
+    /// The caller's profile.
+    mine: Option<Profile>,
+    /// The present relation.
+    row: Option<RelationRow>,
+}
+
+/// Reads the author, the caller and their relation, at the same time. `None` if the author has no profile.
+async fn read_ends(
+    app: &Relations,
+    me: UserId,
+    user: &UserRef,
+    now: Time,
+) -> Result<Option<Read>, StoreError> {
+    let id = match user {
+        UserRef::Id(id) => Some(*id),
+        UserRef::Handle(handle) => app.cards().owner(handle, &ReadContext::new(now)).await?,
+    };
+    let (users, graph) = (&app.users, &app.graph);
+    if let Some(id) = id {
+        let reads = futures::try_join!(users.profile(id), users.profile(me), graph.row(me, id));
+        let (author, mine, row) = reads?;
+        let is_meant = |author: &Profile| match user {
+            UserRef::Id(_) => true,
+            // the card of a handle may be old
+            UserRef::Handle(handle) => author.handle == *handle,
+        };
+        match author.filter(is_meant) {
+            Some(author) => return Ok(Some(Read { author, mine, row })),
+            None if matches!(user, UserRef::Id(_)) => return Ok(None),
+            None => {}
+        }
+    }
+    let Some(author) = users.find(user).await? else { return Ok(None) };
+    let (mine, row) = futures::try_join!(users.profile(me), graph.row(me, author.id))?;
+    Ok(Some(Read { author, mine, row }))
+}
+
+/// The result of a change of a relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Related {
+    Changed,
+    /// The relation already was in the wanted state.
+    Unchanged,
+    /// The follower has no profile, or it belongs to another identity.
+    NoProfile,
+    /// The author's profile was removed meanwhile.
+    AuthorGone,
+}
+
+/// Changes a relation, and sends its event first. The event carries the time of the change.
+///
+/// `author` was read earlier and may have been removed since. That is safe: the removal of a user waits for writers
+/// that read the profile, and then ends their relations too.
+pub async fn change(
+    app: &Relations,
+    follower: &Identity,
+    author: Profile,
+    relation: Relation,
+    now: Time,
+) -> Result<Related, StoreError> {
+    let row = app.graph.row(follower.user(), author.id).await?;
+    change_from(app, follower, author, row, relation, now).await
+}
+
+/// Does what [`change`] does, from a relation that the caller has read.
+async fn change_from(
+    app: &Relations,
+    follower: &Identity,
+    mut author: Profile,
+    mut old: Option<RelationRow>,
+    relation: Relation,
+    now: Time,
+) -> Result<Related, StoreError> {
+    for tried in 0..TRIES_MAX {
+        if tried > 0 {
+            old = app.graph.row(follower.user(), author.id).await?;
+        }
+        let last = old.as_ref().map(|old| old.change());
+        if last.map_or(Relation::NotFollowing, |last| last.relation) == relation {
+            return Ok(Related::Unchanged);
+        }
+        let change = Change { relation, at: Change::next_at(last, now) };
+        let event = RelationChanged::new(follower.user(), author.id, change.at);
+        let commit =
+            |sent| app.graph.commit(sent, &app.users, follower, &author, old.as_ref(), change);
+        match announced(&app.events, &event.into(), commit).await? {
+            Committed::Done => return Ok(Related::Changed),
+            Committed::NoProfile => return Ok(Related::NoProfile),
+            Committed::Raced => pause(tried).await,
+        }
+        match app.users.profile(author.id).await? {
+            Some(profile) => author = profile,
+            None => return Ok(Related::AuthorGone),
+        }
+    }
+    Err(StoreError::GaveUp { doing: "changing a relation", tries: TRIES_MAX })
+}
+
+/// Ends a relation of a user who is being removed. Returns whether this call ended it.
+pub async fn end(
+    graph: &GraphStore,
+    users: &UserStore,
+    events: &Queue<GraphEvent>,
+    ends: Ends,
+    now: Time,
+) -> Result<bool, StoreError> {
+    let (Ends::Follower { follower, author } | Ends::Author { follower, author }) = ends;
+    let mut counts_follower = true;
+    for tried in 0..TRIES_MAX {
+        let old = graph.row(follower, author).await?;
+        let Some(old) = old.filter(|old| old.change().relation == Relation::Following) else {
+            return Ok(false);
+        };
+        let at = Change::next_at(Some(old.change()), now);
+        let change = Change { relation: Relation::NotFollowing, at };
+        let event = RelationChanged::new(follower, author, at).into();
+        let commit = |sent| graph.commit_end(sent, users, ends, &old, change, counts_follower);
+        match announced(events, &event, commit).await? {
+            Ended::Done => return Ok(true),
+            Ended::FollowerGone => counts_follower = false,
+            Ended::Raced => pause(tried).await,
+        }
+    }
+    Err(StoreError::GaveUp { doing: "ending a relation", tries: TRIES_MAX })
+}
+
+/// A page of the users that a user follows.
+pub async fn following(
+    app: &Relations,
+    viewer: &Viewer,
+    owner: UserId,
+    after: Option<UserPlace>,
+    limit: usize,
+    reading: &ReadContext,
+) -> Result<UserPage<UserPlace>, Error> {
+    let mut after = after.map(|(_, user)| user);
+    let cards = app.relation_cards();
+    let mut list = UserPageBuilder::new(&cards, viewer, limit, reading);
+    for _ in 0..PAGE_ROUNDS_MAX {
+        let (page, next) = app.graph.following_page(owner, after, list.wanted()).await?;
+        list.add(&in_partition(Partition(0), &page)).await?;
+        after = next;
+        if after.is_none() || list.is_full() {
+            return Ok(list.end(None));
+        }
+    }
+    Ok(list.end(after.map(|user| (Partition(0), user))))
+}
+
+/// A page of a user's followers, partition by partition.
+pub async fn followers(
+    app: &Relations,
+    viewer: &Viewer,
+    owner: UserId,
+    after: Option<UserPlace>,
+    limit: usize,
+    reading: &ReadContext,
+) -> Result<UserPage<UserPlace>, Error> {
+    // the partitions decide what is listed, so they do not come from a card
+    let partitions = app.users.profile(owner).await?.map_or(0, |owner| owner.follower_partitions);
+    let (mut partition, mut after) = match after {
+        Some((partition, user)) => (partition, Some(user)),
+        None => (Partition(0), None),
+    };
+    let cards = app.relation_cards();
+    let mut list = UserPageBuilder::new(&cards, viewer, limit, reading);
+    let mut rounds = 0;
+    while partition.0 < partitions && !list.is_full() {
+        let page = app.graph.followers_page(owner, partition, after, list.wanted()).await?;
+        list.add(&in_partition(partition, &page.followers)).await?;
+        after = page.next;
+        rounds += 1;
+        match after {
+            None => partition.0 += 1,
+            // an empty partition is one quick query, so it does not end the page
+            Some(user) if rounds >= PAGE_ROUNDS_MAX => return Ok(list.end(Some((partition, user)))),
+            Some(_) => {}
+        }
+    }
+    Ok(list.end(None))
+}
+
+/// Users of a partition, each with its place.
+fn in_partition(partition: Partition, users: &[UserId]) -> Vec<(UserPlace, UserId)> {
+    users.iter().map(|user| ((partition, *user), *user)).collect()
+}

@@ -1,0 +1,91 @@
+//! The relations of a user who is being dropped. The user cannot add relations, because the profile is gone. Other
+//! users can, until functions that had read the profile have ended.
+
+use fanfold_core::limits::DROP_PAGE;
+use fanfold_core::message::GraphEvent;
+use fanfold_core::{Change, Partition, UserId};
+use fanfold_runtime::StoreError;
+use fanfold_runtime::sqs::Announced;
+
+use super::relate::RelationWrite;
+use super::{GraphStore, RelationRow, follower_sk, followers_pk, following_pk};
+use crate::people::items::{Counter, Owner, UserStore};
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{batch, key};
+
+/// A relation to end, because one of its two users is being dropped.
+#[derive(Debug, Clone, Copy)]
+pub enum Ends {
+    /// The follower is being dropped.
+    Follower { follower: UserId, author: UserId },
+    /// The author is being dropped.
+    Author { follower: UserId, author: UserId },
+}
+
+/// The result of ending a relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The relation has ended.
+    Done,
+    /// The follower has no profile, because the follower is being dropped too.
+    FollowerGone,
+    /// The relation changed since it was read.
+    Raced,
+}
+
+impl GraphStore {
+    /// Ends a relation: both rows and the counter of the user who stays, all or nothing. `old` is the row that was
+    /// read. `counts_follower` tells whether a follower who stays has a profile with a counter.
+    pub async fn commit_end(
+        &self,
+        _sent: Announced<GraphEvent>,
+        users: &UserStore,
+        ends: Ends,
+        old: &RelationRow,
+        change: Change,
+        counts_follower: bool,
+    ) -> Result<Ended, StoreError> {
+        let (Ends::Follower { follower, author } | Ends::Author { follower, author }) = ends;
+        let mut transaction = Transaction::new("ending a relation");
+        let partition = old.0.partition;
+        self.add_rows(&mut transaction, (follower, author), partition, Some(old), change)?;
+        match ends {
+            Ends::Follower { .. } => {
+                let (_, count) = self.count((follower, author), partition, -1);
+                transaction.update(RelationWrite::Count, count)?;
+            }
+            Ends::Author { .. } if counts_follower => {
+                let fewer = Counter::Following.add(users.table(), -1, Owner::User(follower));
+                transaction.update(RelationWrite::Counter, fewer)?;
+            }
+            Ends::Author { .. } => {}
+        }
+        Ok(match transaction.commit(&self.client).await? {
+            CommitResult::Done => Ended::Done,
+            outcome if outcome.refused(RelationWrite::Counter) => Ended::FollowerGone,
+            CommitResult::Refused(_) => Ended::Raced,
+        })
+    }
+
+    /// Removes a follower's row whose relation does not exist any more.
+    pub async fn forget_follower(
+        &self,
+        author: UserId,
+        partition: Partition,
+        follower: UserId,
+    ) -> Result<(), StoreError> {
+        let sk = follower_sk(follower.bucket(self.buckets), follower);
+        let keys = vec![key(&followers_pk(author, partition), sk)];
+        batch::delete_all(&self.client, &self.table, "removing a follower's row", keys).await
+    }
+
+    /// Removes a page of the tombstones of relations that a user ended. Returns false if none were left.
+    pub async fn forget_following(&self, user: UserId) -> Result<bool, StoreError> {
+        let doing = "removing the ended relations of a user";
+        let pk = following_pk(user);
+        let keys = self.rows(doing, &pk).only("pk, sk").first(None, DROP_PAGE as usize).await?;
+        let some = !keys.is_empty();
+        batch::delete_all(&self.client, &self.table, doing, keys).await?;
+        Ok(some)
+    }
+}

@@ -1,0 +1,110 @@
+//! Reading lists of users in pages.
+
+use fanfold_core::fanout::Place;
+use fanfold_core::limits::FOLLOWERS_PER_QUERY;
+use fanfold_core::{Partition, UserId};
+use serde::Deserialize;
+
+use super::{GraphStore, follower_sk, followers_pk, following_pk};
+use fanfold_engines::table::{key, read_key};
+use fanfold_runtime::error::StoreError;
+
+#[derive(Deserialize)]
+struct FollowingKey {
+    sk: UserId,
+}
+
+#[derive(Deserialize)]
+struct FollowerKey {
+    sk: String,
+}
+
+/// One page of an author's followers.
+#[derive(Debug)]
+pub struct FollowerPage {
+    /// The followers, in bucket order.
+    pub followers: Vec<UserId>,
+    /// The follower after whom the next page begins. `None`: this is the last page.
+    pub next: Option<UserId>,
+}
+
+impl GraphStore {
+    /// All authors that a user follows, in the order of their ids.
+    pub async fn following(&self, user: UserId) -> Result<Vec<UserId>, StoreError> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let (page, next) = self.following_page(user, after, FOLLOWERS_PER_QUERY).await?;
+            all.extend(page);
+            after = next;
+            if after.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// A page of the authors that a user follows, and the author after whom the next page begins. The query reads
+    /// `count` rows; tombstones among them are left out.
+    pub async fn following_page(
+        &self,
+        user: UserId,
+        after: Option<UserId>,
+        count: i32,
+    ) -> Result<(Vec<UserId>, Option<UserId>), StoreError> {
+        let doing = "reading the authors that a user follows";
+        let pk = following_pk(user);
+        let rows = self.rows(doing, &pk).only("sk").kept_by("attribute_not_exists(expires_at)");
+        let page = rows.page(after.map(|after| key(&pk, after)), Some(count)).await?;
+        let user = |item| Ok(read_key::<FollowingKey>(doing, item)?.sk);
+        let users: Result<Vec<UserId>, StoreError> = page.rows.into_iter().map(user).collect();
+        Ok((users?, page.next.map(user).transpose()?))
+    }
+
+    /// Followers in one partition of an author: at most `count`. The list is empty only if no follower is left.
+    pub async fn some_followers(
+        &self,
+        author: UserId,
+        partition: Partition,
+        count: usize,
+    ) -> Result<Vec<UserId>, StoreError> {
+        let (doing, pk) = ("reading some followers", followers_pk(author, partition));
+        let rows = self.rows(doing, &pk).only("sk").first(None, count).await?;
+        let user = |item| follower_of(doing, &read_key::<FollowerKey>(doing, item)?.sk);
+        rows.into_iter().map(user).collect()
+    }
+
+    /// A page of the followers in one partition of an author, after this follower, in bucket order.
+    pub async fn followers_page(
+        &self,
+        author: UserId,
+        partition: Partition,
+        after: Option<UserId>,
+        count: i32,
+    ) -> Result<FollowerPage, StoreError> {
+        let after = after.map(|after| (after.bucket(self.buckets), after.0));
+        self.followers_after(author, partition, after, count).await
+    }
+
+    /// A page of the followers in one partition of an author, after this place, in bucket order. No follower needs to
+    /// be at the place.
+    pub async fn followers_after(
+        &self,
+        author: UserId,
+        partition: Partition,
+        after: Option<Place>,
+        count: i32,
+    ) -> Result<FollowerPage, StoreError> {
+        let doing = "reading an author's followers";
+        let pk = followers_pk(author, partition);
+        let start = after.map(|(bucket, user)| key(&pk, follower_sk(bucket, UserId(user))));
+        let page = self.rows(doing, &pk).only("sk").page(start, Some(count)).await?;
+        let user = |item| follower_of(doing, &read_key::<FollowerKey>(doing, item)?.sk);
+        let followers: Result<_, _> = page.rows.into_iter().map(user).collect();
+        let next = page.next.map(user).transpose()?;
+        Ok(FollowerPage { followers: followers?, next })
+    }
+}
+
+fn follower_of(doing: &'static str, sk: &str) -> Result<UserId, StoreError> {
+    let id = sk.get(4..).unwrap_or_default().parse();
+    id.map_err(|error: fanfold_core::IdError| StoreError::Item { doing, source: error.into() })
+}

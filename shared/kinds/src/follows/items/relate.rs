@@ -1,0 +1,138 @@
+//! Changing a relation.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::{Delete, Put};
+use fanfold_core::id::Identity;
+use fanfold_core::message::GraphEvent;
+use fanfold_core::{Change, Partition, Relation, UserId, fanout};
+use fanfold_runtime::StoreError;
+use fanfold_runtime::sqs::Announced;
+use serde::Serialize;
+
+use super::{FollowingItem, GraphStore, RelationRow, follower_sk, followers_pk, following_pk};
+use crate::people::items::{Counter, Owner, Profile, UserStore};
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{Stored, key, number, write};
+
+/// How long the row of an ended relation stays, so that the next change gets a later time.
+const RELATION_TOMBSTONE_KEPT: Duration = Duration::from_secs(2 * 24 * 3600);
+
+#[derive(Serialize)]
+struct FollowerItem {
+    sk: String,
+    v: u32,
+}
+
+impl Stored for FollowerItem {
+    const V: u32 = 1;
+}
+
+/// The names of the writes of a transaction that changes a relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RelationWrite {
+    /// The row of the relation, under the follower.
+    Following,
+    /// The row of the other direction, in a partition of the author's followers.
+    Follower,
+    /// The follower's counter of followed authors.
+    Counter,
+    /// A count row of the author's followers.
+    Count,
+}
+
+/// The result of changing a relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Committed {
+    /// The relation was changed.
+    Done,
+    /// The follower has no profile, or it belongs to another identity.
+    NoProfile,
+    /// The relation changed since it was read.
+    Raced,
+}
+
+impl GraphStore {
+    /// Changes a relation: both rows, the follower's counter, and a count row of the author, all or nothing. `old` is
+    /// the row that was read; `change` must be later. The transaction does not write the author's profile, because
+    /// concurrent follows would conflict on it.
+    pub async fn commit(
+        &self,
+        _sent: Announced<GraphEvent>,
+        users: &UserStore,
+        follower: &Identity,
+        author: &Profile,
+        old: Option<&RelationRow>,
+        change: Change,
+    ) -> Result<Committed, StoreError> {
+        let doing = "changing a relation";
+        let (partition, by) = match (change.relation, old) {
+            (Relation::NotFollowing, Some(old)) => (old.0.partition, -1),
+            _ => {
+                let partitions = author.follower_partitions;
+                (fanout::partition_of(follower.user(), partitions, self.first_partitions), 1)
+            }
+        };
+        let mut transaction = Transaction::new(doing);
+        self.add_rows(&mut transaction, (follower.user(), author.id), partition, old, change)?;
+        let counter = Counter::Following.add(users.table(), by, Owner::Is(follower));
+        transaction.update(RelationWrite::Counter, counter)?;
+        let (row, count) = self.count((follower.user(), author.id), partition, by);
+        transaction.update(RelationWrite::Count, count)?;
+        match transaction.commit(&self.client).await? {
+            CommitResult::Done => Ok(Committed::Done),
+            outcome if outcome.refused(RelationWrite::Counter) => Ok(Committed::NoProfile),
+            outcome => {
+                if outcome.refused(RelationWrite::Count) {
+                    self.check_count(doing, row).await?;
+                }
+                Ok(Committed::Raced)
+            }
+        }
+    }
+
+    /// Adds the writes of both rows to a transaction, on condition that the relation is unchanged since it was read.
+    pub(crate) fn add_rows(
+        &self,
+        transaction: &mut Transaction<RelationWrite>,
+        (follower, author): (UserId, UserId),
+        partition: Partition,
+        old: Option<&RelationRow>,
+        change: Change,
+    ) -> Result<(), StoreError> {
+        let doing = "changing a relation";
+        let follows = change.relation == Relation::Following;
+        let expires_at = (!follows).then_some(change.at.expires_after(RELATION_TOMBSTONE_KEPT));
+        let following = FollowingItem {
+            sk: author,
+            v: FollowingItem::V,
+            relation: change.relation,
+            changed_at: change.at,
+            partition,
+            expires_at,
+        };
+        let mut state = Put::builder().table_name(&self.table).set_item(Some(write(
+            doing,
+            &following_pk(follower),
+            &following,
+        )?));
+        state = match old {
+            None => state.condition_expression("attribute_not_exists(pk)"),
+            Some(old) => state
+                .condition_expression("changed_at_ms = :old AND v <= :v")
+                .expression_attribute_values(":v", number(FollowingItem::V))
+                .expression_attribute_values(":old", number(old.0.changed_at)),
+        };
+        let bucket = follower.bucket(self.buckets);
+        let (pk, sk) = (followers_pk(author, partition), follower_sk(bucket, follower));
+        transaction.put(RelationWrite::Following, state)?;
+        if follows {
+            let item = write(doing, &pk, &FollowerItem { sk, v: FollowerItem::V })?;
+            let put = Put::builder().table_name(&self.table).set_item(Some(item));
+            transaction.put(RelationWrite::Follower, put)
+        } else {
+            let delete = Delete::builder().table_name(&self.table).set_key(Some(key(&pk, sk)));
+            transaction.delete(RelationWrite::Follower, delete)
+        }
+    }
+}

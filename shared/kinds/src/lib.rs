@@ -1,0 +1,82 @@
+//! What Fanfold has: a folder for each kind of data, and what works over all of them. They do not depend on HTTP or Lambda:
+//! web handlers, workers and operators' commands call the same functions. Without functions of their own, `items` are the items
+//! of a kind in DynamoDB, `cases` its use cases, and `events` the handlers of its messages.
+//!
+//! | module | use cases |
+//! | --- | --- |
+//! | [`people`] | create, change and find a profile |
+//! | [`posts`] | publish, read and delete a post; read its delivery status |
+//! | [`follows`] | follow, unfollow, list followers and followed users; apply a changed relation to a feed |
+//! | [`likes`] | like a post, list who likes a post and what a user likes; count likes |
+//! | [`feeds`] | read and rebuild feeds, over both stores |
+//! | [`home`] | read a page of a home or author feed |
+//! | [`fanout`] | deliver a post to its author's followers |
+//! | [`boards`] | boards: their settings, scores and ranks |
+//! | [`rankings`] | posts by likes, and authors by likes |
+//! | [`due`] | scheduled posts and timers, and the look-ahead that finds what is due |
+//! | [`webhook`] | post the timers that were due to the operator's address |
+//! | [`cards`] | what pages show, from Valkey, else from DynamoDB |
+//! | [`present`] | turn ids into what a viewer sees, and fill pages |
+//! | [`rebuild`] | rebuild a feed that a reader queued, or the feeds of one user |
+//! | [`sweep`] | drop feeds that nobody reads, and forget old relations |
+//! | [`audit`] | compare live feeds with DynamoDB, and rebuild those that differ |
+//! | [`erase`] | remove everything that belongs to a user |
+//! | [`doctor`] | check the assumptions about Valkey, DynamoDB, SQS and clocks |
+//! | [`memory`] | ignore the present data in Valkey, so that every feed is rebuilt |
+//! | [`limit`] | limit how often a user may write |
+//! | [`error`] | the reasons why a use case refuses a request |
+//!
+//! There are six tables in DynamoDB. `posts`, `graph`, `boards` and `due` have the string keys `pk` and `sk`,
+//! and the TTL attribute `expires_at` (seconds since 1970). `likes` has the keys `pk` and `sk`, and `users` has the key `pk`;
+//! both have no TTL attribute.
+//!
+//! | table | pk | sk | contains |
+//! | --- | --- | --- | --- |
+//! | users | `user#<user>` | | profile and counters; for a user who is being dropped, the state of the drop |
+//! | users | `handle#<handle>` | | the user who has the handle |
+//! | users | `pulled-authors` | | the authors whose posts are pulled, not pushed |
+//! | posts | `<author>` | `<post>` | a post, or its tombstone |
+//! | posts | `key#<user>#<hash>` | `-` | the post that an `Idempotency-Key` made |
+//! | posts | `receipt#<post>` | `-` | the plan and the state of the fan-out of a post |
+//! | posts | `receipt#<post>` | `<partition>` | the state of the fan-out in one partition of followers |
+//! | graph | `following#<user>` | `<author>` | a relation, or its tombstone |
+//! | graph | `followers#<author>#<partition>` | `<bucket><user>` | a relation, from the author's side |
+//! | graph | `counts#<author>#<partition>` | `<row>` | a part of the number of followers in the partition |
+//! | likes | `likes#<user>` | `<post>` | a like |
+//! | likes | `liked#<user>` | `<time>#<post>` | a like, in the list of what the user likes |
+//! | likes | `likers#<post>#<part>` | `<time>#<user>` | a like, in the list of who likes the post |
+//! | likes | `like-counts#<post>#<part>` | `<row>` | a part of the number of likes in the part |
+//! | boards | `board#<owner>` | `<hash of the name>` | the settings of a board |
+//! | boards | `scores#<round>#<part>` | `<member>` | the scores of a member, or its tombstone |
+//! | boards | `score-key#<hash>` | `-` | an addition to scores that an `Idempotency-Key` names |
+//! | due | `scheduled#<user>` | `<id>` | a scheduled post; or for some days, that it was published or cancelled |
+//! | due | `soonest#<user>` | `<time>#<id>` | a scheduled post that waits, by its time |
+//! | due | `timer#<user>` | `<name>` | a timer |
+//! | due | `due#<hour>#<part>` | `<time>#<item>` | an entry of the index of due items |
+//! | due | `due-checked` | `<part>` | the hour before which the index has no entries |
+
+pub mod audit;
+pub mod boards;
+pub mod cards;
+pub mod doctor;
+pub mod due;
+pub mod erase;
+pub mod error;
+pub mod fanout;
+pub mod feeds;
+pub mod follows;
+mod graph;
+pub mod home;
+pub mod likes;
+pub mod limit;
+pub mod memory;
+mod orders;
+pub mod people;
+pub mod posts;
+pub mod present;
+pub mod rankings;
+pub mod rebuild;
+pub mod sweep;
+pub mod webhook;
+
+pub use error::Error;

@@ -1,0 +1,151 @@
+//! Liking a post, and taking the like back.
+
+use aws_sdk_dynamodb::types::{Delete, Put};
+use fanfold_core::id::Identity;
+use fanfold_core::message::GraphEvent;
+use fanfold_runtime::StoreError;
+use fanfold_runtime::sqs::Announced;
+use serde::Serialize;
+
+use super::{
+    GivenLike, Like, LikeItem, LikeStore, like_pk, liked_pk, liked_sk, liker_sk, likers_pk,
+};
+use crate::people::items::UserStore;
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{Stored, number, write};
+
+/// A row of a list. Its sort key says everything.
+#[derive(Serialize)]
+struct ListItem {
+    sk: String,
+    v: u32,
+}
+
+impl Stored for ListItem {
+    const V: u32 = 1;
+}
+
+/// The names of the writes of a transaction that changes a like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LikeWrite {
+    /// The like.
+    Like,
+    /// The row in the list of what the user likes.
+    Liked,
+    /// The row in the list of who likes the post.
+    Liker,
+    /// A row that counts the likes of the post.
+    Count,
+    /// The condition that the user has a profile.
+    Profile,
+}
+
+/// The result of changing a like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LikePut {
+    /// The like was changed.
+    Done,
+    /// The user has no profile, or it belongs to another identity.
+    NoProfile,
+    /// The like changed since it was read.
+    Raced,
+}
+
+impl LikeStore {
+    /// Adds a like: its rows and one count, all or nothing. The post is not checked, because all who like it would meet
+    /// on its item. The handler of the event removes the like if the post is gone.
+    pub async fn add(
+        &self,
+        sent: Announced<GraphEvent>,
+        users: &UserStore,
+        identity: &Identity,
+        GivenLike { like, token }: GivenLike,
+    ) -> Result<LikePut, StoreError> {
+        let doing = "liking a post";
+        let mut transaction = Transaction::new(doing);
+        let item = LikeItem { sk: like.post, v: LikeItem::V, liked_at: like.at, token };
+        let put = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(write(doing, &like_pk(like.user), &item)?))
+            // mutation: liked-once
+            .condition_expression("attribute_not_exists(pk)");
+        transaction.put(LikeWrite::Like, put)?;
+        let row = ListItem { sk: liked_sk(like.at, like.post), v: ListItem::V };
+        let row = write(doing, &liked_pk(like.user), &row)?;
+        let put = Put::builder().table_name(&self.table).set_item(Some(row));
+        transaction.put(LikeWrite::Liked, put)?;
+        let row = ListItem { sk: liker_sk(like.at, like.user), v: ListItem::V };
+        let row = write(doing, &likers_pk(like.post, like.part()), &row)?;
+        let put = Put::builder().table_name(&self.table).set_item(Some(row));
+        transaction.put(LikeWrite::Liker, put)?;
+        transaction.update(LikeWrite::Count, self.count(like, 1))?;
+        // mutation: like-of-profile
+        transaction.check(LikeWrite::Profile, users.belongs_to(identity))?;
+        self.commit(sent, doing, transaction, like).await
+    }
+
+    /// Removes a like: its rows and one count, all or nothing.
+    pub async fn take_back(
+        &self,
+        sent: Announced<GraphEvent>,
+        users: &UserStore,
+        identity: &Identity,
+        like: Like,
+    ) -> Result<LikePut, StoreError> {
+        let doing = "taking a like back";
+        let mut transaction = Transaction::new(doing);
+        self.remove_like(&mut transaction, like)?;
+        self.remove_liker(&mut transaction, like)?;
+        transaction.update(LikeWrite::Count, self.count(like, -1))?;
+        transaction.check(LikeWrite::Profile, users.belongs_to(identity))?;
+        self.commit(sent, doing, transaction, like).await
+    }
+
+    async fn commit(
+        &self,
+        _sent: Announced<GraphEvent>,
+        doing: &'static str,
+        transaction: Transaction<LikeWrite>,
+        like: Like,
+    ) -> Result<LikePut, StoreError> {
+        match transaction.commit(&self.client).await? {
+            CommitResult::Done => Ok(LikePut::Done),
+            outcome if outcome.refused(LikeWrite::Profile) => Ok(LikePut::NoProfile),
+            outcome => {
+                if outcome.refused(LikeWrite::Count) {
+                    self.check_count(doing, like).await?;
+                }
+                Ok(LikePut::Raced)
+            }
+        }
+    }
+
+    /// Adds the removal of a like and of its row in the list of its user to a transaction, on condition that the like is as
+    /// it was read.
+    pub(crate) fn remove_like(
+        &self,
+        transaction: &mut Transaction<LikeWrite>,
+        like: Like,
+    ) -> Result<(), StoreError> {
+        let delete = Delete::builder()
+            .table_name(&self.table)
+            .set_key(Some(like.key()))
+            // mutation: like-as-read
+            .condition_expression("liked_at_ms = :at AND v <= :v")
+            .expression_attribute_values(":v", number(LikeItem::V))
+            .expression_attribute_values(":at", number(like.at));
+        transaction.delete(LikeWrite::Like, delete)?;
+        let delete = Delete::builder().table_name(&self.table).set_key(Some(like.liked_key()));
+        transaction.delete(LikeWrite::Liked, delete)
+    }
+
+    /// Adds the removal of a like from the list of who likes the post to a transaction.
+    pub(crate) fn remove_liker(
+        &self,
+        transaction: &mut Transaction<LikeWrite>,
+        like: Like,
+    ) -> Result<(), StoreError> {
+        let delete = Delete::builder().table_name(&self.table).set_key(Some(like.liker_key()));
+        transaction.delete(LikeWrite::Liker, delete)
+    }
+}

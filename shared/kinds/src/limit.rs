@@ -1,0 +1,77 @@
+//! Limits how often a user may write.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use fanfold_core::time::millis;
+use fanfold_core::{Time, UserId};
+use fanfold_engines::valkey::{Valkey, WriteLimit};
+use fanfold_runtime::log::Chain;
+use fanfold_runtime::{StoreError, clock, metrics};
+use futures::future::{Either, select};
+
+use crate::Error;
+
+/// How long a write waits for Valkey's count after all its other reads are done. If there is no count
+/// by then, the write is allowed.
+const WRITE_LIMIT_GRACE: Duration = Duration::from_millis(20);
+
+/// Counts a write of a user in Valkey while `read` runs, so that the count adds no time. Returns what `read` returned,
+/// or [`Error::TooManyWrites`] if the user is above the limit.
+///
+/// If Valkey does not answer within `WRITE_LIMIT_GRACE` after `read`, the write is allowed.
+pub fn within_limit<T, E: Into<Error>>(
+    valkey: &Valkey,
+    limit: WriteLimit,
+    user: UserId,
+    now: Time,
+    read: impl Future<Output = Result<T, E>>,
+) -> impl Future<Output = Result<T, Error>> {
+    all_within_limit(valkey, limit, user, 1, now, read)
+}
+
+/// The same, for a request that makes several writes, or 0 if it is charged later.
+pub async fn all_within_limit<T, E: Into<Error>>(
+    valkey: &Valkey,
+    limit: WriteLimit,
+    user: UserId,
+    writes: u64,
+    now: Time,
+    read: impl Future<Output = Result<T, E>>,
+) -> Result<T, Error> {
+    let (count, read) = (pin!(valkey.count_writes(limit, user, writes, now)), pin!(read));
+    let (counted, read) = match select(count, read).await {
+        Either::Left((counted, read)) => (Some(counted), read.await),
+        // mutation: limit-grace
+        Either::Right((read, count)) => (clock::within(WRITE_LIMIT_GRACE, count).await, read),
+    };
+    if let Some(wait) = wait(counted) {
+        return Err(refused(limit, user, wait));
+    }
+    read.map_err(Into::into)
+}
+
+/// The refusal of a user who must wait.
+pub(crate) fn refused(limit: WriteLimit, user: UserId, wait: Duration) -> Error {
+    let WriteLimit { kind, per_minute } = limit;
+    tracing::info!(%user, kind = kind.name(), wait_ms = millis(wait), "write limited");
+    metrics::write_limited();
+    let retry_after = Duration::from_secs(millis(wait).div_ceil(1_000));
+    Error::TooManyWrites { kind, per_minute, retry_after }
+}
+
+/// How long the user must wait. None: the write is allowed.
+fn wait(counted: Option<Result<Option<Duration>, StoreError>>) -> Option<Duration> {
+    match counted {
+        Some(Ok(wait)) => wait,
+        // mutation: limit-without-valkey
+        Some(Err(error)) => {
+            tracing::warn!(error = %Chain(&error), "a write was not counted");
+            None
+        }
+        None => {
+            tracing::warn!("a write was not counted: Valkey did not answer in time");
+            None
+        }
+    }
+}

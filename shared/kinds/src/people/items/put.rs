@@ -1,0 +1,147 @@
+//! Making and changing a profile.
+
+use aws_sdk_dynamodb::types::{Delete, Put, Update};
+use fanfold_core::Handle;
+use fanfold_core::id::Identity;
+use fanfold_core::message::GraphEvent;
+
+use super::{
+    HandleItem, Profile, ProfileItem, ProfilePut, UserStore, handle_pk, identity_text, profile_pk,
+};
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{Stored as _, number, pk_only, text, write};
+use fanfold_runtime::error::StoreError;
+use fanfold_runtime::sqs::Announced;
+
+/// The names of the writes of a transaction about a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProfileWrite {
+    /// The profile.
+    Profile,
+    /// The handle.
+    Handle,
+    /// The handle that the user gives up.
+    OldHandle,
+}
+
+impl UserStore {
+    /// Makes or changes the profile of an identity. Profile and handle change in one transaction.
+    pub async fn put_profile(
+        &self,
+        sent: Announced<GraphEvent>,
+        identity: &Identity,
+        handle: &Handle,
+        name: &str,
+    ) -> Result<ProfilePut, StoreError> {
+        let old = self.profile(identity.user()).await?;
+        self.put_profile_over(sent, old.as_ref(), identity, handle, name).await
+    }
+
+    /// Makes or changes the profile of an identity. `old` is the present profile, read by the caller.
+    pub async fn put_profile_over(
+        &self,
+        _sent: Announced<GraphEvent>,
+        old: Option<&Profile>,
+        identity: &Identity,
+        handle: &Handle,
+        name: &str,
+    ) -> Result<ProfilePut, StoreError> {
+        let doing = "storing a profile";
+        if old.is_some_and(|old| !old.is_of(identity)) {
+            return Ok(ProfilePut::IdentityClash);
+        }
+        let write = self.profile_write(doing, old, identity, handle, name)?;
+        match write.commit(&self.client).await? {
+            CommitResult::Done => {}
+            outcome if outcome.refused(ProfileWrite::Handle) => {
+                // fails if the handle item has a newer version
+                self.by_handle(handle).await?;
+                return Ok(ProfilePut::HandleTaken);
+            }
+            outcome
+                if outcome.refused(ProfileWrite::Profile)
+                    && self.dropping(identity.user()).await?.is_some() =>
+            {
+                return Ok(ProfilePut::BeingDropped);
+            }
+            CommitResult::Refused(_) => return Ok(ProfilePut::Raced),
+        }
+        let put = if old.is_some() { ProfilePut::Changed } else { ProfilePut::Created };
+        Ok(self.profile(identity.user()).await?.map_or(ProfilePut::Raced, put))
+    }
+
+    fn profile_write(
+        &self,
+        doing: &'static str,
+        old: Option<&Profile>,
+        identity: &Identity,
+        handle: &Handle,
+        name: &str,
+    ) -> Result<Transaction<ProfileWrite>, StoreError> {
+        let user = identity.user();
+        let mut transaction = Transaction::new(doing);
+        match old {
+            Some(old) => {
+                let update = Update::builder()
+                    .table_name(&self.table)
+                    .set_key(Some(pk_only(&profile_pk(user))))
+                    .update_expression("SET handle = :handle, #name = :name, revision = :revision")
+                    .condition_expression(
+                        "handle = :old AND revision < :revision AND #identity = :identity AND v <= :v",
+                    )
+                    .expression_attribute_values(":v", number(ProfileItem::V))
+                    .expression_attribute_names("#name", "name")
+                    .expression_attribute_names("#identity", "identity")
+                    .expression_attribute_values(":handle", text(handle))
+                    .expression_attribute_values(":name", text(name))
+                    .expression_attribute_values(":old", text(&old.handle))
+                    .expression_attribute_values(":revision", number(old.revision + 1))
+                    .expression_attribute_values(":identity", text(identity_text(identity)));
+                transaction.update(ProfileWrite::Profile, update)?;
+            }
+            None => {
+                let item = ProfileItem {
+                    v: ProfileItem::V,
+                    user,
+                    identity: identity_text(identity),
+                    handle: handle.clone(),
+                    name: name.to_owned(),
+                    posts: 0,
+                    followers: 0,
+                    following: 0,
+                    relation_changes: 0,
+                    followers_changes: 0,
+                    follower_partitions: self.first_partitions.0,
+                    revision: 1,
+                    scheduled: 0,
+                    timers: 0,
+                    boards: 0,
+                };
+                let put = Put::builder()
+                    .table_name(&self.table)
+                    .set_item(Some(write(doing, &profile_pk(user), &item)?))
+                    .condition_expression("attribute_not_exists(pk)");
+                transaction.put(ProfileWrite::Profile, put)?;
+            }
+        }
+        let claim = HandleItem { v: HandleItem::V, user };
+        let claim = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(write(doing, &handle_pk(handle), &claim)?))
+            .condition_expression("attribute_not_exists(pk) OR (#user = :user AND v <= :v)")
+            .expression_attribute_values(":v", number(HandleItem::V))
+            .expression_attribute_names("#user", "user")
+            .expression_attribute_values(":user", text(user));
+        transaction.put(ProfileWrite::Handle, claim)?;
+        if let Some(old) = old.filter(|old| old.handle != *handle) {
+            let release = Delete::builder()
+                .table_name(&self.table)
+                .set_key(Some(pk_only(&handle_pk(&old.handle))))
+                .condition_expression("#user = :user")
+                .expression_attribute_names("#user", "user")
+                .expression_attribute_values(":user", text(user));
+            transaction.delete(ProfileWrite::OldHandle, release)?;
+        }
+        Ok(transaction)
+    }
+}

@@ -1,0 +1,183 @@
+//! Posts, their tombstones, and the posts that an `Idempotency-Key` made.
+
+mod drop;
+mod keys;
+mod likes;
+mod write;
+
+use std::collections::HashMap;
+
+use aws_config::SdkConfig;
+use aws_sdk_dynamodb::Client;
+use fanfold_core::{PostId, Second, Slice, Time, UserId};
+use serde::{Deserialize, Serialize};
+
+pub use drop::{Erased, ToBury};
+use fanfold_engines::table::rows::Rows;
+use fanfold_engines::table::{Item, ItemKind, Pk, Stored, batch, key, read, read_key};
+use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::error::StoreError;
+pub use keys::{KeyUse, RequestKey};
+pub use likes::LikesPut;
+pub use write::{Created, Deleted};
+
+/// Fewest items that a query for an author's posts reads. Deleted posts may be among them.
+const QUERY_ITEMS_MIN: usize = 25;
+/// Pages of one query for an author's posts. After them, the caller continues where the query stopped.
+const QUERY_PAGES_MAX: usize = 20;
+
+/// A published post.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Post {
+    /// The id, which contains the time and the author.
+    pub id: PostId,
+    /// The text.
+    pub text: String,
+    /// The number of likes at the last count.
+    pub likes: u64,
+}
+
+/// The state of a post.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PostState {
+    /// No post has this id: it is not committed yet, or was never committed.
+    Missing,
+    /// The post was deleted, and its tombstone is left.
+    Deleted,
+    /// The post exists.
+    Published(Post),
+}
+
+#[derive(Serialize, Deserialize)]
+struct PostItem {
+    sk: PostId,
+    v: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(default, rename = "deleted_at_ms", skip_serializing_if = "Option::is_none")]
+    deleted_at: Option<Time>,
+    /// The hash of the `Idempotency-Key` that made the post. With it, the key is found when the user is dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made_by: Option<String>,
+    /// The number of likes at the last count.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    likes: u64,
+    /// The number of changes that `likes` includes. A count with more changes is newer.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    like_changes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Second>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Stored for PostItem {
+    const V: u32 = 1;
+}
+
+impl From<PostItem> for PostState {
+    fn from(item: PostItem) -> Self {
+        match item {
+            PostItem { deleted_at: Some(_), .. } => PostState::Deleted,
+            PostItem { sk: id, text: Some(text), likes, .. } => {
+                PostState::Published(Post { id, text, likes })
+            }
+            _ => PostState::Deleted,
+        }
+    }
+}
+
+/// The posts table.
+#[derive(Clone)]
+pub struct PostStore {
+    client: Client,
+    table: String,
+}
+
+impl PostStore {
+    /// Reads the name of the table. Fails if the setting is missing.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
+        Ok(Self { client: Client::new(sdk), table: config.text("POSTS_TABLE")? })
+    }
+
+    /// Reads the present state of one post.
+    pub async fn state(&self, id: PostId) -> Result<PostState, StoreError> {
+        let doing = "reading a post";
+        let item = self.get(doing, key(&posts_pk(id.author()), id)).await?;
+        let post = item.map(|item| read::<PostItem>(doing, item)).transpose()?;
+        Ok(post.map_or(PostState::Missing, PostState::from))
+    }
+
+    /// Reads the present states of posts. Missing posts are left out.
+    pub async fn states(&self, ids: &[PostId]) -> Result<HashMap<PostId, PostState>, StoreError> {
+        let doing = "reading posts";
+        let keys = ids.iter().map(|id| key(&posts_pk(id.author()), id)).collect();
+        let mut states = HashMap::new();
+        for item in batch::get_all(&self.client, &self.table, doing, keys).await? {
+            let item = read::<PostItem>(doing, item)?;
+            states.insert(item.sk, item.into());
+        }
+        Ok(states)
+    }
+
+    /// Reads posts. Deleted and missing posts are left out.
+    pub async fn published(&self, ids: &[PostId]) -> Result<HashMap<PostId, Post>, StoreError> {
+        let published = |(id, state)| match state {
+            PostState::Published(post) => Some((id, post)),
+            PostState::Missing | PostState::Deleted => None,
+        };
+        Ok(self.states(ids).await?.into_iter().filter_map(published).collect())
+    }
+
+    /// An author's newest `count` posts that are older than `before`, without deleted posts. The slice ends early
+    /// if `QUERY_PAGES_MAX` pages contain too few posts; its bound is where to continue.
+    pub async fn by_author(
+        &self,
+        author: UserId,
+        before: PostId,
+        count: usize,
+    ) -> Result<Slice, StoreError> {
+        let doing = "reading an author's posts";
+        let pk = posts_pk(author);
+        let rows = self.rows(doing, &pk).newest_first().only("sk").below(before);
+        let rows = rows.kept_by("attribute_not_exists(deleted_at_ms)");
+        let limit = Some((count + 1).max(QUERY_ITEMS_MIN) as i32);
+        let (mut posts, mut down_to, mut start) = (Vec::new(), before, None);
+        for _ in 0..QUERY_PAGES_MAX {
+            let page = rows.page(start, limit).await?;
+            for item in page.rows {
+                posts.push(read_key::<IdItem>(doing, item)?.sk);
+            }
+            start = page.next;
+            // one more than requested shows that there are more
+            if start.is_none() || posts.len() > count {
+                return Ok(Slice::head(posts, count, PostId::MIN));
+            }
+            if let Some(last) = start.clone() {
+                down_to = read_key::<IdItem>(doing, last)?.sk;
+            }
+        }
+        // many tombstones in a row: the posts found so far, and where to continue
+        Ok(Slice::head(posts, count, down_to.previous()))
+    }
+
+    /// The rows under a partition key.
+    fn rows<'a>(&'a self, doing: &'static str, pk: &'a Pk) -> Rows<'a> {
+        Rows::of(&self.client, &self.table, doing, pk)
+    }
+
+    async fn get(&self, doing: &'static str, key: Item) -> Result<Option<Item>, StoreError> {
+        batch::get_one(&self.client, &self.table, doing, key).await
+    }
+}
+
+fn posts_pk(author: UserId) -> Pk {
+    ItemKind::Post.pk(author)
+}
+
+#[derive(Deserialize)]
+struct IdItem {
+    sk: PostId,
+}

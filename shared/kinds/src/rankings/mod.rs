@@ -1,0 +1,224 @@
+//! Rankings: posts by the likes of the last day or week, and authors by the likes of their posts.
+//!
+//! The count of the likes of a post adds to its rows in DynamoDB. A snapshot of a ranking is made of these rows when somebody
+//! reads it, and shared until the next one. It is a board in Valkey with the first places, made like a merged board.
+
+pub mod rows;
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::boards::items::BoardStore;
+use crate::cards::{PostCards, RelationCards, SeenUser};
+use crate::feeds::ReadContext;
+use fanfold_core::limits::{
+    BOARD_BATCH_MAX, BOARD_ROWS_IN_REQUEST, LIST_QUERY_MIN, PAGE_ROUNDS_MAX, RANKING_KEPT,
+    RANKING_SECONDS_DEFAULT, RANKING_SECONDS_MAX, RANKING_SECONDS_MIN,
+};
+use fanfold_core::message::{RebuildOrder, RebuildRanking};
+use fanfold_core::{Board, PostId, Ranking, RoundId, Snapshot, Time, UserId};
+use fanfold_engines::valkey::{BoardAnswer, BoardPage, PageOf, Ranked};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::{Config, StartError, StoreError};
+use futures::future::{BoxFuture, ready};
+
+use crate::boards::copy::{Copied, Copies, Sources, Version, call};
+use crate::home::Timeline;
+use crate::present::{self, ShownPost, Viewer};
+use crate::{Error, orders};
+
+/// The stores, the queue and the settings of rankings.
+#[derive(Clone)]
+pub struct Rankings {
+    pub copies: Copies,
+    pub cards: PostCards,
+    pub relations: RelationCards,
+    /// The time after which a snapshot is replaced.
+    pub every: Duration,
+}
+
+impl Rankings {
+    /// Makes the clients that timelines have not from the settings. An error names the setting that is missing or malformed.
+    pub fn over(timeline: &Timeline, sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        let Timeline { cards, feeds, .. } = timeline.clone();
+        let copies = Copies {
+            boards: BoardStore::new(sdk, config)?,
+            users: cards.users.users.clone(),
+            valkey: feeds.valkey,
+            rebuilds: orders::queue(sdk, config)?,
+            rows_in_request: BOARD_ROWS_IN_REQUEST,
+        };
+        let relations = RelationCards { users: cards.users.clone(), graph: feeds.graph };
+        let bounds = RANKING_SECONDS_MIN.as_secs()..=RANKING_SECONDS_MAX.as_secs();
+        let every = config.number("RANKING_SECONDS", RANKING_SECONDS_DEFAULT.as_secs(), bounds)?;
+        Ok(Self { copies, cards, relations, every: Duration::from_secs(every) })
+    }
+}
+
+/// A place in a ranking: after this place (from 1) of the snapshot of this time.
+pub type RankingPlace = (Time, u64);
+
+/// A page of a ranking, best first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RankingPage {
+    pub ranking: Ranking,
+    /// The time of the snapshot.
+    pub at: Time,
+    pub entries: Vec<RankingEntry>,
+    /// The next page begins after this place. None: no places are left.
+    pub next_after: Option<RankingPlace>,
+}
+
+/// A place of a ranking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RankingEntry {
+    /// The place, from 1. A post that is gone since the snapshot leaves its place empty.
+    pub place: u64,
+    /// The likes that were counted.
+    pub likes: u64,
+    pub shown: Shown,
+}
+
+/// Who or what has a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown {
+    Post(Box<ShownPost>),
+    Author(Box<SeenUser>),
+}
+
+/// Reads a page of a ranking. Posts and authors that are gone or hidden are passed over and replaced. A page after another one
+/// is of the same snapshot, if Valkey has it still. Fails with [`Error::RankingBuilding`] while there is no snapshot.
+pub async fn page(
+    app: &Rankings,
+    viewer: &Viewer,
+    ranking: Ranking,
+    after: Option<RankingPlace>,
+    limit: usize,
+    reading: &ReadContext,
+) -> Result<RankingPage, Error> {
+    let snapshot = after.map(|(at, _)| Snapshot { ranking, at });
+    let mut from = after.map_or(1, |(_, place)| place.saturating_add(1));
+    // one more than asked for shows whether there is a next page; some may be gone
+    let wanted = |from, found: usize| {
+        let limit = (limit + 1 - found).clamp(LIST_QUERY_MIN, BOARD_BATCH_MAX) as u64;
+        PageOf::Rank { from, limit }
+    };
+    let first = first_rows(app, ranking, snapshot, wanted(from, 0), reading.now);
+    let (snapshot, mut found) = first.await?;
+    let (at, mut entries) = (snapshot.at, Vec::<RankingEntry>::new());
+    for _ in 0..PAGE_ROUNDS_MAX {
+        from = from.saturating_add(found.rows.len() as u64);
+        let is_end = found.rows.is_empty() || from > found.members;
+        entries.extend(shown(app, viewer, ranking, found, reading).await?);
+        let more = entries.len() > limit;
+        if is_end || more {
+            entries.truncate(limit);
+            let last = entries.last().map(|entry| (at, entry.place));
+            return Ok(RankingPage { ranking, at, entries, next_after: last.filter(|_| more) });
+        }
+        match places(app, snapshot.copy(), wanted(from, entries.len())).await? {
+            BoardAnswer::Ready(next) => found = next,
+            // a page has places of one snapshot
+            BoardAnswer::Building | BoardAnswer::Missing => break,
+        }
+    }
+    Ok(RankingPage { ranking, at, entries, next_after: Some((at, from.saturating_sub(1))) })
+}
+
+/// Places of a snapshot in Valkey.
+async fn places(
+    app: &Rankings,
+    snapshot: Board,
+    page: PageOf<'_>,
+) -> Result<BoardAnswer<BoardPage>, StoreError> {
+    Ok(match app.copies.valkey.board_page(&snapshot, page).await? {
+        BoardAnswer::Ready(Ranked::Page(page)) => BoardAnswer::Ready(page),
+        BoardAnswer::Building => BoardAnswer::Building,
+        BoardAnswer::Ready(Ranked::Unknown) | BoardAnswer::Missing => BoardAnswer::Missing,
+    })
+}
+
+/// The first places of a page, of this snapshot, or of the present one if Valkey does not have it. While that one is being
+/// made, or one before it, of the newest one that is ready.
+async fn first_rows(
+    app: &Rankings,
+    ranking: Ranking,
+    snapshot: Option<Snapshot>,
+    page: PageOf<'_>,
+    now: Time,
+) -> Result<(Snapshot, BoardPage), Error> {
+    // mutation: ranking-same-snapshot
+    if let Some(snapshot) = snapshot
+        && let BoardAnswer::Ready(found) = places(app, snapshot.copy(), page).await?
+    {
+        return Ok((snapshot, found));
+    }
+    let present = Snapshot::of(ranking, now, app.every);
+    let ask = |snapshot| places(app, snapshot, page);
+    call(&app.copies, present, now, ask).await?.ok_or(Error::RankingBuilding)
+}
+
+/// What a viewer sees of places.
+async fn shown(
+    app: &Rankings,
+    viewer: &Viewer,
+    ranking: Ranking,
+    found: BoardPage,
+    reading: &ReadContext,
+) -> Result<Vec<RankingEntry>, Error> {
+    let entry = |(place, likes), shown| RankingEntry { place, likes, shown };
+    Ok(match ranking {
+        Ranking::PostsDay | Ranking::PostsWeek => {
+            let rows = ids::<PostId>(found);
+            let ids: Vec<PostId> = rows.iter().map(|(_, id)| *id).collect();
+            let mut found = present::posts(&app.cards, viewer, &ids, reading).await?;
+            let found = |(at, id)| Some(entry(at, Shown::Post(Box::new(found.remove(&id)?))));
+            rows.into_iter().filter_map(found).collect()
+        }
+        Ranking::Authors => {
+            let mut rows = ids::<UserId>(found);
+            rows.retain(|(_, id)| viewer.sees(*id));
+            let ids: Vec<UserId> = rows.iter().map(|(_, id)| *id).collect();
+            let mut found = app.relations.users(viewer.user, &ids, reading).await?;
+            let found = |(at, id)| Some(entry(at, Shown::Author(Box::new(found.remove(&id)?))));
+            rows.into_iter().filter_map(found).collect()
+        }
+    })
+}
+
+/// The ids on a page of a snapshot, each with its place and its likes.
+fn ids<T: FromStr>(found: BoardPage) -> Vec<((u64, u64), T)> {
+    let rows = found.rows.into_iter();
+    let ids = rows.filter_map(|row| {
+        let likes = u64::try_from(*row.scores.as_slice().first()?).ok()?;
+        Some(((row.rank, likes), row.member.as_str().parse().ok()?))
+    });
+    ids.collect()
+}
+
+impl Copied for Snapshot {
+    fn board(&self) -> Board {
+        self.copy()
+    }
+
+    fn kept(&self) -> Duration {
+        RANKING_KEPT
+    }
+
+    fn version(&self) -> Option<Version> {
+        let of = RoundId::of_rankings(self.ranking.name());
+        Some(Version { of, number: self.at.ms() })
+    }
+
+    fn with_version(&self, version: u64) -> Self {
+        Self { at: Time::from_ms(version), ..*self }
+    }
+
+    fn order(&self, lease: &str) -> RebuildOrder {
+        RebuildRanking::new(*self, lease.to_owned()).into()
+    }
+
+    fn sources<'a>(&'a self, _: &'a Copies, _: Time) -> BoxFuture<'a, Result<Sources, StoreError>> {
+        Box::pin(ready(Ok(Sources::Ranking(*self))))
+    }
+}

@@ -1,0 +1,125 @@
+//! Rebuilds a feed, a copy of a board or a ranking that a reader queued, or both feeds of a user by an operator's order.
+
+use std::time::Duration;
+
+use crate::feeds::{Feeds, ReadContext, Rebuilt};
+use crate::people::items::Profile;
+use fanfold_core::limits::FEED_CAP_MAX;
+use fanfold_core::message::{RebuildFeed, RebuildOrder};
+use fanfold_core::{FeedId, Handle, Slice, Time, UserId};
+use fanfold_engines::valkey::CachedSlice;
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::clock::{self, Deadline, Stopwatch};
+use fanfold_runtime::{Config, StartError, StoreError};
+use serde::Serialize;
+
+use crate::boards::copy::{self, Copies};
+
+/// Times that an operator's rebuild looks at a feed that another caller is rebuilding. With
+/// [`ADMIN_REBUILD_LOOK_EVERY`], this takes longer than a lease.
+const ADMIN_REBUILD_LOOKS_MAX: u32 = 24;
+/// The time between two of these looks.
+const ADMIN_REBUILD_LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The stores of the rebuild of queued feeds and boards.
+#[derive(Clone)]
+pub struct Rebuilds {
+    pub feeds: Feeds,
+    pub copies: Copies,
+}
+
+impl Rebuilds {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        Ok(Self { feeds: Feeds::new(sdk, config)?, copies: Copies::new(sdk, config)? })
+    }
+}
+
+/// Handles a message of the queue.
+pub async fn handle(
+    app: &Rebuilds,
+    order: &RebuildOrder,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    match order {
+        RebuildOrder::Feed(order) => rebuild(app, order, now).await.map(drop),
+        RebuildOrder::Board(order) => copy::continue_round(&app.copies, order, now, deadline).await,
+        RebuildOrder::Ranking(order) => {
+            copy::continue_ranking(&app.copies, order, now, deadline).await
+        }
+    }
+}
+
+/// Rebuilds a home feed that a reader queued together with its lease. Returns [`Rebuilt::Elsewhere`] if another
+/// function has the lease by now.
+pub async fn rebuild(
+    app: &Rebuilds,
+    order: &RebuildFeed,
+    now: Time,
+) -> Result<Rebuilt, StoreError> {
+    let context = ReadContext::new(now);
+    app.feeds.rebuild(FeedId::home(order.user), Some(&order.lease), &context).await
+}
+
+/// Both feeds of a user after a rebuild.
+#[derive(Debug, Serialize)]
+pub struct RebuiltFeeds {
+    pub user: UserId,
+    pub handle: Handle,
+    pub home: FeedNow,
+    pub author: FeedNow,
+}
+
+/// The extent of a feed in Valkey.
+#[derive(Debug, Serialize)]
+pub struct FeedNow {
+    pub entries: usize,
+    /// The feed is complete down to this time. [`Time::EPOCH`]: down to the first post.
+    #[serde(rename = "floor_ms")]
+    pub floor: Time,
+}
+
+/// Drops both feeds of a user and rebuilds them. Returns `None` if other functions held the lease of a feed for all of
+/// `ADMIN_REBUILD_LOOKS_MAX` tries.
+pub async fn rebuild_user(
+    feeds: &Feeds,
+    user: Profile,
+    now: Time,
+) -> Result<Option<RebuiltFeeds>, StoreError> {
+    let [author, home] = FeedId::own(user.id);
+    // the author feed first: the home feed is merged from author feeds, including this one
+    let Some(author) = rebuild_one(feeds, author, now).await? else { return Ok(None) };
+    let Some(home) = rebuild_one(feeds, home, now).await? else { return Ok(None) };
+    Ok(Some(RebuiltFeeds { user: user.id, handle: user.handle, home, author }))
+}
+
+async fn rebuild_one(
+    feeds: &Feeds,
+    feed: FeedId,
+    now: Time,
+) -> Result<Option<FeedNow>, StoreError> {
+    let (valkey, stopwatch) = (&feeds.valkey, Stopwatch::start());
+    for _ in 0..ADMIN_REBUILD_LOOKS_MAX {
+        let context = ReadContext::new(now + stopwatch.elapsed());
+        valkey.invalidate(feed).await?;
+        match feeds.rebuild(feed, None, &context).await? {
+            Rebuilt::Done(Some(CachedSlice { slice, .. })) => {
+                // pushes and trims may have changed the feed since the commit
+                let now = valkey.peek(feed, FEED_CAP_MAX).await?.known();
+                return Ok(Some(FeedNow::of(&now.map_or(slice, |cached| cached.slice))));
+            }
+            // another function has the lease, or a reader rebuilt the feed first
+            Rebuilt::Done(None) | Rebuilt::Elsewhere | Rebuilt::Queued(_) => {
+                clock::sleep(ADMIN_REBUILD_LOOK_EVERY).await;
+            }
+        }
+    }
+    Ok(None)
+}
+
+impl FeedNow {
+    fn of(slice: &Slice) -> Self {
+        Self { entries: slice.posts.len(), floor: slice.floor() }
+    }
+}

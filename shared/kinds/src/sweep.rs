@@ -1,0 +1,106 @@
+//! The sweep drops feeds that nobody reads, and forgets changes of relations that no message relies on any more. On a full
+//! server it makes room: it drops some of the feeds that were read longest ago.
+
+use std::time::Duration;
+
+use fanfold_core::Time;
+use fanfold_core::limits::{CONCURRENCY, REL_KEPT, SHED_IDLE, SWEEP_BATCH};
+use fanfold_engines::valkey::{FeedSettings, Valkey};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::{Config, StartError, StoreError};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde::Serialize;
+
+use crate::due::rounds::rounds;
+
+/// Feeds that one run of the sweep removes.
+const SWEEP_FEEDS_MAX: usize = 50_000;
+/// Feeds that one run of the sweep removes to make room on full servers. They take about 50 MB. The last round over the buckets
+/// may exceed the limit.
+const SHED_FEEDS_MAX: usize = 20_000;
+
+/// The client of Valkey and the settings of the sweep.
+#[derive(Clone)]
+pub struct Sweep {
+    pub valkey: Valkey,
+    /// A feed that was not read for this long is dropped.
+    pub inactive_after: Duration,
+    /// The most feeds that one run drops, and the most `rel` keys that it removes. The last round over the buckets may
+    /// exceed the limit.
+    pub feeds_max: u64,
+}
+
+/// The result of one run of the sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Swept {
+    /// Feeds that were dropped.
+    pub dropped: u64,
+    /// Feeds that are due but were left to the next run.
+    pub remaining: u64,
+    /// `rel` keys that were removed: their last change is older than any message that relies on them.
+    pub forgotten: u64,
+    /// Feeds that were dropped to make room on full servers.
+    pub shed: u64,
+}
+
+impl Sweep {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        let feeds = FeedSettings::read(config)?;
+        Ok(Self {
+            valkey: Valkey::with_settings(sdk, &feeds)?,
+            inactive_after: feeds.inactive_after,
+            feeds_max: SWEEP_FEEDS_MAX as u64,
+        })
+    }
+}
+
+/// Drops feeds and forgets relations until nothing is due or the limit of a run is reached.
+///
+/// A bucket that fails does not stop the others. The first error is returned at the end.
+pub async fn sweep(app: &Sweep, now: Time) -> Result<Swept, StoreError> {
+    let until = now - app.inactive_after;
+    let expire = async |bucket, batch| app.valkey.expire(bucket, until, batch).await;
+    let (buckets, bounds) = (app.valkey.keys().all_buckets(), (SWEEP_BATCH, app.feeds_max));
+    let (dropped, not_expired) = rounds(buckets.clone(), bounds, || false, expire).await;
+    let unchanged_since = now - REL_KEPT;
+    let forget = async |bucket, batch| app.valkey.forget(bucket, unchanged_since, batch).await;
+    let (forgotten, not_forgotten) = rounds(buckets.clone(), bounds, || false, forget).await;
+    let due: Vec<_> = buckets.map(|bucket| app.valkey.due(bucket, until)).collect();
+    let due: Result<Vec<u64>, _> =
+        stream::iter(due).buffer_unordered(CONCURRENCY).try_collect().await;
+    let shed = shed(app, now).await;
+    tracing::info!(dropped, forgotten, "swept");
+    if let Some((_, error)) = not_expired.into_iter().chain(not_forgotten).next() {
+        return Err(error);
+    }
+    Ok(Swept { dropped, remaining: due?.iter().sum(), forgotten, shed: shed? })
+}
+
+/// Makes room on full servers: drops the feeds of their buckets that were read longest ago, if nobody has read them for
+/// [`SHED_IDLE`]. The schedule runs one sweep a minute, so about [`SHED_FEEDS_MAX`] feeds a minute are dropped.
+async fn shed(app: &Sweep, now: Time) -> Result<u64, StoreError> {
+    let valkey = &app.valkey;
+    let ask =
+        valkey.keys().all_buckets().map(async |bucket| (bucket, valkey.is_full(bucket).await));
+    let ask: Vec<_> = ask.collect();
+    let asked: Vec<_> = stream::iter(ask).buffer_unordered(CONCURRENCY).collect().await;
+    let (mut full, mut failed) = (Vec::new(), None);
+    for (bucket, is_full) in asked {
+        match is_full {
+            Ok(true) => full.push(bucket),
+            Ok(false) => {}
+            Err(error) => failed = Some(error),
+        }
+    }
+    // mutation: shed-idle
+    let until = now - SHED_IDLE;
+    let drop = async |bucket, batch| valkey.expire(bucket, until, batch).await;
+    let (buckets, bounds) = (full.iter().copied(), (SWEEP_BATCH, SHED_FEEDS_MAX as u64));
+    let (shed, not_dropped) = rounds(buckets, bounds, || false, drop).await;
+    failed = not_dropped.into_iter().next().map(|(_, error)| error).or(failed);
+    if !full.is_empty() {
+        tracing::warn!(buckets = full.len(), shed, "Valkey is full: dropped feeds to make room");
+    }
+    failed.map_or(Ok(shed), Err)
+}
