@@ -163,12 +163,11 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     found.into_iter().map(|file| (file.clone(), product(text(&file)))).collect()
 }
 
-/// The transactions that no event announces: the probe, which belongs to the doctor; those that end an item, whose entries
+/// The transactions that no event announces: those that end an item, whose entries
 /// then lead to nothing; the one that removes an entry without its item; and those that remove a like of a post that is
 /// gone, and take its likes from its author, which the event of the deletion has announced; and the one that writes a
 /// number of likes, which handlers of events do.
-const WITHOUT_EVENT: [&str; 9] = [
-    "transact",
+const WITHOUT_EVENT: [&str; 8] = [
     "cancel",
     "end_timer",
     "forget_scheduled",
