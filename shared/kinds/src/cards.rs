@@ -7,9 +7,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
-use aws_config::SdkConfig;
 use fanfold_core::limits::{CARD_KEPT, CARD_MARK_WITHIN, LIKES_CARD_MAX};
 use fanfold_core::{BoardId, Handle, HandleHash, PostId, Time, UserId, UserRef};
+use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::log::Chain;

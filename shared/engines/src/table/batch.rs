@@ -1,13 +1,11 @@
-//! Reading items by their keys, always strongly consistent; writing and deleting many items.
+//! Reading many items by their keys, always strongly consistent; writing and deleting many items.
 
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
-use aws_sdk_dynamodb::operation::delete_item::builders::DeleteItemFluentBuilder;
 use aws_sdk_dynamodb::types::{DeleteRequest, KeysAndAttributes, PutRequest, WriteRequest};
 use fanfold_core::limits::{CONCURRENCY, TRIES_MAX};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::Item;
+use super::name::Table;
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::retry::pause;
 
@@ -16,34 +14,49 @@ const BATCH_GET_MAX: usize = 100;
 /// Items that DynamoDB takes in one `BatchWriteItem`.
 const BATCH_WRITE_MAX: usize = 25;
 
-/// Reads one item. `None` if it does not exist.
-pub async fn get_one(
-    client: &Client,
-    table: &str,
-    doing: &'static str,
-    key: Item,
-) -> Result<Option<Item>, StoreError> {
-    let call = client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
-    Ok(call.send().await.map_err(StoreError::dynamo(doing))?.item)
-}
+impl Table {
+    /// Reads the items with these keys, which must differ. Missing items are left out; the order is not defined.
+    pub async fn get_all(
+        &self,
+        doing: &'static str,
+        keys: Vec<Item>,
+    ) -> Result<Vec<Item>, StoreError> {
+        let batches: Vec<_> =
+            keys.chunks(BATCH_GET_MAX).map(|batch| get_batch(self, doing, batch)).collect();
+        let found: Vec<Vec<Item>> =
+            stream::iter(batches).buffer_unordered(CONCURRENCY).try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
+    }
 
-/// Reads the items with these keys, which must differ. Missing items are left out; the order is not defined.
-pub async fn get_all(
-    client: &Client,
-    table: &str,
-    doing: &'static str,
-    keys: Vec<Item>,
-) -> Result<Vec<Item>, StoreError> {
-    let batches: Vec<_> =
-        keys.chunks(BATCH_GET_MAX).map(|batch| get_batch(client, table, doing, batch)).collect();
-    let found: Vec<Vec<Item>> =
-        stream::iter(batches).buffer_unordered(CONCURRENCY).try_collect().await?;
-    Ok(found.into_iter().flatten().collect())
+    /// Deletes the items with these keys, which must differ. Missing items are not an error.
+    pub async fn delete_all(&self, doing: &'static str, keys: Vec<Item>) -> Result<(), StoreError> {
+        let deletes: Result<Vec<WriteRequest>, StoreError> = keys
+            .into_iter()
+            .map(|key| {
+                let delete = DeleteRequest::builder().set_key(Some(key)).build();
+                let delete = delete.map_err(StoreError::request(doing))?;
+                Ok(WriteRequest::builder().delete_request(delete).build())
+            })
+            .collect();
+        write_all(self, doing, deletes?).await
+    }
+
+    /// Writes these items, whose keys must differ, and replaces existing ones.
+    pub async fn put_all(&self, doing: &'static str, items: Vec<Item>) -> Result<(), StoreError> {
+        let puts: Result<Vec<WriteRequest>, StoreError> = items
+            .into_iter()
+            .map(|item| {
+                let put = PutRequest::builder().set_item(Some(item)).build();
+                let put = put.map_err(StoreError::request(doing))?;
+                Ok(WriteRequest::builder().put_request(put).build())
+            })
+            .collect();
+        write_all(self, doing, puts?).await
+    }
 }
 
 async fn get_batch(
-    client: &Client,
-    table: &str,
+    table: &Table,
     doing: &'static str,
     keys: &[Item],
 ) -> Result<Vec<Item>, StoreError> {
@@ -54,10 +67,10 @@ async fn get_batch(
             .consistent_read(true)
             .build()
             .map_err(StoreError::request(doing))?;
-        let answer = client.batch_get_item().request_items(table, wanted).send().await;
+        let answer = table.client.batch_get_item().request_items(&table.name, wanted).send().await;
         let answer = answer.map_err(StoreError::dynamo(doing))?;
-        found.extend(answer.responses.unwrap_or_default().remove(table).unwrap_or_default());
-        let left = answer.unprocessed_keys.unwrap_or_default().remove(table);
+        found.extend(answer.responses.unwrap_or_default().remove(&table.name).unwrap_or_default());
+        let left = answer.unprocessed_keys.unwrap_or_default().remove(&table.name);
         keys = left.map(|left| left.keys).unwrap_or_default();
         if keys.is_empty() {
             return Ok(found);
@@ -67,86 +80,32 @@ async fn get_batch(
     Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
 }
 
-/// Deletes the items with these keys, which must differ. Missing items are not an error.
-pub async fn delete_all(
-    client: &Client,
-    table: &str,
-    doing: &'static str,
-    keys: Vec<Item>,
-) -> Result<(), StoreError> {
-    let deletes: Result<Vec<WriteRequest>, StoreError> = keys
-        .into_iter()
-        .map(|key| {
-            let delete = DeleteRequest::builder().set_key(Some(key)).build();
-            let delete = delete.map_err(StoreError::request(doing))?;
-            Ok(WriteRequest::builder().delete_request(delete).build())
-        })
-        .collect();
-    write_all(client, table, doing, deletes?).await
-}
-
-/// Writes these items, whose keys must differ, and replaces existing ones.
-pub async fn put_all(
-    client: &Client,
-    table: &str,
-    doing: &'static str,
-    items: Vec<Item>,
-) -> Result<(), StoreError> {
-    let puts: Result<Vec<WriteRequest>, StoreError> = items
-        .into_iter()
-        .map(|item| {
-            let put = PutRequest::builder().set_item(Some(item)).build();
-            let put = put.map_err(StoreError::request(doing))?;
-            Ok(WriteRequest::builder().put_request(put).build())
-        })
-        .collect();
-    write_all(client, table, doing, puts?).await
-}
-
 async fn write_all(
-    client: &Client,
-    table: &str,
+    table: &Table,
     doing: &'static str,
     writes: Vec<WriteRequest>,
 ) -> Result<(), StoreError> {
     let batches: Vec<_> = writes
         .chunks(BATCH_WRITE_MAX)
-        .map(|batch| write_batch(client, table, doing, batch.to_vec()))
+        .map(|batch| write_batch(table, doing, batch.to_vec()))
         .collect();
     stream::iter(batches).buffer_unordered(CONCURRENCY).try_collect().await
 }
 
 async fn write_batch(
-    client: &Client,
-    table: &str,
+    table: &Table,
     doing: &'static str,
     mut writes: Vec<WriteRequest>,
 ) -> Result<(), StoreError> {
     for tried in 0..TRIES_MAX {
-        let call = client.batch_write_item().request_items(table, writes);
+        let call = table.client.batch_write_item().request_items(&table.name, writes);
         let answer = call.send().await.map_err(StoreError::dynamo(doing))?;
-        writes = answer.unprocessed_items.unwrap_or_default().remove(table).unwrap_or_default();
+        writes =
+            answer.unprocessed_items.unwrap_or_default().remove(&table.name).unwrap_or_default();
         if writes.is_empty() {
             return Ok(());
         }
         pause(tried).await;
-    }
-    Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
-}
-
-/// Deletes an item, if the condition of `delete` holds. A failed condition is not an error.
-pub async fn deleted(
-    doing: &'static str,
-    delete: DeleteItemFluentBuilder,
-) -> Result<(), StoreError> {
-    for tried in 0..TRIES_MAX {
-        let Err(error) = delete.clone().send().await else { return Ok(()) };
-        match error.as_service_error() {
-            Some(DeleteItemError::ConditionalCheckFailedException(_)) => return Ok(()),
-            // a transaction is changing the item
-            Some(DeleteItemError::TransactionConflictException(_)) => pause(tried).await,
-            _ => return Err(StoreError::dynamo(doing)(error)),
-        }
     }
     Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
 }

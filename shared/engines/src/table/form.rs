@@ -9,17 +9,12 @@
 //! Rows of lists (posts by author, followers, followed authors) are read by their keys only. Another meaning
 //! needs other keys.
 
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
-use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
-use fanfold_core::limits::TRIES_MAX;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::attribute::{Item, number};
+use super::attribute::Item;
 use super::keys::{Pk, pk_only};
 use fanfold_runtime::error::StoreError;
-use fanfold_runtime::retry::pause;
 
 /// An item with a version.
 pub trait Stored {
@@ -61,38 +56,4 @@ pub fn check(doing: &'static str, item: &Item, known: u32) -> Result<(), StoreEr
         Some(v) if v > u64::from(known) => Err(StoreError::Newer { doing, v, known }),
         _ => Ok(()),
     }
-}
-
-/// Updates an item, if its version is at most `known` (`:v` in the expressions) and the update's own condition
-/// holds. Returns the attributes that the update requested. `None` if the update's own condition failed.
-pub async fn changed(
-    doing: &'static str,
-    known: u32,
-    update: UpdateItemFluentBuilder,
-) -> Result<Option<Item>, StoreError> {
-    // mutation: newer-written
-    let mut condition = "(attribute_not_exists(v) OR v <= :v)".to_owned();
-    if let Some(own) = update.get_condition_expression() {
-        condition = format!("{condition} AND ({own})");
-    }
-    let update = update
-        .condition_expression(condition)
-        .expression_attribute_values(":v", number(known))
-        .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-    for tried in 0..TRIES_MAX {
-        let error = match update.clone().send().await {
-            Ok(answer) => return Ok(Some(answer.attributes.unwrap_or_default())),
-            Err(error) => error,
-        };
-        match error.as_service_error() {
-            Some(UpdateItemError::ConditionalCheckFailedException(refused)) => {
-                refused.item().map_or(Ok(()), |item| check(doing, item, known))?;
-                return Ok(None);
-            }
-            // a transaction is changing the item
-            Some(UpdateItemError::TransactionConflictException(_)) => pause(tried).await,
-            _ => return Err(StoreError::dynamo(doing)(error)),
-        }
-    }
-    Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
 }

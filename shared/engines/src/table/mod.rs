@@ -5,19 +5,25 @@
 //! | `keys` | the kinds of items and their keys |
 //! | `form` | the versions of items |
 //! | `rows` | the rows under one partition key |
+//! | `name` | a table with its client |
 //! | `batch` | many items at once |
+//! | `write` | a write of one item, alone or in a transaction |
 //! | `transact` | transactions whose writes have names |
 //! | `probe` | a check of a table |
 
 mod attribute;
-pub mod batch;
+mod batch;
 mod form;
 mod keys;
+mod name;
 mod probe;
 pub mod rows;
 pub mod transact;
+mod write;
 
-pub use attribute::{Item, number, text};
-pub use form::{Stored, changed, check, read, read_key, write};
+pub use attribute::{Item, Value, flag, length_of, number, numbers, text};
+pub use form::{Stored, check, read, read_key, write};
 pub use keys::{ItemKind, Pk, hashed, key, pk_only};
+pub use name::Table;
 pub use probe::TableProbe;
+pub use write::Write;

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use aws_config::SdkConfig;
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::{Delete, Put};
 use fanfold_core::Time;
 
 use super::transact::{CommitResult, Transaction};
-use super::{ItemKind, Pk, key, number};
+use super::{ItemKind, Pk, Table, key, number};
 use fanfold_runtime::clock;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
@@ -19,24 +17,22 @@ const PROBE_ITEM_KEPT: Duration = Duration::from_secs(3_600);
 /// Checks of the tables and of transactions.
 #[derive(Clone)]
 pub struct TableProbe {
-    client: Client,
-    users: String,
-    posts: String,
-    graph: String,
-    due: String,
-    likes: String,
+    users: Table,
+    posts: Table,
+    graph: Table,
+    due: Table,
+    likes: Table,
 }
 
 impl TableProbe {
     /// Reads the names of the tables. Fails if a setting is missing.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self {
-            client: Client::new(sdk),
-            users: config.text("USERS_TABLE")?,
-            posts: config.text("POSTS_TABLE")?,
-            graph: config.text("GRAPH_TABLE")?,
-            due: config.text("DUE_TABLE")?,
-            likes: config.text("LIKES_TABLE")?,
+            users: Table::new(sdk, config, "USERS_TABLE")?,
+            posts: Table::new(sdk, config, "POSTS_TABLE")?,
+            graph: Table::new(sdk, config, "GRAPH_TABLE")?,
+            due: Table::new(sdk, config, "DUE_TABLE")?,
+            likes: Table::new(sdk, config, "LIKES_TABLE")?,
         })
     }
 
@@ -53,9 +49,7 @@ impl TableProbe {
             (&self.due, &sorted),
             (&self.likes, &sorted),
         ] {
-            let call = self.client.get_item().table_name(table).consistent_read(true);
-            let read = call.set_key(Some(key.clone())).send().await;
-            read.map_err(StoreError::dynamo("reading an item of each table"))?;
+            table.get("reading an item of each table", key.clone()).await?;
         }
         Ok(())
     }
@@ -70,15 +64,14 @@ impl TableProbe {
         let expires_at = now.expires_after(PROBE_ITEM_KEPT);
         let (mut puts, mut deletes) = (Transaction::new(doing), Transaction::new(doing));
         for (nth, key) in keys.iter().enumerate() {
-            let put = Put::builder().table_name(&self.graph).set_item(Some(key.clone()));
-            let put = put.item("expires_at", number(expires_at));
-            puts.put(nth, put.condition_expression("attribute_not_exists(pk)"))?;
-            let delete = Delete::builder().table_name(&self.graph);
-            deletes.delete(nth, delete.set_key(Some(key.clone())))?;
+            let mut item = key.clone();
+            item.insert("expires_at".to_owned(), number(expires_at));
+            puts.add(nth, self.graph.put(item).condition("attribute_not_exists(pk)"));
+            deletes.add(nth, self.graph.delete(key.clone()));
         }
-        let first = puts.commit(&self.client).await?;
-        let second = puts.commit(&self.client).await?;
-        deletes.commit(&self.client).await?;
+        let first = puts.commit().await?;
+        let second = puts.commit().await?;
+        deletes.commit().await?;
         Ok(first == CommitResult::Done && second == CommitResult::Refused(vec![0, 1]))
     }
 }

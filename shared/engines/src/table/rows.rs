@@ -4,17 +4,16 @@
 //! were counted. Only a page without a `LastEvaluatedKey` is the last one. So [`Rows::first`] and [`Rows::all`] go on until then,
 //! and a caller of [`Rows::page`] goes on at [`Page::next`].
 
-use aws_sdk_dynamodb::Client;
 use fanfold_runtime::error::StoreError;
 
 use super::attribute::{Item, text};
 use super::keys::Pk;
+use super::name::Table;
 
 /// Some rows under a partition key.
 #[derive(Clone)]
 pub struct Rows<'a> {
-    client: &'a Client,
-    table: &'a str,
+    table: &'a Table,
     doing: &'static str,
     pk: &'a Pk,
     range: Range,
@@ -39,12 +38,11 @@ pub struct Page {
     pub next: Option<Item>,
 }
 
-impl<'a> Rows<'a> {
+impl Table {
     /// All rows under a partition key, by ascending sort key.
-    pub fn of(client: &'a Client, table: &'a str, doing: &'static str, pk: &'a Pk) -> Self {
-        Self {
-            client,
-            table,
+    pub fn rows<'a>(&'a self, doing: &'static str, pk: &'a Pk) -> Rows<'a> {
+        Rows {
+            table: self,
             doing,
             pk,
             range: Range::All,
@@ -54,7 +52,9 @@ impl<'a> Rows<'a> {
             filter: None,
         }
     }
+}
 
+impl<'a> Rows<'a> {
     /// By descending sort key.
     pub fn newest_first(self) -> Self {
         Self { is_newest_first: true, ..self }
@@ -87,7 +87,7 @@ impl<'a> Rows<'a> {
 
     /// A page of at most `limit` rows, after the row with this key. Without `limit`, as many as DynamoDB returns at once.
     pub async fn page(&self, after: Option<Item>, limit: Option<i32>) -> Result<Page, StoreError> {
-        let query = self.client.query().table_name(self.table);
+        let query = self.table.client.query().table_name(&self.table.name);
         // mutation: consistent-rows
         let query = query.consistent_read(true);
         let query = query.expression_attribute_values(":pk", self.pk.value());

@@ -1,14 +1,12 @@
 //! Transactions whose writes have names, so that callers can ask which write was refused.
 
-use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::builders::{
-    ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder,
-};
-use aws_sdk_dynamodb::types::{CancellationReason, TransactWriteItem};
+use aws_sdk_dynamodb::types::CancellationReason;
 use fanfold_runtime::retry::pause;
 use fanfold_runtime::{StoreError, clock};
+
+use super::write::Write;
 
 /// Tries of a transaction that met another one. When 2,000 users follow one author within two seconds, one request in 30,000
 /// would need more than eight.
@@ -19,7 +17,7 @@ const TRANSACTION_TRIES_MAX: u32 = 10;
 pub struct Transaction<P> {
     doing: &'static str,
     names: Vec<P>,
-    items: Vec<TransactWriteItem>,
+    writes: Vec<Write>,
 }
 
 /// How a transaction ended.
@@ -41,60 +39,32 @@ impl<P: PartialEq> CommitResult<P> {
 impl<P: Copy> Transaction<P> {
     /// An empty transaction. `doing` names the operation in an error.
     pub fn new(doing: &'static str) -> Self {
-        Self { doing, names: Vec::new(), items: Vec::new() }
+        Self { doing, names: Vec::new(), writes: Vec::new() }
     }
 
-    /// Adds a put. Fails if it is incomplete.
-    pub fn put(&mut self, name: P, put: PutBuilder) -> Result<(), StoreError> {
-        let put = put.build().map_err(StoreError::request(self.doing))?;
-        self.add(name, TransactWriteItem::builder().put(put).build());
-        Ok(())
-    }
-
-    /// Adds an update. Fails if it is incomplete.
-    pub fn update(&mut self, name: P, update: UpdateBuilder) -> Result<(), StoreError> {
-        let update = update.build().map_err(StoreError::request(self.doing))?;
-        self.add(name, TransactWriteItem::builder().update(update).build());
-        Ok(())
-    }
-
-    /// Adds a delete. Fails if it is incomplete.
-    pub fn delete(&mut self, name: P, delete: DeleteBuilder) -> Result<(), StoreError> {
-        let delete = delete.build().map_err(StoreError::request(self.doing))?;
-        self.add(name, TransactWriteItem::builder().delete(delete).build());
-        Ok(())
-    }
-
-    /// Adds a condition on an item that the transaction does not write. Fails if it is incomplete.
-    pub fn check(&mut self, name: P, check: ConditionCheckBuilder) -> Result<(), StoreError> {
-        let check = check.build().map_err(StoreError::request(self.doing))?;
-        self.add(name, TransactWriteItem::builder().condition_check(check).build());
-        Ok(())
-    }
-
-    fn add(&mut self, name: P, item: TransactWriteItem) {
+    /// Adds a write.
+    pub fn add(&mut self, name: P, write: Write) {
         self.names.push(name);
-        self.items.push(item);
+        self.writes.push(write);
     }
 
     /// Writes everything or nothing. After a conflict with another transaction, tries again, at most [`TRANSACTION_TRIES_MAX`]
     /// times.
-    pub async fn commit(&self, client: &Client) -> Result<CommitResult<P>, StoreError> {
-        self.commit_within(client, TRANSACTION_TRIES_MAX).await
+    pub async fn commit(&self) -> Result<CommitResult<P>, StoreError> {
+        self.commit_within(TRANSACTION_TRIES_MAX).await
     }
 
     /// The same, with another number of tries.
-    pub async fn commit_within(
-        &self,
-        client: &Client,
-        tries: u32,
-    ) -> Result<CommitResult<P>, StoreError> {
+    pub async fn commit_within(&self, tries: u32) -> Result<CommitResult<P>, StoreError> {
         let doing = self.doing;
+        let Some(first) = self.writes.first() else { return Ok(CommitResult::Done) };
+        let items: Result<Vec<_>, _> = self.writes.iter().map(Write::in_transaction).collect();
+        let items = items.map_err(StoreError::request(doing))?;
         // one for all tries: an earlier one that is still in progress must not be followed by a second one
         let token = format!("{:016x}{:016x}", clock::random(), clock::random());
         for tried in 0..tries {
-            let items = self.items.clone();
-            let call = client.transact_write_items().set_transact_items(Some(items));
+            let call = first.table.client.transact_write_items();
+            let call = call.set_transact_items(Some(items.clone()));
             let call = call.client_request_token(&token);
             let Err(error) = call.send().await else { return Ok(CommitResult::Done) };
             let Some(reasons) = reasons(&error) else {

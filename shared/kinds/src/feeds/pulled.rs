@@ -7,13 +7,11 @@
 
 use std::collections::HashMap;
 
-use aws_config::SdkConfig;
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use fanfold_core::limits::PULLED_AUTHORS_MAX;
 use fanfold_core::{PostId, UserId};
 
-use fanfold_engines::table::{Item, ItemKind, batch, changed, check, pk_only, text};
+use fanfold_engines::table::{Item, ItemKind, Table, Value, Write, check, pk_only, text};
+use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 
@@ -32,23 +30,22 @@ pub enum Standing {
 /// The list of pulled authors, in the users table.
 #[derive(Clone)]
 pub struct PulledStore {
-    client: Client,
-    table: String,
+    table: Table,
 }
 
 impl PulledStore {
     /// Reads the name of the table. Fails if the setting is missing.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self { client: Client::new(sdk), table: config.text("USERS_TABLE")? })
+        Ok(Self { table: Table::new(sdk, config, "USERS_TABLE")? })
     }
 
     /// All listed authors with their states.
     pub async fn all(&self) -> Result<HashMap<UserId, Standing>, StoreError> {
         let doing = "reading the pulled authors";
-        let item = batch::get_one(&self.client, &self.table, doing, item_key()).await?;
+        let item = self.table.get(doing, item_key()).await?;
         let item = item.unwrap_or_default();
         check(doing, &item, V)?;
-        let of = |(name, value): (String, aws_sdk_dynamodb::types::AttributeValue)| {
+        let of = |(name, value): (String, Value)| {
             let (author, standing) = (name.parse().ok()?, value.as_s().ok()?);
             let standing = match standing.parse() {
                 Ok(post) => Standing::Marking(post),
@@ -72,10 +69,10 @@ impl PulledStore {
         }
         let update = self
             .update(author)
-            .update_expression("SET #author = :post, v = :v")
-            .condition_expression("attribute_not_exists(#author)")
-            .expression_attribute_values(":post", text(post));
-        let marked = changed("marking an author as pulled", V, update).await?;
+            .expression("SET #author = :post, v = :v")
+            .condition("attribute_not_exists(#author)")
+            .value(":post", text(post));
+        let marked = update.changed("marking an author as pulled", V).await?;
         Ok(marked.map(|_| post))
     }
 
@@ -84,25 +81,21 @@ impl PulledStore {
     pub async fn promote(&self, author: UserId, since: PostId) -> Result<(), StoreError> {
         let update = self
             .update(author)
-            .update_expression("SET #author = :pulled")
-            .condition_expression("#author = :since")
-            .expression_attribute_values(":pulled", text(PULLED))
-            .expression_attribute_values(":since", text(since));
-        changed("leaving an author out of fan-out", V, update).await.map(drop)
+            .expression("SET #author = :pulled")
+            .condition("#author = :since")
+            .value(":pulled", text(PULLED))
+            .value(":since", text(since));
+        update.changed("leaving an author out of fan-out", V).await.map(drop)
     }
 
     /// Removes an author from the list, so that later posts are pushed. Remaining pointers do no harm.
     pub async fn release(&self, author: UserId) -> Result<(), StoreError> {
-        let update = self.update(author).update_expression("REMOVE #author");
-        changed("taking an author back into fan-out", V, update).await.map(drop)
+        let update = self.update(author).expression("REMOVE #author");
+        update.changed("taking an author back into fan-out", V).await.map(drop)
     }
 
-    fn update(&self, author: UserId) -> UpdateItemFluentBuilder {
-        self.client
-            .update_item()
-            .table_name(&self.table)
-            .set_key(Some(item_key()))
-            .expression_attribute_names("#author", author.to_string())
+    fn update(&self, author: UserId) -> Write {
+        self.table.update(item_key()).name("#author", author.to_string())
     }
 }
 

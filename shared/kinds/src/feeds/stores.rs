@@ -1,7 +1,7 @@
 //! The stores that feeds are read from.
 
-use aws_config::SdkConfig;
 use fanfold_core::message::RebuildOrder;
+use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::sqs::Queue;
 

@@ -10,8 +10,6 @@ mod rows;
 mod scores;
 mod settings;
 
-use aws_config::SdkConfig;
-use aws_sdk_dynamodb::Client;
 use fanfold_core::board::{BoardSettings, Round};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::BOARD_PARTS;
@@ -20,7 +18,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::people::items::identity_text;
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, key};
+use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Table, key};
+use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 pub(crate) use rankings::Received;
 pub use rows::{RowPage, all_rows};
@@ -147,14 +146,13 @@ impl From<ScoreItem> for Row {
 /// The boards table.
 #[derive(Clone)]
 pub struct BoardStore {
-    client: Client,
-    table: String,
+    table: Table,
 }
 
 impl BoardStore {
     /// Reads the name of the table. Fails if the setting is missing.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self { client: Client::new(sdk), table: config.text("BOARDS_TABLE")? })
+        Ok(Self { table: Table::new(sdk, config, "BOARDS_TABLE")? })
     }
 }
 

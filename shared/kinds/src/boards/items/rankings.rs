@@ -4,8 +4,6 @@
 //! [`RANKING_AUTHOR_ROWS`] rows with the likes of all present posts; the post chooses the row. Both have
 //! [`BOARD_PARTS`](fanfold_core::limits::BOARD_PARTS) partition keys, so that no key is changed by each count.
 
-use aws_sdk_dynamodb::types::Update;
-use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use fanfold_core::board::{Day, Zone};
 use fanfold_core::{Hour, IdError, PostId, Time, UserId};
 use fanfold_runtime::error::StoreError;
@@ -13,7 +11,7 @@ use futures::future::try_join_all;
 use serde::Deserialize;
 
 use super::{BoardStore, RowPage, part_of};
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, batch, check, key, number, read};
+use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Write, check, key, number, read};
 
 /// Rows that count the likes of an author.
 const RANKING_AUTHOR_ROWS: u8 = 16;
@@ -60,34 +58,32 @@ pub(crate) enum Received {
 
 impl BoardStore {
     /// The write that adds to the likes of a post in the present hour.
-    pub(crate) fn trend(&self, post: PostId, by: i64, now: Time) -> UpdateBuilder {
+    pub(crate) fn trend(&self, post: PostId, by: i64, now: Time) -> Write {
         let day = Zone::utc().day(now);
         let hour = HOURS.get(now.hour().of_day()).unwrap_or(&"h0");
         let expires = Zone::utc().begin(day.plus_days(RANKING_DAYS_KEPT));
-        Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(trend_key(day, post)))
-            .update_expression(format!("ADD {hour} :by SET v = :v, expires_at = :expires"))
-            .condition_expression("attribute_not_exists(v) OR v <= :v")
-            .expression_attribute_values(":by", number(by))
-            .expression_attribute_values(":expires", number(expires.second()))
-            .expression_attribute_values(":v", number(TrendItem::V))
+        self.table
+            .update(trend_key(day, post))
+            .expression(format!("ADD {hour} :by SET v = :v, expires_at = :expires"))
+            .condition("attribute_not_exists(v) OR v <= :v")
+            .value(":by", number(by))
+            .value(":expires", number(expires.second()))
+            .value(":v", number(TrendItem::V))
     }
 
     /// The write that adds to the likes that the author of a post has received.
-    pub(crate) fn received(&self, post: PostId, by: i64, refused: Received) -> UpdateBuilder {
+    pub(crate) fn received(&self, post: PostId, by: i64, refused: Received) -> Write {
         let condition = match refused {
             Received::Made => "attribute_not_exists(v) OR v <= :v",
             // mutation: ranking-dropped-author
             Received::Known => "v <= :v",
         };
-        Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(received_key(post)))
-            .update_expression("ADD likes :by SET v = :v")
-            .condition_expression(condition)
-            .expression_attribute_values(":by", number(by))
-            .expression_attribute_values(":v", number(ReceivedItem::V))
+        self.table
+            .update(received_key(post))
+            .expression("ADD likes :by SET v = :v")
+            .condition(condition)
+            .value(":by", number(by))
+            .value(":v", number(ReceivedItem::V))
     }
 
     /// Fails if a row of a post or of its author has a newer version, which explains why its write was refused.
@@ -99,7 +95,7 @@ impl BoardStore {
     ) -> Result<(), StoreError> {
         let keys = [trend_key(Zone::utc().day(now), post), received_key(post)];
         for (key, newest) in keys.into_iter().zip([TrendItem::V, ReceivedItem::V]) {
-            if let Some(row) = batch::get_one(&self.client, &self.table, doing, key).await? {
+            if let Some(row) = self.table.get(doing, key).await? {
                 check(doing, &row, newest)?;
             }
         }
@@ -154,17 +150,15 @@ impl BoardStore {
         let days = (0..=RANKING_DAYS_KEPT).map(|back| today.plus_days(1).minus_days(back));
         let born = Zone::utc().day(post.time()).minus_days(1);
         let keys = days.filter(|day| *day >= born).map(|day| trend_key(day, post)).collect();
-        batch::delete_all(&self.client, &self.table, "removing the likes of a post", keys).await
+        self.table.delete_all("removing the likes of a post", keys).await
     }
 
     /// Removes the rows of an author who is being dropped.
     pub async fn forget_received(&self, author: UserId) -> Result<(), StoreError> {
         let doing = "removing the likes of an author";
-        let deletes = (0..RANKING_AUTHOR_ROWS).map(|row| {
-            let delete = self.client.delete_item().table_name(&self.table);
-            delete.set_key(Some(received_row(author, row))).send()
-        });
-        try_join_all(deletes).await.map(drop).map_err(StoreError::dynamo(doing))
+        let deletes = (0..RANKING_AUTHOR_ROWS)
+            .map(|row| self.table.delete(received_row(author, row)).deleted(doing));
+        try_join_all(deletes).await.map(drop)
     }
 }
 

@@ -6,8 +6,7 @@ use fanfold_runtime::error::StoreError;
 use serde::Deserialize;
 
 use super::{BoardStore, Row, ScoreItem, scores_pk};
-use fanfold_engines::table::rows::Rows;
-use fanfold_engines::table::{Item, Pk, batch, key, read, read_key};
+use fanfold_engines::table::{Item, Pk, key, read, read_key};
 
 /// Rows that a removal of scores reads and deletes at once.
 const BOARD_REMOVED_PAGE: i32 = 500;
@@ -55,7 +54,7 @@ impl BoardStore {
         limit: Option<i32>,
         row: impl Fn(Item) -> Result<T, StoreError>,
     ) -> Result<RowPage<T>, StoreError> {
-        let rows = Rows::of(&self.client, &self.table, doing, pk);
+        let rows = self.table.rows(doing, pk);
         let page = rows.page(after.map(|after| key(pk, after)), limit).await?;
         let last = page.next.map(|last| read_key::<SortKey>(doing, last)).transpose()?;
         let rows = page.rows.into_iter().map(row).collect::<Result<_, StoreError>>()?;
@@ -80,7 +79,7 @@ impl BoardStore {
         let doing = "deleting the scores of a board";
         for part in 0..BOARD_PARTS {
             let pk = scores_pk(rows, part);
-            let some = Rows::of(&self.client, &self.table, doing, &pk);
+            let some = self.table.rows(doing, &pk);
             let some = some.first(None, BOARD_REMOVED_PAGE as usize).await?.into_iter();
             // a row of a newer function is left to that
             let keys =
@@ -88,7 +87,7 @@ impl BoardStore {
             let keys = keys.collect::<Result<Vec<_>, StoreError>>()?;
             if !keys.is_empty() {
                 let deleted = keys.len();
-                batch::delete_all(&self.client, &self.table, doing, keys).await?;
+                self.table.delete_all(doing, keys).await?;
                 return Ok(deleted);
             }
         }
@@ -103,6 +102,6 @@ impl BoardStore {
     ) -> Result<(), StoreError> {
         let keys = members.iter().map(|member| key(&scores_pk(rows, super::part(member)), member));
         let doing = "deleting the scores of a board";
-        batch::delete_all(&self.client, &self.table, doing, keys.collect()).await
+        self.table.delete_all(doing, keys.collect()).await
     }
 }

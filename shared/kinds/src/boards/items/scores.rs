@@ -3,25 +3,17 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::config::Builder;
-use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::builders::PutBuilder;
-use aws_sdk_dynamodb::types::{AttributeValue, Put, Update};
 use fanfold_core::board::{Order, Orders, Round};
 use fanfold_core::limits::IDEMPOTENCY_KEPT;
 use fanfold_core::message::GraphEvent;
 use fanfold_core::{MemberName, Scores, Second, Time, UserId};
 use fanfold_runtime::StoreError;
-use fanfold_runtime::retry::pause;
 use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
 
 use super::{BoardStore, Row, Rows, ScoreItem, StoredBoard};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{
-    ItemKind, Pk, Stored, batch, changed, hashed, key, number, read, write,
-};
+use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Write, hashed, key, number, read, write};
 
 /// How long DynamoDB keeps the revision of a member that was removed.
 const BOARD_TOMBSTONE_KEPT: Duration = Duration::from_secs(24 * 3600);
@@ -126,7 +118,7 @@ fn expiry(rows: Rows) -> (&'static str, &'static str) {
 const ADDING: &str = "adding to scores";
 
 /// The update that adds to scores, its condition, and their values.
-fn sums(rows: Rows, by: &Scores, now: Time) -> (String, String, HashMap<String, AttributeValue>) {
+fn sums(rows: Rows, by: &Scores, now: Time) -> (String, String, Item) {
     let (set, remove) = expiry(rows);
     let sets = names(by).map(|name| format!("{name} = if_not_exists({name}, :zero) + :{name}"));
     let sets: Vec<String> = sets.collect();
@@ -150,9 +142,9 @@ fn sums(rows: Rows, by: &Scores, now: Time) -> (String, String, HashMap<String, 
 }
 
 /// The values that the updates of scores share: the scores, and those of the revision and the expiry.
-fn values(rows: Rows, scores: &Scores, now: Time) -> HashMap<String, AttributeValue> {
+fn values(rows: Rows, scores: &Scores, now: Time) -> Item {
     let scores = names(scores).zip(scores.as_slice());
-    let mut values: HashMap<String, AttributeValue> =
+    let mut values: Item =
         scores.map(|(name, score)| (format!(":{name}"), number(score))).collect();
     // mutation: board-first-revision
     values.insert(":begin".to_owned(), number(now.ms()));
@@ -177,16 +169,14 @@ impl BoardStore {
         let (set, remove) = expiry(rows);
         let sets = names(scores).map(|name| format!("{name} = :{name}")).collect::<Vec<_>>();
         let mut update = self
-            .client
-            .update_item()
-            .table_name(&self.table)
-            .set_key(Some(rows.key(member)))
-            .update_expression(format!("SET {}, {REVISION}{set}{remove}", sets.join(", ")))
-            .set_expression_attribute_values(Some(values(rows, scores, now)));
+            .table
+            .update(rows.key(member))
+            .expression(format!("SET {}, {REVISION}{set}{remove}", sets.join(", ")))
+            .values(values(rows, scores, now));
         if let Some(orders) = better_by {
-            update = update.condition_expression(is_better(orders));
+            update = update.condition(is_better(orders));
         }
-        changed(doing, ScoreItem::V, update).await.map(drop)
+        update.changed(doing, ScoreItem::V).await.map(drop)
     }
 
     /// Adds to the scores of a member. With a key, the addition is made once. Without one, it is not known after an error
@@ -220,21 +210,21 @@ impl BoardStore {
     ) -> Result<Added, StoreError> {
         let doing = ADDING;
         let (update, condition, values) = sums(rows, &addition.by, now);
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(rows.key(addition.member)))
-            .update_expression(update)
-            .condition_expression(condition)
-            .set_expression_attribute_values(Some(values));
+        let update = self
+            .table
+            .update(rows.key(addition.member))
+            .expression(update)
+            .condition(condition)
+            .values(values);
         let mut transaction = Transaction::new(doing);
-        transaction.update(AddWrite::Row, update)?;
+        transaction.add(AddWrite::Row, update);
         // mutation: board-add-once
-        transaction.put(AddWrite::Key, self.put_key(doing, name, &addition.by, now)?)?;
-        match transaction.commit_within(&self.client, BOARD_ADD_TRIES).await? {
+        transaction.add(AddWrite::Key, self.put_key(doing, name, &addition.by, now)?);
+        match transaction.commit_within(BOARD_ADD_TRIES).await? {
             CommitResult::Done => Ok(Added::Done),
             refused if refused.refused(AddWrite::Key) => {
                 let item = key(&name.pk(), "-");
-                let item = batch::get_one(&self.client, &self.table, doing, item).await?;
+                let item = self.table.get(doing, item).await?;
                 let item = item.map(|item| read::<KeyItem>(doing, item)).transpose()?;
                 Ok(match item {
                     Some(item) if item.request != request(&addition.by) => Added::KeyReused,
@@ -255,32 +245,13 @@ impl BoardStore {
     ) -> Result<Added, StoreError> {
         let (update, condition, values) = sums(rows, &addition.by, now);
         let update = self
-            .client
-            .update_item()
-            .table_name(&self.table)
-            .set_key(Some(rows.key(addition.member)))
-            .update_expression(update)
-            .condition_expression(condition)
-            .set_expression_attribute_values(Some(values));
-        for tried in 0..BOARD_ADD_TRIES {
-            let once = Builder::new().retry_config(RetryConfig::disabled());
-            let sent = update.clone().customize().config_override(once).send().await;
-            let Err(error) = sent else { return Ok(Added::Done) };
-            match error.as_service_error() {
-                Some(UpdateItemError::ConditionalCheckFailedException(_)) => {
-                    return Ok(Added::Overflow);
-                }
-                // these say that nothing was written
-                Some(
-                    UpdateItemError::TransactionConflictException(_)
-                    | UpdateItemError::ProvisionedThroughputExceededException(_)
-                    | UpdateItemError::RequestLimitExceeded(_)
-                    | UpdateItemError::ThrottlingException(_),
-                ) => pause(tried).await,
-                _ => return Err(StoreError::dynamo(ADDING)(error)),
-            }
-        }
-        Err(StoreError::GaveUp { doing: ADDING, tries: BOARD_ADD_TRIES })
+            .table
+            .update(rows.key(addition.member))
+            .expression(update)
+            .condition(condition)
+            .values(values);
+        let is_added = update.changed_once(ADDING, BOARD_ADD_TRIES).await?;
+        Ok(if is_added { Added::Done } else { Added::Overflow })
     }
 
     /// The write of a key, on condition that it is unused or has expired.
@@ -290,7 +261,7 @@ impl BoardStore {
         name: &ScoreKey,
         by: &Scores,
         now: Time,
-    ) -> Result<PutBuilder, StoreError> {
+    ) -> Result<Write, StoreError> {
         let item = KeyItem {
             sk: "-".to_owned(),
             v: KeyItem::V,
@@ -298,11 +269,11 @@ impl BoardStore {
             round: name.round,
             expires_at: now.expires_after(IDEMPOTENCY_KEPT),
         };
-        Ok(Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(write(doing, &name.pk(), &item)?))
-            .condition_expression("attribute_not_exists(pk) OR expires_at <= :now")
-            .expression_attribute_values(":now", number(now.second())))
+        Ok(self
+            .table
+            .put(write(doing, &name.pk(), &item)?)
+            .condition("attribute_not_exists(pk) OR expires_at <= :now")
+            .value(":now", number(now.second())))
     }
 
     /// Removes a member. Returns whether it was there.
@@ -343,23 +314,19 @@ impl BoardStore {
     ) -> Result<bool, StoreError> {
         let expires = now.expires_after(BOARD_TOMBSTONE_KEPT);
         let expires = rows.expire.map_or(expires, |rows| rows.max(expires));
-        let update = self
-            .client
-            .update_item()
-            .table_name(&self.table)
-            .set_key(Some(rows.key(member)))
-            .update_expression(
+        let update = self.table.update(rows.key(member))
+            .expression(
                 "SET revision = revision + :one, v = :v, expires_at = :expires REMOVE s0, s1, s2, s3",
             )
-            .expression_attribute_values(":one", number(1))
-            .expression_attribute_values(":expires", number(expires));
+            .value(":one", number(1))
+            .value(":expires", number(expires));
         let update = match revision {
-            None => update.condition_expression("attribute_exists(s0)"),
+            None => update.condition("attribute_exists(s0)"),
             Some(revision) => update
-                .condition_expression("attribute_exists(s0) AND revision = :revision")
-                .expression_attribute_values(":revision", number(revision)),
+                .condition("attribute_exists(s0) AND revision = :revision")
+                .value(":revision", number(revision)),
         };
-        Ok(changed("removing a member of a board", ScoreItem::V, update).await?.is_some())
+        Ok(update.changed("removing a member of a board", ScoreItem::V).await?.is_some())
     }
 
     /// The rows of these members, which must differ, in the same order. `None`: there is no row.
@@ -371,7 +338,7 @@ impl BoardStore {
         let doing = "reading scores";
         let keys = members.iter().map(|member| rows.key(member)).collect();
         let mut found = HashMap::new();
-        for item in batch::get_all(&self.client, &self.table, doing, keys).await? {
+        for item in self.table.get_all(doing, keys).await? {
             let row = Row::from(read::<ScoreItem>(doing, item)?);
             found.insert(row.member.clone(), row);
         }

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use aws_sdk_dynamodb::types::{Delete, Put};
 use fanfold_core::board::{MergeOf, MergeSource};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::BOARDS_MAX;
@@ -15,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{BoardStore, StoredBoard};
 use crate::people::items::{Counter, Owner, UserStore};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, batch, key, number, read, text, write};
+use fanfold_engines::table::{Item, ItemKind, Pk, Stored, key, number, read, text, write};
 
 #[derive(Serialize, Deserialize)]
 struct BoardItem {
@@ -64,7 +63,7 @@ impl BoardStore {
     /// Reads a board. `None` if it does not exist.
     pub async fn board(&self, id: BoardId) -> Result<Option<StoredBoard>, StoreError> {
         let doing = "reading a board";
-        let item = batch::get_one(&self.client, &self.table, doing, board_key(id)).await?;
+        let item = self.table.get(doing, board_key(id)).await?;
         Ok(item.map(|item| read::<BoardItem>(doing, item)).transpose()?.map(|item| item.board))
     }
 
@@ -72,7 +71,7 @@ impl BoardStore {
     pub async fn boards(&self, ids: &[BoardId]) -> Result<Vec<StoredBoard>, StoreError> {
         let doing = "reading boards";
         let keys = ids.iter().map(|id| board_key(*id)).collect();
-        let items = batch::get_all(&self.client, &self.table, doing, keys).await?;
+        let items = self.table.get_all(doing, keys).await?;
         items.into_iter().map(|item| Ok(read::<BoardItem>(doing, item)?.board)).collect()
     }
 
@@ -126,24 +125,24 @@ impl BoardStore {
             board: new.clone(),
         };
         let item = write(doing, &boards_pk(new.id.owner), &item)?;
-        let put = Put::builder().table_name(&self.table).set_item(Some(item));
+        let put = self.table.put(item);
         let put = match old {
-            None => put.condition_expression("attribute_not_exists(pk)"),
+            None => put.condition("attribute_not_exists(pk)"),
             Some(old) => put
                 // mutation: board-as-read
-                .condition_expression(AS_READ)
-                .expression_attribute_names("#token", "token")
-                .expression_attribute_values(":v", number(BoardItem::V))
-                .expression_attribute_values(":token", text(&old.token))
-                .expression_attribute_values(":revision", number(old.revision)),
+                .condition(AS_READ)
+                .name("#token", "token")
+                .value(":v", number(BoardItem::V))
+                .value(":token", text(&old.token))
+                .value(":revision", number(old.revision)),
         };
         let mut transaction = Transaction::new(doing);
-        transaction.put(BoardWrite::Board, put)?;
+        transaction.add(BoardWrite::Board, put);
         if old.is_none() {
             let counter = Counter::Boards.add(users.table(), 1, Owner::Is(owner));
-            transaction.update(BoardWrite::Owner, counter)?;
+            transaction.add(BoardWrite::Owner, counter);
         }
-        Ok(result(&transaction.commit(&self.client).await?))
+        Ok(result(&transaction.commit().await?))
     }
 
     /// Removes the settings of a board that is as it was read. Its scores stay; the handler of the event removes them.
@@ -153,21 +152,21 @@ impl BoardStore {
         old: &StoredBoard,
         end: BoardEnd<'_>,
     ) -> Result<BoardPut, StoreError> {
-        let delete = Delete::builder()
-            .table_name(&self.table)
-            .set_key(Some(board_key(old.id)))
-            .condition_expression(AS_READ)
-            .expression_attribute_names("#token", "token")
-            .expression_attribute_values(":v", number(BoardItem::V))
-            .expression_attribute_values(":token", text(&old.token))
-            .expression_attribute_values(":revision", number(old.revision));
+        let delete = self
+            .table
+            .delete(board_key(old.id))
+            .condition(AS_READ)
+            .name("#token", "token")
+            .value(":v", number(BoardItem::V))
+            .value(":token", text(&old.token))
+            .value(":revision", number(old.revision));
         let mut transaction = Transaction::new("removing a board");
-        transaction.delete(BoardWrite::Board, delete)?;
+        transaction.add(BoardWrite::Board, delete);
         if let BoardEnd::Deleted(users) = end {
             let counter = Counter::Boards.add(users.table(), -1, Owner::User(old.id.owner));
-            transaction.update(BoardWrite::Owner, counter)?;
+            transaction.add(BoardWrite::Owner, counter);
         }
-        Ok(result(&transaction.commit(&self.client).await?))
+        Ok(result(&transaction.commit().await?))
     }
 }
 

@@ -1,7 +1,6 @@
 //! The scheduled posts and timers of a user who is being dropped. The user cannot add any more. Each is removed together with
 //! its rows, on condition that it is as it was read: another function may be moving it to another time.
 
-use aws_sdk_dynamodb::types::Delete;
 use fanfold_core::limits::{DROP_PAGE, DROP_QUERIES_AT_ONCE};
 use fanfold_core::{DueEntry, DueItem, ScheduledId, Time, TimerName, UserId};
 use fanfold_runtime::error::StoreError;
@@ -53,7 +52,7 @@ impl DueStore {
     ) -> Result<Forgotten, StoreError> {
         let doing = "removing scheduled posts";
         let pk = scheduled_pk(user);
-        let rows = self.rows(doing, &pk).only("sk, publish_at_ms, made_by, #reserved");
+        let rows = self.table.rows(doing, &pk).only("sk, publish_at_ms, made_by, #reserved");
         let found = rows.reserved("state").first(None, DROP_PAGE as usize).await?;
         let found: Result<Vec<ScheduledKeys>, StoreError> =
             found.into_iter().map(|item| read_key(doing, item)).collect();
@@ -68,19 +67,19 @@ impl DueStore {
             .map(|item| async move {
                 let entry = DueEntry { at: item.publish_at, item: DueItem::Post(item.sk) };
                 let mut transaction = Transaction::new(doing);
-                let delete = Delete::builder()
-                    .table_name(&self.table)
-                    .set_key(Some(key(&scheduled_pk(user), item.sk)))
-                    .condition_expression("attribute_not_exists(pk) OR publish_at_ms = :at")
-                    .expression_attribute_values(":at", number(item.publish_at));
-                transaction.delete((), delete)?;
+                let delete = self
+                    .table
+                    .delete(key(&scheduled_pk(user), item.sk))
+                    .condition("attribute_not_exists(pk) OR publish_at_ms = :at")
+                    .value(":at", number(item.publish_at));
+                transaction.add((), delete);
                 if item.state == ScheduledState::Waiting {
                     let row = soonest_key(item.publish_at, item.sk);
-                    let row = Delete::builder().table_name(&self.table).set_key(Some(row));
-                    transaction.delete((), row)?;
-                    transaction.delete((), self.delete_entry(&entry))?;
+                    let row = self.table.delete(row);
+                    transaction.add((), row);
+                    transaction.add((), self.delete_entry(&entry));
                 }
-                let done = transaction.commit(&self.client).await? == CommitResult::Done;
+                let done = transaction.commit().await? == CommitResult::Done;
                 Ok::<_, StoreError>(done.then_some(entry))
             })
             .collect();
@@ -92,8 +91,12 @@ impl DueStore {
     pub async fn forget_timers(&self, user: UserId) -> Result<Forgotten, StoreError> {
         let doing = "removing timers";
         let pk = timers_pk(user);
-        let found =
-            self.rows(doing, &pk).only("sk, due_at_ms").first(None, DROP_PAGE as usize).await?;
+        let found = self
+            .table
+            .rows(doing, &pk)
+            .only("sk, due_at_ms")
+            .first(None, DROP_PAGE as usize)
+            .await?;
         let found: Result<Vec<TimerKeys>, StoreError> =
             found.into_iter().map(|item| read_key(doing, item)).collect();
         let found = found?;
@@ -102,15 +105,15 @@ impl DueStore {
             .map(|timer| async move {
                 let item = DueItem::Timer(user, timer.sk.clone());
                 let entry = DueEntry { at: timer.due_at, item };
-                let delete = Delete::builder()
-                    .table_name(&self.table)
-                    .set_key(Some(key(&timers_pk(user), &timer.sk)))
-                    .condition_expression("attribute_not_exists(pk) OR due_at_ms = :at")
-                    .expression_attribute_values(":at", number(timer.due_at));
+                let delete = self
+                    .table
+                    .delete(key(&timers_pk(user), &timer.sk))
+                    .condition("attribute_not_exists(pk) OR due_at_ms = :at")
+                    .value(":at", number(timer.due_at));
                 let mut transaction = Transaction::new(doing);
-                transaction.delete((), delete)?;
-                transaction.delete((), self.delete_entry(&entry))?;
-                let done = transaction.commit(&self.client).await? == CommitResult::Done;
+                transaction.add((), delete);
+                transaction.add((), self.delete_entry(&entry));
+                let done = transaction.commit().await? == CommitResult::Done;
                 Ok::<_, StoreError>(done.then_some(entry))
             })
             .collect();

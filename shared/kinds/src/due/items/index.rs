@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::ConditionCheck;
 use fanfold_core::limits::DUE_QUERY_ROWS;
 use fanfold_core::{DueEntry, DueItem, DuePart, Hour, Time};
 use fanfold_runtime::error::StoreError;
@@ -13,9 +12,7 @@ use super::scheduled::scheduled_pk;
 use super::timers::timers_pk;
 use super::{DueStore, entry_pk};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{
-    ItemKind, Pk, Stored, batch, changed, key, number, read, read_key, text,
-};
+use fanfold_engines::table::{ItemKind, Pk, Stored, key, number, read, read_key, text};
 
 /// The hour before which a part of the index has no entries.
 #[derive(Serialize, Deserialize)]
@@ -79,7 +76,7 @@ impl DueStore {
         let first = format!("{:015}", from.ms());
         // the character after # in ASCII, so that every entry of the last millisecond is included
         let last = format!("{:015}$", until.ms());
-        let rows = self.rows(doing, &pk).between(first, last);
+        let rows = self.table.rows(doing, &pk).between(first, last);
         let page = rows.page(after.map(|after| key(&pk, after.sk)), Some(DUE_QUERY_ROWS)).await?;
         let mut found = Entries { entries: Vec::new(), unknown: 0, next: None };
         for item in page.rows {
@@ -104,29 +101,28 @@ impl DueStore {
     /// because it may move back. Returns whether there was such an entry.
     pub async fn remove_stray(&self, entry: &DueEntry) -> Result<bool, StoreError> {
         let doing = "removing an entry without its item";
-        let row = self.get(doing, key(&entry_pk(entry), entry)).await?;
+        let row = self.table.get(doing, key(&entry_pk(entry), entry)).await?;
         if row.is_none() {
             return Ok(false);
         }
-        let check = ConditionCheck::builder().table_name(&self.table);
         let check = match &entry.item {
-            DueItem::Post(id) => check
-                .set_key(Some(key(&scheduled_pk(id.author()), id)))
-                .condition_expression(
-                    "attribute_not_exists(pk) OR #state <> :waiting OR publish_at_ms <> :at",
-                )
-                .expression_attribute_names("#state", "state")
-                .expression_attribute_values(":waiting", text("waiting")),
-            DueItem::Timer(owner, name) => check
-                .set_key(Some(key(&timers_pk(*owner), name)))
-                .condition_expression("attribute_not_exists(pk) OR due_at_ms <> :at"),
+            DueItem::Post(id) => self
+                .table
+                .check(key(&scheduled_pk(id.author()), id))
+                .condition("attribute_not_exists(pk) OR #state <> :waiting OR publish_at_ms <> :at")
+                .name("#state", "state")
+                .value(":waiting", text("waiting")),
+            DueItem::Timer(owner, name) => self
+                .table
+                .check(key(&timers_pk(*owner), name))
+                .condition("attribute_not_exists(pk) OR due_at_ms <> :at"),
         };
-        let check = check.expression_attribute_values(":at", number(entry.at));
+        let check = check.value(":at", number(entry.at));
         let mut transaction = Transaction::new(doing);
         // mutation: stray-checked
-        transaction.check((), check)?;
-        transaction.delete((), self.delete_entry(entry))?;
-        Ok(transaction.commit(&self.client).await? == CommitResult::Done)
+        transaction.add((), check);
+        transaction.add((), self.delete_entry(entry));
+        Ok(transaction.commit().await? == CommitResult::Done)
     }
 
     /// For each part, the hour before which the index has no entries. Parts that were never checked are left out.
@@ -134,7 +130,7 @@ impl DueStore {
         let doing = "reading the hours up to which due items were checked";
         let keys = DuePart::all().map(|part| key(&checked_pk(), part)).collect();
         let mut checked = HashMap::new();
-        for item in batch::get_all(&self.client, &self.table, doing, keys).await? {
+        for item in self.table.get_all(doing, keys).await? {
             let item: CheckedItem = read(doing, item)?;
             if let Ok(part) = item.sk.parse() {
                 checked.insert(DuePart(part), item.hour);
@@ -146,15 +142,13 @@ impl DueStore {
     /// Notes the hour before which a part has no entries.
     pub async fn set_checked(&self, part: DuePart, hour: Hour) -> Result<(), StoreError> {
         let update = self
-            .client
-            .update_item()
-            .table_name(&self.table)
-            .set_key(Some(key(&checked_pk(), part)))
-            .update_expression("SET #hour = :hour, v = :v")
-            .expression_attribute_names("#hour", "hour")
-            .expression_attribute_values(":hour", number(hour));
+            .table
+            .update(key(&checked_pk(), part))
+            .expression("SET #hour = :hour, v = :v")
+            .name("#hour", "hour")
+            .value(":hour", number(hour));
         let doing = "noting the hour up to which due items were checked";
-        changed(doing, CheckedItem::V, update).await.map(drop)
+        update.changed(doing, CheckedItem::V).await.map(drop)
     }
 }
 

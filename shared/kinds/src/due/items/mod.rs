@@ -5,17 +5,13 @@ mod index;
 mod scheduled;
 mod timers;
 
-use aws_config::SdkConfig;
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::builders::{DeleteBuilder, PutBuilder};
-use aws_sdk_dynamodb::types::{Delete, Put};
 use fanfold_core::limits::DUE_LOOK_AHEAD;
 use fanfold_core::message::ItemDue;
 use fanfold_core::{DueEntry, Time};
 use serde::{Deserialize, Serialize};
 
-use fanfold_engines::table::rows::Rows;
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, batch, key, write};
+use fanfold_engines::table::{ItemKind, Pk, Stored, Table, Write, key, write};
+use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
@@ -30,18 +26,13 @@ pub use timers::{Timer, TimerPut};
 /// The due table.
 #[derive(Clone)]
 pub struct DueStore {
-    client: Client,
-    table: String,
+    table: Table,
 }
 
 impl DueStore {
     /// Reads the name of the table. Fails if the setting is missing.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self { client: Client::new(sdk), table: config.text("DUE_TABLE")? })
-    }
-
-    async fn get(&self, doing: &'static str, key: Item) -> Result<Option<Item>, StoreError> {
-        batch::get_one(&self.client, &self.table, doing, key).await
+        Ok(Self { table: Table::new(sdk, config, "DUE_TABLE")? })
     }
 
     /// The write that adds an entry to the index.
@@ -50,26 +41,17 @@ impl DueStore {
         doing: &'static str,
         entry: &DueEntry,
         sent: &HandOn,
-    ) -> Result<PutBuilder, StoreError> {
+    ) -> Result<Write, StoreError> {
         // mutation: due-row-announced
         let is_announced = sent.is_sent();
         let row = EntryRow { sk: entry.clone(), v: EntryRow::V, is_announced };
-        Ok(Put::builder().table_name(&self.table).set_item(Some(write(
-            doing,
-            &entry_pk(entry),
-            &row,
-        )?)))
-    }
-
-    /// The rows under a partition key.
-    fn rows<'a>(&'a self, doing: &'static str, pk: &'a Pk) -> Rows<'a> {
-        Rows::of(&self.client, &self.table, doing, pk)
+        Ok(self.table.put(write(doing, &entry_pk(entry), &row)?))
     }
 
     /// The write that removes an entry from the index.
-    fn delete_entry(&self, entry: &DueEntry) -> DeleteBuilder {
+    fn delete_entry(&self, entry: &DueEntry) -> Write {
         let key = key(&entry_pk(entry), entry);
-        Delete::builder().table_name(&self.table).set_key(Some(key))
+        self.table.delete(key)
     }
 }
 

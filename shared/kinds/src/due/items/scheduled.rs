@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::{Delete, Put, Update};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{DUE_TRIES_MAX, SCHEDULED_KEPT};
 use fanfold_core::message::PostEvent;
@@ -16,7 +15,7 @@ use crate::people::items::{Counter, Owner, UserStore, add_all};
 use crate::posts::items::{Post, PostStore, RequestKey};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::table::{
-    Item, ItemKind, Pk, Stored, batch, key, number, read, read_key, text, write,
+    Item, ItemKind, Pk, Stored, Write, key, number, read, read_key, text, write,
 };
 
 /// A scheduled post.
@@ -167,7 +166,7 @@ impl DueStore {
     /// Reads a scheduled post. `None` if it does not exist.
     pub async fn scheduled(&self, id: ScheduledId) -> Result<Option<Scheduled>, StoreError> {
         let doing = "reading a scheduled post";
-        let item = self.get(doing, key(&scheduled_pk(id.author()), id)).await?;
+        let item = self.table.get(doing, key(&scheduled_pk(id.author()), id)).await?;
         Ok(item.map(|item| read::<ScheduledItem>(doing, item)).transpose()?.map(Scheduled::from))
     }
 
@@ -183,7 +182,7 @@ impl DueStore {
         let pk = soonest_pk(user);
         let after = after.map(|(at, id)| key(&pk, soonest_sk(at, id)));
         // one more than requested shows that there are more
-        let rows = self.rows(doing, &pk).only("sk").first(after, limit + 1).await?;
+        let rows = self.table.rows(doing, &pk).only("sk").first(after, limit + 1).await?;
         let mut places = Vec::new();
         for row in rows {
             places.extend(place(&read_key::<SoonestKey>(doing, row)?.sk));
@@ -194,7 +193,7 @@ impl DueStore {
         // an item that is moved between two pages of the query is in both
         let ids: BTreeSet<ScheduledId> = places.iter().map(|(_, id)| *id).collect();
         let keys = ids.iter().map(|id| key(&scheduled_pk(user), id)).collect();
-        let items = batch::get_all(&self.client, &self.table, doing, keys).await?;
+        let items = self.table.get_all(doing, keys).await?;
         let items: Result<Vec<ScheduledItem>, StoreError> =
             items.into_iter().map(|item| read(doing, item)).collect();
         let mut found: Vec<Scheduled> = items?.into_iter().map(Scheduled::from).collect();
@@ -229,20 +228,17 @@ impl DueStore {
             expires_at: None,
         };
         let pk = scheduled_pk(item.id.author());
-        let put = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(write(doing, &pk, &stored)?))
-            .condition_expression("attribute_not_exists(pk)");
+        let put = self.table.put(write(doing, &pk, &stored)?).condition("attribute_not_exists(pk)");
         let mut transaction = Transaction::new(doing);
-        transaction.put(ScheduledWrite::Item, put)?;
+        transaction.add(ScheduledWrite::Item, put);
         self.add_rows(doing, &mut transaction, item, sent)?;
         let counter = Counter::Scheduled.add(users.table(), 1, Owner::Is(author));
-        transaction.update(ScheduledWrite::Author, counter)?;
+        transaction.add(ScheduledWrite::Author, counter);
         if let Some(request) = request {
             let put = posts.put_key(doing, request, item.id.0, now)?;
-            transaction.put(ScheduledWrite::Key, put)?;
+            transaction.add(ScheduledWrite::Key, put);
         }
-        Ok(match transaction.commit(&self.client).await? {
+        Ok(match transaction.commit().await? {
             CommitResult::Done => ScheduleResult::Done,
             // the key is checked first, because the item with this id may be the one that it made
             outcome if outcome.refused(ScheduledWrite::Key) => ScheduleResult::KeyUsed,
@@ -261,21 +257,19 @@ impl DueStore {
         let doing = "changing a scheduled post";
         let update = self
             .change(old)
-            .update_expression(
-                "SET #text = :text, publish_at_ms = :at, post = :post, revision = :next",
-            )
-            .expression_attribute_names("#text", "text")
-            .expression_attribute_values(":text", text(&new.text))
-            .expression_attribute_values(":at", number(new.publish_at))
-            .expression_attribute_values(":post", text(new.post))
-            .expression_attribute_values(":next", number(new.revision));
+            .expression("SET #text = :text, publish_at_ms = :at, post = :post, revision = :next")
+            .name("#text", "text")
+            .value(":text", text(&new.text))
+            .value(":at", number(new.publish_at))
+            .value(":post", text(new.post))
+            .value(":next", number(new.revision));
         let mut transaction = Transaction::new(doing);
-        transaction.update(ScheduledWrite::Item, update)?;
+        transaction.add(ScheduledWrite::Item, update);
         if old.publish_at != new.publish_at {
-            self.remove_rows(&mut transaction, old)?;
+            self.remove_rows(&mut transaction, old);
             self.add_rows(doing, &mut transaction, new, sent)?;
         }
-        Ok(match transaction.commit(&self.client).await? {
+        Ok(match transaction.commit().await? {
             CommitResult::Done => Rescheduled::Done,
             CommitResult::Refused(_) => Rescheduled::Raced,
         })
@@ -290,12 +284,12 @@ impl DueStore {
     ) -> Result<Cancelled, StoreError> {
         let update = self.end(old, ScheduledState::Cancelled, now);
         let mut transaction = Transaction::new("cancelling a scheduled post");
-        transaction.update(ScheduledWrite::Item, update)?;
-        self.remove_rows(&mut transaction, old)?;
+        transaction.add(ScheduledWrite::Item, update);
+        self.remove_rows(&mut transaction, old);
         let owner = Owner::User(old.id.author());
         let counter = Counter::Scheduled.add(users.table(), -1, owner);
-        transaction.update(ScheduledWrite::Author, counter)?;
-        Ok(match transaction.commit(&self.client).await? {
+        transaction.add(ScheduledWrite::Author, counter);
+        Ok(match transaction.commit().await? {
             CommitResult::Done => Cancelled::Done,
             CommitResult::Refused(_) => Cancelled::Raced,
         })
@@ -312,15 +306,15 @@ impl DueStore {
         let doing = "publishing a scheduled post";
         let mut transaction = Transaction::new(doing);
         let post = Post { id: item.post, text: item.text.clone(), likes: 0 };
-        transaction.put(ScheduledWrite::Post, posts.put(doing, &post, None)?)?;
+        transaction.add(ScheduledWrite::Post, posts.put(doing, &post, None)?);
         // mutation: published-once
         let update = self.end(item, ScheduledState::Published, now);
-        transaction.update(ScheduledWrite::Item, update)?;
-        self.remove_rows(&mut transaction, item)?;
+        transaction.add(ScheduledWrite::Item, update);
+        self.remove_rows(&mut transaction, item);
         let changes = [(Counter::Posts, 1), (Counter::Scheduled, -1)];
         let counters = add_all(users.table(), &changes, Owner::User(item.id.author()));
-        transaction.update(ScheduledWrite::Author, counters)?;
-        Ok(match transaction.commit_within(&self.client, DUE_TRIES_MAX).await? {
+        transaction.add(ScheduledWrite::Author, counters);
+        Ok(match transaction.commit_within(DUE_TRIES_MAX).await? {
             CommitResult::Done => PublishResult::Done,
             outcome if outcome.refused(ScheduledWrite::Item) => PublishResult::Raced,
             outcome if outcome.refused(ScheduledWrite::Author) => PublishResult::NoProfile,
@@ -329,35 +323,29 @@ impl DueStore {
     }
 
     /// The change of an item that waits and is as it was read.
-    fn change(&self, old: &Scheduled) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {
-        Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(&scheduled_pk(old.id.author()), old.id)))
+    fn change(&self, old: &Scheduled) -> Write {
+        self.table
+            .update(key(&scheduled_pk(old.id.author()), old.id))
             // mutation: scheduled-as-read
-            .condition_expression("v <= :v AND #state = :waiting AND revision = :revision")
-            .expression_attribute_names("#state", "state")
-            .expression_attribute_values(":v", number(ScheduledItem::V))
-            .expression_attribute_values(":waiting", text("waiting"))
-            .expression_attribute_values(":revision", number(old.revision))
+            .condition("v <= :v AND #state = :waiting AND revision = :revision")
+            .name("#state", "state")
+            .value(":v", number(ScheduledItem::V))
+            .value(":waiting", text("waiting"))
+            .value(":revision", number(old.revision))
     }
 
     /// The change that ends an item. The text goes; what is left expires.
-    fn end(
-        &self,
-        old: &Scheduled,
-        state: ScheduledState,
-        now: Time,
-    ) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {
+    fn end(&self, old: &Scheduled, state: ScheduledState, now: Time) -> Write {
         let state = match state {
             ScheduledState::Waiting => "waiting",
             ScheduledState::Published => "published",
             ScheduledState::Cancelled => "cancelled",
         };
         self.change(old)
-            .update_expression("SET #state = :state, expires_at = :gone REMOVE #text")
-            .expression_attribute_names("#text", "text")
-            .expression_attribute_values(":state", text(state))
-            .expression_attribute_values(":gone", number(now.expires_after(SCHEDULED_KEPT)))
+            .expression("SET #state = :state, expires_at = :gone REMOVE #text")
+            .name("#text", "text")
+            .value(":state", text(state))
+            .value(":gone", number(now.expires_after(SCHEDULED_KEPT)))
     }
 
     fn add_rows(
@@ -369,21 +357,17 @@ impl DueStore {
     ) -> Result<(), StoreError> {
         let row = SoonestRow { sk: soonest_sk(item.publish_at, item.id), v: SoonestRow::V };
         let pk = soonest_pk(item.id.author());
-        let soonest =
-            Put::builder().table_name(&self.table).set_item(Some(write(doing, &pk, &row)?));
-        transaction.put(ScheduledWrite::Soonest, soonest)?;
-        transaction.put(ScheduledWrite::Entry, self.put_entry(doing, &item.entry(), sent)?)
+        let soonest = self.table.put(write(doing, &pk, &row)?);
+        transaction.add(ScheduledWrite::Soonest, soonest);
+        transaction.add(ScheduledWrite::Entry, self.put_entry(doing, &item.entry(), sent)?);
+        Ok(())
     }
 
-    fn remove_rows(
-        &self,
-        transaction: &mut Transaction<ScheduledWrite>,
-        item: &Scheduled,
-    ) -> Result<(), StoreError> {
+    fn remove_rows(&self, transaction: &mut Transaction<ScheduledWrite>, item: &Scheduled) {
         let row = soonest_key(item.publish_at, item.id);
-        let delete = Delete::builder().table_name(&self.table).set_key(Some(row));
-        transaction.delete(ScheduledWrite::Old, delete)?;
-        transaction.delete(ScheduledWrite::Old, self.delete_entry(&item.entry()))
+        let delete = self.table.delete(row);
+        transaction.add(ScheduledWrite::Old, delete);
+        transaction.add(ScheduledWrite::Old, self.delete_entry(&item.entry()));
     }
 }
 

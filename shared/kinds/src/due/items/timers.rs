@@ -1,6 +1,5 @@
 //! Timers.
 
-use aws_sdk_dynamodb::types::{Delete, Put, Update};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::DUE_TRIES_MAX;
 use fanfold_core::{DueEntry, DueItem, Every, Time, TimerName, UserId};
@@ -111,7 +110,7 @@ impl DueStore {
         name: &TimerName,
     ) -> Result<Option<Timer>, StoreError> {
         let doing = "reading a timer";
-        let item = self.get(doing, key(&timers_pk(owner), name)).await?;
+        let item = self.table.get(doing, key(&timers_pk(owner), name)).await?;
         Ok(item.map(|item| read::<TimerItem>(doing, item)).transpose()?.map(Timer::from))
     }
 
@@ -126,7 +125,7 @@ impl DueStore {
         let pk = timers_pk(owner);
         let after = after.map(|after| key(&pk, after));
         // one more than requested shows that there are more
-        let rows = self.rows(doing, &pk).first(after, limit + 1).await?.into_iter();
+        let rows = self.table.rows(doing, &pk).first(after, limit + 1).await?.into_iter();
         let timers: Result<Vec<Timer>, StoreError> =
             rows.map(|item| Ok(read::<TimerItem>(doing, item)?.into())).collect();
         let mut timers = timers?;
@@ -146,47 +145,47 @@ impl DueStore {
     ) -> Result<TimerPut, StoreError> {
         let doing = "storing a timer";
         let item = write(doing, &timers_pk(new.owner), &TimerItem::from(new))?;
-        let put = Put::builder().table_name(&self.table).set_item(Some(item));
+        let put = self.table.put(item);
         let put = match old {
-            None => put.condition_expression("attribute_not_exists(pk)"),
+            None => put.condition("attribute_not_exists(pk)"),
             Some(old) => put
-                .condition_expression("v <= :v AND revision = :old AND due_at_ms = :at")
-                .expression_attribute_values(":v", number(TimerItem::V))
-                .expression_attribute_values(":old", text(&old.revision))
-                .expression_attribute_values(":at", number(old.due_at)),
+                .condition("v <= :v AND revision = :old AND due_at_ms = :at")
+                .value(":v", number(TimerItem::V))
+                .value(":old", text(&old.revision))
+                .value(":at", number(old.due_at)),
         };
         let mut transaction = Transaction::new(doing);
-        transaction.put(TimerWrite::Timer, put)?;
+        transaction.add(TimerWrite::Timer, put);
         match old {
             None => {
-                transaction.update(TimerWrite::Owner, users.add_timer(owner))?;
+                transaction.add(TimerWrite::Owner, users.add_timer(owner));
             }
             Some(old) if old.due_at != new.due_at => {
-                transaction.delete(TimerWrite::Entry, self.delete_entry(&old.entry()))?;
+                transaction.add(TimerWrite::Entry, self.delete_entry(&old.entry()));
             }
             Some(_) => {}
         }
         if old.is_none_or(|old| old.due_at != new.due_at) {
-            transaction.put(TimerWrite::Entry, self.put_entry(doing, &new.entry(), sent)?)?;
+            transaction.add(TimerWrite::Entry, self.put_entry(doing, &new.entry(), sent)?);
         }
-        Ok(result(&transaction.commit(&self.client).await?))
+        Ok(result(&transaction.commit().await?))
     }
 
     /// Removes a timer that is as it was read, and subtracts 1 from the owner's counter, all or nothing.
     pub async fn end_timer(&self, users: &UserStore, old: &Timer) -> Result<TimerPut, StoreError> {
-        let delete = Delete::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(&timers_pk(old.owner), &old.name)))
-            .condition_expression("v <= :v AND revision = :old AND due_at_ms = :at")
-            .expression_attribute_values(":v", number(TimerItem::V))
-            .expression_attribute_values(":old", text(&old.revision))
-            .expression_attribute_values(":at", number(old.due_at));
+        let delete = self
+            .table
+            .delete(key(&timers_pk(old.owner), &old.name))
+            .condition("v <= :v AND revision = :old AND due_at_ms = :at")
+            .value(":v", number(TimerItem::V))
+            .value(":old", text(&old.revision))
+            .value(":at", number(old.due_at));
         let mut transaction = Transaction::new("removing a timer");
-        transaction.delete(TimerWrite::Timer, delete)?;
-        transaction.delete(TimerWrite::Entry, self.delete_entry(&old.entry()))?;
+        transaction.add(TimerWrite::Timer, delete);
+        transaction.add(TimerWrite::Entry, self.delete_entry(&old.entry()));
         let counter = Counter::Timers.add(users.table(), -1, Owner::User(old.owner));
-        transaction.update(TimerWrite::Owner, counter)?;
-        Ok(result(&transaction.commit_within(&self.client, DUE_TRIES_MAX).await?))
+        transaction.add(TimerWrite::Owner, counter);
+        Ok(result(&transaction.commit_within(DUE_TRIES_MAX).await?))
     }
 
     /// Moves a timer that is as it was read to its next occurrence.
@@ -197,22 +196,22 @@ impl DueStore {
         next: Time,
     ) -> Result<TimerPut, StoreError> {
         let doing = "repeating a timer";
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(&timers_pk(old.owner), &old.name)))
-            .update_expression("SET due_at_ms = :next")
+        let update = self
+            .table
+            .update(key(&timers_pk(old.owner), &old.name))
+            .expression("SET due_at_ms = :next")
             // mutation: timer-as-read
-            .condition_expression("v <= :v AND revision = :old AND due_at_ms = :at")
-            .expression_attribute_values(":v", number(TimerItem::V))
-            .expression_attribute_values(":old", text(&old.revision))
-            .expression_attribute_values(":at", number(old.due_at))
-            .expression_attribute_values(":next", number(next));
+            .condition("v <= :v AND revision = :old AND due_at_ms = :at")
+            .value(":v", number(TimerItem::V))
+            .value(":old", text(&old.revision))
+            .value(":at", number(old.due_at))
+            .value(":next", number(next));
         let mut transaction = Transaction::new(doing);
-        transaction.update(TimerWrite::Timer, update)?;
-        transaction.delete(TimerWrite::Entry, self.delete_entry(&old.entry()))?;
+        transaction.add(TimerWrite::Timer, update);
+        transaction.add(TimerWrite::Entry, self.delete_entry(&old.entry()));
         let entry = DueEntry { at: next, item: old.item() };
-        transaction.put(TimerWrite::Entry, self.put_entry(doing, &entry, sent)?)?;
-        Ok(result(&transaction.commit(&self.client).await?))
+        transaction.add(TimerWrite::Entry, self.put_entry(doing, &entry, sent)?);
+        Ok(result(&transaction.commit().await?))
     }
 }
 

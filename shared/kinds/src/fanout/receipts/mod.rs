@@ -5,15 +5,14 @@ mod read;
 
 use std::time::Duration;
 
-use aws_config::SdkConfig;
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use fanfold_core::fanout::{DeliveryCounts, RANGES, Share};
 use fanfold_core::{Partition, PostId, Time};
 use serde::Deserialize;
 
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, changed, key, number, read, text};
+use fanfold_engines::table::{
+    ItemKind, Pk, Stored, Table, Value, Write, flag, key, length_of, number, numbers, read, text,
+};
+use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 pub use read::Receipt;
@@ -56,14 +55,13 @@ impl From<PlanItem> for Plan {
 /// The delivery receipts, in the posts table.
 #[derive(Clone)]
 pub struct ReceiptStore {
-    client: Client,
-    table: String,
+    table: Table,
 }
 
 impl ReceiptStore {
     /// Reads the name of the table. Fails if the setting is missing.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self { client: Client::new(sdk), table: config.text("POSTS_TABLE")? })
+        Ok(Self { table: Table::new(sdk, config, "POSTS_TABLE")? })
     }
 
     /// Stores the plan of a fan-out, unless there is one. Returns the stored plan. `None` if the fan-out was completed
@@ -78,20 +76,18 @@ impl ReceiptStore {
         let mark = plan.mark.map_or_else(|| "-".to_owned(), |mark| mark.to_string());
         let update = self
             .update(post, "-")
-            .update_expression(
+            .expression(
                 "SET partition_count = if_not_exists(partition_count, :partitions), \
                  followers = if_not_exists(followers, :followers), \
                  mark = if_not_exists(mark, :mark), expires_at = :gone, v = :v",
             )
-            .expression_attribute_values(":partitions", number(plan.partitions))
-            .expression_attribute_values(":followers", number(plan.followers))
-            .expression_attribute_values(":mark", text(mark))
-            .expression_attribute_values(":gone", gone(now))
-            .condition_expression(
-                "attribute_not_exists(completed_at_ms) OR attribute_exists(partition_count)",
-            )
-            .return_values(ReturnValue::AllNew);
-        let item = changed(doing, V, update).await?;
+            .value(":partitions", number(plan.partitions))
+            .value(":followers", number(plan.followers))
+            .value(":mark", text(mark))
+            .value(":gone", gone(now))
+            .condition("attribute_not_exists(completed_at_ms) OR attribute_exists(partition_count)")
+            .returning_new();
+        let item = update.changed(doing, V).await?;
         Ok(item.map(|item| read::<PlanItem>(doing, item)).transpose()?.map(Plan::from))
     }
 
@@ -106,34 +102,34 @@ impl ReceiptStore {
     ) -> Result<bool, StoreError> {
         let update = self
             .update(post, "-")
-            .update_expression(
+            .expression(
                 "SET followers = :followers, delivered = :delivered, not_live = :not_live, \
                  unfollowed = :unfollowed, late = :late, completed_at_ms = :now, \
                  expires_at = :gone, v = :v",
             )
-            .condition_expression(
+            .condition(
                 "attribute_not_exists(completed_at_ms) AND attribute_not_exists(partition_count)",
             )
-            .expression_attribute_values(":followers", number(followers))
-            .expression_attribute_values(":now", number(now))
-            .expression_attribute_values(":gone", gone(now));
-        Ok(changed("noting a fan-out", V, counted(update, reached)).await?.is_some())
+            .value(":followers", number(followers))
+            .value(":now", number(now))
+            .value(":gone", gone(now));
+        Ok(counted(update, reached).changed("noting a fan-out", V).await?.is_some())
     }
 
     /// Notes that the post is not pushed, because its author is pulled.
     pub async fn pulled(&self, post: PostId, followers: u64, now: Time) -> Result<(), StoreError> {
         let update = self
             .update(post, "-")
-            .update_expression(
+            .expression(
                 "SET followers = if_not_exists(followers, :followers), pulled = :pulled, \
                  completed_at_ms = :now, expires_at = :gone, v = :v",
             )
-            .condition_expression("attribute_not_exists(completed_at_ms)")
-            .expression_attribute_values(":followers", number(followers))
-            .expression_attribute_values(":pulled", AttributeValue::Bool(true))
-            .expression_attribute_values(":now", number(now))
-            .expression_attribute_values(":gone", gone(now));
-        changed("noting a post of a pulled author", V, update).await.map(drop)
+            .condition("attribute_not_exists(completed_at_ms)")
+            .value(":followers", number(followers))
+            .value(":pulled", flag(true))
+            .value(":now", number(now))
+            .value(":gone", gone(now));
+        update.changed("noting a post of a pulled author", V).await.map(drop)
     }
 
     /// Notes a delivered share of a fan-out, and counts it unless it was counted before. Returns the plan if all shares
@@ -147,39 +143,39 @@ impl ReceiptStore {
     ) -> Result<Option<Plan>, StoreError> {
         let doing = "noting a delivered share";
         let partition = format!("{:04x}", share.partition.0);
-        let ranges = AttributeValue::Ns((share.from..share.to).map(|r| r.to_string()).collect());
+        let ranges = numbers(share.from..share.to);
         let mut update = self
             .update(post, &partition)
-            .update_expression(
+            .expression(
                 "ADD done :ranges, chunks :one, delivered :delivered, not_live :not_live, \
                  unfollowed :unfollowed, late :late SET expires_at = :gone, v = :v",
             )
-            .expression_attribute_values(":ranges", ranges.clone())
-            .expression_attribute_values(":one", number(1))
-            .expression_attribute_values(":gone", gone(now))
-            .return_values(ReturnValue::AllNew);
+            .value(":ranges", ranges.clone())
+            .value(":one", number(1))
+            .value(":gone", gone(now))
+            .returning_new();
         let mut condition = Vec::new();
         for range in share.from..share.to {
             // mutation: receipt-once
             condition.push(format!("NOT contains(done, :r{range})"));
-            update = update.expression_attribute_values(format!(":r{range}"), number(range));
+            update = update.value(format!(":r{range}"), number(range));
         }
-        update = update.condition_expression(condition.join(" AND "));
-        let row = match changed(doing, V, counted(update, reached)).await? {
+        update = update.condition(condition.join(" AND "));
+        let row = match counted(update, reached).changed(doing, V).await? {
             Some(row) => row,
             // some of these ranges were counted before
             None => {
                 let again = self
                     .update(post, &partition)
-                    .update_expression("ADD done :ranges SET expires_at = :gone")
-                    .expression_attribute_values(":ranges", ranges)
-                    .expression_attribute_values(":gone", gone(now))
-                    .return_values(ReturnValue::AllNew);
-                changed(doing, V, again).await?.unwrap_or_default()
+                    .expression("ADD done :ranges SET expires_at = :gone")
+                    .value(":ranges", ranges)
+                    .value(":gone", gone(now))
+                    .returning_new();
+                again.changed(doing, V).await?.unwrap_or_default()
             }
         };
         // mutation: receipt-partition
-        if numbers(&row, "done") < usize::from(RANGES) {
+        if length_of(&row, "done") < usize::from(RANGES) {
             return Ok(None);
         }
         self.partition_done(post, share.partition, now).await
@@ -194,16 +190,13 @@ impl ReceiptStore {
         let doing = "noting a delivered partition";
         let update = self
             .update(post, "-")
-            .update_expression("ADD done :partition")
-            .condition_expression("attribute_exists(partition_count)")
-            .expression_attribute_values(
-                ":partition",
-                AttributeValue::Ns(vec![partition.to_string()]),
-            )
-            .return_values(ReturnValue::AllNew);
+            .expression("ADD done :partition")
+            .condition("attribute_exists(partition_count)")
+            .value(":partition", numbers([partition]))
+            .returning_new();
         // the plan is gone if the author was dropped in the meantime
-        let Some(item) = changed(doing, V, update).await? else { return Ok(None) };
-        let done = numbers(&item, "done");
+        let Some(item) = update.changed(doing, V).await? else { return Ok(None) };
+        let done = length_of(&item, "done");
         let plan: Plan = read::<PlanItem>(doing, item)?.into();
         // mutation: receipt-complete
         if done < usize::from(plan.partitions) {
@@ -211,18 +204,18 @@ impl ReceiptStore {
         }
         let complete = self
             .update(post, "-")
-            .update_expression("SET completed_at_ms = :now")
+            .expression("SET completed_at_ms = :now")
             // without the plan, this would make a new row that never expires
-            .condition_expression(
+            .condition(
                 "attribute_exists(partition_count) AND attribute_not_exists(completed_at_ms)",
             )
-            .expression_attribute_values(":now", number(now));
-        changed(doing, V, complete).await?;
+            .value(":now", number(now));
+        complete.changed(doing, V).await?;
         Ok(Some(plan))
     }
 
-    fn update(&self, post: PostId, sk: &str) -> UpdateItemFluentBuilder {
-        self.client.update_item().table_name(&self.table).set_key(Some(key(&receipt_pk(post), sk)))
+    fn update(&self, post: PostId, sk: &str) -> Write {
+        self.table.update(key(&receipt_pk(post), sk))
     }
 }
 
@@ -230,22 +223,14 @@ fn receipt_pk(post: PostId) -> Pk {
     ItemKind::Receipt.pk(post)
 }
 
-fn gone(now: Time) -> AttributeValue {
+fn gone(now: Time) -> Value {
     number(now.expires_after(RECEIPT_KEPT))
 }
 
-fn counted(update: UpdateItemFluentBuilder, reached: DeliveryCounts) -> UpdateItemFluentBuilder {
+fn counted(update: Write, reached: DeliveryCounts) -> Write {
     update
-        .expression_attribute_values(":delivered", number(reached.delivered))
-        .expression_attribute_values(":not_live", number(reached.not_live))
-        .expression_attribute_values(":unfollowed", number(reached.unfollowed))
-        .expression_attribute_values(":late", number(reached.late))
-}
-
-/// The number of elements of a number set.
-fn numbers(item: &Item, name: &str) -> usize {
-    match item.get(name) {
-        Some(AttributeValue::Ns(numbers)) => numbers.len(),
-        _ => 0,
-    }
+        .value(":delivered", number(reached.delivered))
+        .value(":not_live", number(reached.not_live))
+        .value(":unfollowed", number(reached.unfollowed))
+        .value(":late", number(reached.late))
 }

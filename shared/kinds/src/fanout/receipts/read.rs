@@ -4,9 +4,8 @@ use fanfold_core::fanout::{DeliveryCounts, RANGES};
 use fanfold_core::{PostId, Time};
 use serde::Deserialize;
 
-use super::{ReceiptStore, V, numbers, receipt_pk};
-use fanfold_engines::table::rows::Rows;
-use fanfold_engines::table::{Item, Stored, read};
+use super::{ReceiptStore, V, receipt_pk};
+use fanfold_engines::table::{Item, Stored, length_of, read};
 use fanfold_runtime::error::StoreError;
 
 /// The progress of the fan-out of a post.
@@ -52,7 +51,7 @@ impl ReceiptStore {
     /// The keys of all rows of a receipt.
     pub(crate) async fn rows(&self, post: PostId) -> Result<Vec<Item>, StoreError> {
         let (doing, pk) = ("reading the keys of a delivery receipt", receipt_pk(post));
-        Rows::of(&self.client, &self.table, doing, &pk).only("pk, sk").all(None).await
+        self.table.rows(doing, &pk).only("pk, sk").all(None).await
     }
 
     /// Reads the receipt of a post.
@@ -60,8 +59,8 @@ impl ReceiptStore {
         let doing = "reading a delivery receipt";
         let (mut receipt, mut partitions, mut ranges) = (Receipt::default(), 0, 0);
         let pk = receipt_pk(post);
-        for item in Rows::of(&self.client, &self.table, doing, &pk).all(None).await? {
-            let done = numbers(&item, "done");
+        for item in self.table.rows(doing, &pk).all(None).await? {
+            let done = length_of(&item, "done");
             let part: ReceiptItem = read(doing, item)?;
             if part.sk == "-" {
                 receipt.followers = part.followers;

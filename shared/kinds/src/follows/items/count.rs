@@ -8,8 +8,6 @@
 //! Each row also counts its changes, and these numbers only grow. Of two totals, the one with more changes is
 //! therefore the newer one, and is kept.
 
-use aws_sdk_dynamodb::types::Update;
-use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use fanfold_core::limits::{PARTITIONS_AT_ONCE, TRIES_MAX};
 use fanfold_core::{Partition, UserId, fanout};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -17,7 +15,7 @@ use serde::Deserialize;
 
 use super::GraphStore;
 use crate::people::items::{Total, UserStore};
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, batch, check, key, number, read};
+use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Write, check, key, number, read};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::retry::pause;
 
@@ -45,18 +43,18 @@ impl GraphStore {
         (follower, author): (UserId, UserId),
         partition: Partition,
         by: i64,
-    ) -> (Item, UpdateBuilder) {
+    ) -> (Item, Write) {
         // any row works; these bits of the hash are not those of the partition or the bucket
         // mutation: count-rows
         let row = key(&counts_pk(author, partition), (follower.0 >> 52) % COUNT_ROWS);
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(row.clone()))
-            .update_expression("ADD followers :by, changes :one SET v = :v")
-            .condition_expression("attribute_not_exists(v) OR v <= :v")
-            .expression_attribute_values(":by", number(by))
-            .expression_attribute_values(":one", number(1))
-            .expression_attribute_values(":v", number(CountItem::V));
+        let update = self
+            .table
+            .update(row.clone())
+            .expression("ADD followers :by, changes :one SET v = :v")
+            .condition("attribute_not_exists(v) OR v <= :v")
+            .value(":by", number(by))
+            .value(":one", number(1))
+            .value(":v", number(CountItem::V));
         (row, update)
     }
 
@@ -66,7 +64,7 @@ impl GraphStore {
         doing: &'static str,
         row: Item,
     ) -> Result<(), StoreError> {
-        let row = batch::get_one(&self.client, &self.table, doing, row).await?;
+        let row = self.table.get(doing, row).await?;
         row.map_or(Ok(()), |row| check(doing, &row, CountItem::V))
     }
 
@@ -117,7 +115,7 @@ impl GraphStore {
     ) -> Result<Vec<CountItem>, StoreError> {
         let doing = "counting followers";
         let pk = counts_pk(author, partition);
-        let rows = self.rows(doing, &pk).only("followers, changes, v").all(None).await?;
+        let rows = self.table.rows(doing, &pk).only("followers, changes, v").all(None).await?;
         rows.into_iter().map(|row| read(doing, row)).collect()
     }
 
@@ -126,8 +124,8 @@ impl GraphStore {
         let doing = "removing the count rows of an author";
         for partition in Partition::first(partitions) {
             let pk = counts_pk(author, partition);
-            let keys = self.rows(doing, &pk).only("pk, sk").all(None).await?;
-            batch::delete_all(&self.client, &self.table, doing, keys).await?;
+            let keys = self.table.rows(doing, &pk).only("pk, sk").all(None).await?;
+            self.table.delete_all(doing, keys).await?;
         }
         Ok(())
     }

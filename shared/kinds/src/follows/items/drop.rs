@@ -10,8 +10,8 @@ use fanfold_runtime::sqs::Announced;
 use super::relate::RelationWrite;
 use super::{GraphStore, RelationRow, follower_sk, followers_pk, following_pk};
 use crate::people::items::{Counter, Owner, UserStore};
+use fanfold_engines::table::key;
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{batch, key};
 
 /// A relation to end, because one of its two users is being dropped.
 #[derive(Debug, Clone, Copy)]
@@ -52,15 +52,15 @@ impl GraphStore {
         match ends {
             Ends::Follower { .. } => {
                 let (_, count) = self.count((follower, author), partition, -1);
-                transaction.update(RelationWrite::Count, count)?;
+                transaction.add(RelationWrite::Count, count);
             }
             Ends::Author { .. } if counts_follower => {
                 let fewer = Counter::Following.add(users.table(), -1, Owner::User(follower));
-                transaction.update(RelationWrite::Counter, fewer)?;
+                transaction.add(RelationWrite::Counter, fewer);
             }
             Ends::Author { .. } => {}
         }
-        Ok(match transaction.commit(&self.client).await? {
+        Ok(match transaction.commit().await? {
             CommitResult::Done => Ended::Done,
             outcome if outcome.refused(RelationWrite::Counter) => Ended::FollowerGone,
             CommitResult::Refused(_) => Ended::Raced,
@@ -76,16 +76,17 @@ impl GraphStore {
     ) -> Result<(), StoreError> {
         let sk = follower_sk(follower.bucket(self.buckets), follower);
         let keys = vec![key(&followers_pk(author, partition), sk)];
-        batch::delete_all(&self.client, &self.table, "removing a follower's row", keys).await
+        self.table.delete_all("removing a follower's row", keys).await
     }
 
     /// Removes a page of the tombstones of relations that a user ended. Returns false if none were left.
     pub async fn forget_following(&self, user: UserId) -> Result<bool, StoreError> {
         let doing = "removing the ended relations of a user";
         let pk = following_pk(user);
-        let keys = self.rows(doing, &pk).only("pk, sk").first(None, DROP_PAGE as usize).await?;
+        let keys =
+            self.table.rows(doing, &pk).only("pk, sk").first(None, DROP_PAGE as usize).await?;
         let some = !keys.is_empty();
-        batch::delete_all(&self.client, &self.table, doing, keys).await?;
+        self.table.delete_all(doing, keys).await?;
         Ok(some)
     }
 }

@@ -7,8 +7,6 @@ mod relate;
 
 use std::collections::BTreeSet;
 
-use aws_config::SdkConfig;
-use aws_sdk_dynamodb::Client;
 use fanfold_core::fanout::FirstPartitions;
 use fanfold_core::{Bucket, Change, Partition, Relation, Second, Time, UserId};
 use serde::{Deserialize, Serialize};
@@ -17,8 +15,8 @@ use super::partitions::{first_partitions, followers_per_partition};
 pub use count::Counting;
 pub use drop::{Ended, Ends};
 use fanfold_engines::buckets::buckets;
-use fanfold_engines::table::rows::Rows;
-use fanfold_engines::table::{ItemKind, Pk, Stored, batch, key, read};
+use fanfold_engines::table::{ItemKind, Pk, Stored, Table, key, read};
+use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 pub use pages::FollowerPage;
@@ -57,8 +55,7 @@ impl RelationRow {
 /// The graph table.
 #[derive(Clone)]
 pub struct GraphStore {
-    client: Client,
-    table: String,
+    table: Table,
     buckets: u16,
     /// Partitions of a new author's followers.
     first_partitions: FirstPartitions,
@@ -69,8 +66,7 @@ impl GraphStore {
     /// Reads the name of the table and the settings of partitions and buckets. An error names the setting.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self {
-            client: Client::new(sdk),
-            table: config.text("GRAPH_TABLE")?,
+            table: Table::new(sdk, config, "GRAPH_TABLE")?,
             buckets: buckets(config)?,
             first_partitions: first_partitions(config)?,
             followers_per_partition: followers_per_partition(config)?,
@@ -105,7 +101,7 @@ impl GraphStore {
     ) -> Result<BTreeSet<(UserId, UserId)>, StoreError> {
         let keys = pairs.iter().map(|(user, author)| key(&following_pk(*user), author)).collect();
         let mut following = BTreeSet::new();
-        for item in batch::get_all(&self.client, &self.table, doing, keys).await? {
+        for item in self.table.get_all(doing, keys).await? {
             let user = ItemKind::Following.owner(&item).and_then(|user| user.parse().ok());
             let item: FollowingItem = read(doing, item)?;
             if let (Relation::Following, Some(user)) = (item.relation, user) {
@@ -123,13 +119,8 @@ impl GraphStore {
     ) -> Result<Option<RelationRow>, StoreError> {
         let doing = "reading a relation";
         let key = key(&following_pk(follower), author);
-        let item = batch::get_one(&self.client, &self.table, doing, key).await?;
+        let item = self.table.get(doing, key).await?;
         Ok(item.map(|item| read(doing, item)).transpose()?.map(RelationRow))
-    }
-
-    /// The rows under a partition key.
-    fn rows<'a>(&'a self, doing: &'static str, pk: &'a Pk) -> Rows<'a> {
-        Rows::of(&self.client, &self.table, doing, pk)
     }
 
     /// The number of buckets of the deployment.

@@ -52,7 +52,8 @@ impl GraphStore {
     ) -> Result<(Vec<UserId>, Option<UserId>), StoreError> {
         let doing = "reading the authors that a user follows";
         let pk = following_pk(user);
-        let rows = self.rows(doing, &pk).only("sk").kept_by("attribute_not_exists(expires_at)");
+        let rows =
+            self.table.rows(doing, &pk).only("sk").kept_by("attribute_not_exists(expires_at)");
         let page = rows.page(after.map(|after| key(&pk, after)), Some(count)).await?;
         let user = |item| Ok(read_key::<FollowingKey>(doing, item)?.sk);
         let users: Result<Vec<UserId>, StoreError> = page.rows.into_iter().map(user).collect();
@@ -67,7 +68,7 @@ impl GraphStore {
         count: usize,
     ) -> Result<Vec<UserId>, StoreError> {
         let (doing, pk) = ("reading some followers", followers_pk(author, partition));
-        let rows = self.rows(doing, &pk).only("sk").first(None, count).await?;
+        let rows = self.table.rows(doing, &pk).only("sk").first(None, count).await?;
         let user = |item| follower_of(doing, &read_key::<FollowerKey>(doing, item)?.sk);
         rows.into_iter().map(user).collect()
     }
@@ -96,7 +97,7 @@ impl GraphStore {
         let doing = "reading an author's followers";
         let pk = followers_pk(author, partition);
         let start = after.map(|(bucket, user)| key(&pk, follower_sk(bucket, UserId(user))));
-        let page = self.rows(doing, &pk).only("sk").page(start, Some(count)).await?;
+        let page = self.table.rows(doing, &pk).only("sk").page(start, Some(count)).await?;
         let user = |item| follower_of(doing, &read_key::<FollowerKey>(doing, item)?.sk);
         let followers: Result<_, _> = page.rows.into_iter().map(user).collect();
         let next = page.next.map(user).transpose()?;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::{Delete, Put};
 use fanfold_core::id::Identity;
 use fanfold_core::message::GraphEvent;
 use fanfold_core::{Change, Partition, Relation, UserId, fanout};
@@ -76,10 +75,10 @@ impl GraphStore {
         let mut transaction = Transaction::new(doing);
         self.add_rows(&mut transaction, (follower.user(), author.id), partition, old, change)?;
         let counter = Counter::Following.add(users.table(), by, Owner::Is(follower));
-        transaction.update(RelationWrite::Counter, counter)?;
+        transaction.add(RelationWrite::Counter, counter);
         let (row, count) = self.count((follower.user(), author.id), partition, by);
-        transaction.update(RelationWrite::Count, count)?;
-        match transaction.commit(&self.client).await? {
+        transaction.add(RelationWrite::Count, count);
+        match transaction.commit().await? {
             CommitResult::Done => Ok(Committed::Done),
             outcome if outcome.refused(RelationWrite::Counter) => Ok(Committed::NoProfile),
             outcome => {
@@ -111,28 +110,23 @@ impl GraphStore {
             partition,
             expires_at,
         };
-        let mut state = Put::builder().table_name(&self.table).set_item(Some(write(
-            doing,
-            &following_pk(follower),
-            &following,
-        )?));
+        let mut state = self.table.put(write(doing, &following_pk(follower), &following)?);
         state = match old {
-            None => state.condition_expression("attribute_not_exists(pk)"),
+            None => state.condition("attribute_not_exists(pk)"),
             Some(old) => state
-                .condition_expression("changed_at_ms = :old AND v <= :v")
-                .expression_attribute_values(":v", number(FollowingItem::V))
-                .expression_attribute_values(":old", number(old.0.changed_at)),
+                .condition("changed_at_ms = :old AND v <= :v")
+                .value(":v", number(FollowingItem::V))
+                .value(":old", number(old.0.changed_at)),
         };
         let bucket = follower.bucket(self.buckets);
         let (pk, sk) = (followers_pk(author, partition), follower_sk(bucket, follower));
-        transaction.put(RelationWrite::Following, state)?;
+        transaction.add(RelationWrite::Following, state);
         if follows {
             let item = write(doing, &pk, &FollowerItem { sk, v: FollowerItem::V })?;
-            let put = Put::builder().table_name(&self.table).set_item(Some(item));
-            transaction.put(RelationWrite::Follower, put)
+            transaction.add(RelationWrite::Follower, self.table.put(item));
         } else {
-            let delete = Delete::builder().table_name(&self.table).set_key(Some(key(&pk, sk)));
-            transaction.delete(RelationWrite::Follower, delete)
+            transaction.add(RelationWrite::Follower, self.table.delete(key(&pk, sk)));
         }
+        Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! Liking a post, and taking the like back.
 
-use aws_sdk_dynamodb::types::{Delete, Put};
 use fanfold_core::id::Identity;
 use fanfold_core::message::GraphEvent;
 use fanfold_runtime::StoreError;
@@ -64,23 +63,23 @@ impl LikeStore {
         let doing = "liking a post";
         let mut transaction = Transaction::new(doing);
         let item = LikeItem { sk: like.post, v: LikeItem::V, liked_at: like.at, token };
-        let put = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(write(doing, &like_pk(like.user), &item)?))
+        let put = self
+            .table
+            .put(write(doing, &like_pk(like.user), &item)?)
             // mutation: liked-once
-            .condition_expression("attribute_not_exists(pk)");
-        transaction.put(LikeWrite::Like, put)?;
+            .condition("attribute_not_exists(pk)");
+        transaction.add(LikeWrite::Like, put);
         let row = ListItem { sk: liked_sk(like.at, like.post), v: ListItem::V };
         let row = write(doing, &liked_pk(like.user), &row)?;
-        let put = Put::builder().table_name(&self.table).set_item(Some(row));
-        transaction.put(LikeWrite::Liked, put)?;
+        let put = self.table.put(row);
+        transaction.add(LikeWrite::Liked, put);
         let row = ListItem { sk: liker_sk(like.at, like.user), v: ListItem::V };
         let row = write(doing, &likers_pk(like.post, like.part()), &row)?;
-        let put = Put::builder().table_name(&self.table).set_item(Some(row));
-        transaction.put(LikeWrite::Liker, put)?;
-        transaction.update(LikeWrite::Count, self.count(like, 1))?;
+        let put = self.table.put(row);
+        transaction.add(LikeWrite::Liker, put);
+        transaction.add(LikeWrite::Count, self.count(like, 1));
         // mutation: like-of-profile
-        transaction.check(LikeWrite::Profile, users.belongs_to(identity))?;
+        transaction.add(LikeWrite::Profile, users.belongs_to(identity));
         self.commit(sent, doing, transaction, like).await
     }
 
@@ -94,10 +93,10 @@ impl LikeStore {
     ) -> Result<LikePut, StoreError> {
         let doing = "taking a like back";
         let mut transaction = Transaction::new(doing);
-        self.remove_like(&mut transaction, like)?;
-        self.remove_liker(&mut transaction, like)?;
-        transaction.update(LikeWrite::Count, self.count(like, -1))?;
-        transaction.check(LikeWrite::Profile, users.belongs_to(identity))?;
+        self.remove_like(&mut transaction, like);
+        self.remove_liker(&mut transaction, like);
+        transaction.add(LikeWrite::Count, self.count(like, -1));
+        transaction.add(LikeWrite::Profile, users.belongs_to(identity));
         self.commit(sent, doing, transaction, like).await
     }
 
@@ -108,7 +107,7 @@ impl LikeStore {
         transaction: Transaction<LikeWrite>,
         like: Like,
     ) -> Result<LikePut, StoreError> {
-        match transaction.commit(&self.client).await? {
+        match transaction.commit().await? {
             CommitResult::Done => Ok(LikePut::Done),
             outcome if outcome.refused(LikeWrite::Profile) => Ok(LikePut::NoProfile),
             outcome => {
@@ -122,30 +121,21 @@ impl LikeStore {
 
     /// Adds the removal of a like and of its row in the list of its user to a transaction, on condition that the like is as
     /// it was read.
-    pub(crate) fn remove_like(
-        &self,
-        transaction: &mut Transaction<LikeWrite>,
-        like: Like,
-    ) -> Result<(), StoreError> {
-        let delete = Delete::builder()
-            .table_name(&self.table)
-            .set_key(Some(like.key()))
+    pub(crate) fn remove_like(&self, transaction: &mut Transaction<LikeWrite>, like: Like) {
+        let delete = self
+            .table
+            .delete(like.key())
             // mutation: like-as-read
-            .condition_expression("liked_at_ms = :at AND v <= :v")
-            .expression_attribute_values(":v", number(LikeItem::V))
-            .expression_attribute_values(":at", number(like.at));
-        transaction.delete(LikeWrite::Like, delete)?;
-        let delete = Delete::builder().table_name(&self.table).set_key(Some(like.liked_key()));
-        transaction.delete(LikeWrite::Liked, delete)
+            .condition("liked_at_ms = :at AND v <= :v")
+            .value(":v", number(LikeItem::V))
+            .value(":at", number(like.at));
+        transaction.add(LikeWrite::Like, delete);
+        let delete = self.table.delete(like.liked_key());
+        transaction.add(LikeWrite::Liked, delete);
     }
 
     /// Adds the removal of a like from the list of who likes the post to a transaction.
-    pub(crate) fn remove_liker(
-        &self,
-        transaction: &mut Transaction<LikeWrite>,
-        like: Like,
-    ) -> Result<(), StoreError> {
-        let delete = Delete::builder().table_name(&self.table).set_key(Some(like.liker_key()));
-        transaction.delete(LikeWrite::Liker, delete)
+    pub(crate) fn remove_liker(&self, transaction: &mut Transaction<LikeWrite>, like: Like) {
+        transaction.add(LikeWrite::Liker, self.table.delete(like.liker_key()));
     }
 }

@@ -1,15 +1,13 @@
 //! Counting the likes of a post. It works as the count of an author's followers: each like adds to one of several rows, and
 //! the post's item has the sum. Each row also counts its changes, so that of two sums the newer one is known.
 
-use aws_sdk_dynamodb::types::Update;
-use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use fanfold_core::PostId;
 use fanfold_core::limits::LIKE_PARTS;
 use futures::future::try_join_all;
 use serde::Deserialize;
 
 use super::{Like, LikeStore, like_counts_pk};
-use fanfold_engines::table::{Item, Stored, batch, check, number, read};
+use fanfold_engines::table::{Item, Stored, Write, check, number, read};
 use fanfold_runtime::error::StoreError;
 
 /// One of the rows that count the likes of a part.
@@ -36,15 +34,14 @@ pub struct LikeCount {
 
 impl LikeStore {
     /// The write that adds `by` to the count row of a like.
-    pub(crate) fn count(&self, like: Like, by: i64) -> UpdateBuilder {
-        Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(like.count_key()))
-            .update_expression("ADD likes :by, changes :one SET v = :v")
-            .condition_expression("attribute_not_exists(v) OR v <= :v")
-            .expression_attribute_values(":by", number(by))
-            .expression_attribute_values(":one", number(1))
-            .expression_attribute_values(":v", number(LikeCountItem::V))
+    pub(crate) fn count(&self, like: Like, by: i64) -> Write {
+        self.table
+            .update(like.count_key())
+            .expression("ADD likes :by, changes :one SET v = :v")
+            .condition("attribute_not_exists(v) OR v <= :v")
+            .value(":by", number(by))
+            .value(":one", number(1))
+            .value(":v", number(LikeCountItem::V))
     }
 
     /// Fails if the count row of a like has a newer version, which explains why its write was refused.
@@ -53,7 +50,7 @@ impl LikeStore {
         doing: &'static str,
         like: Like,
     ) -> Result<(), StoreError> {
-        let row = batch::get_one(&self.client, &self.table, doing, like.count_key()).await?;
+        let row = self.table.get(doing, like.count_key()).await?;
         row.map_or(Ok(()), |row| check(doing, &row, LikeCountItem::V))
     }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::{Like, LikeStore, like_pk, liked_pk, liked_sk, liker_sk, likers_pk, place};
 use fanfold_engines::table::rows::Rows;
-use fanfold_engines::table::{Pk, batch, key, read_key};
+use fanfold_engines::table::{Pk, key, read_key};
 use fanfold_runtime::error::StoreError;
 
 #[derive(Deserialize)]
@@ -43,7 +43,7 @@ impl LikeStore {
     ) -> Result<HashSet<PostId>, StoreError> {
         let doing = "reading likes of older posts";
         let keys = posts.iter().map(|post| key(&like_pk(user), post)).collect();
-        let found = batch::get_all(&self.client, &self.table, doing, keys).await?;
+        let found = self.table.get_all(doing, keys).await?;
         found.into_iter().map(|row| Ok(read_key::<PostKey>(doing, row)?.sk)).collect()
     }
 
@@ -121,6 +121,6 @@ impl LikeStore {
 
     /// The rows under a partition key, newest first.
     pub(crate) fn rows<'a>(&'a self, doing: &'static str, pk: &'a Pk) -> Rows<'a> {
-        Rows::of(&self.client, &self.table, doing, pk).newest_first()
+        self.table.rows(doing, pk).newest_first()
     }
 }

@@ -10,15 +10,14 @@ mod count;
 mod lists;
 mod remove;
 
-use aws_config::SdkConfig;
-use aws_sdk_dynamodb::Client;
 use fanfold_core::limits::LIKE_PARTS;
 use fanfold_core::{PostId, Time, UserId};
 use serde::{Deserialize, Serialize};
 
 pub use change::LikePut;
 pub use count::LikeCount;
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, batch, key, read};
+use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Table, key, read};
+use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 
@@ -61,21 +60,20 @@ impl Stored for LikeItem {
 /// The likes table.
 #[derive(Clone)]
 pub struct LikeStore {
-    client: Client,
-    table: String,
+    table: Table,
 }
 
 impl LikeStore {
     /// Reads the name of the table. Fails if the setting is missing.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self { client: Client::new(sdk), table: config.text("LIKES_TABLE")? })
+        Ok(Self { table: Table::new(sdk, config, "LIKES_TABLE")? })
     }
 
     /// The user's like of a post. `None` if the user does not like the post.
     pub async fn like(&self, user: UserId, post: PostId) -> Result<Option<GivenLike>, StoreError> {
         let doing = "reading a like";
         let key = key(&like_pk(user), post);
-        let item = batch::get_one(&self.client, &self.table, doing, key).await?;
+        let item = self.table.get(doing, key).await?;
         let item = item.map(|item| read::<LikeItem>(doing, item)).transpose()?;
         let given = |item: LikeItem| GivenLike {
             like: Like { user, post, at: item.liked_at },

@@ -9,7 +9,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::change::LikeWrite;
 use super::{Like, LikeStore};
-use fanfold_engines::table::batch;
+
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 
 /// Likes of a deleted post that are read and removed in one step.
@@ -40,14 +40,14 @@ impl LikeStore {
     async fn remove(&self, like: Like) -> Result<(), StoreError> {
         let doing = "removing a like of a deleted post";
         let mut transaction = Transaction::new(doing);
-        self.remove_like(&mut transaction, like)?;
-        match transaction.commit(&self.client).await? {
+        self.remove_like(&mut transaction, like);
+        match transaction.commit().await? {
             CommitResult::Done => Ok(()),
             CommitResult::Refused(_) => {
                 // fails if the like has a newer version
                 self.like(like.user, like.post).await?;
                 // the user has taken the like back, and may have given another: this row is not part of it
-                batch::delete_all(&self.client, &self.table, doing, vec![like.liked_key()]).await
+                self.table.delete_all(doing, vec![like.liked_key()]).await
             }
         }
     }
@@ -56,14 +56,14 @@ impl LikeStore {
     pub async fn forget_likers(&self, likes: &[Like]) -> Result<(), StoreError> {
         let doing = "removing likes from the list of a deleted post";
         let rows = likes.iter().map(|like| like.liker_key()).collect();
-        batch::delete_all(&self.client, &self.table, doing, rows).await
+        self.table.delete_all(doing, rows).await
     }
 
     /// Removes the rows that count the likes of a post.
     pub async fn forget_counts(&self, post: PostId) -> Result<(), StoreError> {
         let doing = "removing the rows that count the likes of a post";
         let rows = self.count_rows(doing, post, "pk, sk").await?;
-        batch::delete_all(&self.client, &self.table, doing, rows).await
+        self.table.delete_all(doing, rows).await
     }
 
     /// Removes a like of a user who is being dropped: its rows and one count, all or nothing. Returns false if the like
@@ -75,10 +75,10 @@ impl LikeStore {
     ) -> Result<bool, StoreError> {
         let doing = "removing a like of a dropped user";
         let mut transaction = Transaction::new(doing);
-        self.remove_like(&mut transaction, like)?;
-        self.remove_liker(&mut transaction, like)?;
-        transaction.update(LikeWrite::Count, self.count(like, -1))?;
-        match transaction.commit(&self.client).await? {
+        self.remove_like(&mut transaction, like);
+        self.remove_liker(&mut transaction, like);
+        transaction.add(LikeWrite::Count, self.count(like, -1));
+        match transaction.commit().await? {
             CommitResult::Done => Ok(true),
             CommitResult::Refused(_) => {
                 // fails if an item has a newer version

@@ -5,8 +5,6 @@
 //! A lease in the note allows one order at a time. Otherwise a delayed order could remove data of a user who has
 //! come back with the same id.
 
-use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
-use aws_sdk_dynamodb::types::{Delete, Put, ReturnValue};
 use fanfold_core::limits::TRIES_MAX;
 use fanfold_core::message::GraphEvent;
 use fanfold_core::{Time, UserId};
@@ -14,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Profile, UserStore, handle_pk, has_profile, profile_pk};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Stored, batch, changed, number, pk_only, read, text, write};
+use fanfold_engines::table::{Stored, Write, number, pk_only, read, text, write};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::retry::pause;
 use fanfold_runtime::sqs::Announced;
@@ -100,26 +98,26 @@ impl UserStore {
             emptied_at: None,
             lease_until: Some(lease_until),
         };
-        let close = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(write(doing, &profile_pk(id), &note)?))
-            .condition_expression(
+        let close = self
+            .table
+            .put(write(doing, &profile_pk(id), &note)?)
+            .condition(
                 "handle = :handle AND #identity = :identity AND follower_partitions = :partitions",
             )
-            .expression_attribute_names("#identity", "identity")
-            .expression_attribute_values(":handle", text(&handle))
-            .expression_attribute_values(":identity", text(identity))
-            .expression_attribute_values(":partitions", number(follower_partitions));
-        let release = Delete::builder()
-            .table_name(&self.table)
-            .set_key(Some(pk_only(&handle_pk(&handle))))
-            .condition_expression("attribute_not_exists(pk) OR #user = :user")
-            .expression_attribute_names("#user", "user")
-            .expression_attribute_values(":user", text(id));
+            .name("#identity", "identity")
+            .value(":handle", text(&handle))
+            .value(":identity", text(identity))
+            .value(":partitions", number(follower_partitions));
+        let release = self
+            .table
+            .delete(pk_only(&handle_pk(&handle)))
+            .condition("attribute_not_exists(pk) OR #user = :user")
+            .name("#user", "user")
+            .value(":user", text(id));
         let mut transaction = Transaction::new(doing);
-        transaction.put((), close)?;
-        transaction.delete((), release)?;
-        let outcome = transaction.commit(&self.client).await?;
+        transaction.add((), close);
+        transaction.add((), release);
+        let outcome = transaction.commit().await?;
         Ok((outcome == CommitResult::Done).then_some(note))
     }
 
@@ -132,17 +130,16 @@ impl UserStore {
         let doing = "taking the lease of a drop";
         let update = self
             .note(user)
-            .update_expression("SET lease_until_ms = :until")
-            .expression_attribute_values(":until", number(until))
-            .return_values(ReturnValue::AllNew);
+            .expression("SET lease_until_ms = :until")
+            .value(":until", number(until))
+            .returning_new();
         let update = match note.lease_until {
-            None => update
-                .condition_expression(format!("{NOTE} AND attribute_not_exists(lease_until_ms)")),
+            None => update.condition(format!("{NOTE} AND attribute_not_exists(lease_until_ms)")),
             Some(ended) => update
-                .condition_expression(format!("{NOTE} AND lease_until_ms = :ended"))
-                .expression_attribute_values(":ended", number(ended)),
+                .condition(format!("{NOTE} AND lease_until_ms = :ended"))
+                .value(":ended", number(ended)),
         };
-        let item = changed(doing, Dropping::V, update).await?;
+        let item = update.changed(doing, Dropping::V).await?;
         item.map(|item| read(doing, item)).transpose()
     }
 
@@ -150,34 +147,30 @@ impl UserStore {
     pub async fn note_emptied(&self, user: UserId, at: Time) -> Result<(), StoreError> {
         let update = self
             .note(user)
-            .update_expression("SET emptied_at_ms = :at")
-            .condition_expression(NOTE)
-            .expression_attribute_values(":at", number(at));
-        changed("noting the state of a drop", Dropping::V, update).await.map(drop)
+            .expression("SET emptied_at_ms = :at")
+            .condition(NOTE)
+            .value(":at", number(at));
+        update.changed("noting the state of a drop", Dropping::V).await.map(drop)
     }
 
     /// Ends the caller's lease, so that another order can continue. `lease_until` identifies the lease.
     pub async fn pause_drop(&self, user: UserId, lease_until: Time) -> Result<(), StoreError> {
         let update = self
             .note(user)
-            .update_expression("REMOVE lease_until_ms")
-            .condition_expression(format!("{NOTE} AND lease_until_ms = :mine"))
-            .expression_attribute_values(":mine", number(lease_until));
-        changed("ending the lease of a drop", Dropping::V, update).await.map(drop)
+            .expression("REMOVE lease_until_ms")
+            .condition(format!("{NOTE} AND lease_until_ms = :mine"))
+            .value(":mine", number(lease_until));
+        update.changed("ending the lease of a drop", Dropping::V).await.map(drop)
     }
 
     /// Removes the note. The user may then make a new profile.
     pub async fn end_drop(&self, user: UserId) -> Result<(), StoreError> {
-        let delete = self
-            .client
-            .delete_item()
-            .table_name(&self.table)
-            .set_key(Some(pk_only(&profile_pk(user))))
-            .condition_expression("attribute_not_exists(handle)");
-        batch::deleted("removing the note of a dropped user", delete).await
+        let delete =
+            self.table.delete(pk_only(&profile_pk(user))).condition("attribute_not_exists(handle)");
+        delete.deleted("removing the note of a dropped user").await
     }
 
-    fn note(&self, user: UserId) -> UpdateItemFluentBuilder {
-        self.client.update_item().table_name(&self.table).set_key(Some(pk_only(&profile_pk(user))))
+    fn note(&self, user: UserId) -> Write {
+        self.table.update(pk_only(&profile_pk(user)))
     }
 }

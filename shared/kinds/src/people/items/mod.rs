@@ -5,10 +5,6 @@ mod put;
 
 use std::collections::HashMap;
 
-use aws_config::SdkConfig;
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, UpdateBuilder};
-use aws_sdk_dynamodb::types::{ConditionCheck, Update};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use fanfold_core::fanout::FirstPartitions;
@@ -20,8 +16,9 @@ use serde::{Deserialize, Serialize};
 use crate::follows::partitions::first_partitions;
 pub use drop::{DropBegun, Dropping};
 use fanfold_engines::table::{
-    Item, ItemKind, Pk, Stored, batch, changed, number, pk_only, read, text,
+    Item, ItemKind, Pk, Stored, Table, Write, number, pk_only, read, text,
 };
+use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 
@@ -156,8 +153,7 @@ fn has_profile(item: &Item) -> bool {
 /// The profiles and handles in the users table.
 #[derive(Clone)]
 pub struct UserStore {
-    client: Client,
-    table: String,
+    table: Table,
     /// Partitions of a new author's followers.
     first_partitions: FirstPartitions,
     /// The most timers of one user.
@@ -168,15 +164,14 @@ impl UserStore {
     /// Reads the name of the table, `FOLLOWER_PARTITIONS` and `TIMERS_MAX`. An error names the setting.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self {
-            client: Client::new(sdk),
-            table: config.text("USERS_TABLE")?,
+            table: Table::new(sdk, config, "USERS_TABLE")?,
             first_partitions: first_partitions(config)?,
             timers_max: config.number("TIMERS_MAX", TIMERS_MAX_DEFAULT, 1..=TIMERS_MAX_MAX)?,
         })
     }
 
-    /// The name of the table.
-    pub(crate) fn table(&self) -> &str {
+    /// The table, for the counters of other kinds.
+    pub(crate) fn table(&self) -> &Table {
         &self.table
     }
 
@@ -186,7 +181,7 @@ impl UserStore {
     }
 
     /// The write that counts another timer, on the conditions of [`Counter::add`] and that there are not too many.
-    pub(crate) fn add_timer(&self, owner: &Identity) -> UpdateBuilder {
+    pub(crate) fn add_timer(&self, owner: &Identity) -> Write {
         add_within(&self.table, &[(Counter::Timers, 1, Some(self.timers_max))], Owner::Is(owner))
     }
 
@@ -229,7 +224,7 @@ impl UserStore {
         users.dedup();
         let keys = users.into_iter().map(|user| pk_only(&profile_pk(user))).collect();
         let mut profiles = HashMap::new();
-        let items = batch::get_all(&self.client, &self.table, doing, keys).await?;
+        let items = self.table.get_all(doing, keys).await?;
         for item in items.into_iter().filter(has_profile) {
             let item: ProfileItem = read(doing, item)?;
             profiles.insert(item.user, item.into());
@@ -241,39 +236,36 @@ impl UserStore {
     /// partitions by now, or does not exist; then nothing is written.
     pub async fn put_total(&self, profile: &Profile, total: Total) -> Result<bool, StoreError> {
         let update = self
-            .client
-            .update_item()
-            .table_name(&self.table)
-            .set_key(Some(pk_only(&profile_pk(profile.id))))
-            .update_expression(
+            .table
+            .update(pk_only(&profile_pk(profile.id)))
+            .expression(
                 "SET followers = :followers, followers_changes = :changes, \
                  follower_partitions = :partitions",
             )
-            .condition_expression(
+            .condition(
                 // mutation: total-order
                 "attribute_exists(handle) AND followers_changes <= :changes AND \
                  follower_partitions <= :partitions",
             )
-            .expression_attribute_values(":followers", number(total.followers))
-            .expression_attribute_values(":changes", number(total.changes))
-            .expression_attribute_values(":partitions", number(total.partitions));
-        let put = changed("writing the number of followers", ProfileItem::V, update).await?;
+            .value(":followers", number(total.followers))
+            .value(":changes", number(total.changes))
+            .value(":partitions", number(total.partitions));
+        let put = update.changed("writing the number of followers", ProfileItem::V).await?;
         Ok(put.is_some())
     }
 
     /// The condition that a profile belongs to this identity, for a transaction that does not write the profile.
-    pub(crate) fn belongs_to(&self, identity: &Identity) -> ConditionCheckBuilder {
-        ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(pk_only(&profile_pk(identity.user()))))
-            .condition_expression("#identity = :identity AND v <= :v")
-            .expression_attribute_names("#identity", "identity")
-            .expression_attribute_values(":identity", text(identity_text(identity)))
-            .expression_attribute_values(":v", number(ProfileItem::V))
+    pub(crate) fn belongs_to(&self, identity: &Identity) -> Write {
+        self.table
+            .check(pk_only(&profile_pk(identity.user())))
+            .condition("#identity = :identity AND v <= :v")
+            .name("#identity", "identity")
+            .value(":identity", text(identity_text(identity)))
+            .value(":v", number(ProfileItem::V))
     }
 
     async fn get(&self, doing: &'static str, pk: Pk) -> Result<Option<Item>, StoreError> {
-        batch::get_one(&self.client, &self.table, doing, pk_only(&pk)).await
+        self.table.get(doing, pk_only(&pk)).await
     }
 }
 
@@ -324,37 +316,30 @@ impl Counter {
 
     /// The write that adds `by` to the counter, on condition that the profile exists in a known version, and that the
     /// counter stays within its limit.
-    pub fn add(self, table: &str, by: i64, owner: Owner<'_>) -> UpdateBuilder {
+    pub fn add(self, table: &Table, by: i64, owner: Owner<'_>) -> Write {
         add_all(table, &[(self, by)], owner)
     }
 }
 
 /// The write that adds to several counters of one profile, on the conditions of [`Counter::add`].
-pub fn add_all(table: &str, changes: &[(Counter, i64)], owner: Owner<'_>) -> UpdateBuilder {
+pub fn add_all(table: &Table, changes: &[(Counter, i64)], owner: Owner<'_>) -> Write {
     let changes = changes.iter().map(|(counter, by)| (*counter, *by, counter.max()));
     add_within(table, &changes.collect::<Vec<_>>(), owner)
 }
 
 /// The same, for counters with their greatest values.
-fn add_within(
-    table: &str,
-    changes: &[(Counter, i64, Option<u64>)],
-    owner: Owner<'_>,
-) -> UpdateBuilder {
+fn add_within(table: &Table, changes: &[(Counter, i64, Option<u64>)], owner: Owner<'_>) -> Write {
     let user = match owner {
         Owner::Is(identity) => identity.user(),
         Owner::User(user) => user,
     };
-    let mut update = Update::builder()
-        .table_name(table)
-        .set_key(Some(pk_only(&profile_pk(user))))
-        .expression_attribute_values(":v", number(ProfileItem::V));
+    let mut update = table.update(pk_only(&profile_pk(user))).value(":v", number(ProfileItem::V));
     let mut condition = match owner {
         Owner::User(_) => HAS_PROFILE.to_owned(),
         Owner::Is(identity) => {
             update = update
-                .expression_attribute_names("#identity", "identity")
-                .expression_attribute_values(":identity", text(identity_text(identity)));
+                .name("#identity", "identity")
+                .value(":identity", text(identity_text(identity)));
             "#identity = :identity AND v <= :v".to_owned()
         }
     };
@@ -362,20 +347,18 @@ fn add_within(
     for (counter, by, max) in changes {
         let name = counter.attribute();
         adds.push(format!("#{name} :{name}"));
-        update = update
-            .expression_attribute_names(format!("#{name}"), name)
-            .expression_attribute_values(format!(":{name}"), number(by));
+        update = update.name(format!("#{name}"), name).value(format!(":{name}"), number(by));
         if matches!(counter, Counter::Following) {
             adds.push("relation_changes :one".to_owned());
-            update = update.expression_attribute_values(":one", number(1));
+            update = update.value(":one", number(1));
         }
         if let Some(max) = max.filter(|_| *by > 0) {
             // mutation: counter-limit
             condition.push_str(&format!(" AND #{name} < :{name}_max"));
-            update = update.expression_attribute_values(format!(":{name}_max"), number(max));
+            update = update.value(format!(":{name}_max"), number(max));
         }
     }
-    update.update_expression(format!("ADD {}", adds.join(", "))).condition_expression(condition)
+    update.expression(format!("ADD {}", adds.join(", "))).condition(condition)
 }
 
 /// The text form of an identity in items.

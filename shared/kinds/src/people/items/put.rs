@@ -1,6 +1,5 @@
 //! Making and changing a profile.
 
-use aws_sdk_dynamodb::types::{Delete, Put, Update};
 use fanfold_core::Handle;
 use fanfold_core::id::Identity;
 use fanfold_core::message::GraphEvent;
@@ -51,7 +50,7 @@ impl UserStore {
             return Ok(ProfilePut::IdentityClash);
         }
         let write = self.profile_write(doing, old, identity, handle, name)?;
-        match write.commit(&self.client).await? {
+        match write.commit().await? {
             CommitResult::Done => {}
             outcome if outcome.refused(ProfileWrite::Handle) => {
                 // fails if the handle item has a newer version
@@ -82,22 +81,20 @@ impl UserStore {
         let mut transaction = Transaction::new(doing);
         match old {
             Some(old) => {
-                let update = Update::builder()
-                    .table_name(&self.table)
-                    .set_key(Some(pk_only(&profile_pk(user))))
-                    .update_expression("SET handle = :handle, #name = :name, revision = :revision")
-                    .condition_expression(
+                let update = self.table.update(pk_only(&profile_pk(user)))
+                    .expression("SET handle = :handle, #name = :name, revision = :revision")
+                    .condition(
                         "handle = :old AND revision < :revision AND #identity = :identity AND v <= :v",
                     )
-                    .expression_attribute_values(":v", number(ProfileItem::V))
-                    .expression_attribute_names("#name", "name")
-                    .expression_attribute_names("#identity", "identity")
-                    .expression_attribute_values(":handle", text(handle))
-                    .expression_attribute_values(":name", text(name))
-                    .expression_attribute_values(":old", text(&old.handle))
-                    .expression_attribute_values(":revision", number(old.revision + 1))
-                    .expression_attribute_values(":identity", text(identity_text(identity)));
-                transaction.update(ProfileWrite::Profile, update)?;
+                    .value(":v", number(ProfileItem::V))
+                    .name("#name", "name")
+                    .name("#identity", "identity")
+                    .value(":handle", text(handle))
+                    .value(":name", text(name))
+                    .value(":old", text(&old.handle))
+                    .value(":revision", number(old.revision + 1))
+                    .value(":identity", text(identity_text(identity)));
+                transaction.add(ProfileWrite::Profile, update);
             }
             None => {
                 let item = ProfileItem {
@@ -117,30 +114,30 @@ impl UserStore {
                     timers: 0,
                     boards: 0,
                 };
-                let put = Put::builder()
-                    .table_name(&self.table)
-                    .set_item(Some(write(doing, &profile_pk(user), &item)?))
-                    .condition_expression("attribute_not_exists(pk)");
-                transaction.put(ProfileWrite::Profile, put)?;
+                let put = self
+                    .table
+                    .put(write(doing, &profile_pk(user), &item)?)
+                    .condition("attribute_not_exists(pk)");
+                transaction.add(ProfileWrite::Profile, put);
             }
         }
         let claim = HandleItem { v: HandleItem::V, user };
-        let claim = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(write(doing, &handle_pk(handle), &claim)?))
-            .condition_expression("attribute_not_exists(pk) OR (#user = :user AND v <= :v)")
-            .expression_attribute_values(":v", number(HandleItem::V))
-            .expression_attribute_names("#user", "user")
-            .expression_attribute_values(":user", text(user));
-        transaction.put(ProfileWrite::Handle, claim)?;
+        let claim = self
+            .table
+            .put(write(doing, &handle_pk(handle), &claim)?)
+            .condition("attribute_not_exists(pk) OR (#user = :user AND v <= :v)")
+            .value(":v", number(HandleItem::V))
+            .name("#user", "user")
+            .value(":user", text(user));
+        transaction.add(ProfileWrite::Handle, claim);
         if let Some(old) = old.filter(|old| old.handle != *handle) {
-            let release = Delete::builder()
-                .table_name(&self.table)
-                .set_key(Some(pk_only(&handle_pk(&old.handle))))
-                .condition_expression("#user = :user")
-                .expression_attribute_names("#user", "user")
-                .expression_attribute_values(":user", text(user));
-            transaction.delete(ProfileWrite::OldHandle, release)?;
+            let release = self
+                .table
+                .delete(pk_only(&handle_pk(&old.handle)))
+                .condition("#user = :user")
+                .name("#user", "user")
+                .value(":user", text(user));
+            transaction.add(ProfileWrite::OldHandle, release);
         }
         Ok(transaction)
     }

@@ -8,7 +8,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use super::keys::key_pk;
 use super::{PostItem, PostStore, posts_pk};
 use crate::fanout::receipts::ReceiptStore;
-use fanfold_engines::table::{Item, batch, key, read, read_key, write};
+use fanfold_engines::table::{Item, key, read, read_key, write};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
 
@@ -53,7 +53,7 @@ impl PostStore {
         after: Option<PostId>,
     ) -> Result<ToBury, StoreError> {
         let (doing, pk) = ("reading posts to bury", posts_pk(author));
-        let rows = self.rows(doing, &pk).only(ATTRIBUTES);
+        let rows = self.table.rows(doing, &pk).only(ATTRIBUTES);
         let page = rows.page(after.map(|after| key(&pk, after)), Some(DROP_PAGE)).await?;
         let items = page.rows.into_iter().map(|item| read(doing, item));
         let next = page.next.map(|last| read_key::<super::IdItem>(doing, last)).transpose()?;
@@ -82,7 +82,7 @@ impl PostStore {
             tombstones.push(write(doing, &posts_pk(author), &gone)?);
         }
         let count = tombstones.len() as u64;
-        batch::put_all(&self.client, &self.table, doing, tombstones).await?;
+        self.table.put_all(doing, tombstones).await?;
         Ok(count)
     }
 
@@ -95,7 +95,8 @@ impl PostStore {
     ) -> Result<Erased, StoreError> {
         let doing = "erasing posts";
         let pk = posts_pk(author);
-        let page = self.rows(doing, &pk).only(ATTRIBUTES).first(None, DROP_PAGE as usize).await?;
+        let page =
+            self.table.rows(doing, &pk).only(ATTRIBUTES).first(None, DROP_PAGE as usize).await?;
         let page = page.into_iter().map(|item| read(doing, item));
         let page: Vec<PostItem> = page.collect::<Result<_, _>>()?;
         let rows: Vec<_> = page.iter().map(|item| receipts.rows(item.sk)).collect();
@@ -114,9 +115,9 @@ impl PostStore {
             keys: keys.len() as u64,
         };
         let leads: Vec<Item> = rows.into_iter().chain(keys).collect();
-        batch::delete_all(&self.client, &self.table, doing, leads).await?;
+        self.table.delete_all(doing, leads).await?;
         let posts = page.iter().map(|item| key(&posts_pk(author), item.sk)).collect();
-        batch::delete_all(&self.client, &self.table, doing, posts).await?;
+        self.table.delete_all(doing, posts).await?;
         Ok(erased)
     }
 
@@ -128,6 +129,6 @@ impl PostStore {
         names: &[&str],
     ) -> Result<(), StoreError> {
         let keys = names.iter().map(|name| key(&key_pk(user, name), "-")).collect();
-        batch::delete_all(&self.client, &self.table, doing, keys).await
+        self.table.delete_all(doing, keys).await
     }
 }

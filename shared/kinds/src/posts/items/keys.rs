@@ -1,13 +1,11 @@
 //! The posts that an `Idempotency-Key` made.
 
-use aws_sdk_dynamodb::types::Put;
-use aws_sdk_dynamodb::types::builders::PutBuilder;
 use fanfold_core::limits::IDEMPOTENCY_KEPT;
 use fanfold_core::{PostId, Second, Time, UserId};
 use serde::{Deserialize, Serialize};
 
 use super::PostStore;
-use fanfold_engines::table::{ItemKind, Pk, Stored, hashed, key, number, read, write};
+use fanfold_engines::table::{ItemKind, Pk, Stored, Write, hashed, key, number, read, write};
 use fanfold_runtime::error::StoreError;
 
 /// An `Idempotency-Key` of a user, with the request that it was sent with. Key and request are hashed, so the item
@@ -65,7 +63,9 @@ impl PostStore {
         now: Time,
     ) -> Result<Option<KeyUse>, StoreError> {
         let doing = "reading an idempotency key";
-        let Some(item) = self.get(doing, key(&request.pk(), "-")).await? else { return Ok(None) };
+        let Some(item) = self.table.get(doing, key(&request.pk(), "-")).await? else {
+            return Ok(None);
+        };
         let item: KeyItem = read(doing, item)?;
         // DynamoDB removes expired items with a delay
         let known = KeyUse { post: item.post, same_request: item.request == request.request };
@@ -79,7 +79,7 @@ impl PostStore {
         request: &RequestKey,
         post: PostId,
         now: Time,
-    ) -> Result<PutBuilder, StoreError> {
+    ) -> Result<Write, StoreError> {
         let item = KeyItem {
             sk: "-".to_owned(),
             v: KeyItem::V,
@@ -87,11 +87,11 @@ impl PostStore {
             post,
             expires_at: now.expires_after(IDEMPOTENCY_KEPT),
         };
-        Ok(Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(write(doing, &request.pk(), &item)?))
-            .condition_expression("attribute_not_exists(pk) OR expires_at <= :now")
-            .expression_attribute_values(":now", number(now.second())))
+        Ok(self
+            .table
+            .put(write(doing, &request.pk(), &item)?)
+            .condition("attribute_not_exists(pk) OR expires_at <= :now")
+            .value(":now", number(now.second())))
     }
 }
 

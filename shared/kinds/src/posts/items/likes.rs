@@ -1,7 +1,5 @@
 //! The number of likes in a post.
 
-use aws_sdk_dynamodb::types::Update;
-use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use fanfold_core::limits::TRIES_MAX;
 use fanfold_core::{PostId, Time};
 use fanfold_runtime::error::StoreError;
@@ -11,7 +9,7 @@ use super::{PostItem, PostStore, posts_pk};
 use crate::boards::items::{BoardStore, Received};
 use crate::likes::items::LikeCount;
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Stored as _, key, number, read};
+use fanfold_engines::table::{Stored as _, Write, key, number, read};
 
 /// The result of writing the number of likes into a post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,19 +58,19 @@ impl PostStore {
             let by = i64::try_from(count.likes).unwrap_or(i64::MAX) - known.likes as i64;
             let update = known
                 .as_read(self, post)
-                .update_expression("SET likes = :likes, like_changes = :changes")
-                .expression_attribute_values(":likes", number(count.likes))
-                .expression_attribute_values(":changes", number(count.changes));
+                .expression("SET likes = :likes, like_changes = :changes")
+                .value(":likes", number(count.likes))
+                .value(":changes", number(count.changes));
             let mut transaction = Transaction::new(doing);
-            transaction.update(CountWrite::Post, update)?;
+            transaction.add(CountWrite::Post, update);
             if by != 0 {
                 // mutation: ranking-trend
-                transaction.update(CountWrite::Trend, boards.trend(post, by, now))?;
+                transaction.add(CountWrite::Trend, boards.trend(post, by, now));
                 // mutation: ranking-author
                 let author = boards.received(post, by, Received::Made);
-                transaction.update(CountWrite::Author, author)?;
+                transaction.add(CountWrite::Author, author);
             }
-            match transaction.commit(&self.client).await? {
+            match transaction.commit().await? {
                 CommitResult::Done => return Ok(LikesPut::Written),
                 refused => {
                     if !refused.refused(CountWrite::Post) {
@@ -96,12 +94,12 @@ impl PostStore {
             if known.likes == 0 {
                 return Ok(());
             }
-            let update = known.as_read(self, post).update_expression("REMOVE likes, like_changes");
+            let update = known.as_read(self, post).expression("REMOVE likes, like_changes");
             let mut transaction = Transaction::new(doing);
-            transaction.update(CountWrite::Post, update)?;
+            transaction.add(CountWrite::Post, update);
             let by = -(known.likes as i64);
-            transaction.update(CountWrite::Author, boards.received(post, by, Received::Known))?;
-            match transaction.commit(&self.client).await? {
+            transaction.add(CountWrite::Author, boards.received(post, by, Received::Known));
+            match transaction.commit().await? {
                 CommitResult::Done => return Ok(()),
                 // the author was dropped, and has no row
                 refused if !refused.refused(CountWrite::Post) => {
@@ -119,7 +117,7 @@ impl PostStore {
         doing: &'static str,
         post: PostId,
     ) -> Result<Option<Known>, StoreError> {
-        let item = self.get(doing, key(&posts_pk(post.author()), post)).await?;
+        let item = self.table.get(doing, key(&posts_pk(post.author()), post)).await?;
         let item = item.map(|item| read::<PostItem>(doing, item)).transpose()?;
         Ok(item.map(|item| Known {
             is_gone: item.deleted_at.is_some(),
@@ -140,23 +138,23 @@ struct Known {
 
 impl Known {
     /// An update on condition that the item is as it was read.
-    fn as_read(self, posts: &PostStore, post: PostId) -> UpdateBuilder {
+    fn as_read(self, posts: &PostStore, post: PostId) -> Write {
         // mutation: ranking-as-read
         let likes = match self.changes {
             0 => "attribute_not_exists(like_changes)",
             _ => "like_changes = :known_changes AND likes = :known_likes",
         };
         let gone = if self.is_gone { "attribute_exists" } else { "attribute_not_exists" };
-        let update = Update::builder()
-            .table_name(&posts.table)
-            .set_key(Some(key(&posts_pk(post.author()), post)))
-            .condition_expression(format!("v <= :v AND {gone}(deleted_at_ms) AND {likes}"))
-            .expression_attribute_values(":v", number(PostItem::V));
+        let update = posts
+            .table
+            .update(key(&posts_pk(post.author()), post))
+            .condition(format!("v <= :v AND {gone}(deleted_at_ms) AND {likes}"))
+            .value(":v", number(PostItem::V));
         match self.changes {
             0 => update,
             _ => update
-                .expression_attribute_values(":known_changes", number(self.changes))
-                .expression_attribute_values(":known_likes", number(self.likes)),
+                .value(":known_changes", number(self.changes))
+                .value(":known_likes", number(self.likes)),
         }
     }
 }

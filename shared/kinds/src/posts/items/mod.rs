@@ -7,14 +7,12 @@ mod write;
 
 use std::collections::HashMap;
 
-use aws_config::SdkConfig;
-use aws_sdk_dynamodb::Client;
 use fanfold_core::{PostId, Second, Slice, Time, UserId};
 use serde::{Deserialize, Serialize};
 
 pub use drop::{Erased, ToBury};
-use fanfold_engines::table::rows::Rows;
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, batch, key, read, read_key};
+use fanfold_engines::table::{ItemKind, Pk, Stored, Table, key, read, read_key};
+use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 pub use keys::{KeyUse, RequestKey};
@@ -92,20 +90,19 @@ impl From<PostItem> for PostState {
 /// The posts table.
 #[derive(Clone)]
 pub struct PostStore {
-    client: Client,
-    table: String,
+    table: Table,
 }
 
 impl PostStore {
     /// Reads the name of the table. Fails if the setting is missing.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self { client: Client::new(sdk), table: config.text("POSTS_TABLE")? })
+        Ok(Self { table: Table::new(sdk, config, "POSTS_TABLE")? })
     }
 
     /// Reads the present state of one post.
     pub async fn state(&self, id: PostId) -> Result<PostState, StoreError> {
         let doing = "reading a post";
-        let item = self.get(doing, key(&posts_pk(id.author()), id)).await?;
+        let item = self.table.get(doing, key(&posts_pk(id.author()), id)).await?;
         let post = item.map(|item| read::<PostItem>(doing, item)).transpose()?;
         Ok(post.map_or(PostState::Missing, PostState::from))
     }
@@ -115,7 +112,7 @@ impl PostStore {
         let doing = "reading posts";
         let keys = ids.iter().map(|id| key(&posts_pk(id.author()), id)).collect();
         let mut states = HashMap::new();
-        for item in batch::get_all(&self.client, &self.table, doing, keys).await? {
+        for item in self.table.get_all(doing, keys).await? {
             let item = read::<PostItem>(doing, item)?;
             states.insert(item.sk, item.into());
         }
@@ -141,7 +138,7 @@ impl PostStore {
     ) -> Result<Slice, StoreError> {
         let doing = "reading an author's posts";
         let pk = posts_pk(author);
-        let rows = self.rows(doing, &pk).newest_first().only("sk").below(before);
+        let rows = self.table.rows(doing, &pk).newest_first().only("sk").below(before);
         let rows = rows.kept_by("attribute_not_exists(deleted_at_ms)");
         let limit = Some((count + 1).max(QUERY_ITEMS_MIN) as i32);
         let (mut posts, mut down_to, mut start) = (Vec::new(), before, None);
@@ -161,15 +158,6 @@ impl PostStore {
         }
         // many tombstones in a row: the posts found so far, and where to continue
         Ok(Slice::head(posts, count, down_to.previous()))
-    }
-
-    /// The rows under a partition key.
-    fn rows<'a>(&'a self, doing: &'static str, pk: &'a Pk) -> Rows<'a> {
-        Rows::of(&self.client, &self.table, doing, pk)
-    }
-
-    async fn get(&self, doing: &'static str, key: Item) -> Result<Option<Item>, StoreError> {
-        batch::get_one(&self.client, &self.table, doing, key).await
     }
 }
 

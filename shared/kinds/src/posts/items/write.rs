@@ -1,7 +1,5 @@
 //! Storing and deleting posts.
 
-use aws_sdk_dynamodb::types::builders::PutBuilder;
-use aws_sdk_dynamodb::types::{Put, Update};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::POST_TOMBSTONE_KEPT;
 use fanfold_core::message::{GraphEvent, PostEvent};
@@ -10,7 +8,7 @@ use fanfold_core::{PostId, Time};
 use super::{Post, PostItem, PostState, PostStore, RequestKey, posts_pk};
 use crate::people::items::{Counter, Owner, UserStore};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Stored as _, key, number, write};
+use fanfold_engines::table::{Stored as _, Write, key, number, write};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
 
@@ -56,7 +54,7 @@ impl PostStore {
         doing: &'static str,
         post: &Post,
         request: Option<&RequestKey>,
-    ) -> Result<PutBuilder, StoreError> {
+    ) -> Result<Write, StoreError> {
         let item = PostItem {
             sk: post.id,
             v: PostItem::V,
@@ -67,10 +65,10 @@ impl PostStore {
             like_changes: 0,
             expires_at: None,
         };
-        Ok(Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(write(doing, &posts_pk(post.id.author()), &item)?))
-            .condition_expression("attribute_not_exists(pk)"))
+        Ok(self
+            .table
+            .put(write(doing, &posts_pk(post.id.author()), &item)?)
+            .condition("attribute_not_exists(pk)"))
     }
 
     /// Stores a post, adds 1 to the author's counter, and stores the request's key, all or nothing.
@@ -85,13 +83,13 @@ impl PostStore {
     ) -> Result<Created, StoreError> {
         let doing = "storing a post";
         let mut transaction = Transaction::new(doing);
-        transaction.put(PostWrite::Post, self.put(doing, post, request)?)?;
+        transaction.add(PostWrite::Post, self.put(doing, post, request)?);
         let counter = Counter::Posts.add(users.table(), 1, Owner::Is(author));
-        transaction.update(PostWrite::Author, counter)?;
+        transaction.add(PostWrite::Author, counter);
         if let Some(request) = request {
-            transaction.put(PostWrite::Key, self.put_key(doing, request, post.id, now)?)?;
+            transaction.add(PostWrite::Key, self.put_key(doing, request, post.id, now)?);
         }
-        Ok(match transaction.commit(&self.client).await? {
+        Ok(match transaction.commit().await? {
             CommitResult::Done => Created::Created,
             // the key is checked first, because the post with this id may be the one that it made
             outcome if outcome.refused(PostWrite::Key) => Created::KeyUsed,
@@ -111,23 +109,23 @@ impl PostStore {
         now: Time,
     ) -> Result<Deleted, StoreError> {
         let doing = "deleting a post";
-        let bury = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(&posts_pk(id.author()), id)))
-            .update_expression(
+        let bury = self
+            .table
+            .update(key(&posts_pk(id.author()), id))
+            .expression(
                 // the handler of the event takes the likes from those of the author
                 "SET deleted_at_ms = :now, expires_at = :gone REMOVE #text",
             )
-            .condition_expression("v <= :v AND attribute_not_exists(deleted_at_ms)")
-            .expression_attribute_values(":v", number(PostItem::V))
-            .expression_attribute_names("#text", "text")
-            .expression_attribute_values(":now", number(now))
-            .expression_attribute_values(":gone", number(now.expires_after(POST_TOMBSTONE_KEPT)));
+            .condition("v <= :v AND attribute_not_exists(deleted_at_ms)")
+            .value(":v", number(PostItem::V))
+            .name("#text", "text")
+            .value(":now", number(now))
+            .value(":gone", number(now.expires_after(POST_TOMBSTONE_KEPT)));
         let mut transaction = Transaction::new(doing);
-        transaction.update(PostWrite::Post, bury)?;
+        transaction.add(PostWrite::Post, bury);
         let counter = Counter::Posts.add(users.table(), -1, Owner::Is(author));
-        transaction.update(PostWrite::Author, counter)?;
-        match transaction.commit(&self.client).await? {
+        transaction.add(PostWrite::Author, counter);
+        match transaction.commit().await? {
             CommitResult::Done => Ok(Deleted::Deleted),
             CommitResult::Refused(_) => Ok(match self.state(id).await? {
                 PostState::Deleted => Deleted::Already,
