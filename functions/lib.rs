@@ -21,6 +21,7 @@ pub mod users;
 pub mod webhook;
 
 use axum::Router;
+use fanfold_core::registry;
 use fanfold_runtime::StartError;
 
 use crate::http::Prepare;
@@ -29,26 +30,29 @@ use crate::http::Prepare;
 /// function cannot start.
 #[tokio::main(flavor = "current_thread")]
 pub async fn run(name: &str, prepare: Prepare) -> Result<(), StartError> {
-    match name {
-        "posts" => posts::run(prepare).await,
-        "users" => users::run(prepare).await,
-        "timeline" => timeline::run(prepare).await,
-        "boards" => boards::run(prepare).await,
-        "dispatch" => dispatch::run().await,
-        "deliver" => deliver::run().await,
-        "graph" => graph::run().await,
-        "rebuild" => rebuild::run().await,
-        "webhook" => webhook::run().await,
-        "timers" => timers::run(prepare).await,
-        "due" => due::run().await,
-        "lookahead" => lookahead::run().await,
-        "sweep" => sweep::run().await,
-        "audit" => audit::run().await,
-        "admin" => admin::run().await,
-        _ => Err(format!(
+    let unknown = || {
+        format!(
             "_HANDLER is {name}, which is not the name of a function; set Handler in the template"
         )
-        .into()),
+    };
+    let function = registry::function(name).ok_or_else(unknown)?;
+    match name {
+        "posts" => posts::run(function, prepare).await,
+        "users" => users::run(function, prepare).await,
+        "timeline" => timeline::run(function, prepare).await,
+        "boards" => boards::run(function, prepare).await,
+        "dispatch" => dispatch::run(function).await,
+        "deliver" => deliver::run(function).await,
+        "graph" => graph::run(function).await,
+        "rebuild" => rebuild::run(function).await,
+        "webhook" => webhook::run(function).await,
+        "timers" => timers::run(function, prepare).await,
+        "due" => due::run(function).await,
+        "lookahead" => lookahead::run(function).await,
+        "sweep" => sweep::run(function).await,
+        "audit" => audit::run(function).await,
+        "admin" => admin::run(function).await,
+        _ => Err(unknown().into()),
     }
 }
 

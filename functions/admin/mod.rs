@@ -3,12 +3,11 @@
 pub mod order;
 
 use fanfold_core::limits::{ADMIN_TIME_LEFT_MIN, REDRIVE_MAX};
-use fanfold_core::registry::{QUEUES, QueueSpec};
+use fanfold_core::registry::{FunctionSpec, QUEUES, QueueSpec};
 use fanfold_core::{Time, UserId, UserRef};
 use fanfold_kinds::doctor::{self, Doctor};
-use fanfold_kinds::erase::{self, Erase};
-use fanfold_kinds::feeds::Feeds;
 use fanfold_kinds::people::items::Profile;
+use fanfold_kinds::{App, erase};
 use fanfold_kinds::{memory, rebuild};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::{self, Deadline};
@@ -22,46 +21,43 @@ use crate::admin::order::{Order, Refusal, user};
 
 /// The stores and queues of operators' orders.
 #[derive(Clone)]
-pub struct App {
-    pub feeds: Feeds,
-    pub erase: Erase,
+pub struct Admin {
+    pub app: App,
     /// The dead-letter queue of each queue.
     pub dead_letters: Vec<(&'static QueueSpec, DeadLetters)>,
     pub doctor: Doctor,
 }
 
-impl App {
+impl Admin {
     /// Makes the clients from the settings. An error names the setting that is missing or malformed.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
         let dead_letters = QUEUES.iter().map(|queue| {
             let letters = DeadLetters::new(sdk, config, queue)?;
             Ok::<_, StartError>((*queue, letters))
         });
-        let erase = Erase::new(sdk, config)?;
         Ok(Self {
-            feeds: erase.feeds.clone(),
-            erase,
+            app: App::new(sdk, config)?,
             dead_letters: dead_letters.collect::<Result<_, _>>()?,
             doctor: Doctor::new(sdk, config)?,
         })
     }
 }
 
-pub(crate) async fn run() -> Result<(), StartError> {
-    invoked(&[], App::new, async |app: &App, payload, deadline| {
-        Ok(Box::pin(execute(app, order::read(payload)?, clock::now(), deadline)).await?)
+pub(crate) async fn run(function: &'static FunctionSpec) -> Result<(), StartError> {
+    invoked(function, &[], Admin::new, async |admin: &Admin, payload, deadline| {
+        Ok(Box::pin(execute(admin, order::read(payload)?, clock::now(), deadline)).await?)
     })
     .await
 }
 
 /// Executes an order. Returns the result as JSON, or a [`Refusal`] that says why the order was not executed.
 pub async fn execute(
-    app: &App,
+    admin: &Admin,
     order: Order,
     now: Time,
     deadline: Deadline,
 ) -> Result<Value, Refusal> {
-    let valkey = &app.feeds.valkey;
+    let app = &admin.app;
     match order {
         Order::RebuildFeed { user: text } => {
             let profile = find(app, &user(&text)?).await?;
@@ -70,10 +66,10 @@ pub async fn execute(
         }
         Order::DropUser { user: text } => {
             let id = id_of(app, &user(&text)?).await?;
-            answer(Box::pin(erase::drop_user(&app.erase, id, now, deadline)).await?)
+            answer(Box::pin(erase::drop_user(app, id, now, deadline)).await?)
         }
         Order::Redrive { queue: name } => {
-            let known = app.dead_letters.iter().find(|(queue, _)| queue.name == name);
+            let known = admin.dead_letters.iter().find(|(queue, _)| queue.name == name);
             let (queue, letters) = known.ok_or_else(|| Refusal::Queue(name.clone()))?;
             let time_is_up = || deadline.is_within(ADMIN_TIME_LEFT_MIN);
             let redriven = Box::pin(letters.redrive(REDRIVE_MAX, time_is_up)).await?;
@@ -85,13 +81,13 @@ pub async fn execute(
             );
             answer(redriven)
         }
-        Order::BeginMemory => answer(Box::pin(memory::begin(valkey, now)).await),
-        Order::Doctor => answer(Box::pin(doctor::diagnose(&app.doctor, valkey, now)).await),
+        Order::BeginMemory => answer(Box::pin(memory::begin(&app.valkey, now)).await),
+        Order::Doctor => answer(Box::pin(doctor::diagnose(&admin.doctor, &app.valkey, now)).await),
     }
 }
 
 async fn find(app: &App, user: &UserRef) -> Result<Profile, Refusal> {
-    let profile = app.erase.users.find(user).await?;
+    let profile = app.users.find(user).await?;
     profile.ok_or_else(|| Refusal::NoSuchUser(user.clone()))
 }
 

@@ -1,12 +1,16 @@
 //! The function `boards` makes and changes boards, and changes and ranks the scores of their members.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use fanfold_core::registry::FunctionSpec;
 use fanfold_engines::valkey::PageOf;
+use fanfold_kinds::App;
 use fanfold_kinds::boards::change::{Change, What, change};
-use fanfold_kinds::boards::{Boards, read, settings};
+use fanfold_kinds::boards::{read, settings};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::boards::{
     AddScores, AroundQuery, AskStandings, BoardBody, BoardList, BoardPageQuery, BoardPageView,
@@ -19,14 +23,17 @@ use fanfold_web::{Caller, IdempotencyKey, JsonBody, Problem, Query};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::http::{Prepare, serve};
+use crate::http::{Prepare, serve, stores};
 
-pub(crate) async fn run(prepare: Prepare) -> Result<(), StartError> {
-    serve(routes(), Boards::new, prepare).await
+pub(crate) async fn run(
+    function: &'static FunctionSpec,
+    prepare: Prepare,
+) -> Result<(), StartError> {
+    serve(function, routes(), stores, prepare).await
 }
 
 /// The routes of the function, with their descriptions.
-pub fn routes() -> OpenApiRouter<Boards> {
+pub fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(show, put, delete))
@@ -48,7 +55,7 @@ pub fn routes() -> OpenApiRouter<Boards> {
     ),
 )]
 async fn list(
-    State(app): State<Boards>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     Query(query): Query<BoardsQuery>,
 ) -> Result<Json<BoardList>, Problem> {
@@ -78,7 +85,7 @@ async fn list(
     ),
 )]
 async fn put(
-    State(app): State<Boards>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     BoardPath { board }: BoardPath,
     Query(query): Query<SettingsQuery>,
@@ -104,7 +111,7 @@ async fn put(
     ),
 )]
 async fn show(
-    State(app): State<Boards>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     BoardPath { board }: BoardPath,
     Query(query): Query<BoardPageQuery>,
@@ -130,7 +137,7 @@ async fn show(
     ),
 )]
 async fn delete(
-    State(app): State<Boards>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     BoardPath { board }: BoardPath,
     Query(query): Query<SettingsQuery>,
@@ -164,7 +171,7 @@ async fn delete(
     ),
 )]
 async fn change_members(
-    State(app): State<Boards>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     BoardPath { board }: BoardPath,
     Query(query): Query<ChangeQuery>,
@@ -189,7 +196,7 @@ async fn change_members(
     ),
 )]
 async fn show_member(
-    State(app): State<Boards>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     MemberPath { board, member }: MemberPath,
     Query(query): Query<RoundQuery>,
@@ -217,7 +224,7 @@ async fn show_member(
     ),
 )]
 async fn set(
-    State(app): State<Boards>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     MemberPath { board, member }: MemberPath,
     Query(query): Query<ChangeQuery>,
@@ -253,7 +260,7 @@ async fn set(
     ),
 )]
 async fn add(
-    State(app): State<Boards>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     MemberPath { board, member }: MemberPath,
     Query(query): Query<ChangeQuery>,
@@ -281,7 +288,7 @@ async fn add(
     ),
 )]
 async fn remove(
-    State(app): State<Boards>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     MemberPath { board, member }: MemberPath,
     Query(query): Query<ChangeQuery>,
@@ -303,7 +310,7 @@ async fn remove(
     ),
 )]
 async fn around(
-    State(app): State<Boards>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     MemberPath { board, member }: MemberPath,
     Query(query): Query<AroundQuery>,
@@ -327,7 +334,7 @@ async fn around(
     ),
 )]
 async fn standings(
-    State(app): State<Boards>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     BoardPath { board }: BoardPath,
     Query(query): Query<RoundQuery>,
@@ -350,7 +357,7 @@ async fn standings(
     ),
 )]
 async fn percentile(
-    State(app): State<Boards>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     PercentilePath { board, percentile }: PercentilePath,
     Query(query): Query<RoundQuery>,

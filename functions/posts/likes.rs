@@ -1,10 +1,13 @@
 //! The routes of likes.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use fanfold_core::ListId;
-use fanfold_kinds::feeds::ReadContext;
+use fanfold_engines::reading::ReadContext;
+use fanfold_kinds::App;
 use fanfold_kinds::likes;
 use fanfold_runtime::clock;
 use fanfold_web::extract::{LikersQuery, LikesQuery};
@@ -14,9 +17,7 @@ use fanfold_web::{Caller, PostPath, Problem, Query, Viewing};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::App;
-
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(like, unlike))
         .routes(routes!(likers))
@@ -38,7 +39,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     ),
 )]
 async fn like(
-    State(App { likes: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     PostPath { id }: PostPath,
 ) -> Result<StatusCode, Problem> {
@@ -61,7 +62,7 @@ async fn like(
     ),
 )]
 async fn unlike(
-    State(App { likes: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     PostPath { id }: PostPath,
 ) -> Result<StatusCode, Problem> {
@@ -81,7 +82,7 @@ async fn unlike(
     ),
 )]
 async fn likers(
-    State(App { likes: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
     PostPath { id }: PostPath,
     Query(query): Query<LikersQuery>,
@@ -104,7 +105,7 @@ async fn likers(
     ),
 )]
 async fn liked(
-    State(App { likes: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
     Query(query): Query<LikesQuery>,
 ) -> Result<Json<LikedList>, Problem> {

@@ -2,19 +2,19 @@
 
 mod likes;
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use fanfold_core::limits::TEXT_CHARS_MAX;
+use fanfold_core::registry::FunctionSpec;
 use fanfold_core::text::pattern;
-use fanfold_engines::valkey::{WriteKind, WriteLimit};
+use fanfold_kinds::App;
 use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
-use fanfold_kinds::follows::items::GraphStore;
-use fanfold_kinds::likes::Likes;
-use fanfold_kinds::posts::{self, Posts};
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::{Config, StartError, clock};
+use fanfold_kinds::posts::{self};
+use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::{Moment, ScheduledQuery, present};
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
 use fanfold_web::view::{DeliveryView, PostView, ScheduledList, ScheduledView};
@@ -28,39 +28,17 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::http::{Prepare, serve};
+use crate::http::{Prepare, serve, stores};
 
-pub(crate) async fn run(prepare: Prepare) -> Result<(), StartError> {
-    serve(routes(), App::new, prepare).await
-}
-
-/// The state of the function's routes: the use cases of posts and likes.
-#[derive(Clone)]
-pub struct App {
-    pub posts: Posts,
-    pub likes: Likes,
-}
-
-impl App {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        let posts = Posts::new(sdk, config)?;
-        // one client of each store serves both
-        let likes = Likes {
-            likes: posts.likes.clone(),
-            posts: posts.posts.clone(),
-            users: posts.users.clone(),
-            graph: GraphStore::new(sdk, config)?,
-            valkey: posts.valkey.clone(),
-            events: posts.graph_events.clone(),
-            limit: WriteLimit::read(config, WriteKind::Like)?,
-        };
-        Ok(Self { posts, likes })
-    }
+pub(crate) async fn run(
+    function: &'static FunctionSpec,
+    prepare: Prepare,
+) -> Result<(), StartError> {
+    serve(function, routes(), stores, prepare).await
 }
 
 /// The routes of the function, with their descriptions.
-pub fn routes() -> OpenApiRouter<App> {
+pub fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(publish))
         .routes(routes!(read, delete))
@@ -129,7 +107,7 @@ fn text_schema() -> RefOr<Schema> {
     ),
 )]
 async fn publish(
-    State(App { posts: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     IdempotencyKey(key): IdempotencyKey,
     JsonBody(post): JsonBody<NewPost>,
@@ -160,7 +138,7 @@ async fn publish(
     ),
 )]
 async fn read(
-    State(App { posts: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
     PostPath { id }: PostPath,
 ) -> Result<Json<PostView>, Problem> {
@@ -181,7 +159,7 @@ async fn read(
     ),
 )]
 async fn delivery(
-    State(App { posts: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     PostPath { id }: PostPath,
 ) -> Result<Json<DeliveryView>, Problem> {
@@ -204,7 +182,7 @@ async fn delivery(
     ),
 )]
 async fn delete(
-    State(App { posts: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     PostPath { id }: PostPath,
 ) -> Result<StatusCode, Problem> {
@@ -223,7 +201,7 @@ async fn delete(
     ),
 )]
 async fn list_scheduled(
-    State(App { posts: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     Query(query): Query<ScheduledQuery>,
 ) -> Result<Json<ScheduledList>, Problem> {
@@ -247,7 +225,7 @@ async fn list_scheduled(
     ),
 )]
 async fn read_scheduled(
-    State(App { posts: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     ScheduledPath { id }: ScheduledPath,
 ) -> Result<Json<ScheduledView>, Problem> {
@@ -272,7 +250,7 @@ async fn read_scheduled(
     ),
 )]
 async fn change_scheduled(
-    State(App { posts: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     ScheduledPath { id }: ScheduledPath,
     JsonBody(body): JsonBody<ScheduledChange>,
@@ -301,7 +279,7 @@ async fn change_scheduled(
     ),
 )]
 async fn cancel_scheduled(
-    State(App { posts: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     ScheduledPath { id }: ScheduledPath,
 ) -> Result<StatusCode, Problem> {

@@ -1,10 +1,13 @@
 //! The function `sweep` drops feeds that nobody reads, on a schedule.
 
-use fanfold_kinds::sweep::{Sweep, sweep};
+use fanfold_core::registry::FunctionSpec;
+use fanfold_kinds::App;
+use fanfold_kinds::sweep::sweep;
 use fanfold_runtime::invoke::invoked;
 use fanfold_runtime::{StartError, clock};
 
-pub(crate) async fn run() -> Result<(), StartError> {
+pub(crate) async fn run(function: &'static FunctionSpec) -> Result<(), StartError> {
     // the content of the schedule's event does not matter
-    invoked(&[], Sweep::new, async |app: &Sweep, _, _| Ok(sweep(app, clock::now()).await?)).await
+    invoked(function, &[], App::new, async |app: &App, _, _| Ok(sweep(app, clock::now()).await?))
+        .await
 }

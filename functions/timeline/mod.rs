@@ -2,15 +2,17 @@
 
 mod rankings;
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
+use fanfold_core::registry::FunctionSpec;
 use fanfold_core::{FeedId, ListId, Time, UserRef};
-use fanfold_kinds::feeds::ReadContext;
-use fanfold_kinds::home::{self, Timeline};
+use fanfold_engines::reading::ReadContext;
+use fanfold_kinds::App;
+use fanfold_kinds::home::{self};
 use fanfold_kinds::present::Viewer;
-use fanfold_kinds::rankings::Rankings;
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::{Config, StartError, clock};
+use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::FeedQuery;
 use fanfold_web::problem::{BadRequest, Common, NotFound, TooMany};
 use fanfold_web::view::FeedView;
@@ -18,30 +20,17 @@ use fanfold_web::{Problem, Query, UserPath, Viewing};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::http::{Prepare, serve};
+use crate::http::{Prepare, serve, stores};
 
-pub(crate) async fn run(prepare: Prepare) -> Result<(), StartError> {
-    serve(routes(), App::new, prepare).await
-}
-
-/// The state of the function's routes: the use cases of timelines and rankings.
-#[derive(Clone)]
-pub struct App {
-    pub timeline: Timeline,
-    pub rankings: Rankings,
-}
-
-impl App {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        let timeline = Timeline::new(sdk, config)?;
-        let rankings = Rankings::over(&timeline, sdk, config)?;
-        Ok(Self { timeline, rankings })
-    }
+pub(crate) async fn run(
+    function: &'static FunctionSpec,
+    prepare: Prepare,
+) -> Result<(), StartError> {
+    serve(function, routes(), stores, prepare).await
 }
 
 /// The routes of the function, with their descriptions.
-pub fn routes() -> OpenApiRouter<App> {
+pub fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(get_timeline))
         .routes(routes!(get_posts))
@@ -50,7 +39,7 @@ pub fn routes() -> OpenApiRouter<App> {
 
 /// Reads a page of the caller's home feed.
 pub async fn home(
-    app: &Timeline,
+    app: &App,
     viewer: &Viewer,
     query: &FeedQuery,
     now: Time,
@@ -60,7 +49,7 @@ pub async fn home(
 
 /// Reads a page of a user's author feed.
 pub async fn author(
-    app: &Timeline,
+    app: &App,
     viewer: &Viewer,
     user: &UserRef,
     query: &FeedQuery,
@@ -72,7 +61,7 @@ pub async fn author(
 }
 
 async fn page(
-    app: &Timeline,
+    app: &App,
     viewer: &Viewer,
     feed: FeedId,
     query: &FeedQuery,
@@ -98,7 +87,7 @@ async fn page(
     ),
 )]
 async fn get_timeline(
-    State(App { timeline: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
     Query(query): Query<FeedQuery>,
 ) -> Result<Json<FeedView>, Problem> {
@@ -118,7 +107,7 @@ async fn get_timeline(
     ),
 )]
 async fn get_posts(
-    State(App { timeline: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
     UserPath { user }: UserPath,
     Query(query): Query<FeedQuery>,

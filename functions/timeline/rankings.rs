@@ -1,8 +1,11 @@
 //! The routes of rankings.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
-use fanfold_kinds::feeds::ReadContext;
+use fanfold_engines::reading::ReadContext;
+use fanfold_kinds::App;
 use fanfold_kinds::rankings::page;
 use fanfold_runtime::clock;
 use fanfold_web::problem::{BadRequest, Common, NotFound};
@@ -11,9 +14,7 @@ use fanfold_web::{Problem, Query, Viewing};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::App;
-
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(ranking))
 }
 
@@ -29,7 +30,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     ),
 )]
 async fn ranking(
-    State(App { rankings: app, .. }): State<App>,
+    State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
     RankingPath { name }: RankingPath,
     Query(query): Query<RankingQuery>,

@@ -1,11 +1,15 @@
 //! The function `timers` puts, lists, reads and deletes timers.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use fanfold_core::Every;
 use fanfold_core::limits::TIMER_PAYLOAD_DEPTH_MAX;
-use fanfold_kinds::due::timers::{self, NewTimer, Timers};
+use fanfold_core::registry::FunctionSpec;
+use fanfold_kinds::App;
+use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::{Moment, TimersQuery};
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
@@ -17,14 +21,17 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::http::{Prepare, serve};
+use crate::http::{Prepare, serve, stores};
 
-pub(crate) async fn run(prepare: Prepare) -> Result<(), StartError> {
-    serve(routes(), Timers::new, prepare).await
+pub(crate) async fn run(
+    function: &'static FunctionSpec,
+    prepare: Prepare,
+) -> Result<(), StartError> {
+    serve(function, routes(), stores, prepare).await
 }
 
 /// The routes of the function, with their descriptions.
-pub fn routes() -> OpenApiRouter<Timers> {
+pub fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(read, put, delete))
 }
 
@@ -80,7 +87,7 @@ fn depth(value: &Value) -> usize {
     ),
 )]
 async fn list(
-    State(app): State<Timers>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     Query(query): Query<TimersQuery>,
 ) -> Result<Json<TimerList>, Problem> {
@@ -102,7 +109,7 @@ async fn list(
     ),
 )]
 async fn read(
-    State(app): State<Timers>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     TimerPath { name }: TimerPath,
 ) -> Result<Json<TimerView>, Problem> {
@@ -127,7 +134,7 @@ async fn read(
     ),
 )]
 async fn put(
-    State(app): State<Timers>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     TimerPath { name }: TimerPath,
     JsonBody(body): JsonBody<TimerBody>,
@@ -155,7 +162,7 @@ async fn put(
     ),
 )]
 async fn delete(
-    State(app): State<Timers>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     TimerPath { name }: TimerPath,
 ) -> Result<StatusCode, Problem> {

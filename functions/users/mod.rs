@@ -1,22 +1,23 @@
 //! The function `users` answers requests about profiles and relations, and serves the API description and the web page.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::{FromRef, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use fanfold_core::limits::NAME_CHARS_MAX;
+use fanfold_core::registry::FunctionSpec;
 use fanfold_core::text::pattern;
 use fanfold_core::{ListId, Relation, Time, UserRef};
-use fanfold_engines::valkey::{WriteKind, WriteLimit};
-use fanfold_kinds::Error;
-use fanfold_kinds::cards::{SeenUser, UserCard};
-use fanfold_kinds::feeds::ReadContext;
-use fanfold_kinds::follows::{self, Relations};
-use fanfold_kinds::people::{self, Profiles, Put};
-use fanfold_kinds::present::{self, Viewer};
+use fanfold_engines::reading::ReadContext;
+use fanfold_kinds::follows::{self};
+use fanfold_kinds::people::cards::UserCard;
+use fanfold_kinds::people::{self, Put};
+use fanfold_kinds::present::{self, SeenUser, Viewer};
+use fanfold_kinds::{App, Error};
 use fanfold_page::Page;
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::{Config, StartError, clock};
+use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::ListQuery;
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
 use fanfold_web::view::{UserList, UserView};
@@ -29,12 +30,17 @@ use utoipa_axum::routes;
 
 use crate::http::{Prepare, serve};
 
-/// The state of the function's routes: the use cases of profiles and relations.
+/// The state of the function's routes: the stores, and the web page.
 #[derive(Clone)]
 pub struct Users {
-    pub profiles: Profiles,
-    pub relations: Relations,
+    pub app: Arc<App>,
     pub page: Page,
+}
+
+impl FromRef<Users> for Arc<App> {
+    fn from_ref(users: &Users) -> Self {
+        users.app.clone()
+    }
 }
 
 impl FromRef<Users> for Page {
@@ -43,24 +49,13 @@ impl FromRef<Users> for Page {
     }
 }
 
-impl Users {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        let relations = Relations::new(sdk, config)?;
-        // one client of each store serves both
-        let profiles = Profiles {
-            users: relations.users.clone(),
-            valkey: relations.valkey.clone(),
-            limit: WriteLimit::read(config, WriteKind::Profile)?,
-            events: relations.events.clone(),
-        };
-        Ok(Self { profiles, relations, page: Page::new(config) })
-    }
-}
-
-pub(crate) async fn run(prepare: Prepare) -> Result<(), StartError> {
+pub(crate) async fn run(
+    function: &'static FunctionSpec,
+    prepare: Prepare,
+) -> Result<(), StartError> {
     // the page is not part of the API and its description
-    serve(routes().merge(fanfold_page::router().into()), Users::new, prepare).await
+    let routes = routes().merge(fanfold_page::router().into());
+    serve(function, routes, |app, config| Users { app, page: Page::new(config) }, prepare).await
 }
 
 /// The routes of the function, with their descriptions.
@@ -76,14 +71,14 @@ pub fn routes() -> OpenApiRouter<Users> {
 
 /// Reads a page of a user's followers.
 pub async fn followers(
-    app: &Relations,
+    app: &App,
     viewer: &Viewer,
     user: &UserRef,
     query: &ListQuery,
     now: Time,
 ) -> Result<UserList, Problem> {
     let reading = ReadContext::new(now);
-    let owner = present::user(&app.cards(), viewer, user, &reading).await?.id;
+    let owner = present::user(app, viewer, user, &reading).await?.id;
     let list = ListId::Followers(owner);
     let (limit, after) = (query.limit()?, query.after(list)?);
     let page = follows::followers(app, viewer, owner, after, limit, &reading).await?;
@@ -92,14 +87,14 @@ pub async fn followers(
 
 /// Reads a page of the users that a user follows.
 pub async fn following(
-    app: &Relations,
+    app: &App,
     viewer: &Viewer,
     user: &UserRef,
     query: &ListQuery,
     now: Time,
 ) -> Result<UserList, Problem> {
     let reading = ReadContext::new(now);
-    let owner = present::user(&app.cards(), viewer, user, &reading).await?.id;
+    let owner = present::user(app, viewer, user, &reading).await?.id;
     let list = ListId::Following(owner);
     let (limit, after) = (query.limit()?, query.after(list)?);
     let page = follows::following(app, viewer, owner, after, limit, &reading).await?;
@@ -135,12 +130,12 @@ fn name_schema() -> RefOr<Schema> {
     ),
 )]
 async fn get_me(
-    State(app): State<Users>,
+    State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
 ) -> Result<Json<UserView>, Problem> {
     let reading = ReadContext::new(clock::now());
-    let (cards, own) = (app.relations.relation_cards(), UserRef::Id(viewer.user));
-    match present::profile(&cards, &viewer, &own, &reading).await {
+    let own = UserRef::Id(viewer.user);
+    match present::profile(&app, &viewer, &own, &reading).await {
         Ok(profile) => Ok(Json(profile.into())),
         Err(Error::NoSuchUser(_)) => {
             let detail = "you have no profile; make one with PUT /v1/me";
@@ -166,13 +161,13 @@ async fn get_me(
     ),
 )]
 async fn put_me(
-    State(app): State<Users>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     JsonBody(profile): JsonBody<NewProfile>,
 ) -> Result<impl IntoResponse, Problem> {
     let NewProfile { handle, name } = profile;
     let put = people::put_profile;
-    let put = put(&app.profiles, &caller.identity, &handle, &name, clock::now()).await?;
+    let put = put(&app, &caller.identity, &handle, &name, clock::now()).await?;
     let (status, profile) = match put {
         Put::Created(profile) => (StatusCode::CREATED, profile),
         Put::Changed(profile) => (StatusCode::OK, profile),
@@ -195,13 +190,12 @@ async fn put_me(
     ),
 )]
 async fn get_user(
-    State(app): State<Users>,
+    State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
     UserPath { user }: UserPath,
 ) -> Result<Json<UserView>, Problem> {
     let reading = ReadContext::new(clock::now());
-    let cards = app.relations.relation_cards();
-    Ok(Json(present::profile(&cards, &viewer, &user, &reading).await?.into()))
+    Ok(Json(present::profile(&app, &viewer, &user, &reading).await?.into()))
 }
 
 /// Follow a user
@@ -221,12 +215,12 @@ async fn get_user(
     ),
 )]
 async fn follow(
-    State(app): State<Users>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     UserPath { user }: UserPath,
 ) -> Result<StatusCode, Problem> {
     let (relation, now) = (Relation::Following, clock::now());
-    follows::relate(&app.relations, &caller.identity, &user, relation, now).await?;
+    follows::relate(&app, &caller.identity, &user, relation, now).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -247,12 +241,12 @@ async fn follow(
     ),
 )]
 async fn unfollow(
-    State(app): State<Users>,
+    State(app): State<Arc<App>>,
     caller: Caller,
     UserPath { user }: UserPath,
 ) -> Result<StatusCode, Problem> {
     let (relation, now) = (Relation::NotFollowing, clock::now());
-    follows::relate(&app.relations, &caller.identity, &user, relation, now).await?;
+    follows::relate(&app, &caller.identity, &user, relation, now).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -268,12 +262,12 @@ async fn unfollow(
     ),
 )]
 async fn get_followers(
-    State(app): State<Users>,
+    State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
     UserPath { user }: UserPath,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<UserList>, Problem> {
-    Ok(Json(followers(&app.relations, &viewer, &user, &query, clock::now()).await?))
+    Ok(Json(followers(&app, &viewer, &user, &query, clock::now()).await?))
 }
 
 /// List the users that a user follows
@@ -288,12 +282,12 @@ async fn get_followers(
     ),
 )]
 async fn get_following(
-    State(app): State<Users>,
+    State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
     UserPath { user }: UserPath,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<UserList>, Problem> {
-    Ok(Json(following(&app.relations, &viewer, &user, &query, clock::now()).await?))
+    Ok(Json(following(&app, &viewer, &user, &query, clock::now()).await?))
 }
 
 /// Read the description of this API

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fanfold_core::UserId;
-use fanfold_core::message::PostPublished;
+use fanfold_kinds::posts::messages::PostPublished;
 use serde_json::Value;
 use tokio::sync::Notify;
 

@@ -1,19 +1,21 @@
 //! The functions' handlers, called as Lambda would call them: with events, for acknowledgements.
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
-use fanfold_core::message::{DeliverChunk, PostPublished};
+use fanfold_kinds::App;
 use fanfold_kinds::fanout::dispatch::Dispatched;
+use fanfold_kinds::fanout::messages::DeliverChunk;
+use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::{Deadline, now};
 use fanfold_runtime::sqs::{Incoming, Retries, batch};
 
 /// The deliver function in one environment.
-pub struct Deliver(fanfold_kinds::fanout::deliver::Deliver);
+pub struct Deliver(App);
 
 impl Deliver {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Self {
-        Self(fanfold_kinds::fanout::deliver::Deliver::new(sdk, config).expect("deliver"))
+        Self(App::new(sdk, config).expect("deliver"))
     }
 
     /// Handles a batch. All of its messages must be acknowledged.
@@ -28,11 +30,11 @@ impl Deliver {
 }
 
 /// The dispatch function in one environment.
-pub struct Dispatch(fanfold_kinds::fanout::dispatch::Dispatch);
+pub struct Dispatch(App);
 
 impl Dispatch {
     pub fn new(sdk: &SdkConfig, config: &Config) -> Self {
-        Self(fanfold_kinds::fanout::dispatch::Dispatch::new(sdk, config).expect("dispatch"))
+        Self(App::new(sdk, config).expect("dispatch"))
     }
 
     /// Handles an event, without a deadline. Its post must exist.

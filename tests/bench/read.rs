@@ -8,15 +8,15 @@ mod bare;
 mod items;
 mod memory;
 
+use fanfold_kinds::App;
 use std::time::{Duration, Instant};
 
 use fanfold_core::{FeedId, PostId, UserId};
+use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::Error;
-use fanfold_kinds::cards::PostCards;
-use fanfold_kinds::feeds::{Feeds, ReadContext, Source};
-use fanfold_kinds::likes::items::LikeStore;
-use fanfold_kinds::people::items::UserStore;
-use fanfold_kinds::present::{Page, Span, Viewer, feed_page};
+use fanfold_kinds::feeds::{Feeds, Source};
+use fanfold_kinds::home::{self, Page, Span};
+use fanfold_kinds::present::Viewer;
 use fanfold_runtime::clock::now;
 use futures::future::try_join_all;
 
@@ -34,24 +34,20 @@ const DELAY: Duration = Duration::from_millis(5);
 
 /// The stores that a page is read from.
 struct Stores {
-    feeds: Feeds,
-    cards: PostCards,
+    app: App,
 }
 
 impl Stores {
     fn new(emulator: &Emulator, server: &Server) -> Self {
         let (sdk, config) = (emulator.sdk(), server.config());
-        let feeds = Feeds::new(&sdk, &config).expect("feeds");
-        let users = UserStore::new(&sdk, &config).expect("users");
-        let likes = LikeStore::new(&sdk, &config).expect("likes");
-        Self { cards: PostCards::over(&feeds.valkey, &users, &feeds.posts, &likes), feeds }
+        Self { app: App::new(&sdk, &config).expect("the stores") }
     }
 
     /// The first page of a home feed, for its owner.
     async fn page(&self, reader: UserId) -> Result<Page, Error> {
         let (viewer, feed) = (Viewer::of(reader), FeedId::home(reader));
         let reading = ReadContext::new(now());
-        feed_page(&self.feeds, &self.cards, &viewer, feed, Span::ALL, LIMIT, &reading).await
+        home::page(&self.app, &viewer, feed, Span::ALL, LIMIT, &reading).await
     }
 }
 
@@ -65,7 +61,7 @@ pub fn run(pace: &Pace, report: &mut Report) {
         let authors: Vec<UserId> = (0..count).map(|n| people::author(count * 10 + n)).collect();
         people::put_reader(&emulator, reader, &authors, POSTS_EACH, now());
         let (feed, reading) = (FeedId::home(reader), ReadContext::new(now()));
-        runtime.block_on(stores.feeds.rebuild(feed, None, &reading)).expect("rebuilt");
+        runtime.block_on(stores.app.feeds.rebuild(feed, None, &reading)).expect("rebuilt");
         runtime.block_on(stores.page(reader)).expect("a page, which fills the cards");
         for delay in [Duration::ZERO, DELAY] {
             emulator.set_delay(delay);
@@ -101,7 +97,7 @@ async fn both(stores: &Stores, reader: UserId, times: usize) -> [Vec<f64>; 2] {
         let page = stores.page(reader).await.expect("a page");
         cache.push(start.elapsed().as_secs_f64() * 1e3);
         let start = Instant::now();
-        let pulled = pull_page(&stores.feeds, reader).await;
+        let pulled = pull_page(&stores.app.feeds, reader).await;
         pull.push(start.elapsed().as_secs_f64() * 1e3);
         assert_eq!(page.source, Source::Cache);
         let ids: Vec<PostId> = page.ids().collect();

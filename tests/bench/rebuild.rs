@@ -4,8 +4,10 @@
 use std::time::{Duration, Instant};
 
 use fanfold_core::{FeedId, PostId, UserId};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::Read;
-use fanfold_kinds::feeds::{Feeds, ReadContext, Rebuilt};
+use fanfold_kinds::App;
+use fanfold_kinds::feeds::{Feeds, Rebuilt};
 use fanfold_runtime::clock::now;
 use tokio::runtime::Runtime;
 
@@ -38,7 +40,7 @@ pub fn run(pace: &Pace, report: &mut Report) {
         let (server, reader) = (Server::start(), people::user(count));
         let authors: Vec<UserId> = (0..count).map(|n| people::author(count * 10 + n)).collect();
         people::put_reader(&emulator, reader, &authors, POSTS_EACH, now());
-        let feeds = Feeds::new(&emulator.sdk(), &server.config()).expect("feeds");
+        let feeds = App::new(&emulator.sdk(), &server.config()).expect("the stores").feeds;
         let mut setup = Setup { runtime: crate::runtime(), server, feeds, reader };
         setup.rebuild(); // connects and loads the scripts
         emulator.set_delay(DELAY);

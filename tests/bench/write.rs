@@ -1,14 +1,16 @@
 //! `write`: the calls to DynamoDB and SQS of a publication and of a follow, and how many of them are made one after
 //! the other. Each call to DynamoDB takes 5 ms longer, and each call to SQS 3 ms.
 
+use fanfold_kinds::App;
 use std::time::{Duration, Instant};
 
 use fanfold_core::id::Identity;
 use fanfold_core::{Handle, Relation, UserRef};
-use fanfold_kinds::feeds::ReadContext;
-use fanfold_kinds::follows::{Relations, relate};
-use fanfold_kinds::people::{Profiles, put_profile};
-use fanfold_kinds::posts::{Posts, publish};
+use fanfold_engines::reading::ReadContext;
+use fanfold_kinds::follows::relate;
+use fanfold_kinds::people::put_profile;
+use fanfold_kinds::posts::publish;
+use fanfold_kinds::present::{self, Viewer};
 use fanfold_runtime::clock::now;
 use tokio::runtime::Runtime;
 
@@ -80,9 +82,7 @@ struct Setup {
     /// Ends with the measurements.
     _server: Server,
     runtime: Runtime,
-    posts: Posts,
-    profiles: Profiles,
-    relations: Relations,
+    app: App,
 }
 
 impl Setup {
@@ -90,9 +90,7 @@ impl Setup {
         let (emulator, server) = (Emulator::default(), Server::start());
         let (sdk, config) = (emulator.sdk(), server.config());
         Self {
-            posts: Posts::new(&sdk, &config).expect("posts"),
-            profiles: Profiles::new(&sdk, &config).expect("profiles"),
-            relations: Relations::new(&sdk, &config).expect("relations"),
+            app: App::new(&sdk, &config).expect("the stores"),
             emulator,
             _server: server,
             runtime: crate::runtime(),
@@ -105,9 +103,10 @@ impl Setup {
             let (writer, _) = self.put_user(&format!("{name}_{turn}")).await;
             let (author, handle) = self.put_user(&format!("{name}_{turn}_a")).await;
             if matches!(write, FollowHandle) {
-                let cards = self.relations.cards();
-                let owner = cards.owner(&handle, &ReadContext::new(now())).await;
-                assert_eq!(owner.expect("an owner"), Some(author.user()));
+                let (viewer, user) = (Viewer::of(writer.user()), UserRef::Handle(handle.clone()));
+                let reading = ReadContext::new(now());
+                let found = present::user(&self.app, &viewer, &user, &reading).await;
+                assert_eq!(found.expect("a user").id, author.user());
             }
             self.emulator.set_delays(DELAYS);
             let _before = self.emulator.take_counts();
@@ -128,16 +127,16 @@ impl Setup {
 
     async fn put_user(&self, name: &str) -> (Identity, Handle) {
         let identity = Identity::of("https://issuer.example", name);
-        put_profile(&self.profiles, &identity, name, name, now()).await.expect("a profile");
+        put_profile(&self.app, &identity, name, name, now()).await.expect("a profile");
         (identity, name.parse().expect("a handle"))
     }
 
     async fn publish(&self, author: &Identity, key: Option<&str>) {
-        publish(&self.posts, author, people::TEXT, key, now()).await.expect("a post");
+        publish(&self.app, author, people::TEXT, key, now()).await.expect("a post");
     }
 
     async fn follow(&self, follower: &Identity, author: UserRef) {
-        let follow = relate(&self.relations, follower, &author, Relation::Following, now());
+        let follow = relate(&self.app, follower, &author, Relation::Following, now());
         follow.await.expect("a relation");
     }
 }

@@ -1,18 +1,18 @@
 //! Real Valkey servers that fail: clusters with moving slots and dying primaries, replicas that answer, servers
 //! that hang, connections that are cut. Each test has its own servers.
 
+use fanfold_kinds::App;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fanfold_core::message::ItemDue;
 use fanfold_core::{DueEntry, DuePart, FeedId, PostId};
 use fanfold_kinds::due::handle::handle;
 use fanfold_kinds::due::lookahead::look_ahead;
+use fanfold_kinds::due::messages::ItemDue;
 use fanfold_kinds::due::scheduled::{self, NewScheduled};
 use fanfold_kinds::feeds::Source;
-use fanfold_kinds::home::Timeline;
-use fanfold_kinds::present::Span;
+use fanfold_kinds::home::Span;
 use fanfold_runtime::clock::Deadline;
 use tokio::task::JoinSet;
 
@@ -136,7 +136,7 @@ async fn a_cluster_works_while_slots_move_and_when_a_primary_dies() {
     settle(&world, &posts).await;
 
     // a primary dies, and its replica takes over
-    let key = world.timeline.feeds.valkey.keys().feed(cedar(&world));
+    let key = world.app.valkey.keys().feed(cedar(&world));
     let (primary, replica) = cluster.of_key(&key);
     cluster.kill(primary);
     let (start, delivered) = (Instant::now(), posts.clone());
@@ -169,7 +169,7 @@ fn nodes_of_parts(cluster: &Cluster) -> Vec<usize> {
 pub async fn schedule(world: &World, minutes: u64) -> DueEntry {
     let publish_at = world.now() + Duration::from_secs(60 * minutes);
     let new = NewScheduled { text: "later", publish_at, key: None };
-    let item = scheduled::schedule(&world.posts, &world.identity("ash"), new, world.now()).await;
+    let item = scheduled::schedule(&world.app, &world.identity("ash"), new, world.now()).await;
     item.expect("scheduled").entry()
 }
 
@@ -180,7 +180,7 @@ async fn due_items_survive_moved_slots_and_a_fail_over() {
     world.people(&["ash"]).await;
     // the beginning of an hour: when an hour ends, all parts are loaded again
     world.advance(world.now().hour().next().start().since(world.now()));
-    let look = async || look_ahead(&world.lookahead, world.now(), Deadline::NONE).await;
+    let look = async || look_ahead(&world.app, world.now(), Deadline::NONE).await;
     assert_eq!(look().await.expect("looked ahead").loaded, 16);
     assert_eq!(look().await.expect("looked ahead").loaded, 0);
     let first = schedule(&world, 5).await;
@@ -207,14 +207,14 @@ async fn due_items_survive_moved_slots_and_a_fail_over() {
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     assert!(failed > 0, "the primary did not die");
-    let index = &world.lookahead.valkey;
+    let index = &world.app.valkey;
     let known = index.take_due(second.part(), 0, world.now()).await.expect("asked").complete;
     assert!(known.is_some_and(|known| known > second.at), "{known:?}");
     world.advance(Duration::from_secs(60));
     for entry in [&first, &second, &first, &second] {
-        handle(&world.due, &ItemDue::new(entry.clone()), world.now()).await.expect("handled");
+        handle(&world.app, &ItemDue::new(entry.clone()), world.now()).await.expect("handled");
     }
-    let ash = world.posts.users.profile(world.id("ash")).await.expect("read").expect("a profile");
+    let ash = world.app.users.profile(world.id("ash")).await.expect("read").expect("a profile");
     assert_eq!((ash.posts, ash.scheduled), (2, 0), "each is published once");
     assert_eq!(look().await.expect("looked ahead").overdue, 0);
 }
@@ -225,7 +225,7 @@ async fn a_failover_that_loses_acknowledged_writes_loses_no_post() {
     let world = world_on(&cluster).await;
     let mut posts = people(&world).await;
     settle(&world, &posts).await;
-    let key = world.timeline.feeds.valkey.keys().feed(cedar(&world));
+    let key = world.app.valkey.keys().feed(cedar(&world));
     let (primary, replica) = cluster.of_key(&key);
     // wait for the older writes: the replica may be at the start of a synchronization, without data
     cluster.wait_for_replica(primary, replica);
@@ -292,7 +292,7 @@ async fn changes_are_seen_at_once_while_a_shard_is_full() {
     let cluster = Cluster::start();
     for full in ["fir", "ash"] {
         let world = world_on(&cluster).await;
-        let keys = world.timeline.feeds.valkey.keys();
+        let keys = world.app.valkey.keys();
         let live = keys.live(keys.bucket(world.id(full)));
         let node = cluster.node(cluster.of_key(&live).0);
         let ballast = live.replace("live", "ballast");
@@ -306,7 +306,7 @@ async fn changes_are_seen_at_once_while_a_shard_is_full() {
 async fn boards_and_rankings_are_right_or_unavailable_while_a_shard_is_full() {
     let cluster = Cluster::start();
     let (mut full, mut counts) = (Vec::new(), (0, 0));
-    let keys = world_on(&cluster).await.timeline.feeds.valkey.keys();
+    let keys = world_on(&cluster).await.app.valkey.keys();
     for bucket in keys.all_buckets() {
         let live = keys.live(bucket);
         let (place, _) = cluster.of_key(&live);
@@ -387,7 +387,7 @@ async fn the_url_gives_the_kind_of_server_the_user_and_the_password() {
         let posts = people(&world).await;
         settle(&world, &posts).await;
         let config = world.config_with_one("REDIS_URL", &url("feeds:wrong"));
-        let stranger = Timeline::new(&world.sdk, &config).expect("an app");
+        let stranger = App::new(&world.sdk, &config).expect("an app");
         let page = page(&stranger, cedar(&world), Span::ALL, 9, world.now()).await;
         assert_eq!(page.expect("a page").source, Source::Pull, "{scheme} with a wrong password");
     }
@@ -405,7 +405,7 @@ async fn everything_works_when_the_role_is_unknown() {
         settle(&world, &posts).await;
         let denied = node.cli(&["ACL", "LOG"]);
         assert!(denied.contains("info") && denied.contains("lua"), "{scheme}: {denied}");
-        let keys = world.timeline.feeds.valkey.keys();
+        let keys = world.app.valkey.keys();
         let memory = node.cli(&["GET", &keys.memory(keys.bucket(world.id("cedar")))]);
         assert!(memory.starts_with("-:"), "{scheme}: {memory}");
         world.advance(Duration::from_millis(1));
@@ -438,7 +438,7 @@ async fn feeds_of_an_old_snapshot_are_not_used() {
     posts.insert(0, world.publish("ash", "after the snapshot").await);
     drain(&world).await;
     assert_eq!(read(&world, "cedar").await, (posts.clone(), Source::Cache));
-    let (port, key) = (node.port, world.timeline.feeds.valkey.keys().feed(cedar(&world)));
+    let (port, key) = (node.port, world.app.valkey.keys().feed(cedar(&world)));
     drop(node);
     let node = Node::start_at(port, &options);
     let held = node.cli(&["ZCARD", &key]);

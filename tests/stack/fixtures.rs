@@ -9,31 +9,35 @@ mod items;
 mod newer;
 
 use fanfold_core::Partition;
+use fanfold_core::message::Received;
 use std::fmt::Debug;
 
 use fanfold_core::board::{Period, Round};
 use fanfold_core::fanout::{FanoutPart, Share};
-use fanfold_core::message::{
-    BoardChanged, CountFollowers, CountLikes, DeliverChunk, GraphEvent, ItemDue, LikeChanged,
-    PostDeleted, PostEvent, PostPublished, ProfileChanged, RebuildBoard, RebuildFeed, RebuildOrder,
-    RebuildRanking, RelationChanged, ScoresChanged, TimerFired,
-};
 use fanfold_core::{
     BoardId, Cursor, DueEntry, DueItem, FeedId, ListId, PostId, Ranking, ScheduledId, Snapshot,
     Time, TimerName, UserId,
 };
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use fanfold_kinds::boards::messages::{BoardChanged, RebuildBoard, ScoresChanged};
+use fanfold_kinds::due::messages::{ItemDue, TimerFired};
+use fanfold_kinds::fanout::messages::DeliverChunk;
+use fanfold_kinds::feeds::messages::RebuildFeed;
+use fanfold_kinds::follows::messages::{CountFollowers, RelationChanged};
+use fanfold_kinds::likes::messages::{CountLikes, LikeChanged};
+use fanfold_kinds::people::messages::ProfileChanged;
+use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
+use fanfold_kinds::rankings::messages::RebuildRanking;
+use fanfold_kinds::subscriptions::{GraphEvent, PostEvent, RebuildOrder};
 use serde_json::Value;
 
 /// Compares messages with the lines of a file, in the same order and in both directions.
-fn check_lines<M: Serialize + DeserializeOwned + PartialEq + Debug>(lines: &str, messages: &[M]) {
+fn check_lines<M: Received + PartialEq + Debug>(lines: &str, messages: &[M]) {
     let lines: Vec<&str> = lines.lines().collect();
     assert_eq!(lines.len(), messages.len());
     for (line, message) in lines.into_iter().zip(messages) {
-        let read: M = serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        let read = M::decode(line).unwrap_or_else(|error| panic!("{line}: {error}"));
         assert_eq!(&read, message, "{line}");
-        assert_eq!(serde_json::to_string(message).expect("JSON"), line);
+        assert_eq!(message.encode().expect("JSON"), line);
     }
 }
 
@@ -79,33 +83,38 @@ fn deliver_chunk_messages_keep_their_form() {
 #[test]
 fn post_deleted_and_profile_changed_messages_keep_their_form() {
     let (at, user) = (Time::from_ms(1_767_225_600_123), UserId(0xa7ea_d61c_7209_542e));
-    let deleted = PostDeleted::new(post(), at);
+    let deleted = PostDeleted { post: post(), deleted_at: at };
     let (of_posts, of_likes) = (PostEvent::from(deleted.clone()), GraphEvent::from(deleted));
     check_lines(include_str!("../fixtures/v1/post-deleted.jsonl"), &[of_posts]);
     check_lines(include_str!("../fixtures/v1/post-deleted.jsonl"), &[of_likes]);
-    let changed = |revision| GraphEvent::Profile(ProfileChanged::new(user, at, revision));
+    let changed =
+        |revision| GraphEvent::ProfileChanged(ProfileChanged { user, changed_at: at, revision });
     let changed = [changed(Some(2)), changed(None)];
     check_lines(include_str!("../fixtures/v1/profile-changed.jsonl"), &changed);
 }
 
 #[test]
 fn relation_count_and_rebuild_messages_keep_their_form() {
-    let count = CountFollowers::new(UserId(0xa7ea_d61c_7209_542e));
-    check_lines(include_str!("../fixtures/v1/count-followers.jsonl"), &[GraphEvent::Count(count)]);
-    let change = RelationChanged::new(
-        UserId(1),
-        UserId(0xa7ea_d61c_7209_542e),
-        Time::from_ms(1_767_225_600_123),
+    let count = CountFollowers { author: UserId(0xa7ea_d61c_7209_542e) };
+    check_lines(
+        include_str!("../fixtures/v1/count-followers.jsonl"),
+        &[GraphEvent::CountFollowers(count)],
     );
+    let change = RelationChanged {
+        follower: UserId(1),
+        author: UserId(0xa7ea_d61c_7209_542e),
+        changed_at: Time::from_ms(1_767_225_600_123),
+    };
     check_lines(
         include_str!("../fixtures/v1/relation-changed.jsonl"),
         std::slice::from_ref(&change),
     );
     check_lines(
         include_str!("../fixtures/v1/relation-changed.jsonl"),
-        &[GraphEvent::Relation(change)],
+        &[GraphEvent::RelationChanged(change)],
     );
-    let rebuild = RebuildFeed::new(UserId(0xa7ea_d61c_7209_542e), "00f1c3a5b7d9e0ff".to_owned());
+    let rebuild =
+        RebuildFeed { user: UserId(0xa7ea_d61c_7209_542e), lease: "00f1c3a5b7d9e0ff".to_owned() };
     check_lines(include_str!("../fixtures/v1/rebuild-feed.jsonl"), &[rebuild]);
 }
 
@@ -113,11 +122,16 @@ fn relation_count_and_rebuild_messages_keep_their_form() {
 fn messages_about_likes_keep_their_form() {
     let (at, user) = (Time::from_ms(1_767_225_600_123), UserId(0xa7ea_d61c_7209_542e));
     let changed = |token: Option<&str>| {
-        GraphEvent::from(LikeChanged::new(user, post(), token.map(str::to_owned), at))
+        GraphEvent::from(LikeChanged {
+            user,
+            post: post(),
+            token: token.map(str::to_owned),
+            changed_at: at,
+        })
     };
     let lines = include_str!("../fixtures/v1/like-changed.jsonl");
     check_lines(lines, &[changed(Some("00f1c3a5b7d9e0ff")), changed(None)]);
-    let count = GraphEvent::from(CountLikes::new(post()));
+    let count = GraphEvent::from(CountLikes { post: post() });
     check_lines(include_str!("../fixtures/v1/count-likes.jsonl"), &[count]);
 }
 
@@ -128,15 +142,24 @@ fn messages_about_boards_keep_their_form() {
     let token = || "00f1c3a5b7d9e0ff".to_owned();
     let week: Round = "2026-01-05".parse().expect("a round");
     let members = || ["one", "Räuber"].map(|name| name.parse().expect("a name")).to_vec();
-    let scores = [Round::ALL, week]
-        .map(|round| GraphEvent::from(ScoresChanged::new(board, token(), round, members())));
+    let scores = [Round::ALL, week].map(|round| {
+        GraphEvent::from(ScoresChanged { board, token: token(), round, members: members() })
+    });
     check_lines(include_str!("../fixtures/v1/scores-changed.jsonl"), &scores);
     let changed = [(Period::All, Round::ALL, 0), (Period::Week, week, 3)];
     let changed = changed.map(|(period, first, layout)| {
-        GraphEvent::from(BoardChanged::new(board, token(), period, first, layout))
+        GraphEvent::from(BoardChanged { board, token: token(), period, first, layout })
     });
     check_lines(include_str!("../fixtures/v1/board-changed.jsonl"), &changed);
-    let first = RebuildBoard::new(board, token(), week, 0, "a lease".to_owned());
+    let first = RebuildBoard {
+        board,
+        token: token(),
+        round: week,
+        version: 0,
+        lease: "a lease".to_owned(),
+        part: 0,
+        after: None,
+    };
     let later = RebuildBoard { version: 7, part: 5, ..first.clone() };
     let [_, after] = members().try_into().expect("two members");
     let within = RebuildBoard { part: 5, after: Some(after), ..first.clone() };

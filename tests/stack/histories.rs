@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fanfold_core::{FeedId, PostId};
-use fanfold_kinds::present::Span;
+use fanfold_kinds::home::Span;
 use fanfold_kinds::sweep;
 
 use crate::harness::dice::Dice;
@@ -93,8 +93,9 @@ async fn one_history(world: &World, oracle: &mut Oracle, waiting: &mut Vec<Messa
             }
             12 if dice.one_in(3) => {
                 history.push("all feeds are dropped as inactive".to_owned());
-                let late = world.now() + world.sweep.inactive_after + Duration::from_millis(1);
-                sweep::sweep(&world.sweep, late).await.expect("swept");
+                let late =
+                    world.now() + world.app.settings.inactive_after + Duration::from_millis(1);
+                sweep::sweep(&world.app, late).await.expect("swept");
             }
             _ => some_messages(world, &mut dice, waiting, &mut history).await,
         }

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use fanfold_core::message::DeliverChunk;
 use fanfold_core::{PostId, Time, UserId};
+use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_runtime::clock;
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -72,7 +72,7 @@ fn every_queue_of_the_template_is_registered_with_its_dead_letter_queue() {
     // these carry no messages of the product: for checks, and for schedules that fail
     registered.extend(["Doctor".to_owned(), "SchedulesDead".to_owned()]);
     // nobody in the stack receives from it, so it has no dead-letter queue, but outputs for its consumers
-    let timer_events = TIMER_EVENTS.spec.resource;
+    let timer_events = TIMER_EVENTS.resource;
     registered.insert(timer_events.to_owned());
     for output in ["TimerEventsQueueUrl", "TimerEventsQueueArn"] {
         assert!(!template["Outputs"][output].is_badvalue(), "no output {output}");

@@ -44,7 +44,7 @@ async fn store_without_delivery(world: &World, author: &str) -> PostId {
 async fn store_without_delivery_at(world: &World, author: &str, time: Time) -> PostId {
     let id = PostId::new(time, clock::random() as u16, world.id(author));
     let post = Post { id, text: "late".to_owned(), likes: 0 };
-    let (app, identity, sent) = (&world.posts, world.identity(author), Announced::assumed());
+    let (app, identity, sent) = (&world.app, world.identity(author), Announced::assumed());
     let created = app.posts.create(sent, &app.users, &identity, &post, None, world.now()).await;
     assert_eq!(created.unwrap(), Created::Created);
     id
@@ -52,6 +52,6 @@ async fn store_without_delivery_at(world: &World, author: &str, time: Time) -> P
 
 /// The number of members of a home feed in Valkey. The floor and the memory are members, too.
 async fn members(world: &World, name: &str) -> u64 {
-    let key = world.timeline.feeds.valkey.keys().feed(FeedId::home(world.id(name)));
+    let key = world.app.valkey.keys().feed(FeedId::home(world.id(name)));
     redis::cmd("ZCARD").arg(key).query_async(&mut world.redis().await).await.unwrap()
 }

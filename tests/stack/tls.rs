@@ -2,6 +2,7 @@
 //! A front terminates TLS and checks tokens as ElastiCache does. The server behind it checks the password.
 
 use fanfold_core::{Bucket, Time};
+use fanfold_kinds::App;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -14,8 +15,7 @@ use aws_smithy_types::date_time::Format;
 use fanfold_core::FeedId;
 use fanfold_engines::valkey::iam::{self, token};
 use fanfold_kinds::feeds::Source;
-use fanfold_kinds::home::Timeline;
-use fanfold_kinds::present::Span;
+use fanfold_kinds::home::Span;
 use fanfold_runtime::clock::now;
 use fanfold_runtime::log::Chain;
 
@@ -65,7 +65,7 @@ fn announce(node: &Node, front: &Front) {
 /// The source of a page with changed settings, and the error of a call to Valkey.
 async fn page_with(world: &World, changes: &[(&str, &str)]) -> (Source, String) {
     let config = world.config_with(changes);
-    let app = Timeline::new(&world.sdk, &config).expect("an app");
+    let app = App::new(&world.sdk, &config).expect("an app");
     let feed = FeedId::home(world.id("cedar"));
     let page = page(&app, feed, Span::ALL, 9, world.now()).await.expect("a page");
     let error = app.feeds.valkey.due(Bucket(0), Time::EPOCH).await.err();

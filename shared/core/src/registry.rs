@@ -1,10 +1,6 @@
 //! The queues, functions and settings of a deployment. Functions, the local tool, tests and benches use these
 //! tables. A test compares them with `infra/template.yaml`.
 
-use std::marker::PhantomData;
-
-use crate::message::{DeliverChunk, GraphEvent, ItemDue, PostEvent, RebuildOrder, TimerFired};
-
 /// A queue with its dead-letter queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSpec {
@@ -21,155 +17,54 @@ pub struct QueueSpec {
     pub messages: &'static [&'static str],
 }
 
-/// A queue whose messages decode as `M`.
-pub struct QueueOf<M> {
-    /// The queue's names and settings.
-    pub spec: &'static QueueSpec,
-    messages: PhantomData<fn(M)>,
-}
-
-impl<M> Clone for QueueOf<M> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<M> Copy for QueueOf<M> {}
-
 macro_rules! queues {
-    ($($(#[$doc:meta])* $id:ident: $message:ty = $name:literal, $url:literal, $dead_url:literal, $resource:literal,
-        [$($kind:literal),+];)*) => {
+    ($($(#[$doc:meta])* $id:ident = $name:literal, $resource:literal, [$($kind:literal),+];)*) => {
         $(
             $(#[$doc])*
-            pub const $id: QueueOf<$message> = QueueOf {
-                spec: &QueueSpec {
-                    name: $name,
-                    url: $url,
-                    dead_url: $dead_url,
-                    resource: $resource,
-                    messages: &[$($kind),+],
-                },
-                messages: PhantomData,
+            pub const $id: &QueueSpec = &QueueSpec {
+                name: $name,
+                url: concat!(stringify!($id), "_QUEUE_URL"),
+                dead_url: concat!(stringify!($id), "_DEAD_QUEUE_URL"),
+                resource: $resource,
+                messages: &[$($kind),+],
             };
         )*
 
         /// Every queue.
-        pub const QUEUES: &[&QueueSpec] = &[$($id.spec),*];
-
-        /// A message of any queue.
-        #[derive(Debug, Clone, PartialEq, Eq)]
-        pub enum AnyMessage {
-            Post(PostEvent),
-            Chunk(DeliverChunk),
-            Graph(GraphEvent),
-            Rebuild(RebuildOrder),
-            Due(ItemDue),
-            Fired(TimerFired),
-        }
-
-        impl AnyMessage {
-            /// Decodes the body of a message on this queue. Fails for an unknown queue, and for a body of
-            /// another kind, version or form.
-            pub fn decode(queue: &QueueSpec, body: &str) -> Result<Self, serde_json::Error> {
-                $(
-                    if queue == $id.spec {
-                        return serde_json::from_str::<$message>(body).map(Self::from);
-                    }
-                )*
-                Err(serde::de::Error::custom(format_args!("{} is not a known queue", queue.name)))
-            }
-        }
+        pub const QUEUES: &[&QueueSpec] = &[$($id),*];
     };
 }
 
 queues! {
     /// Published and deleted posts, for `dispatch`.
-    POST_EVENTS: PostEvent = "post-events", "POST_EVENTS_QUEUE_URL", "POST_EVENTS_DEAD_QUEUE_URL",
-        "PostEvents", ["PostPublished", "PostDeleted"];
+    POST_EVENTS = "post-events", "PostEvents", ["PostPublished", "PostDeleted"];
     /// Parts of large fan-outs, for `dispatch`.
-    BULK_EVENTS: PostEvent = "bulk-events", "BULK_EVENTS_QUEUE_URL", "BULK_EVENTS_DEAD_QUEUE_URL",
-        "BulkEvents", ["PostPublished"];
+    BULK_EVENTS = "bulk-events", "BulkEvents", ["PostPublished"];
     /// Chunks of followers, for `deliver`.
-    CHUNKS: DeliverChunk = "chunks", "CHUNKS_QUEUE_URL", "CHUNKS_DEAD_QUEUE_URL", "Chunks", ["DeliverChunk"];
+    CHUNKS = "chunks", "Chunks", ["DeliverChunk"];
     /// Chunks of large fan-outs, for `deliver`.
-    BULK_CHUNKS: DeliverChunk = "bulk-chunks", "BULK_CHUNKS_QUEUE_URL", "BULK_CHUNKS_DEAD_QUEUE_URL",
-        "BulkChunks", ["DeliverChunk"];
+    BULK_CHUNKS = "bulk-chunks", "BulkChunks", ["DeliverChunk"];
     /// Changed relations, profiles, likes, boards and scores, counts of followers and likes, and posts that are gone with
     /// their likes, for `graph`.
-    GRAPH_EVENTS: GraphEvent = "graph-events", "GRAPH_EVENTS_QUEUE_URL", "GRAPH_EVENTS_DEAD_QUEUE_URL",
-        "GraphEvents", ["RelationChanged", "ProfileChanged", "CountFollowers", "LikeChanged", "CountLikes", "PostDeleted",
-            "ScoresChanged", "BoardChanged"];
+    GRAPH_EVENTS = "graph-events", "GraphEvents", ["RelationChanged", "ProfileChanged", "CountFollowers", "LikeChanged",
+        "CountLikes", "PostDeleted", "ScoresChanged", "BoardChanged"];
     /// Rebuilds of home feeds of many authors, of large boards, and of rankings of very many likes, for `rebuild`.
-    REBUILDS: RebuildOrder = "rebuilds", "REBUILDS_QUEUE_URL", "REBUILDS_DEAD_QUEUE_URL",
-        "Rebuilds", ["RebuildFeed", "RebuildBoard", "RebuildRanking"];
+    REBUILDS = "rebuilds", "Rebuilds", ["RebuildFeed", "RebuildBoard", "RebuildRanking"];
     /// Items that are due, for `due`.
-    DUE_ITEMS: ItemDue = "due-items", "DUE_ITEMS_QUEUE_URL", "DUE_ITEMS_DEAD_QUEUE_URL", "DueItems", ["ItemDue"];
+    DUE_ITEMS = "due-items", "DueItems", ["ItemDue"];
     /// Timers that were due, for `webhook`.
-    WEBHOOKS: TimerFired = "webhooks", "WEBHOOKS_QUEUE_URL", "WEBHOOKS_DEAD_QUEUE_URL", "Webhooks", ["TimerFired"];
+    WEBHOOKS = "webhooks", "Webhooks", ["TimerFired"];
 }
 
 /// Timers that were due, for the operator's own consumers. No function of the deployment receives from this queue, and it
 /// has no dead-letter queue.
-pub const TIMER_EVENTS: QueueOf<TimerFired> = QueueOf {
-    spec: &QueueSpec {
-        name: "timer-events",
-        url: "TIMER_EVENTS_QUEUE_URL",
-        dead_url: "",
-        resource: "TimerEvents",
-        messages: &["TimerFired"],
-    },
-    messages: PhantomData,
+pub const TIMER_EVENTS: &QueueSpec = &QueueSpec {
+    name: "timer-events",
+    url: "TIMER_EVENTS_QUEUE_URL",
+    dead_url: "",
+    resource: "TimerEvents",
+    messages: &["TimerFired"],
 };
-
-impl AnyMessage {
-    /// Encodes the message as a body, in JSON.
-    pub fn encode(&self) -> Result<String, serde_json::Error> {
-        match self {
-            Self::Post(message) => serde_json::to_string(message),
-            Self::Chunk(message) => serde_json::to_string(message),
-            Self::Graph(message) => serde_json::to_string(message),
-            Self::Rebuild(message) => serde_json::to_string(message),
-            Self::Due(message) => serde_json::to_string(message),
-            Self::Fired(message) => serde_json::to_string(message),
-        }
-    }
-}
-
-impl From<PostEvent> for AnyMessage {
-    fn from(message: PostEvent) -> Self {
-        Self::Post(message)
-    }
-}
-
-impl From<DeliverChunk> for AnyMessage {
-    fn from(message: DeliverChunk) -> Self {
-        Self::Chunk(message)
-    }
-}
-
-impl From<GraphEvent> for AnyMessage {
-    fn from(message: GraphEvent) -> Self {
-        Self::Graph(message)
-    }
-}
-
-impl From<RebuildOrder> for AnyMessage {
-    fn from(message: RebuildOrder) -> Self {
-        Self::Rebuild(message)
-    }
-}
-
-impl From<ItemDue> for AnyMessage {
-    fn from(message: ItemDue) -> Self {
-        Self::Due(message)
-    }
-}
-
-impl From<TimerFired> for AnyMessage {
-    fn from(message: TimerFired) -> Self {
-        Self::Fired(message)
-    }
-}
 
 /// The queue with this name. `None` if there is none.
 pub fn queue(name: &str) -> Option<&'static QueueSpec> {
@@ -238,9 +133,9 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "GRAPH_TABLE",
             "DUE_TABLE",
             "LIKES_TABLE",
-            POST_EVENTS.spec.url,
-            DUE_ITEMS.spec.url,
-            GRAPH_EVENTS.spec.url,
+            POST_EVENTS.url,
+            DUE_ITEMS.url,
+            GRAPH_EVENTS.url,
             "POSTS_PER_MINUTE",
             "LIKE_CHANGES_PER_MINUTE",
         ],
@@ -252,7 +147,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         settings: &[
             "USERS_TABLE",
             "DUE_TABLE",
-            DUE_ITEMS.spec.url,
+            DUE_ITEMS.url,
             "TIMER_CHANGES_PER_MINUTE",
             "TIMERS_MAX",
             "TIMER_EVERY_MIN",
@@ -265,8 +160,8 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         settings: &[
             "USERS_TABLE",
             "BOARDS_TABLE",
-            GRAPH_EVENTS.spec.url,
-            REBUILDS.spec.url,
+            GRAPH_EVENTS.url,
+            REBUILDS.url,
             "BOARD_CHANGES_PER_MINUTE",
         ],
     },
@@ -277,7 +172,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         settings: &[
             "USERS_TABLE",
             "GRAPH_TABLE",
-            GRAPH_EVENTS.spec.url,
+            GRAPH_EVENTS.url,
             "FOLLOWER_PARTITIONS",
             "RELATION_CHANGES_PER_MINUTE",
             "PROFILE_CHANGES_PER_MINUTE",
@@ -294,7 +189,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "GRAPH_TABLE",
             "LIKES_TABLE",
             "BOARDS_TABLE",
-            REBUILDS.spec.url,
+            REBUILDS.url,
             "RANKING_SECONDS",
             "PULL_QUERIES_PER_MINUTE",
         ],
@@ -302,13 +197,13 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
     FunctionSpec {
         name: "dispatch",
         resource: "Dispatch",
-        trigger: Trigger::Queues(&[POST_EVENTS.spec, BULK_EVENTS.spec]),
+        trigger: Trigger::Queues(&[POST_EVENTS, BULK_EVENTS]),
         settings: &[
             "USERS_TABLE",
             "POSTS_TABLE",
             "GRAPH_TABLE",
-            CHUNKS.spec.url,
-            BULK_CHUNKS.spec.url,
+            CHUNKS.url,
+            BULK_CHUNKS.url,
             "SMALL_FOLLOWERS",
             "CHUNK_FOLLOWERS",
             "BULK_FOLLOWERS",
@@ -318,13 +213,13 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
     FunctionSpec {
         name: "deliver",
         resource: "Deliver",
-        trigger: Trigger::Queues(&[CHUNKS.spec, BULK_CHUNKS.spec]),
+        trigger: Trigger::Queues(&[CHUNKS, BULK_CHUNKS]),
         settings: TABLES,
     },
     FunctionSpec {
         name: "graph",
         resource: "Graph",
-        trigger: Trigger::Queues(&[GRAPH_EVENTS.spec]),
+        trigger: Trigger::Queues(&[GRAPH_EVENTS]),
         settings: &[
             "USERS_TABLE",
             "POSTS_TABLE",
@@ -337,33 +232,33 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
     FunctionSpec {
         name: "rebuild",
         resource: "Rebuild",
-        trigger: Trigger::Queues(&[REBUILDS.spec]),
+        trigger: Trigger::Queues(&[REBUILDS]),
         settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "BOARDS_TABLE"],
     },
     FunctionSpec {
         name: "lookahead",
         resource: "LookAhead",
         trigger: Trigger::Schedule,
-        settings: &["DUE_TABLE", DUE_ITEMS.spec.url],
+        settings: &["DUE_TABLE", DUE_ITEMS.url],
     },
     FunctionSpec {
         name: "due",
         resource: "Due",
-        trigger: Trigger::Queues(&[DUE_ITEMS.spec]),
+        trigger: Trigger::Queues(&[DUE_ITEMS]),
         settings: &[
             "USERS_TABLE",
             "POSTS_TABLE",
             "DUE_TABLE",
-            POST_EVENTS.spec.url,
-            TIMER_EVENTS.spec.url,
-            WEBHOOKS.spec.url,
+            POST_EVENTS.url,
+            TIMER_EVENTS.url,
+            WEBHOOKS.url,
             "WEBHOOKS_ON",
         ],
     },
     FunctionSpec {
         name: "webhook",
         resource: "Webhook",
-        trigger: Trigger::Queues(&[WEBHOOKS.spec]),
+        trigger: Trigger::Queues(&[WEBHOOKS]),
         settings: &["WEBHOOK_URL", "WEBHOOK_SECRET"],
     },
     FunctionSpec {
@@ -424,22 +319,15 @@ impl FunctionSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::KNOWN;
 
     #[test]
-    fn every_kind_of_message_has_a_queue_and_every_queue_a_function() {
-        for (kind, _) in KNOWN {
-            assert!(QUEUES.iter().any(|queue| queue.messages.contains(kind)), "{kind}");
-        }
+    fn every_queue_has_a_function() {
         for queue in QUEUES {
             let consumers = FUNCTIONS.iter().filter(|function| match function.trigger {
                 Trigger::Queues(queues) => queues.contains(queue),
                 _ => false,
             });
             assert_eq!(consumers.count(), 1, "{}", queue.name);
-            for kind in queue.messages {
-                assert!(KNOWN.iter().any(|(known, _)| known == kind), "{kind}");
-            }
         }
     }
 
@@ -451,13 +339,5 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), all);
-    }
-
-    #[test]
-    fn a_body_is_decoded_by_its_queue() {
-        let body = r#"{"type":"CountFollowers","v":1,"author":"0000000000000001"}"#;
-        let message = AnyMessage::decode(GRAPH_EVENTS.spec, body).unwrap();
-        assert_eq!(message.encode().unwrap(), body);
-        assert!(AnyMessage::decode(CHUNKS.spec, body).is_err());
     }
 }

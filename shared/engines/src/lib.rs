@@ -5,11 +5,15 @@
 //! | [`table`] | items in DynamoDB: their versions and keys, rows, batches and transactions |
 //! | [`valkey`] | feeds, cards, copies and counters in Valkey; one function for each script in `valkey/lua` |
 //! | [`outbox`] | sends an event before its commit |
+//! | [`card`] | what pages show of items, from Valkey, else from DynamoDB |
+//! | [`reading`] | the state of one request that reads |
 //! | [`tally`] | many changes lead to one count a second |
 //! | [`buckets`] | the number of buckets |
 
 pub mod buckets;
+pub mod card;
 pub mod outbox;
+pub mod reading;
 pub mod table;
 pub mod tally;
 pub mod valkey;

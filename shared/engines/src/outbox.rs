@@ -6,38 +6,40 @@
 
 use std::time::Duration;
 
+use fanfold_core::message::Message;
+use fanfold_core::registry::QueueSpec;
 use fanfold_runtime::StoreError;
-use fanfold_runtime::sqs::{Announced, Queue};
-use serde::Serialize;
+use fanfold_runtime::sqs::{Announced, Outbox};
 
 /// Sends the event, then runs the commit that the event announces. If the event cannot be sent, nothing is committed.
-pub async fn announced<M: Serialize, T, F: Future<Output = Result<T, StoreError>>>(
-    queue: &Queue<M>,
+pub async fn announced<M: Message, T, F: Future<Output = Result<T, StoreError>>>(
+    outbox: &Outbox,
     event: &M,
     commit: impl FnOnce(Announced<M>) -> F,
 ) -> Result<T, StoreError> {
     // mutation: event-before-commit
-    let sent = queue.announce(event).await?;
+    let sent = outbox.announce(event).await?;
     commit(sent).await
 }
 
 /// The same, for an event that is delivered `delay` later at the earliest.
-pub async fn announced_after<M: Serialize, T, F: Future<Output = Result<T, StoreError>>>(
-    queue: &Queue<M>,
+pub async fn announced_after<M: Message, T, F: Future<Output = Result<T, StoreError>>>(
+    outbox: &Outbox,
     event: &M,
     delay: Duration,
     commit: impl FnOnce(Announced<M>) -> F,
 ) -> Result<T, StoreError> {
-    let sent = queue.announce_after(event, delay).await?;
+    let sent = outbox.announce_after(event, delay).await?;
     commit(sent).await
 }
 
-/// The same, for a commit that several events announce.
-pub async fn all_announced<M: Serialize, T, F: Future<Output = Result<T, StoreError>>>(
-    queue: &Queue<M>,
+/// The same, for a commit that several events announce on one queue.
+pub async fn all_announced<M: Message, T, F: Future<Output = Result<T, StoreError>>>(
+    outbox: &Outbox,
+    queue: &'static QueueSpec,
     events: &[M],
     commit: impl FnOnce(Announced<M>) -> F,
 ) -> Result<T, StoreError> {
-    let sent = queue.announce_all(events).await?;
+    let sent = outbox.announce_all_on(queue, events).await?;
     commit(sent).await
 }

@@ -1,26 +1,30 @@
 //! The audit compares live feeds, cards and copies of boards with DynamoDB, and rebuilds those that differ.
 
+use crate::App;
 use fanfold_core::Bucket;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::boards::items::BoardStore;
-use crate::cards::{Compared, PostCards, names};
-use crate::feeds::{Feeds, ReadContext};
+use crate::feeds::ReadContext;
 use crate::follows::items::Counting;
-use crate::likes::items::LikeStore;
-use crate::people::items::UserStore;
 use crate::posts::items::LikesPut;
-use fanfold_core::limits::{AUDIT_FEEDS_DEFAULT, AUDIT_FEEDS_MAX, FEED_CAP_MAX};
+use fanfold_core::limits::FEED_CAP_MAX;
 use fanfold_core::{FeedId, FeedKind, MemberName, PostId, Slice, Time};
+use fanfold_engines::card::Compared;
+use fanfold_engines::card::names;
 use fanfold_engines::valkey::{CachedSlice, CardId, Read};
-use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::{self, Deadline, Stopwatch};
-use fanfold_runtime::{Config, StartError, StoreError, metrics};
+use fanfold_runtime::{StoreError, metrics};
 use serde::Serialize;
 
 use crate::boards::compare;
-use crate::boards::copy::{Stores, Target};
+use crate::boards::copy::Target;
+use crate::boards::items::StoredBoard;
+use crate::follows::cards::Follows;
+use crate::likes::cards::NewestLiked;
+use crate::people::cards::UserCard;
+use crate::posts::items::PostState;
+use fanfold_engines::card::{Card as _, Wanted};
 
 /// The oldest and the newest cards of each visited bucket that the audit compares with DynamoDB, of each.
 const AUDIT_CARDS: usize = 4;
@@ -32,17 +36,6 @@ const AUDIT_LOOKS_MAX: u32 = 4;
 const AUDIT_LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Boards that the audit compares in one bucket, and members of each.
 const AUDIT_BOARDS: usize = 1;
-
-/// The stores and the settings of the audit.
-#[derive(Clone)]
-pub struct Audit {
-    pub feeds: Feeds,
-    pub users: UserStore,
-    pub likes: LikeStore,
-    pub boards: BoardStore,
-    /// The number of feeds that one run compares.
-    pub sample: usize,
-}
 
 /// The result of one run of the audit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -67,39 +60,19 @@ pub struct Audited {
     pub boards_differed: u64,
 }
 
-impl Audit {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        let (default, most) = (AUDIT_FEEDS_DEFAULT as u64, AUDIT_FEEDS_MAX as u64);
-        let sample = config.number("AUDIT_FEEDS", default, 1..=most)? as usize;
-        Ok(Self {
-            feeds: Feeds::new(sdk, config)?,
-            users: UserStore::new(sdk, config)?,
-            likes: LikeStore::new(sdk, config)?,
-            boards: BoardStore::new(sdk, config)?,
-            sample,
-        })
-    }
-
-    /// The cards, from the same stores.
-    pub fn cards(&self) -> PostCards {
-        PostCards::over(&self.feeds.valkey, &self.users, &self.feeds.posts, &self.likes)
-    }
-}
-
 /// Compares random live feeds, until [`Audit::sample`] feeds were compared or the deadline is near.
-pub async fn audit(app: &Audit, now: Time, deadline: Deadline) -> Result<Audited, StoreError> {
-    let (mut audited, buckets) = (Audited::default(), app.feeds.valkey.keys().buckets());
+pub async fn audit(app: &App, now: Time, deadline: Deadline) -> Result<Audited, StoreError> {
+    let (mut audited, buckets) = (Audited::default(), app.valkey.keys().buckets());
     let (mut chosen, stopwatch) = (HashSet::new(), Stopwatch::start());
     // more tries than feeds, because a bucket may have no live feeds
-    for _ in 0..app.sample * 4 {
-        if chosen.len() >= app.sample || deadline.is_within(AUDIT_TIME_LEFT_MIN) {
+    for _ in 0..app.settings.audit_feeds * 4 {
+        if chosen.len() >= app.settings.audit_feeds || deadline.is_within(AUDIT_TIME_LEFT_MIN) {
             break;
         }
         let bucket = Bucket((clock::random() % u64::from(buckets)) as u16);
         check_cards(app, bucket, now + stopwatch.elapsed(), &mut audited).await?;
         check_boards(app, bucket, now + stopwatch.elapsed(), &mut audited).await?;
-        for feed in app.feeds.valkey.sample(bucket, 1).await? {
+        for feed in app.valkey.sample(bucket, 1).await? {
             if chosen.insert(feed) {
                 Box::pin(check(app, feed, now + stopwatch.elapsed(), &mut audited)).await?;
             }
@@ -125,15 +98,15 @@ pub async fn audit(app: &Audit, now: Time, deadline: Deadline) -> Result<Audited
 /// Compares one feed with DynamoDB, rebuilds it if it differs, and adds the result to `audited`. A feed that is not
 /// live is not compared. For an author feed, the author's followers are counted again as well.
 pub async fn check(
-    app: &Audit,
+    app: &App,
     feed: FeedId,
     now: Time,
     audited: &mut Audited,
 ) -> Result<(), StoreError> {
     if feed.kind == FeedKind::Author {
-        let counting = app.feeds.graph.count_followers(&app.users, feed.user()).await?;
+        let counting = app.graph.count_followers(&app.users, feed.user()).await?;
         // also if nothing changed now: an earlier count may have died after it wrote the number
-        app.feeds.valkey.cards_changed(&[CardId::User(feed.user())]).await?;
+        app.valkey.cards_changed(&[CardId::user(feed.user())]).await?;
         audited.counted += u64::from(matches!(counting, Counting::Counted { .. }));
     }
     let Some(right) = is_right(app, feed, now).await? else { return Ok(()) };
@@ -143,7 +116,7 @@ pub async fn check(
         return Ok(());
     }
     audited.differed += 1;
-    app.feeds.valkey.invalidate(feed).await?;
+    app.valkey.invalidate(feed).await?;
     app.feeds.rebuild(feed, None, &ReadContext::new(now)).await?;
     if is_right(app, feed, now).await? != Some(false) {
         audited.repaired += 1;
@@ -155,21 +128,16 @@ pub async fn check(
 /// Compares some cards of a bucket with DynamoDB, marks those that differ as stale, and adds the result to `audited`. A
 /// card that differs is compared several times, because writers may be at work.
 pub async fn check_cards(
-    app: &Audit,
+    app: &App,
     bucket: Bucket,
     now: Time,
     audited: &mut Audited,
 ) -> Result<(), StoreError> {
-    let (cards, tables) = (app.cards(), (&app.feeds.graph, &app.boards));
-    let ids = app.feeds.valkey.sample_cards(bucket, AUDIT_CARDS).await?;
-    let post = ids.iter().find_map(|id| match id {
-        CardId::Post(post) => Some(*post),
-        _ => None,
-    });
-    if let Some(post) = post {
+    let ids = app.valkey.sample_cards(bucket, AUDIT_CARDS).await?;
+    if let Some(post) = ids.iter().find_map(|id| PostState::of(*id)) {
         count_likes(app, post, now, audited).await?;
     }
-    let Compared { cards: compared, mut differing } = cards.differing(tables, &ids, now).await?;
+    let Compared { cards: compared, mut differing } = compare_cards(app, &ids, now).await?;
     audited.cards += compared;
     for _ in 1..AUDIT_LOOKS_MAX {
         if differing.is_empty() {
@@ -177,7 +145,7 @@ pub async fn check_cards(
         }
         clock::sleep(AUDIT_LOOK_EVERY).await;
         let ids: Vec<CardId> = differing.keys().cloned().collect();
-        let again = cards.differing(tables, &ids, now).await?.differing;
+        let again = compare_cards(app, &ids, now).await?.differing;
         // only what is wrong in the same way every time counts
         differing.retain(|id, card| again.get(id) == Some(card));
     }
@@ -185,26 +153,38 @@ pub async fn check_cards(
     let differed = wrong.len() as u64;
     if differed > 0 {
         tracing::error!(cards = names(&wrong), "cards differ from DynamoDB");
-        app.feeds.valkey.cards_changed(&wrong).await?;
+        app.valkey.cards_changed(&wrong).await?;
         audited.cards_differed += differed;
     }
     metrics::audited(compared, differed, differed);
     Ok(())
 }
 
+/// Compares cards of all kinds with DynamoDB. Those that Valkey does not have are not compared, and cards of handles never: they
+/// may be old.
+pub async fn compare_cards(app: &App, ids: &[CardId], now: Time) -> Result<Compared, StoreError> {
+    let wanted = Wanted::default()
+        .among::<PostState>(ids)
+        .among::<Option<UserCard>>(ids)
+        .among::<Follows>(ids)
+        .among::<NewestLiked>(ids)
+        .among::<Option<Box<StoredBoard>>>(ids);
+    eprintln!("DBG {ids:?}");
+    wanted.differing(&app.valkey, app, now).await
+}
+
 /// Compares copies of boards of a bucket with DynamoDB, drops those that differ, and adds the result to `audited`.
 pub async fn check_boards(
-    app: &Audit,
+    app: &App,
     bucket: Bucket,
     now: Time,
     audited: &mut Audited,
 ) -> Result<(), StoreError> {
-    for named in app.feeds.valkey.sample_boards(bucket, AUDIT_BOARDS).await? {
+    for named in app.valkey.sample_boards(bucket, AUDIT_BOARDS).await? {
         let Some((id, round)) = Target::parts(&named) else { continue };
         let Some(board) = app.boards.board(id).await? else { continue };
-        let stores = Stores { boards: &app.boards, valkey: &app.feeds.valkey };
         let target = Target::new(board, round, now);
-        let Some(mut differing) = compare::differing(stores, &target, now).await? else {
+        let Some(mut differing) = compare::differing(app, &target, now).await? else {
             continue;
         };
         audited.boards += 1;
@@ -214,7 +194,7 @@ pub async fn check_boards(
             }
             clock::sleep(AUDIT_LOOK_EVERY).await;
             let members: Vec<MemberName> = differing.keys().cloned().collect();
-            let again = compare::members(stores, &target, &members).await?.unwrap_or_default();
+            let again = compare::members(app, &target, &members).await?.unwrap_or_default();
             // only what is wrong in the same way every time counts
             differing.retain(|member, difference| again.get(member) == Some(difference));
         }
@@ -222,7 +202,7 @@ pub async fn check_boards(
         if differed > 0 {
             tracing::error!(board = %id, %round, members = differing.len(), "a board differs from DynamoDB");
             // mutation: audit-boards
-            app.feeds.valkey.drop_board(&target.copy()).await?;
+            app.valkey.drop_board(&target.copy()).await?;
             audited.boards_differed += 1;
         }
         metrics::audited(1, differed, differed);
@@ -232,15 +212,15 @@ pub async fn check_boards(
 
 /// Counts the likes of a post again. The last count may have been lost with Valkey's note that it was requested.
 async fn count_likes(
-    app: &Audit,
+    app: &App,
     post: PostId,
     now: Time,
     audited: &mut Audited,
 ) -> Result<(), StoreError> {
     let counted = app.likes.counted(post).await?;
     // mutation: audit-likes
-    if app.feeds.posts.put_likes(&app.boards, post, counted, now).await? == LikesPut::Written {
-        app.feeds.valkey.cards_changed(&[CardId::Post(post)]).await?;
+    if app.posts.put_likes(&app.boards, post, counted, now).await? == LikesPut::Written {
+        app.valkey.cards_changed(&[CardId::post(post)]).await?;
         audited.likes_counted += 1;
     }
     Ok(())
@@ -248,7 +228,7 @@ async fn count_likes(
 
 /// Whether a live feed equals a pull. None: the feed is not live. A feed that differs is compared several times,
 /// because posts, follows and pushes may be under way.
-async fn is_right(app: &Audit, feed: FeedId, now: Time) -> Result<Option<bool>, StoreError> {
+async fn is_right(app: &App, feed: FeedId, now: Time) -> Result<Option<bool>, StoreError> {
     let mut last = None;
     for looked in 0..AUDIT_LOOKS_MAX {
         if looked > 0 {
@@ -277,19 +257,19 @@ async fn is_right(app: &Audit, feed: FeedId, now: Time) -> Result<Option<bool>, 
 /// The posts that only the feed or only the pull has, down to the feed's floor. None: the feed is not live. Entries of
 /// deleted posts do not count as differences, because readers pass over them.
 async fn differences(
-    app: &Audit,
+    app: &App,
     feed: FeedId,
     now: Time,
 ) -> Result<Option<HashSet<PostId>>, StoreError> {
     let Read::Known(CachedSlice { slice: live, pulled: pointed_at }) =
-        app.feeds.valkey.peek(feed, FEED_CAP_MAX).await?
+        app.valkey.peek(feed, FEED_CAP_MAX).await?
     else {
         return Ok(None);
     };
     let pulled = pulled(app, feed, live.bound, now).await?;
     let held: HashSet<PostId> = live.posts.iter().copied().collect();
     let extra: Vec<PostId> = held.difference(&pulled).copied().collect();
-    let extra = app.feeds.posts.published(&extra).await?.into_keys();
+    let extra = app.posts.published(&extra).await?.into_keys();
     // posts of authors that the feed points to are merged in when it is read
     let missing = pulled.difference(&held).filter(|post| !pointed_at.contains(&post.author()));
     Ok(Some(missing.copied().chain(extra).collect()))
@@ -297,7 +277,7 @@ async fn differences(
 
 /// All posts of a feed above a bound, read from DynamoDB alone.
 async fn pulled(
-    app: &Audit,
+    app: &App,
     feed: FeedId,
     bound: PostId,
     now: Time,
@@ -306,7 +286,7 @@ async fn pulled(
     let (mut pulled, mut before) = (HashSet::new(), PostId::MAX);
     loop {
         let Slice { posts, bound: down_to } =
-            app.feeds.pull(feed, before, app.feeds.valkey.keep(), &reading).await?;
+            app.feeds.pull(feed, before, app.valkey.keep(), &reading).await?;
         pulled.extend(posts.into_iter().filter(|post| *post > bound));
         // a bound: no feed holds more entries, even with the posts that arrive during the pull
         if down_to <= bound || pulled.len() > 2 * FEED_CAP_MAX {

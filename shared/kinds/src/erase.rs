@@ -14,70 +14,33 @@
 //! 5. The rest is removed, with data that other functions may have written meanwhile: feeds, the mark of a pulled
 //!    author, count rows, receipts, idempotency keys and tombstones, and the note last.
 
-use crate::boards::items::{BoardEnd, BoardPut, BoardStore};
-use crate::due::items::DueStore;
-use crate::fanout::receipts::ReceiptStore;
-use crate::feeds::Feeds;
+use crate::App;
+use crate::boards::items::{BoardEnd, BoardPut};
 use crate::follows::items::Ends;
-use crate::likes::items::{Like, LikeStore};
-use crate::people::items::{DropBegun, Dropping, UserStore};
-use fanfold_core::limits::{
-    ADMIN_TIME_LEFT_MIN, COMMIT_GRACE, CONCURRENCY, DROP_LEASE, DROP_PAGE, DROP_SETTLES,
-};
-use fanfold_core::message::{GraphEvent, LikeChanged, PostDeleted, ProfileChanged};
+use crate::likes::items::Like;
+use crate::likes::messages::LikeChanged;
+use crate::people::items::{DropBegun, Dropping};
+use crate::people::messages::ProfileChanged;
+use crate::posts::messages::PostDeleted;
+use fanfold_core::limits::{ADMIN_TIME_LEFT_MIN, CONCURRENCY, DROP_LEASE, DROP_PAGE};
+use fanfold_core::registry::GRAPH_EVENTS;
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, FeedKind, Partition, PostId, Time, UserId};
 use fanfold_engines::table::ItemKind;
 use fanfold_engines::valkey::{CardId, KeyKind};
-use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::log::Chain;
-use fanfold_runtime::sqs::Queue;
-use fanfold_runtime::{Config, StartError, StoreError};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
-use std::time::Duration;
 use tokio::time::Instant;
 
-use crate::{boards, follows, graph};
+use crate::{boards, follows};
 use fanfold_engines::outbox::{all_announced, announced, announced_after};
 
 /// Relations of one partition that are ended at the same time. DynamoDB takes 500 changes a second in a
 /// partition.
 const DROP_ENDS_AT_ONCE: usize = 8;
-
-/// The stores, the queue and the settings of the removal of a user.
-#[derive(Clone)]
-pub struct Erase {
-    pub users: UserStore,
-    pub receipts: ReceiptStore,
-    pub due: DueStore,
-    pub likes: LikeStore,
-    pub boards: BoardStore,
-    pub feeds: Feeds,
-    pub events: Queue<GraphEvent>,
-    /// How long step 3 waits; see [`DROP_SETTLES`].
-    pub settles: Duration,
-    /// The delay of events about boards: longer than a writer lives.
-    pub event_delay: Duration,
-}
-
-impl Erase {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        Ok(Self {
-            users: UserStore::new(sdk, config)?,
-            receipts: ReceiptStore::new(sdk, config)?,
-            due: DueStore::new(sdk, config)?,
-            likes: LikeStore::new(sdk, config)?,
-            boards: BoardStore::new(sdk, config)?,
-            feeds: Feeds::new(sdk, config)?,
-            events: graph::events(sdk, config)?,
-            settles: DROP_SETTLES,
-            event_delay: COMMIT_GRACE,
-        })
-    }
-}
 
 /// A step of erasing a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,7 +190,7 @@ pub struct Dropped {
 
 /// An order that is being executed.
 struct Work<'a> {
-    app: &'a Erase,
+    app: &'a App,
     user: UserId,
     now: Time,
     began: Instant,
@@ -248,7 +211,7 @@ enum Progress {
 /// Erases a user, as far as the deadline allows. To be repeated until [`Dropped::done`], each time after
 /// [`Dropped::wait_ms`]. Only one order works on a user at a time.
 pub async fn drop_user(
-    app: &Erase,
+    app: &App,
     user: UserId,
     now: Time,
     deadline: Deadline,
@@ -281,14 +244,14 @@ pub async fn drop_user(
 impl Work<'_> {
     /// Executes the steps that are due.
     async fn all(&mut self) -> Result<(), StoreError> {
-        let event = ProfileChanged::new(self.user, self.now, None).into();
+        let event = ProfileChanged { user: self.user, changed_at: self.now, revision: None };
         let begin = |sent| self.app.users.begin_drop(sent, self.user, self.now, self.lease_until());
-        let begun = announced(&self.app.events, &event, begin).await?;
+        let begun = announced(&self.app.outbox, &event, begin).await?;
         let note = match begun {
             DropBegun::Begun(note) => {
                 self.leased = true;
                 // mutation: dropped-card
-                self.forget_cards(vec![CardId::User(self.user)]).await?;
+                self.forget_cards(vec![CardId::user(self.user)]).await?;
                 note
             }
             DropBegun::Busy { until } => {
@@ -313,7 +276,7 @@ impl Work<'_> {
                 at
             }
         };
-        let settled_at = emptied_at + self.app.settles;
+        let settled_at = emptied_at + self.app.settings.drop_settles;
         self.dropped.wait_ms = millis(settled_at.since(self.time()));
         if self.dropped.wait_ms > 0 {
             return Ok(());
@@ -321,7 +284,7 @@ impl Work<'_> {
         if self.has_followers(note.follower_partitions).await? {
             // functions may have read these relations, so the wait starts again before any of them ends
             self.app.users.note_emptied(self.user, self.time()).await?;
-            self.dropped.wait_ms = millis(self.app.settles);
+            self.dropped.wait_ms = millis(self.app.settings.drop_settles);
             return self.followers(note.follower_partitions).await.map(drop);
         }
         if self.remove(&ERASE, &note).await? == Progress::NoTime {
@@ -360,14 +323,14 @@ impl Work<'_> {
     async fn bury(&mut self) -> Result<Progress, StoreError> {
         let mut after: Option<PostId> = None;
         loop {
-            let posts = &self.app.feeds.posts;
+            let posts = &self.app.posts;
             let page = posts.to_bury(self.user, after).await?;
-            let (all, next) = (page.all().map(CardId::Post).collect(), page.next);
-            let events: Vec<GraphEvent> =
-                page.live().map(|post| PostDeleted::new(post, self.time()).into()).collect();
+            let (all, next) = (page.all().map(CardId::post).collect(), page.next);
+            let events: Vec<PostDeleted> =
+                page.live().map(|post| PostDeleted { post, deleted_at: self.time() }).collect();
             let bury = |sent| posts.bury(sent, self.user, page, self.now);
             // mutation: buried-likes
-            let count = all_announced(&self.app.events, &events, bury).await?;
+            let count = all_announced(&self.app.outbox, GRAPH_EVENTS, &events, bury).await?;
             // all posts of the page, because an earlier order may have died before it did this
             // mutation: buried-cards
             self.forget_cards(all).await?;
@@ -401,10 +364,11 @@ impl Work<'_> {
 
     /// Removes one like. Returns whether this call removed it.
     async fn remove_like(&self, like: Like) -> Result<bool, StoreError> {
-        let event = LikeChanged::new(like.user, like.post, None, self.time()).into();
+        let event =
+            LikeChanged { user: like.user, post: like.post, token: None, changed_at: self.time() };
         // mutation: dropped-like-event
         let commit = |sent| self.app.likes.remove_of_dropped(sent, like);
-        announced(&self.app.events, &event, commit).await
+        announced(&self.app.outbox, &event, commit).await
     }
 
     /// Removes the boards. The handler of each event removes the scores.
@@ -415,9 +379,10 @@ impl Work<'_> {
                 let end = |sent| self.app.boards.end_board(sent, board, BoardEnd::OwnerDropped);
                 let event = boards::settings::event(board);
                 let ended =
-                    announced_after(&self.app.events, &event, self.app.event_delay, end).await?;
+                    announced_after(&self.app.outbox, &event, self.app.settings.event_delay, end)
+                        .await?;
                 // mutation: dropped-board-card
-                self.forget_cards(vec![CardId::Board(board.id)]).await?;
+                self.forget_cards(vec![CardId::board(board.id)]).await?;
                 self.dropped.boards += u64::from(ended == BoardPut::Done);
                 if self.time_is_up() {
                     return Ok(Progress::NoTime);
@@ -432,7 +397,7 @@ impl Work<'_> {
     /// Removes the scheduled posts and timers.
     async fn due(&mut self) -> Result<Progress, StoreError> {
         loop {
-            let scheduled = self.app.due.forget_scheduled(self.user, &self.app.feeds.posts).await?;
+            let scheduled = self.app.due.forget_scheduled(self.user, &self.app.posts).await?;
             let timers = self.app.due.forget_timers(self.user).await?;
             self.dropped.keys += scheduled.keys;
             self.dropped.scheduled += scheduled.items;
@@ -440,7 +405,7 @@ impl Work<'_> {
             let entries: Vec<DueEntry> =
                 scheduled.entries.into_iter().chain(timers.entries).collect();
             // mutation: dropped-due
-            self.app.feeds.valkey.due_done(&entries).await?;
+            self.app.valkey.due_done(&entries).await?;
             if scheduled.found + timers.found == 0 {
                 return Ok(Progress::Done);
             }
@@ -452,12 +417,12 @@ impl Work<'_> {
 
     /// Drops cards, after the commit that removed their items.
     async fn forget_cards(&self, cards: Vec<CardId>) -> Result<(), StoreError> {
-        self.app.feeds.valkey.forget_cards(&cards).await
+        self.app.valkey.forget_cards(&cards).await
     }
 
     async fn has_followers(&self, partitions: u16) -> Result<bool, StoreError> {
         for partition in Partition::first(partitions) {
-            let some = self.app.feeds.graph.some_followers(self.user, partition, 1).await?;
+            let some = self.app.graph.some_followers(self.user, partition, 1).await?;
             if !some.is_empty() {
                 return Ok(true);
             }
@@ -467,7 +432,7 @@ impl Work<'_> {
 
     /// Ends the relations to followers.
     async fn followers(&mut self, partitions: u16) -> Result<Progress, StoreError> {
-        let (graph, author) = (&self.app.feeds.graph, self.user);
+        let (graph, author) = (&self.app.graph, self.user);
         for partition in Partition::first(partitions) {
             loop {
                 let page = graph.some_followers(author, partition, DROP_PAGE as usize).await?;
@@ -476,14 +441,14 @@ impl Work<'_> {
                 }
                 let cards = page.iter().copied();
                 let cards =
-                    cards.flat_map(|user| [CardId::User(user), CardId::Relation(user, author)]);
+                    cards.flat_map(|user| [CardId::user(user), CardId::relation(user, author)]);
                 let cards: Vec<CardId> = cards.collect();
                 let followers = page.into_iter();
                 let ends = followers.map(|follower| self.end_follower(partition, follower));
                 self.dropped.followers += ended(ends.collect(), DROP_ENDS_AT_ONCE).await?;
                 // mutation: dropped-follower-cards
                 // the relations, and the numbers of the authors whom they follow
-                self.app.feeds.valkey.cards_changed(&cards).await?;
+                self.app.valkey.cards_changed(&cards).await?;
                 if self.time_is_up() {
                     return Ok(Progress::NoTime);
                 }
@@ -500,19 +465,19 @@ impl Work<'_> {
         let ended = self.end(Ends::Author { follower, author: self.user }).await?;
         if !ended {
             // the follower has unfollowed, or only this row of the relation was left
-            self.app.feeds.graph.forget_follower(self.user, partition, follower).await?;
+            self.app.graph.forget_follower(self.user, partition, follower).await?;
         }
         Ok(ended)
     }
 
     /// Ends the relations to followed authors.
     async fn following(&mut self) -> Result<Progress, StoreError> {
-        let (graph, follower) = (&self.app.feeds.graph, self.user);
+        let (graph, follower) = (&self.app.graph, self.user);
         let mut after = None;
         loop {
             let (page, next) = graph.following_page(follower, after, DROP_PAGE).await?;
             let some = !page.is_empty();
-            let cards = page.iter().map(|author| CardId::Relation(follower, *author)).collect();
+            let cards = page.iter().map(|author| CardId::relation(follower, *author)).collect();
             let authors = page.into_iter();
             let ends = authors.map(|author| self.end(Ends::Follower { follower, author }));
             self.dropped.following += ended(ends.collect(), CONCURRENCY).await?;
@@ -531,7 +496,7 @@ impl Work<'_> {
     /// Ends one relation. Returns whether this call ended it.
     async fn end(&self, ends: Ends) -> Result<bool, StoreError> {
         let Self { app, now, .. } = self;
-        follows::end(&app.feeds.graph, &app.users, &app.events, ends, *now).await
+        follows::end(app, ends, *now).await
     }
 
     /// Removes the rows that count the user's followers, and the likes of the user's posts. No count adds to them any more,
@@ -539,13 +504,13 @@ impl Work<'_> {
     async fn counts(&mut self, partitions: u16) -> Result<Progress, StoreError> {
         // mutation: dropped-received
         self.app.boards.forget_received(self.user).await?;
-        self.app.feeds.graph.forget_counts(self.user, partitions).await?;
+        self.app.graph.forget_counts(self.user, partitions).await?;
         Ok(Progress::Done)
     }
 
     /// Removes the tombstones of relations to followed authors.
     async fn ended_relations(&mut self) -> Result<Progress, StoreError> {
-        while self.app.feeds.graph.forget_following(self.user).await? {
+        while self.app.graph.forget_following(self.user).await? {
             if self.time_is_up() {
                 return Ok(Progress::NoTime);
             }
@@ -556,14 +521,14 @@ impl Work<'_> {
     /// Removes the tombstones of posts, with the receipts and idempotency keys that only they lead to.
     async fn remains(&mut self) -> Result<Progress, StoreError> {
         loop {
-            let erased = self.app.feeds.posts.erase(self.user, &self.app.receipts).await?;
+            let erased = self.app.posts.erase(self.user, &self.app.receipts).await?;
             self.dropped.receipt_rows += erased.receipt_rows;
             self.dropped.keys += erased.keys;
             if erased.posts.is_empty() {
                 return Ok(Progress::Done);
             }
             // mutation: erased-cards
-            self.forget_cards(erased.posts.into_iter().map(CardId::Post).collect()).await?;
+            self.forget_cards(erased.posts.into_iter().map(CardId::post).collect()).await?;
             if self.time_is_up() {
                 return Ok(Progress::NoTime);
             }
@@ -572,15 +537,15 @@ impl Work<'_> {
 
     /// Removes the feeds and write limits from Valkey, and the mark of a pulled author.
     async fn caches(&mut self) -> Result<Progress, StoreError> {
-        let pulled = &self.app.feeds.pulled;
+        let pulled = &self.app.pulled;
         if pulled.all().await?.contains_key(&self.user) {
             pulled.release(self.user).await?;
         }
-        self.dropped.feeds += self.app.feeds.valkey.drop_feeds(self.user).await?;
-        self.app.feeds.valkey.forget_limits(self.user).await?;
-        self.app.feeds.valkey.forget_older(self.user).await?;
+        self.dropped.feeds += self.app.valkey.drop_feeds(self.user).await?;
+        self.app.valkey.forget_limits(self.user).await?;
+        self.app.valkey.forget_older(self.user).await?;
         // mutation: dropped-likes-card
-        self.forget_cards(vec![CardId::User(self.user), CardId::Likes(self.user)]).await?;
+        self.forget_cards(vec![CardId::user(self.user), CardId::likes(self.user)]).await?;
         Ok(Progress::Done)
     }
 

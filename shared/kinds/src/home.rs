@@ -1,74 +1,137 @@
 //! Timelines: pages of home and author feeds.
 
-use crate::cards::PostCards;
-use crate::feeds::{Feeds, PullBudget, ReadContext};
-use crate::likes::items::LikeStore;
-use crate::people::items::UserStore;
-use fanfold_core::limits::PULL_QUERIES_MIN;
-use fanfold_core::{FeedId, Time, UserRef};
-use fanfold_engines::valkey::{WriteKind, WriteLimit};
-use fanfold_runtime::aws::SdkConfig;
+use crate::App;
+use crate::feeds::{ReadContext, SliceError, Source};
+use crate::limit::refused;
+use crate::posts::items::PostState;
+use crate::present::{PostWithAuthor, ShownPost, all_posts};
+use fanfold_core::limits::{PAGE_ROUNDS_MAX, PULL_QUERIES_MIN};
+use fanfold_core::{FeedId, PostId, Time, UserRef};
 use fanfold_runtime::log::Chain;
-use fanfold_runtime::{Config, StartError};
+use fanfold_runtime::{StoreError, metrics};
 use futures::future::ready;
 
+use crate::Error;
 use crate::limit::all_within_limit;
-use crate::present::{self, Page, Span, Viewer, feed_page};
-use crate::{Error, orders};
+use crate::present::{self, Viewer};
 
-/// The stores of the use cases of timelines.
-#[derive(Clone)]
-pub struct Timeline {
-    pub cards: PostCards,
-    pub feeds: Feeds,
-    /// The limit of queries of pages that are pulled on purpose.
-    pub pulls: WriteLimit,
+/// The part of a feed that a page is cut from. Both ends are exclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The page has posts older than this.
+    pub before: PostId,
+    /// The page has posts newer than this.
+    pub after: PostId,
 }
 
-impl Timeline {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        let mut feeds = Feeds::new(sdk, config)?;
-        feeds.rebuilds = Some(orders::queue(sdk, config)?);
-        // one client of each store serves both
-        let (users, likes) = (UserStore::new(sdk, config)?, LikeStore::new(sdk, config)?);
-        let cards = PostCards::over(&feeds.valkey, &users, &feeds.posts, &likes);
-        let pulls = WriteLimit::read(config, WriteKind::Pull)?;
-        feeds.budget = Some(PullBudget { users, limit: pulls });
-        Ok(Self { cards, feeds, pulls })
+impl Span {
+    /// The whole feed.
+    pub const ALL: Span = Span { before: PostId::MAX, after: PostId::MIN };
+}
+
+/// A page of posts, newest first: as many as were requested, or all that are left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    pub posts: Vec<ShownPost>,
+    /// The next page holds posts older than this. None: no posts are left.
+    pub next_before: Option<PostId>,
+    /// The source of the first entries.
+    pub source: Source,
+}
+
+impl Page {
+    /// The ids of the posts, in the order of the page.
+    pub fn ids(&self) -> impl Iterator<Item = PostId> {
+        self.posts.iter().map(|shown| shown.post.id)
     }
 }
 
-/// Reads a page of a feed, as `viewer` sees it: up to `limit` posts of `span`, newest first. Fails with [`Error::TooManyWrites`]
-/// if it is below the floor of the home feed, and the viewer has pulled too much.
+/// Reads a page of a feed, as `viewer` sees it: up to `limit` posts of `span`, newest first. A page with fewer posts is the last one, unless
+/// [`PAGE_ROUNDS_MAX`] rounds were not enough to fill it; it then has a `next_before`.
+///
+/// Entries whose post was deleted are passed over, replaced from below and removed from the feed. Posts of authors
+/// without a profile, and what is hidden from the viewer, are passed over and replaced, and stay in the feed. Fails with
+/// [`Error::TooManyWrites`] if it is below the floor of the home feed, and the viewer has pulled too much.
 pub async fn page(
-    app: &Timeline,
+    app: &App,
     viewer: &Viewer,
     feed: FeedId,
     span: Span,
     limit: usize,
     reading: &ReadContext,
 ) -> Result<Page, Error> {
-    feed_page(&app.feeds, &app.cards, viewer, feed, span, limit, reading).await
+    let (mut found, mut source, mut before) = (Vec::new(), None, span.before);
+    let mut end = false;
+    // mutation: page-full
+    for _ in 0..PAGE_ROUNDS_MAX {
+        // one more than asked for shows whether there is a next page
+        let wanted = limit + 1 - found.len();
+        let slice = app.feeds.slice(feed, before, wanted, reading).await;
+        let (mut slice, from) = slice.map_err(|error| match error {
+            SliceError::Store(error) => error.into(),
+            SliceError::Limited { limit, wait } => refused(limit, viewer.user, wait),
+        })?;
+        source.get_or_insert(from);
+        slice.posts.retain(|post| *post > span.after);
+        found.extend(shown(app, viewer, feed, &slice.posts, reading).await?);
+        end = slice.bound <= span.after;
+        if end || found.len() > limit {
+            break;
+        }
+        before = slice.bound.next();
+    }
+    let source = source.unwrap_or(Source::Pull);
+    metrics::page(source == Source::Cache);
+    tracing::debug!(%feed, ?source, posts = found.len(), "read a page");
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next_before = match found.last() {
+        Some(last) if more => Some(last.post.id),
+        _ if end => None,
+        _ => Some(before),
+    };
+    Ok(Page { posts: found, next_before, source })
+}
+
+/// Reads the posts and authors of `ids`, without those that are deleted or hidden. Removes deleted posts from the feed.
+async fn shown(
+    app: &App,
+    viewer: &Viewer,
+    feed: FeedId,
+    ids: &[PostId],
+    context: &ReadContext,
+) -> Result<Vec<ShownPost>, StoreError> {
+    let visible: Vec<PostId> = ids.iter().copied().filter(|id| viewer.sees(id.author())).collect();
+    if visible.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut found = all_posts(app, Some(viewer.user), &visible, context).await?;
+    let is_published = |found: &PostWithAuthor| matches!(found.state, PostState::Published(_));
+    let deleted = visible.iter().copied().filter(|id| !found.get(id).is_some_and(is_published));
+    let deleted: Vec<PostId> = deleted.collect();
+    // if Valkey does not answer, the entries stay for the next reader to pass over
+    // mutation: page-removes
+    context.ask(app.valkey.remove(feed, &deleted)).await?;
+    Ok(visible.iter().filter_map(|id| found.remove(id).and_then(PostWithAuthor::shown)).collect())
 }
 
 /// Computes a page from DynamoDB on purpose, without Valkey, to compare it with [`page`]. Fails with [`Error::TooManyWrites`] if the
 /// viewer has pulled too much.
 pub async fn pulled_page(
-    app: &Timeline,
+    app: &App,
     viewer: &Viewer,
     feed: FeedId,
     span: Span,
     limit: usize,
     now: Time,
 ) -> Result<Page, Error> {
-    let (valkey, checked) = (&app.feeds.valkey, ready(Ok::<_, Error>(())));
+    let (valkey, checked) = (&app.valkey, ready(Ok::<_, Error>(())));
     // mutation: pull-limit
-    all_within_limit(valkey, app.pulls, viewer.user, 0, now, checked).await?;
+    all_within_limit(valkey, app.limits.pull, viewer.user, 0, now, checked).await?;
     let reading = ReadContext::without_valkey(now);
     let page = page(app, viewer, feed, span, limit, &reading).await;
     let queries = reading.queries().max(PULL_QUERIES_MIN);
-    if let Err(error) = valkey.charge(app.pulls, viewer.user, queries, now).await {
+    if let Err(error) = valkey.charge(app.limits.pull, viewer.user, queries, now).await {
         tracing::warn!(error = %Chain(&error), "the queries of a page were not counted");
     }
     page
@@ -77,11 +140,11 @@ pub async fn pulled_page(
 /// Finds the author feed of a user. Fails with [`Error::NoSuchUser`] if there is no profile, or the user is hidden from
 /// the viewer.
 pub async fn author_feed(
-    app: &Timeline,
+    app: &App,
     viewer: &Viewer,
     user: &UserRef,
     reading: &ReadContext,
 ) -> Result<FeedId, Error> {
-    let author = present::user(&app.cards.users, viewer, user, reading).await?;
+    let author = present::user(app, viewer, user, reading).await?;
     Ok(FeedId::author(author.id))
 }

@@ -15,7 +15,6 @@
 //! | [`rankings`] | posts by likes, and authors by likes |
 //! | [`due`] | scheduled posts and timers, and the look-ahead that finds what is due |
 //! | [`webhook`] | post the timers that were due to the operator's address |
-//! | [`cards`] | what pages show, from Valkey, else from DynamoDB |
 //! | [`present`] | turn ids into what a viewer sees, and fill pages |
 //! | [`rebuild`] | rebuild a feed that a reader queued, or the feeds of one user |
 //! | [`sweep`] | drop feeds that nobody reads, and forget old relations |
@@ -55,9 +54,9 @@
 //! | due | `due#<hour>#<part>` | `<time>#<item>` | an entry of the index of due items |
 //! | due | `due-checked` | `<part>` | the hour before which the index has no entries |
 
+pub mod app;
 pub mod audit;
 pub mod boards;
-pub mod cards;
 pub mod doctor;
 pub mod due;
 pub mod erase;
@@ -65,18 +64,18 @@ pub mod error;
 pub mod fanout;
 pub mod feeds;
 pub mod follows;
-mod graph;
 pub mod home;
 pub mod likes;
 pub mod limit;
 pub mod memory;
-mod orders;
 pub mod people;
 pub mod posts;
 pub mod present;
 pub mod rankings;
 pub mod rebuild;
+pub mod subscriptions;
 pub mod sweep;
 pub mod webhook;
 
+pub use app::App;
 pub use error::Error;

@@ -1,19 +1,17 @@
 //! Rebuilds a feed, a copy of a board or a ranking that a reader queued, or both feeds of a user by an operator's order.
 
+use crate::App;
 use std::time::Duration;
 
+use crate::feeds::messages::RebuildFeed;
 use crate::feeds::{Feeds, ReadContext, Rebuilt};
 use crate::people::items::Profile;
 use fanfold_core::limits::FEED_CAP_MAX;
-use fanfold_core::message::{RebuildFeed, RebuildOrder};
 use fanfold_core::{FeedId, Handle, Slice, Time, UserId};
 use fanfold_engines::valkey::CachedSlice;
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::clock::{self, Deadline, Stopwatch};
-use fanfold_runtime::{Config, StartError, StoreError};
+use fanfold_runtime::StoreError;
+use fanfold_runtime::clock::{self, Stopwatch};
 use serde::Serialize;
-
-use crate::boards::copy::{self, Copies};
 
 /// Times that an operator's rebuild looks at a feed that another caller is rebuilding. With
 /// [`ADMIN_REBUILD_LOOK_EVERY`], this takes longer than a lease.
@@ -21,43 +19,9 @@ const ADMIN_REBUILD_LOOKS_MAX: u32 = 24;
 /// The time between two of these looks.
 const ADMIN_REBUILD_LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// The stores of the rebuild of queued feeds and boards.
-#[derive(Clone)]
-pub struct Rebuilds {
-    pub feeds: Feeds,
-    pub copies: Copies,
-}
-
-impl Rebuilds {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        Ok(Self { feeds: Feeds::new(sdk, config)?, copies: Copies::new(sdk, config)? })
-    }
-}
-
-/// Handles a message of the queue.
-pub async fn handle(
-    app: &Rebuilds,
-    order: &RebuildOrder,
-    now: Time,
-    deadline: Deadline,
-) -> Result<(), StoreError> {
-    match order {
-        RebuildOrder::Feed(order) => rebuild(app, order, now).await.map(drop),
-        RebuildOrder::Board(order) => copy::continue_round(&app.copies, order, now, deadline).await,
-        RebuildOrder::Ranking(order) => {
-            copy::continue_ranking(&app.copies, order, now, deadline).await
-        }
-    }
-}
-
 /// Rebuilds a home feed that a reader queued together with its lease. Returns [`Rebuilt::Elsewhere`] if another
 /// function has the lease by now.
-pub async fn rebuild(
-    app: &Rebuilds,
-    order: &RebuildFeed,
-    now: Time,
-) -> Result<Rebuilt, StoreError> {
+pub async fn rebuild(app: &App, order: &RebuildFeed, now: Time) -> Result<Rebuilt, StoreError> {
     let context = ReadContext::new(now);
     app.feeds.rebuild(FeedId::home(order.user), Some(&order.lease), &context).await
 }

@@ -1,34 +1,19 @@
 //! The sweep drops feeds that nobody reads, and forgets changes of relations that no message relies on any more. On a full
 //! server it makes room: it drops some of the feeds that were read longest ago.
 
-use std::time::Duration;
+use crate::App;
 
 use fanfold_core::Time;
 use fanfold_core::limits::{CONCURRENCY, REL_KEPT, SHED_IDLE, SWEEP_BATCH};
-use fanfold_engines::valkey::{FeedSettings, Valkey};
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::{Config, StartError, StoreError};
+use fanfold_runtime::StoreError;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
 
 use crate::due::rounds::rounds;
 
-/// Feeds that one run of the sweep removes.
-const SWEEP_FEEDS_MAX: usize = 50_000;
 /// Feeds that one run of the sweep removes to make room on full servers. They take about 50 MB. The last round over the buckets
 /// may exceed the limit.
 const SHED_FEEDS_MAX: usize = 20_000;
-
-/// The client of Valkey and the settings of the sweep.
-#[derive(Clone)]
-pub struct Sweep {
-    pub valkey: Valkey,
-    /// A feed that was not read for this long is dropped.
-    pub inactive_after: Duration,
-    /// The most feeds that one run drops, and the most `rel` keys that it removes. The last round over the buckets may
-    /// exceed the limit.
-    pub feeds_max: u64,
-}
 
 /// The result of one run of the sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -43,25 +28,14 @@ pub struct Swept {
     pub shed: u64,
 }
 
-impl Sweep {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        let feeds = FeedSettings::read(config)?;
-        Ok(Self {
-            valkey: Valkey::with_settings(sdk, &feeds)?,
-            inactive_after: feeds.inactive_after,
-            feeds_max: SWEEP_FEEDS_MAX as u64,
-        })
-    }
-}
-
 /// Drops feeds and forgets relations until nothing is due or the limit of a run is reached.
 ///
 /// A bucket that fails does not stop the others. The first error is returned at the end.
-pub async fn sweep(app: &Sweep, now: Time) -> Result<Swept, StoreError> {
-    let until = now - app.inactive_after;
+pub async fn sweep(app: &App, now: Time) -> Result<Swept, StoreError> {
+    let until = now - app.settings.inactive_after;
     let expire = async |bucket, batch| app.valkey.expire(bucket, until, batch).await;
-    let (buckets, bounds) = (app.valkey.keys().all_buckets(), (SWEEP_BATCH, app.feeds_max));
+    let (buckets, bounds) =
+        (app.valkey.keys().all_buckets(), (SWEEP_BATCH, app.settings.sweep_feeds_max));
     let (dropped, not_expired) = rounds(buckets.clone(), bounds, || false, expire).await;
     let unchanged_since = now - REL_KEPT;
     let forget = async |bucket, batch| app.valkey.forget(bucket, unchanged_since, batch).await;
@@ -79,7 +53,7 @@ pub async fn sweep(app: &Sweep, now: Time) -> Result<Swept, StoreError> {
 
 /// Makes room on full servers: drops the feeds of their buckets that were read longest ago, if nobody has read them for
 /// [`SHED_IDLE`]. The schedule runs one sweep a minute, so about [`SHED_FEEDS_MAX`] feeds a minute are dropped.
-async fn shed(app: &Sweep, now: Time) -> Result<u64, StoreError> {
+async fn shed(app: &App, now: Time) -> Result<u64, StoreError> {
     let valkey = &app.valkey;
     let ask =
         valkey.keys().all_buckets().map(async |bucket| (bucket, valkey.is_full(bucket).await));

@@ -19,11 +19,11 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use crate::due::messages::TimerFired;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fanfold_core::Time;
 use fanfold_core::limits::WEBHOOK_ANSWER_WITHIN;
-use fanfold_core::message::TimerFired;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::ConfigError;
 use fanfold_runtime::error::BoxError;

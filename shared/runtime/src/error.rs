@@ -5,6 +5,8 @@ use std::error::Error;
 
 use aws_sdk_sqs::error::ProvideErrorMetadata;
 
+use crate::config::ConfigError;
+
 /// The cause of an error.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -48,6 +50,9 @@ pub enum StoreError {
     /// At every try, another caller changed the data meanwhile.
     #[error("{what} changes faster than it can be read")]
     Unsettled { what: &'static str },
+    /// A defect: the function uses a table or a queue that it does not list in the registry.
+    #[error("{doing}")]
+    Unlisted { doing: &'static str, source: ConfigError },
     /// A defect of a handler of batches: each message must have one outcome.
     #[error("the handler returned {outcomes} outcomes for {messages} messages")]
     Outcomes { messages: usize, outcomes: usize },

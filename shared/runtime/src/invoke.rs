@@ -10,11 +10,13 @@ use crate::config::Config;
 use crate::trace::Trace;
 use crate::{StartError, aws, log, metrics};
 use fanfold_core::Time;
+use fanfold_core::registry::FunctionSpec;
 
 /// Runs a function for the life of its environment. `make` builds its stores when it starts. `handle` gets the
 /// event and the time at which Lambda ends the invocation. `always` are the metrics that every invocation
 /// writes.
 pub async fn invoked<A, T, H>(
+    function: &'static FunctionSpec,
     always: &[&'static str],
     make: impl FnOnce(&SdkConfig, &Config) -> Result<A, StartError>,
     handle: H,
@@ -27,7 +29,7 @@ where
     if !always.is_empty() {
         metrics::init(always);
     }
-    let app = make(&aws::sdk_config().await, &Config::from_env())
+    let app = make(&aws::sdk_config().await, &Config::from_env().of(function))
         .inspect_err(|error| tracing::error!(%error, "the function cannot start"))?;
     let (app, handle) = (&app, &handle);
     let invocation = async |event: LambdaEvent<Value>| {

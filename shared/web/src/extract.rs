@@ -13,8 +13,9 @@ use fanfold_core::limits::{
 use fanfold_core::{
     Cursor, CursorError, ListId, PostId, ScheduledId, Time, TimerName, UserId, UserRef,
 };
+use fanfold_kinds::home::Span;
 use fanfold_kinds::likes::{LikedPlace, LikerPlace};
-use fanfold_kinds::present::{Span, UserPlace};
+use fanfold_kinds::present::UserPlace;
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer};
 use utoipa::IntoParams;

@@ -2,14 +2,15 @@
 
 use fanfold_core::time::millis;
 use fanfold_core::{Cursor, FeedId, ListId, PostId, Time, UserId};
-use fanfold_kinds::cards::{SeenUser, UserCard};
 use fanfold_kinds::due::items::{Scheduled, ScheduledState, Timer};
 use fanfold_kinds::due::scheduled::ScheduledPage;
 use fanfold_kinds::due::timers::TimerPage;
 use fanfold_kinds::feeds::Source;
+use fanfold_kinds::home::{Page, Span};
 use fanfold_kinds::likes::LikedPage;
+use fanfold_kinds::people::cards::UserCard;
 use fanfold_kinds::posts::Receipt;
-use fanfold_kinds::present::{Page, ShownPost, Span, UserPage};
+use fanfold_kinds::present::{SeenUser, ShownPost, UserPage};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;

@@ -2,8 +2,8 @@
 
 use aws_lambda_events::sqs::SqsEvent;
 use fanfold_core::limits::CHUNK_FOLLOWERS_DEFAULT;
-use fanfold_core::message::DeliverChunk;
 use fanfold_core::{PostId, UserId};
+use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_runtime::clock::now;
 use tokio::runtime::Runtime;
 

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use aws_sdk_dynamodb::Client;
-use fanfold_core::message::ItemDue;
 use fanfold_core::registry::DUE_ITEMS;
 use fanfold_core::{DueEntry, DuePart, Time};
 use fanfold_kinds::due::items::DueStore;
-use fanfold_runtime::sqs::Queue;
+use fanfold_kinds::due::messages::ItemDue;
+use fanfold_runtime::sqs::Outbox;
 use futures::future::join_all;
 
 use super::items::{DUE, NOW, THIRTY_DAYS};
@@ -51,8 +51,7 @@ pub fn hours(emulator: &Emulator, server: &Server, rounds: usize) -> Way {
 /// the hour, because a queue has no order by time.
 pub fn hour_queue(emulator: &Emulator, server: &Server, rounds: usize) -> Way {
     let store = store(emulator, server);
-    let queue: Queue<ItemDue> =
-        Queue::new(&emulator.sdk(), &server.config(), DUE_ITEMS).expect("a queue");
+    let outbox = Outbox::new(&emulator.sdk(), &server.config()).expect("the queues");
     measure(emulator, rounds, async |_: &Client| {
         // the hour with the due items, and one with the mean number of others
         let mut messages = Vec::new();
@@ -61,7 +60,7 @@ pub fn hour_queue(emulator: &Emulator, server: &Server, rounds: usize) -> Way {
             let entries = join_all(parts).await.into_iter().flatten();
             messages.extend(entries.map(ItemDue::new));
         }
-        queue.send_all(&messages).await.expect("sent");
+        outbox.send_all_on(DUE_ITEMS, &messages).await.expect("sent");
         let mut due = 0;
         for batch in messages.chunks(10) {
             tokio::time::sleep(DELAYS.sqs).await;

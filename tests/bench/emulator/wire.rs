@@ -64,8 +64,8 @@ impl Emulator {
 /// The functions' settings. Settings that are not given here have their defaults.
 pub fn config(redis_url: &str, numbers: &[(&str, usize)]) -> Config {
     // a bulk queue has the URL of the queue for small audiences
-    let events = [POST_EVENTS.spec.name, BULK_EVENTS.spec.name];
-    let chunks = [registry::CHUNKS.spec.name, BULK_CHUNKS.spec.name];
+    let events = [POST_EVENTS.name, BULK_EVENTS.name];
+    let chunks = [registry::CHUNKS.name, BULK_CHUNKS.name];
     let url = |queue: &QueueSpec| match queue.name {
         name if events.contains(&name) => EVENTS,
         name if chunks.contains(&name) => CHUNKS,

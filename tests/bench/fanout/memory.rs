@@ -1,7 +1,7 @@
 //! The peak memory of a dispatch, without the memory that was in use before.
 
 use fanfold_core::PostId;
-use fanfold_core::message::PostPublished;
+use fanfold_kinds::posts::messages::PostPublished;
 
 use super::MIB;
 use crate::emulator::Emulator;

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use fanfold_core::message::PostPublished;
 use fanfold_core::{PostId, UserId};
+use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_runtime::clock::now;
 
 use super::MIB;

@@ -1,19 +1,19 @@
 //! Ten boards merged into one, against `ZUNIONSTORE` of ten plain sorted sets.
 
+use fanfold_kinds::App;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
 use fanfold_core::board::MergeBy;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{BOARD_MERGE_MAX, BOARD_MERGED_EVERY, BOARD_PARTS};
-use fanfold_core::message::RebuildOrder;
 use fanfold_core::{BoardName, Time};
 use fanfold_engines::valkey::PageOf;
-use fanfold_kinds::boards::copy::{Copied as _, Target, continue_round};
+use fanfold_kinds::boards::copy::{Target, continue_round};
 use fanfold_kinds::boards::items::{Rows, StoredBoard};
 use fanfold_kinds::boards::read::page;
-use fanfold_kinds::boards::{BoardRef, Boards, settings};
-use fanfold_kinds::people::{Profiles, put_profile};
+use fanfold_kinds::boards::{BoardRef, settings};
+use fanfold_kinds::people::put_profile;
 use fanfold_runtime::clock::Deadline;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -53,7 +53,7 @@ struct Merge {
 struct Boarded {
     emulator: Emulator,
     server: Server,
-    boards: Boards,
+    boards: App,
     owner: Identity,
     /// The members of each board.
     members: u64,
@@ -78,9 +78,9 @@ impl Boarded {
         let (emulator, mut server) = (Emulator::default(), Server::start());
         let (sdk, config) = (emulator.sdk(), server.config());
         let owner = Identity::of("https://issuer.example", "merge");
-        let profiles = Profiles::new(&sdk, &config).expect("profiles");
+        let profiles = App::new(&sdk, &config).expect("profiles");
         put_profile(&profiles, &owner, "merge", "merge", NOW).await.expect("a profile");
-        let boards = Boards::new(&sdk, &config).expect("boards");
+        let boards = App::new(&sdk, &config).expect("boards");
         for board in 0..BOARD_MERGE_MAX as u64 {
             let stored = put(&boards, &owner, &board_name(board), None).await;
             let rows = stored.rows(stored.settings.round(NOW));
@@ -124,8 +124,8 @@ impl Boarded {
             runtime.block_on(async {
                 let round = stored.settings.round(now);
                 let target = Target::new(stored, round, now);
-                let RebuildOrder::Board(order) = target.order("bench") else { panic!("an order") };
-                let made = continue_round(&own.boards.copies, &order, now, Deadline::NONE);
+                let order = target.order("bench");
+                let made = continue_round(&own.boards, &order, now, Deadline::NONE);
                 made.await.expect("merged");
             });
         });
@@ -175,7 +175,7 @@ impl Boarded {
 
 /// Makes a board, or one that is merged from all others.
 async fn put(
-    boards: &Boards,
+    boards: &App,
     owner: &Identity,
     name: &BoardName,
     merge: Option<MergeBy>,

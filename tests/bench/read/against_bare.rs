@@ -72,7 +72,7 @@ pub async fn script(
     (stores, emulator, server): (&Stores, &Emulator, &Server),
 ) {
     let (rounds, times) = if pace.quick { (5, 1_000) } else { (9, 5_000) };
-    let (valkey, reader) = (&stores.feeds.valkey, people::user(100));
+    let (valkey, reader) = (&stores.app.valkey, people::user(100));
     let (feed, now, commands) = (FeedId::home(reader), now(), Bare::new(emulator, server, reader));
     let (mut ours, mut bases) = (Vec::new(), Vec::new());
     for _ in 0..rounds {

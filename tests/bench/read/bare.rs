@@ -61,9 +61,9 @@ impl Bare {
     /// Reads the cards of posts and of their authors. Returns the number of cards found.
     pub async fn cards(&self, posts: &[PostId]) -> usize {
         let mut buckets: BTreeMap<Bucket, Vec<Key>> = BTreeMap::new();
-        let ids = posts.iter().map(|post| CardId::Post(*post));
-        for id in ids.chain(authors(posts).into_iter().map(CardId::User)) {
-            buckets.entry(self.keys.bucket_of_card(&id)).or_default().push(self.keys.card(&id));
+        let ids = posts.iter().map(|post| CardId::post(*post));
+        for id in ids.chain(authors(posts).into_iter().map(CardId::user)) {
+            buckets.entry(self.keys.bucket_of_card(id)).or_default().push(self.keys.card(id));
         }
         let reads = buckets.values().map(async |keys| {
             let mut link = self.link.clone();

@@ -3,15 +3,16 @@
 //! ways: as from a cluster, with a call of a script for each bucket, and as from a single node, with simple commands. AWS
 //! charges for the work of ElastiCache Serverless, which is a cluster; so the price is that of the first way.
 
+use fanfold_kinds::App;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use fanfold_core::{FeedId, PostId, UserId};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey};
-use fanfold_kinds::cards::{PostCards, UserCard, UserCards};
-use fanfold_kinds::feeds::{Feeds, ReadContext, Source};
-use fanfold_kinds::people::items::UserStore;
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::people::cards::UserCard;
 use fanfold_kinds::posts::items::PostState;
 use fanfold_kinds::present::ShownPost;
 use fanfold_runtime::clock::now;
@@ -56,7 +57,7 @@ pub fn compare(
     let (reader, mut cards, mut items) = (people::user(100), Vec::new(), Vec::new());
     let mut single = Vec::new();
     let shown = runtime.block_on(stores.page(reader)).expect("a page").posts;
-    let cluster = runtime.block_on(like_a_cluster(stores, emulator, server));
+    let cluster = runtime.block_on(like_a_cluster(emulator, server));
     for _ in 0..rounds {
         let command_us = simple_command_cpu_us(server);
         let of_cards = async || cluster.page(reader).await.expect("a page").posts;
@@ -114,15 +115,13 @@ impl Answers for LikeCluster {
 }
 
 /// The same stores, with Valkey used like a cluster.
-async fn like_a_cluster(stores: &Stores, emulator: &Emulator, server: &Server) -> Stores {
+async fn like_a_cluster(emulator: &Emulator, server: &Server) -> Stores {
     let client = redis::Client::open(server.url()).expect("a client");
     let connection = client.get_multiplexed_async_connection().await.expect("a connection");
     let settings = FeedSettings::read(&server.config()).expect("settings");
     let valkey = Valkey::over(Link::given_cluster(Arc::new(LikeCluster(connection))), &settings);
-    let users = UserStore::new(&emulator.sdk(), &server.config()).expect("users");
-    let users = UserCards { valkey: valkey.clone(), users };
-    let cards = PostCards { users, ..stores.cards.clone() };
-    Stores { feeds: Feeds { valkey, ..stores.feeds.clone() }, cards }
+    let app = App::over(valkey, &emulator.sdk(), &server.config()).expect("the stores");
+    Stores { app }
 }
 
 /// Measures pages. Each must show these posts.
@@ -157,16 +156,16 @@ fn take(
 /// The first page, with posts and profiles from DynamoDB.
 async fn page_of_items(stores: &Stores, reader: UserId) -> Vec<ShownPost> {
     let (feed, reading) = (FeedId::home(reader), ReadContext::new(now()));
-    let slice = stores.feeds.slice(feed, PostId::MAX, LIMIT + 1, &reading);
+    let slice = stores.app.feeds.slice(feed, PostId::MAX, LIMIT + 1, &reading);
     let (slice, source) = slice.await.expect("a feed");
     assert_eq!(source, Source::Cache);
     let authors: BTreeSet<UserId> = slice.posts.iter().map(|post| post.author()).collect();
     let authors: Vec<UserId> = authors.into_iter().collect();
-    let (posts, users) = (&stores.feeds.posts, &stores.cards.users.users);
+    let (posts, users) = (&stores.app.posts, &stores.app.users);
     let read = futures::try_join!(
         posts.states(&slice.posts),
         users.profiles(&authors),
-        stores.cards.likes.liked_among(reader, &slice.posts),
+        stores.app.likes.liked_among(reader, &slice.posts),
     );
     let (mut states, profiles, liked) = read.expect("items");
     let mut shown: Vec<ShownPost> = slice
@@ -175,7 +174,7 @@ async fn page_of_items(stores: &Stores, reader: UserId) -> Vec<ShownPost> {
         .filter_map(|id| match states.remove(id)? {
             PostState::Published(post) => {
                 let liked = liked.contains(id);
-                let author = UserCard::from(profiles.get(&id.author())?);
+                let author = UserCard::from(profiles.get(&id.author())?.clone());
                 Some(ShownPost { post, author, liked })
             }
             _ => None,

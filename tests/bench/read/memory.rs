@@ -2,8 +2,9 @@
 
 use fanfold_core::limits::BUCKETS_DEFAULT;
 use fanfold_core::{PostId, UserId};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{CardId, Key, Keys};
-use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::present;
 use fanfold_runtime::clock::now;
 
 use super::Stores;
@@ -23,17 +24,17 @@ pub fn of_cards(pace: &Pace, report: &mut Report) {
     let (authors, posts) = put_posts(&emulator, count);
     let reading = ReadContext::new(now());
     for authors in authors.chunks(BATCH) {
-        runtime.block_on(stores.cards.users.users(authors, &reading)).expect("users");
+        runtime.block_on(present::users(&stores.app, authors, &reading)).expect("users");
     }
     let before = server.memory_bytes();
     for posts in posts.chunks(BATCH) {
-        runtime.block_on(stores.cards.posts(None, posts, &reading)).expect("posts");
+        runtime.block_on(present::all_posts(&stores.app, None, posts, &reading)).expect("posts");
     }
     let grown = (server.memory_bytes() - before) / count as f64;
     let keys = Keys::new(BUCKETS_DEFAULT);
-    let keys_of = |ids: Vec<CardId>| ids.iter().map(|id| keys.card(id)).collect::<Vec<Key>>();
-    let post_keys = keys_of(posts.iter().map(|post| CardId::Post(*post)).collect());
-    let user_keys = keys_of(authors.iter().map(|user| CardId::User(*user)).collect());
+    let keys_of = |ids: Vec<CardId>| ids.iter().map(|id| keys.card(*id)).collect::<Vec<Key>>();
+    let post_keys = keys_of(posts.iter().map(|post| CardId::post(*post)).collect());
+    let user_keys = keys_of(authors.iter().map(|user| CardId::user(*user)).collect());
     let post_bytes = bytes_of(&mut server, &post_keys) / count as f64;
     let user_bytes = bytes_of(&mut server, &user_keys) / authors.len() as f64;
     let queues = Queues::read(&mut server, keys);

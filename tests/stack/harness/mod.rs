@@ -1,5 +1,6 @@
 //! Code that the tests share. If a server is missing, the test fails.
 
+pub mod any;
 pub mod client;
 pub mod dice;
 pub mod logs;

@@ -2,44 +2,39 @@
 //! Messages stay on the queues until the test takes them. The test therefore decides when, in which order and
 //! how often they arrive.
 
+use fanfold_core::message::Received as _;
+use fanfold_kinds::App;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::harness::any::AnyMessage;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
 use fanfold_core::id::Identity;
-use fanfold_core::message::{
-    CountFollowers, DeliverChunk, GraphEvent, ItemDue, PostDeleted, PostEvent, PostPublished,
-    ProfileChanged, RebuildOrder, RelationChanged, TimerFired,
-};
 use fanfold_core::registry::{
-    AnyMessage, CHUNKS, DUE_ITEMS, GRAPH_EVENTS, POST_EVENTS, QUEUES, REBUILDS, TIMER_EVENTS,
-    WEBHOOKS,
+    CHUNKS, DUE_ITEMS, GRAPH_EVENTS, POST_EVENTS, QUEUES, REBUILDS, TIMER_EVENTS, WEBHOOKS,
 };
 use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::tally::Counts;
-use fanfold_functions::admin;
-use fanfold_kinds::audit::Audit;
-use fanfold_kinds::boards::Boards;
+use fanfold_functions::admin::{self, Admin};
 use fanfold_kinds::due;
-use fanfold_kinds::due::handle::Due;
-use fanfold_kinds::due::lookahead::LookAhead;
-use fanfold_kinds::due::timers::Timers;
-use fanfold_kinds::fanout::deliver::{self, Deliver};
-use fanfold_kinds::fanout::dispatch::{self, Dispatch};
-use fanfold_kinds::feeds::ReadContext;
-use fanfold_kinds::follows::events::{self, RelationEvents};
-use fanfold_kinds::follows::{self, Relations};
-use fanfold_kinds::home::{self, Timeline};
-use fanfold_kinds::likes::{self, Likes};
+use fanfold_kinds::due::messages::{ItemDue, TimerFired};
+use fanfold_kinds::fanout::deliver::{self};
+use fanfold_kinds::fanout::dispatch::{self};
+use fanfold_kinds::fanout::messages::DeliverChunk;
+use fanfold_kinds::follows::messages::{CountFollowers, RelationChanged};
+use fanfold_kinds::follows::{self};
+use fanfold_kinds::home::{self, Page, Span};
+use fanfold_kinds::likes::{self};
 use fanfold_kinds::people::items::ProfilePut;
-use fanfold_kinds::people::{self, Profiles};
-use fanfold_kinds::posts::{self, Posts};
-use fanfold_kinds::present::{Page, Span, Viewer};
-use fanfold_kinds::rankings::Rankings;
-use fanfold_kinds::rebuild::{self, Rebuilds};
-use fanfold_kinds::sweep::Sweep;
+use fanfold_kinds::people::messages::ProfileChanged;
+use fanfold_kinds::people::{self};
+use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
+use fanfold_kinds::posts::{self};
+use fanfold_kinds::present::Viewer;
+use fanfold_kinds::subscriptions::{GraphEvent, PostEvent, RebuildOrder};
 use fanfold_runtime::aws::{self, SdkConfig};
 use fanfold_runtime::clock::{self, Deadline};
 use fanfold_runtime::sqs::Announced;
@@ -48,23 +43,8 @@ use fanfold_runtime::{Config, StoreError};
 use super::{dice, setting};
 
 pub struct World {
-    pub posts: Posts,
-    pub profiles: Profiles,
-    pub relations: Relations,
-    pub timeline: Timeline,
-    pub dispatch: Dispatch,
-    pub deliver: Deliver,
-    pub graph: RelationEvents,
-    pub likes: Likes,
-    pub boards: Boards,
-    pub rankings: Rankings,
-    pub rebuild: Rebuilds,
-    pub timers: Timers,
-    pub due: Due,
-    pub lookahead: LookAhead,
-    pub sweep: Sweep,
-    pub audit: Audit,
-    pub admin: admin::App,
+    pub app: App,
+    pub admin: Admin,
     pub config: Config,
     pub sdk: SdkConfig,
     pairs: Vec<(String, String)>,
@@ -94,8 +74,8 @@ pub enum Message {
 impl From<AnyMessage> for Message {
     fn from(message: AnyMessage) -> Self {
         match message {
-            AnyMessage::Post(PostEvent::Published(event)) => Self::Post(event),
-            AnyMessage::Post(PostEvent::Deleted(event)) => Self::Deleted(event),
+            AnyMessage::Post(PostEvent::PostPublished(event)) => Self::Post(event),
+            AnyMessage::Post(PostEvent::PostDeleted(event)) => Self::Deleted(event),
             AnyMessage::Chunk(chunk) => Self::Chunk(chunk),
             AnyMessage::Graph(event) => event.into(),
             AnyMessage::Rebuild(order) => Self::Rebuild(order),
@@ -108,13 +88,13 @@ impl From<AnyMessage> for Message {
 impl From<GraphEvent> for Message {
     fn from(event: GraphEvent) -> Self {
         match event {
-            GraphEvent::Relation(event) => Self::Relation(event),
-            GraphEvent::Profile(event) => Self::Profile(event),
-            GraphEvent::Count(order) => Self::Count(order),
-            event @ (GraphEvent::Like(_)
+            GraphEvent::RelationChanged(event) => Self::Relation(event),
+            GraphEvent::ProfileChanged(event) => Self::Profile(event),
+            GraphEvent::CountFollowers(order) => Self::Count(order),
+            event @ (GraphEvent::LikeChanged(_)
             | GraphEvent::CountLikes(_)
-            | GraphEvent::Scores(_)
-            | GraphEvent::Board(_)
+            | GraphEvent::ScoresChanged(_)
+            | GraphEvent::BoardChanged(_)
             | GraphEvent::PostDeleted(_)) => Self::Like(event),
         }
     }
@@ -145,7 +125,7 @@ impl World {
             pairs.push((table.to_owned(), unique));
         }
         let mut queues = Vec::new();
-        for queue in QUEUES.iter().chain([&TIMER_EVENTS.spec]) {
+        for queue in QUEUES.iter().chain([&TIMER_EVENTS]) {
             let unique = format!("{}-{name:x}", queue.url);
             let created = sqs.create_queue().queue_name(unique).send().await;
             let url = created.expect("a queue").queue_url.expect("its url");
@@ -174,43 +154,11 @@ impl World {
         }
         pairs.extend(settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
         let config = Config::from_pairs(pairs.clone());
-        let timeline = Timeline::new(&sdk, &config).expect("timeline");
-        Self {
-            posts: Posts::new(&sdk, &config).expect("posts"),
-            profiles: Profiles::new(&sdk, &config).expect("profiles"),
-            relations: Relations::new(&sdk, &config).expect("relations"),
-            rankings: Rankings::over(&timeline, &sdk, &config).expect("rankings"),
-            timeline,
-            dispatch: Dispatch::new(&sdk, &config).expect("dispatch"),
-            deliver: Deliver::new(&sdk, &config).expect("deliver"),
-            graph: RelationEvents {
-                counts: Counts::after(Duration::ZERO),
-                ..RelationEvents::new(&sdk, &config).expect("graph")
-            },
-            likes: Likes::new(&sdk, &config).expect("likes"),
-            boards: Boards {
-                event_delay: Duration::ZERO,
-                ..Boards::new(&sdk, &config).expect("boards")
-            },
-            rebuild: Rebuilds::new(&sdk, &config).expect("rebuild"),
-            timers: Timers::new(&sdk, &config).expect("timers"),
-            due: Due::new(&sdk, &config).expect("due"),
-            lookahead: LookAhead::new(&sdk, &config).expect("lookahead"),
-            sweep: Sweep::new(&sdk, &config).expect("sweep"),
-            audit: Audit::new(&sdk, &config).expect("audit"),
-            admin: {
-                let mut admin = admin::App::new(&sdk, &config).expect("admin");
-                admin.erase.event_delay = Duration::ZERO;
-                admin
-            },
-            config,
-            sdk,
-            pairs,
-            sqs,
-            queues,
-            now: Mutex::new(clock::now()),
-            name,
-        }
+        let mut app = App::new(&sdk, &config).expect("the stores");
+        app.settings.event_delay = Duration::ZERO;
+        app.counts = Counts::after(Duration::ZERO);
+        let admin = Admin { app: app.clone(), ..Admin::new(&sdk, &config).expect("admin") };
+        Self { app, admin, config, sdk, pairs, sqs, queues, now: Mutex::new(clock::now()), name }
     }
 
     /// The world's settings with one changed, for example to the address of a server that does not exist.
@@ -245,7 +193,7 @@ impl World {
         for name in names {
             let handle = name.parse().expect("a handle");
             let (sent, identity) = (Announced::assumed(), self.identity(name));
-            let put = self.profiles.users.put_profile(sent, &identity, &handle, name).await;
+            let put = self.app.users.put_profile(sent, &identity, &handle, name).await;
             assert!(matches!(put.expect("a profile"), ProfilePut::Created(_)));
         }
     }
@@ -253,7 +201,7 @@ impl World {
     /// Changes the profile of a user.
     pub async fn rename(&self, user: &str, handle: &str, name: &str) {
         let (identity, now) = (self.identity(user), self.now());
-        let put = people::put_profile(&self.profiles, &identity, handle, name, now);
+        let put = people::put_profile(&self.app, &identity, handle, name, now);
         put.await.expect("renamed");
     }
 
@@ -267,30 +215,30 @@ impl World {
         text: &str,
     ) -> Result<PostId, fanfold_kinds::Error> {
         let author = self.identity(author);
-        let shown = posts::publish(&self.posts, &author, text, None, self.now()).await?;
+        let shown = posts::publish(&self.app, &author, text, None, self.now()).await?;
         Ok(shown.post.id)
     }
 
     pub async fn delete(&self, author: &str, post: PostId) {
         let author = self.identity(author);
-        posts::delete(&self.posts, &author, post, self.now()).await.expect("deleted");
+        posts::delete(&self.app, &author, post, self.now()).await.expect("deleted");
     }
 
     pub async fn relate(&self, follower: &str, author: &str, relation: Relation) {
         let (follower, author) = (self.identity(follower), UserRef::Id(self.id(author)));
-        follows::relate(&self.relations, &follower, &author, relation, self.now())
+        follows::relate(&self.app, &follower, &author, relation, self.now())
             .await
             .expect("related");
     }
 
     pub async fn like(&self, user: &str, post: PostId) {
         let identity = self.identity(user);
-        likes::put(&self.likes, &identity, post, true, self.now()).await.expect("liked");
+        likes::put(&self.app, &identity, post, true, self.now()).await.expect("liked");
     }
 
     pub async fn unlike(&self, user: &str, post: PostId) {
         let identity = self.identity(user);
-        likes::put(&self.likes, &identity, post, false, self.now()).await.expect("taken back");
+        likes::put(&self.app, &identity, post, false, self.now()).await.expect("taken back");
     }
 
     pub async fn follow(&self, follower: &str, author: &str) {
@@ -302,7 +250,7 @@ impl World {
     }
 
     pub async fn page(&self, feed: FeedId, span: Span, limit: usize) -> Page {
-        page(&self.timeline, feed, span, limit, self.now()).await.expect("a page")
+        page(&self.app, feed, span, limit, self.now()).await.expect("a page")
     }
 
     /// All posts of a feed, read page by page.
@@ -376,7 +324,7 @@ impl World {
             }
             for message in messages {
                 let body = message.body.expect("a body");
-                taken.push(serde_json::from_str(&body).expect("a message"));
+                taken.push(TimerFired::decode(&body).expect("a message"));
                 let handle = message.receipt_handle.expect("a handle");
                 let gone = self.sqs.delete_message().queue_url(url).receipt_handle(handle);
                 gone.send().await.expect("deleted");
@@ -397,16 +345,16 @@ impl World {
     /// Sends a message to its queue again, as if its handler had failed.
     pub async fn send_back(&self, message: &Message) {
         let (queue, body) = match message {
-            Message::Post(event) => (POST_EVENTS.spec, serde_json::to_string(event)),
-            Message::Deleted(event) => (POST_EVENTS.spec, serde_json::to_string(event)),
-            Message::Profile(event) => (GRAPH_EVENTS.spec, serde_json::to_string(event)),
-            Message::Chunk(chunk) => (CHUNKS.spec, serde_json::to_string(chunk)),
-            Message::Relation(event) => (GRAPH_EVENTS.spec, serde_json::to_string(event)),
-            Message::Count(order) => (GRAPH_EVENTS.spec, serde_json::to_string(order)),
-            Message::Like(event) => (GRAPH_EVENTS.spec, serde_json::to_string(event)),
-            Message::Rebuild(order) => (REBUILDS.spec, serde_json::to_string(order)),
-            Message::Due(message) => (DUE_ITEMS.spec, serde_json::to_string(message)),
-            Message::Fired(message) => (WEBHOOKS.spec, serde_json::to_string(message)),
+            Message::Post(event) => (POST_EVENTS, event.encode()),
+            Message::Deleted(event) => (POST_EVENTS, event.encode()),
+            Message::Profile(event) => (GRAPH_EVENTS, event.encode()),
+            Message::Chunk(chunk) => (CHUNKS, chunk.encode()),
+            Message::Relation(event) => (GRAPH_EVENTS, event.encode()),
+            Message::Count(order) => (GRAPH_EVENTS, order.encode()),
+            Message::Like(event) => (GRAPH_EVENTS, event.encode()),
+            Message::Rebuild(order) => (REBUILDS, order.encode()),
+            Message::Due(message) => (DUE_ITEMS, message.encode()),
+            Message::Fired(message) => (WEBHOOKS, message.encode()),
         };
         let url = self.config.text(queue.url).expect("its URL");
         let send = self.sqs.send_message().queue_url(url);
@@ -415,35 +363,21 @@ impl World {
 
     /// Runs the handler of a message.
     pub async fn handle(&self, message: &Message) -> Result<(), StoreError> {
-        let now = self.now();
+        let (app, now, end) = (&self.app, self.now(), Deadline::NONE);
         match message {
-            Message::Post(event) => {
-                dispatch::dispatch(&self.dispatch, event, now, Deadline::NONE).await.map(drop)
-            }
-            Message::Deleted(event) => {
-                let event = event.clone().into();
-                dispatch::handle(&self.dispatch, &event, now, Deadline::NONE).await
-            }
-            Message::Profile(event) => {
-                events::handle(&self.graph, &event.clone().into(), now, Deadline::NONE).await
-            }
+            Message::Post(event) => dispatch::dispatch(app, event, now, end).await.map(drop),
+            Message::Deleted(event) => posts::events::deleted(app, event, now).await,
+            Message::Profile(event) => people::events::profile_changed(app, event, now).await,
             Message::Chunk(chunk) => {
                 let chunks = std::slice::from_ref(chunk);
-                let mut outcomes = deliver::deliver(&self.deliver, chunks, now).await;
+                let mut outcomes = deliver::deliver(app, chunks, now).await;
                 outcomes.pop().expect("an outcome for the chunk").whole()
             }
-            Message::Relation(event) => {
-                events::handle(&self.graph, &event.clone().into(), now, Deadline::NONE).await
-            }
-            Message::Count(order) => {
-                let event = GraphEvent::Count(order.clone());
-                events::handle(&self.graph, &event, now, Deadline::NONE).await
-            }
-            Message::Like(event) => events::handle(&self.graph, event, now, Deadline::NONE).await,
-            Message::Rebuild(order) => {
-                rebuild::handle(&self.rebuild, order, now, Deadline::NONE).await
-            }
-            Message::Due(message) => due::handle::handle(&self.due, message, now).await.map(drop),
+            Message::Relation(event) => follows::events::relation_changed(app, event, now).await,
+            Message::Count(order) => follows::events::count(app, order).await.map(drop),
+            Message::Like(event) => event.handle(app, now, end).await,
+            Message::Rebuild(order) => order.handle(app, now, end).await,
+            Message::Due(message) => due::handle::handle(app, message, now).await.map(drop),
             Message::Fired(_) => panic!("no world has an address for webhooks"),
         }
     }
@@ -483,7 +417,7 @@ impl World {
 
     /// Deletes all keys of the users in Valkey, as if it had been restarted empty.
     pub async fn forget(&self, names: &[&str]) {
-        let keys = self.timeline.feeds.valkey.keys();
+        let keys = self.app.valkey.keys();
         let mut connection = self.redis().await;
         for user in names.iter().map(|name| self.id(name)) {
             for feed in FeedId::own(user) {
@@ -501,14 +435,14 @@ impl World {
 
 /// A page of a feed, for a viewer from whom nothing is hidden.
 pub async fn page(
-    timeline: &Timeline,
+    app: &App,
     feed: FeedId,
     span: Span,
     limit: usize,
     now: Time,
 ) -> Result<Page, fanfold_kinds::Error> {
     let reading = ReadContext::new(now);
-    home::page(timeline, &Viewer::of(feed.user()), feed, span, limit, &reading).await
+    home::page(app, &Viewer::of(feed.user()), feed, span, limit, &reading).await
 }
 
 pub async fn create_table(dynamo: &aws_sdk_dynamodb::Client, name: &str, sorted: bool) {

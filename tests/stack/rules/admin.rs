@@ -94,7 +94,7 @@ async fn world() -> (World, Vec<PostId>) {
     for number in 0..4 {
         world.advance(Duration::from_millis(1));
         let (ash, key) = (world.identity("ash"), format!("key {number}"));
-        let post = posts::publish(&world.posts, &ash, "a secret", Some(&key), world.now()).await;
+        let post = posts::publish(&world.app, &ash, "a secret", Some(&key), world.now()).await;
         posts.push(post.expect("a post").post.id);
         let other = world.publish("cedar", "text").await;
         for (fan, liked) in [("ash", other), ("ash", posts[number]), ("birch", posts[number])] {
@@ -107,7 +107,7 @@ async fn world() -> (World, Vec<PostId>) {
     world.unfollow("ash", "fir").await;
     world.drain().await;
     assert!(!world.home("elm").await.is_empty());
-    let (valkey, feed) = (&world.timeline.feeds.valkey, FeedId::author(world.id("ash")));
+    let (valkey, feed) = (&world.app.valkey, FeedId::author(world.id("ash")));
     valkey.invalidate(feed).await.unwrap();
     assert_eq!(valkey.begin(feed, "1", world.now()).await.unwrap(), RebuildStart::Begun);
     let older = Older {
@@ -119,7 +119,7 @@ async fn world() -> (World, Vec<PostId>) {
     valkey.keep_older(world.id("ash"), &older).await.unwrap();
     plan_ahead(&world).await;
     make_a_board(&world).await;
-    posts::read(&world.posts, &Viewer::of(world.id("ash")), posts[0], world.now()).await.unwrap();
+    posts::read(&world.app, &Viewer::of(world.id("ash")), posts[0], world.now()).await.unwrap();
     check_every_kind_exists(&world).await;
     (world, posts)
 }
@@ -130,13 +130,13 @@ async fn plan_ahead(world: &World) {
     let at = |minutes: u64| now + Duration::from_secs(60 * minutes);
     let timer = DueItem::Timer(ash.user(), "renew".parse().unwrap());
     let part = DueEntry { at: at(20), item: timer }.part();
-    world.posts.valkey.begin_due(part, "1", at(60)).await.unwrap();
+    world.app.valkey.begin_due(part, "1", at(60)).await.unwrap();
     for (minutes, key) in [(10, None), (15, Some("a key of later"))] {
         let new = NewScheduled { text: "a secret", publish_at: at(minutes), key };
-        scheduled::schedule(&world.posts, &ash, new, now).await.unwrap();
+        scheduled::schedule(&world.app, &ash, new, now).await.unwrap();
     }
     let new = NewTimer { due_at: at(20), every: None, payload: json!("a secret") };
-    timers::put(&world.timers, &ash, &"renew".parse().unwrap(), new, now).await.unwrap();
+    timers::put(&world.app, &ash, &"renew".parse().unwrap(), new, now).await.unwrap();
 }
 
 /// Ash has a board with dense ranks. A score has the bytes of ash's id, and a member its text.
@@ -144,7 +144,7 @@ async fn make_a_board(world: &World) {
     let (ash, name) = (world.identity("ash"), "a secret".parse().unwrap());
     let settings =
         board_settings(json!({"orders": ["ascending"], "ranks": "dense", "kept_days": 1}));
-    boards::settings::put(&world.boards, &ash, &name, settings, world.now()).await.unwrap();
+    boards::settings::put(&world.app, &ash, &name, settings, world.now()).await.unwrap();
     let board = BoardRef { owner: ash.user(), name, day: None };
     let score = Scores::new(&[(ash.user().0 ^ 1 << 63) as i64]).unwrap();
     let text = ash.user().to_string();
@@ -156,7 +156,7 @@ async fn make_a_board(world: &World) {
     ] {
         let change = Change { member: member.parse().unwrap(), what };
         let now = world.now();
-        boards::change::change(&world.boards, &ash, &board, &[change], None, now).await.unwrap();
+        boards::change::change(&world.app, &ash, &board, &[change], None, now).await.unwrap();
     }
 }
 
@@ -312,7 +312,7 @@ async fn check_others(world: &World) {
     let graph = items(world, "GRAPH_TABLE").await;
     let pk = |item: &Value| item["pk"]["S"].as_str().unwrap_or_default().to_owned();
     for other in OTHERS {
-        let (id, profile) = (world.id(other), world.relations.users.profile(world.id(other)).await);
+        let (id, profile) = (world.id(other), world.app.users.profile(world.id(other)).await);
         let profile = profile.unwrap().expect("a profile");
         let following = graph.iter().filter(|item| pk(item) == format!("following#{id}"));
         let following = following.filter(|item| item["relation"]["S"] == "following").count();
@@ -343,14 +343,14 @@ async fn only_expiring_data_is_left_of_a_dropped_user() {
     world.drain().await;
     check_ash_is_gone(&world).await;
     check_others(&world).await;
-    assert!(world.dispatch.pulled.all().await.unwrap().is_empty());
+    assert!(world.app.pulled.all().await.unwrap().is_empty());
     // the order can be repeated
     let (again, orders) = drop_ash(&world, Deadline::NONE).await;
     assert_eq!((again["posts"].as_u64(), orders), (Some(0), 1));
     world.drain().await;
     // a user who returns is a new user
     world.people(&["ash"]).await;
-    let ash = world.relations.users.profile(world.id("ash")).await.unwrap().expect("a profile");
+    let ash = world.app.users.profile(world.id("ash")).await.unwrap().expect("a profile");
     assert_eq!((ash.posts, ash.followers, ash.following), (0, 0, 0));
     world.follow("elm", "ash").await;
     let post = world.publish("ash", "again").await;
@@ -370,11 +370,10 @@ async fn a_user_is_dropped_in_several_calls() {
     let refused = world.try_publish("ash", "more").await.expect_err("refused");
     assert!(matches!(refused, Error::ProfileMissing), "{refused:?}");
     let refused =
-        people::put_profile(&world.profiles, &world.identity("ash"), "ash", "Ash", world.now())
-            .await;
+        people::put_profile(&world.app, &world.identity("ash"), "ash", "Ash", world.now()).await;
     assert!(matches!(refused, Err(Error::BeingDropped { .. })), "{refused:?}");
     let user = UserRef::Id(world.id("ash"));
-    let refused = people::find(&world.relations.users, &user).await;
+    let refused = people::find(&world.app.users, &user).await;
     assert!(matches!(refused, Err(Error::NoSuchUser(_))), "{refused:?}");
     let error = order_within(&world, drop, hurry).await.expect_err("refused");
     assert!(error.starts_with("user: @ash"), "{error}");
@@ -435,7 +434,7 @@ async fn feeds_are_dropped_and_rebuilt() {
     world.home("birch").await;
     let posts = [world.publish("ash", "text").await, world.publish("birch", "text").await];
     world.drain().await;
-    let keys = world.timeline.feeds.valkey.keys();
+    let keys = world.app.valkey.keys();
     let mut remove = redis::cmd("ZREM");
     remove.arg(keys.feed(FeedId::home(world.id("birch")))).arg(&order::member(posts[0])[..]);
     let () = remove.query_async(&mut world.redis().await).await.unwrap();
@@ -502,7 +501,7 @@ async fn dead_letters_return_without_the_attributes_of_their_failure() {
 async fn only_one_order_at_a_time_works_on_a_user() {
     let (world, _) = world().await;
     let lease_until = world.now() + Duration::from_secs(65);
-    let users = &world.admin.erase.users;
+    let users = &world.admin.app.users;
     users
         .begin_drop(Announced::assumed(), world.id("ash"), world.now(), lease_until)
         .await

@@ -4,16 +4,18 @@ use std::pin::pin;
 use std::time::Duration;
 
 use fanfold_core::{Bucket, FeedId, PostId, Scores, Time, UserId, UserRef, order};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::PageOf;
 use fanfold_kinds::audit::{Audited, audit, check, check_boards, check_cards};
 use fanfold_kinds::boards::change::{Change, What};
 use fanfold_kinds::boards::copy::Target;
 use fanfold_kinds::boards::{self, BoardRef};
-use fanfold_kinds::feeds::{ReadContext, Source};
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::home::Span;
 use fanfold_kinds::likes::items::LikeCount;
 use fanfold_kinds::posts;
 use fanfold_kinds::posts::items::LikesPut;
-use fanfold_kinds::present::{Span, Viewer};
+use fanfold_kinds::present::{self, Viewer};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use serde_json::json;
@@ -45,7 +47,7 @@ async fn reader_in(world: World) -> (World, FeedId, Vec<PostId>) {
 
 async fn checked(world: &World, feed: FeedId) -> Audited {
     let mut audited = Audited::default();
-    check(&world.audit, feed, world.now(), &mut audited).await.expect("checked");
+    check(&world.app, feed, world.now(), &mut audited).await.expect("checked");
     audited
 }
 
@@ -56,7 +58,7 @@ async fn a_feed_with_a_missing_or_an_extra_post_is_found_and_repaired() {
         checked(&world, feed).await,
         Audited { checked: 1, differed: 0, repaired: 0, counted: 0, ..Audited::default() }
     );
-    let key = world.timeline.feeds.valkey.keys().feed(feed);
+    let key = world.app.valkey.keys().feed(feed);
     let mut connection = world.redis().await;
     let foreign = PostId::new(world.now(), 1, world.id("cedar"));
     let mut miss = redis::cmd("ZREM");
@@ -98,9 +100,11 @@ async fn a_wrong_number_of_followers_is_corrected() {
     assert!(!world.take().await.is_empty(), "there is no event to lose");
     let feed = FeedId::author(world.id("ash"));
     assert_eq!(world.walk(feed, 5).await, []);
-    let (cards, reading) = (world.audit.cards().users, ReadContext::new(world.now()));
+    let reading = ReadContext::new(world.now());
     let ash = UserRef::Id(feed.user());
-    let shown = async || cards.find(&ash, &reading).await.unwrap().unwrap().followers;
+    let viewer = Viewer::of(feed.user());
+    let shown =
+        async || present::user(&world.app, &viewer, &ash, &reading).await.unwrap().followers;
     assert_eq!(shown().await, 0);
     let audited = checked(&world, feed).await;
     assert_eq!(
@@ -108,7 +112,7 @@ async fn a_wrong_number_of_followers_is_corrected() {
         Audited { checked: 1, differed: 0, repaired: 0, counted: 1, ..Audited::default() }
     );
     assert_eq!(shown().await, 1);
-    let ash = world.relations.users.profile(feed.user()).await.unwrap().unwrap();
+    let ash = world.app.users.profile(feed.user()).await.unwrap().unwrap();
     assert_eq!(ash.followers, 1);
     assert_eq!(checked(&world, feed).await.counted, 0);
 }
@@ -123,12 +127,12 @@ async fn a_wrong_number_of_likes_is_corrected() {
     assert!(!world.take().await.is_empty(), "there is no event to lose");
     let viewer = Viewer::of(world.id("birch"));
     let shown = async || {
-        let shown = posts::read(&world.posts, &viewer, post, world.now()).await.unwrap();
+        let shown = posts::read(&world.app, &viewer, post, world.now()).await.unwrap();
         shown.post.likes
     };
     let audited = async || {
         let mut audited = Audited::default();
-        check_cards(&world.audit, Bucket(0), world.now(), &mut audited).await.expect("checked");
+        check_cards(&world.app, Bucket(0), world.now(), &mut audited).await.expect("checked");
         audited.likes_counted
     };
     assert_eq!((shown().await, audited().await), (0, 1));
@@ -136,7 +140,7 @@ async fn a_wrong_number_of_likes_is_corrected() {
     // a wrong number after the same changes
     let counted = LikeCount { likes: 7, changes: 1 };
     assert_eq!(
-        world.posts.posts.put_likes(&world.audit.boards, post, counted, world.now()).await.unwrap(),
+        world.app.posts.put_likes(&world.app.boards, post, counted, world.now()).await.unwrap(),
         LikesPut::Written
     );
     assert_eq!((audited().await, shown().await), (1, 1));
@@ -189,18 +193,18 @@ async fn a_run_is_bounded_and_does_not_mark_feeds_as_read() {
         world.home(name).await;
     }
     let seen = async |user: UserId| {
-        let keys = world.timeline.feeds.valkey.keys();
+        let keys = world.app.valkey.keys();
         let mut score = redis::cmd("ZSCORE");
         score.arg(keys.live(keys.bucket(user))).arg(keys.feed(FeedId::home(user)));
         score.query_async::<u64>(&mut world.redis().await).await.unwrap()
     };
     let before = seen(world.id("reader0")).await;
     let audited =
-        audit(&world.audit, world.now() + Duration::from_secs(60), Deadline::NONE).await.unwrap();
+        audit(&world.app, world.now() + Duration::from_secs(60), Deadline::NONE).await.unwrap();
     assert!((1..=3).contains(&audited.checked) && audited.differed == 0, "{audited:?}");
     assert_eq!(seen(world.id("reader0")).await, before);
     // without time, the audit does nothing
-    let audited = audit(&world.audit, world.now(), Deadline::at(Time::EPOCH)).await.unwrap();
+    let audited = audit(&world.app, world.now(), Deadline::at(Time::EPOCH)).await.unwrap();
     assert_eq!(audited, Audited::default());
 }
 
@@ -212,24 +216,24 @@ async fn a_board_that_differs_is_made_again() {
     let (ash, now) = (world.identity("ash"), world.now());
     let settings = board_settings(json!({"kept_days": 1}));
     let name = "b".parse().unwrap();
-    let put = boards::settings::put(&world.boards, &ash, &name, settings, now).await;
+    let put = boards::settings::put(&world.app, &ash, &name, settings, now).await;
     let board = put.unwrap().0;
     let named = BoardRef { owner: ash.user(), name, day: None };
     let what = What::Set(Scores::new(&[1]).unwrap());
     let change = Change { member: "x".parse().unwrap(), what };
-    boards::change::change(&world.boards, &ash, &named, &[change], None, now).await.unwrap();
+    boards::change::change(&world.app, &ash, &named, &[change], None, now).await.unwrap();
     let target = Target::new(board.clone(), board.settings.round(now), now);
-    let bucket = target.copy().id.bucket(world.timeline.feeds.valkey.keys().buckets());
+    let bucket = target.copy().id.bucket(world.app.valkey.keys().buckets());
     let mut audited = Audited::default();
-    check_boards(&world.audit, bucket, now, &mut audited).await.unwrap();
+    check_boards(&world.app, bucket, now, &mut audited).await.unwrap();
     assert_eq!((audited.boards, audited.boards_differed), (1, 0));
     // the writer died, and its event was removed from the queue by hand
     let (sent, member) = (Announced::assumed(), "x".parse().unwrap());
-    let (store, scores) = (&world.boards.copies.boards, Scores::new(&[2]).unwrap());
+    let (store, scores) = (&world.app.boards, Scores::new(&[2]).unwrap());
     store.set_scores(&sent, target.rows(), &member, &scores, None, now).await.unwrap();
-    check_boards(&world.audit, bucket, now, &mut audited).await.unwrap();
+    check_boards(&world.app, bucket, now, &mut audited).await.unwrap();
     assert_eq!((audited.boards, audited.boards_differed), (2, 1));
     let first = PageOf::Rank { from: 1, limit: 1 };
-    let shown = boards::read::page(&world.boards, &named, first, now).await.unwrap();
+    let shown = boards::read::page(&world.app, &named, first, now).await.unwrap();
     assert_eq!(shown.page.rows[0].scores, scores);
 }

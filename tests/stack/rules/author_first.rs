@@ -1,9 +1,9 @@
 //! Rule 2: the author feed gets a post before the followers are read.
 
-use fanfold_core::message::PostPublished;
 use fanfold_core::{FeedId, PostId};
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
 use fanfold_kinds::follows::items::GraphStore;
+use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 
@@ -22,7 +22,7 @@ async fn a_user_who_follows_while_chunks_wait_gets_the_post() {
     world.home("dogwood").await;
     let post = store_without_delivery(&world, "ash").await;
     let dispatched =
-        dispatch(&world.dispatch, &PostPublished::new(post), world.now(), Deadline::NONE).await;
+        dispatch(&world.app, &PostPublished::new(post), world.now(), Deadline::NONE).await;
     assert!(matches!(dispatched, Ok(Dispatched::Cut { .. })), "{dispatched:?}");
     world.follow("dogwood", "ash").await;
     for message in world.take().await {
@@ -45,10 +45,10 @@ async fn the_author_feed_has_the_post_before_the_followers_are_read() {
     world.walk(feed, 5).await;
     let post = store_without_delivery(&world, "ash").await;
     let config = world.config_with_one("GRAPH_TABLE", "no-such-table");
-    world.dispatch.graph = GraphStore::new(&world.sdk, &config).unwrap();
+    world.app.graph = GraphStore::new(&world.sdk, &config).unwrap();
     let event = PostPublished::new(post);
-    let failed = dispatch(&world.dispatch, &event, world.now(), Deadline::NONE).await;
+    let failed = dispatch(&world.app, &event, world.now(), Deadline::NONE).await;
     assert!(matches!(failed, Err(StoreError::DynamoDb { .. })), "{failed:?}");
-    let read = world.timeline.feeds.valkey.read(feed, PostId::MAX, 9, world.now()).await.unwrap();
+    let read = world.app.valkey.read(feed, PostId::MAX, 9, world.now()).await.unwrap();
     assert_eq!(read.known().map(|cached| cached.slice.posts), Some(vec![post]));
 }

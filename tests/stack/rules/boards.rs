@@ -1,5 +1,6 @@
 //! Boards, one rule at a time, through the real handlers.
 
+use fanfold_kinds::App;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
@@ -7,16 +8,17 @@ use axum::body::to_bytes;
 use axum::response::{IntoResponse as _, Response};
 use fanfold_core::board::{BoardSettings, Day, MergeBy, MergeOf, MergeSource, Ranks};
 use fanfold_core::limits::{BOARD_MERGED_EVERY, BOARD_PARTS, BOARDS_MAX};
-use fanfold_core::message::{GraphEvent, RebuildBoard, RebuildOrder};
 use fanfold_core::{FeedId, MemberName, PostId, RoundId, Scores, Time};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{BoardAnswer, BoardChange, CardId, PageOf, Valkey};
 use fanfold_kinds::Error;
 use fanfold_kinds::boards::change::{Change, Changed, Outcome, What, change};
-use fanfold_kinds::boards::copy::{Copied as _, Target, continue_round, make};
+use fanfold_kinds::boards::copy::{Target, continue_round, make};
 use fanfold_kinds::boards::items::{Added, Addition, ScoreKey, StoredBoard};
+use fanfold_kinds::boards::messages::RebuildBoard;
 use fanfold_kinds::boards::read::{page, standings};
-use fanfold_kinds::boards::{BoardRef, Boards, settings};
-use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::boards::{BoardRef, settings};
+use fanfold_kinds::subscriptions::{GraphEvent, RebuildOrder};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_web::boards::{BoardPageQuery, changed_all, changed_one};
@@ -46,7 +48,7 @@ async fn try_put(
     changes: Value,
 ) -> Result<(StoredBoard, bool), Error> {
     let (owner, name) = (world.identity(owner), name.parse().expect("a name"));
-    settings::put(&world.boards, &owner, &name, board_settings(changes), world.now()).await
+    settings::put(&world.app, &owner, &name, board_settings(changes), world.now()).await
 }
 
 pub(super) async fn put(world: &World, name: &str, changes: Value) -> StoredBoard {
@@ -54,7 +56,7 @@ pub(super) async fn put(world: &World, name: &str, changes: Value) -> StoredBoar
 }
 
 async fn try_change(
-    app: &Boards,
+    app: &App,
     world: &World,
     user: &str,
     board: &BoardRef,
@@ -69,7 +71,7 @@ async fn try_change(
 /// Changes members of a board of ash.
 pub(super) async fn changed(world: &World, board: &str, changes: &[(&str, What)]) -> Changed {
     let board = board_of(world, "ash", board);
-    try_change(&world.boards, world, "ash", &board, changes, None).await.expect("changed")
+    try_change(&world.app, world, "ash", &board, changes, None).await.expect("changed")
 }
 
 /// The rank of each changed member.
@@ -84,7 +86,7 @@ fn ranks(changed: &Changed) -> Vec<Option<u64>> {
 /// All members with their ranks and scores.
 async fn all(world: &World, board: &BoardRef) -> Vec<(u64, String, Vec<i64>)> {
     let first = PageOf::Rank { from: 1, limit: 100 };
-    let shown = page(&world.boards, board, first, world.now()).await.expect("a page").page;
+    let shown = page(&world.app, board, first, world.now()).await.expect("a page").page;
     let rows = shown.rows.into_iter();
     rows.map(|row| (row.rank, row.member.to_string(), row.scores.as_slice().to_vec())).collect()
 }
@@ -113,7 +115,7 @@ async fn rows(world: &World, board: &StoredBoard) -> BTreeMap<String, Vec<i64>> 
     let rows = board.rows(board.settings.round(world.now()));
     let mut found = BTreeMap::new();
     for part in 0..16 {
-        let page = world.boards.copies.boards.page(rows.id, part, None, None).await.expect("rows");
+        let page = world.app.boards.page(rows.id, part, None, None).await.expect("rows");
         assert_eq!(page.next_after, None);
         let live = page
             .rows
@@ -125,10 +127,10 @@ async fn rows(world: &World, board: &StoredBoard) -> BTreeMap<String, Vec<i64>> 
 }
 
 /// The world's use cases of boards with a Valkey that does not answer.
-fn without_valkey(world: &World) -> Boards {
+fn without_valkey(world: &World) -> App {
     let config = world.config_with_one("REDIS_URL", "redis://127.0.0.1:1");
-    let mut boards = world.boards.clone();
-    boards.copies.valkey = Valkey::new(&world.sdk, &config).expect("Valkey");
+    let mut boards = world.app.clone();
+    boards.valkey = Valkey::new(&world.sdk, &config).expect("Valkey");
     boards
 }
 
@@ -169,7 +171,7 @@ async fn members_are_set_added_to_ranked_and_removed() {
     let name = board_of(&world, "ash", "a game");
     assert_eq!(all(&world, &name).await, expected);
     let asked = [member("z"), member("y")];
-    let found = standings(&world.boards, &name, &asked, world.now()).await.expect("standings");
+    let found = standings(&world.app, &name, &asked, world.now()).await.expect("standings");
     assert_eq!((found.standings[0].1, found.members), (None, 2));
     let of_y = found.standings[1].1.expect("y");
     assert_eq!((of_y.rank, of_y.rank_among, of_y.not_better), (1, 1, 2));
@@ -179,7 +181,7 @@ async fn members_are_set_added_to_ranked_and_removed() {
     assert_eq!(rows(&world, &board).await.len(), 2);
     // an emptied server gets a new copy
     let copy = Target::new(board, board_settings_round(&world), world.now()).copy();
-    world.boards.copies.valkey.drop_board(&copy).await.expect("dropped");
+    world.app.valkey.drop_board(&copy).await.expect("dropped");
     assert_eq!(all(&world, &name).await, expected);
 }
 
@@ -201,7 +203,7 @@ async fn pages_have_each_member_once_also_with_equal_ranks() {
         // as the query of a request is read
         let shown = async |query: Value| {
             let query: BoardPageQuery = serde_json::from_value(query).expect("a query");
-            let found = page(&world.boards, &board, query.page().expect("a page"), world.now());
+            let found = page(&world.app, &board, query.page().expect("a page"), world.now());
             found.await.expect("a page").page
         };
         let walk = async |mut offset: usize, limit: usize| {
@@ -275,7 +277,7 @@ async fn scores_are_exact_and_a_sum_out_of_range_is_refused() {
     assert_eq!(stored["high"], [i64::MAX, i64::MIN]);
     assert_eq!(stored["next"], [i64::MIN, i64::MAX - 1]);
     let wrong = try_change(
-        &world.boards,
+        &world.app,
         &world,
         "ash",
         &board_of(&world, "ash", "b"),
@@ -313,7 +315,7 @@ async fn concurrent_additions_with_keys_to_one_member_all_count_once() {
     let add = async |writer: usize| {
         for nth in 0..10 {
             let key = format!("writer {writer}, addition {}", nth / 2);
-            let done = try_change(&world.boards, &world, "ash", &board, &one, Some(&key)).await;
+            let done = try_change(&world.app, &world, "ash", &board, &one, Some(&key)).await;
             let outcome = done.expect("changed").outcomes[0].1;
             assert!(matches!(outcome, Outcome::Placed { rank: Some(1), .. }), "{outcome:?}");
         }
@@ -330,7 +332,7 @@ async fn an_addition_with_a_key_is_made_once() {
     let board = board_of(&world, "ash", "b");
     let add = async |user: &str, name: &str, by: i64, key: &str| {
         let changes = [(name, What::Add(scores(&[by])))];
-        let done = try_change(&world.boards, &world, user, &board, &changes, Some(key)).await;
+        let done = try_change(&world.app, &world, user, &board, &changes, Some(key)).await;
         done.expect("changed").outcomes[0].1
     };
     for _ in 0..3 {
@@ -363,7 +365,7 @@ async fn an_addition_that_is_repeated_after_its_period_is_made_once() {
     changed(&world, "b", &[("best", What::Set(scores(&[9])))]).await;
     let board = board_of(&world, "ash", "b");
     let add = async |changes: &[(&str, What)]| {
-        let done = try_change(&world.boards, &world, "ash", &board, changes, Some("key")).await;
+        let done = try_change(&world.app, &world, "ash", &board, changes, Some("key")).await;
         done.expect("changed")
     };
     let (of_x, of_y) = (("x", What::Add(scores(&[5]))), ("y", What::Add(scores(&[7]))));
@@ -406,7 +408,7 @@ async fn a_key_is_checked_by_the_store() {
     let (round, x) = (board_settings_round(&world), member("x"));
     let (rows, key) = (board.rows(round), ScoreKey::new(world.id("ash"), "key", &board, round, &x));
     let addition = |by| Addition { member: &x, by: scores(&[by]), key: Some(key.clone()) };
-    let store = &world.boards.copies.boards;
+    let store = &world.app.boards;
     let sent = Announced::assumed();
     for (by, added) in [(1, Added::Done), (1, Added::Earlier(round)), (2, Added::KeyReused)] {
         let result = store.add_scores(&sent, rows, &addition(by), world.now()).await;
@@ -440,7 +442,7 @@ async fn the_worst_members_fall_out() {
     let name = board_of(&world, "ash", "b");
     let done = try_change(&away, &world, "ash", &name, &five, None).await.expect("taken");
     assert_eq!((done.members, ranks(&done)), (None, vec![None; 5]));
-    world.boards.copies.valkey.drop_board(&copy).await.expect("dropped");
+    world.app.valkey.drop_board(&copy).await.expect("dropped");
     assert_eq!(names(&world, "b").await, ["e", "d", "c"]);
     assert_eq!(rows(&world, &board).await.into_keys().collect::<Vec<_>>(), ["c", "d", "e"]);
     // a lower limit makes another copy
@@ -458,7 +460,7 @@ async fn a_member_that_fell_out_is_removed_by_the_next_function() {
     changed(&world, "b", &[("a", What::Set(scores(&[1])))]).await;
     // the rows are committed and placed, and then the function dies
     let target = Target::new(board.clone(), board_settings_round(&world), world.now());
-    let (store, x) = (&world.boards.copies.boards, member("x"));
+    let (store, x) = (&world.app.boards, member("x"));
     let sent = Announced::assumed();
     store
         .set_scores(&sent, target.rows(), &x, &scores(&[9]), None, world.now())
@@ -470,7 +472,7 @@ async fn a_member_that_fell_out_is_removed_by_the_next_function() {
         revision: row.revision,
         scores: row.scores,
     };
-    let valkey = &world.boards.copies.valkey;
+    let valkey = &world.app.valkey;
     let done = valkey.put_on_board(&target.copy(), &[placed], world.now()).await.expect("put");
     assert_eq!(done.ready().expect("a board").fallen.len(), 1);
     assert_eq!(rows(&world, &board).await.len(), 2);
@@ -507,7 +509,7 @@ async fn very_many_members_that_fell_out_are_removed_in_steps() {
             _ => None,
         });
         let Some(order) = order else { break };
-        let handled = fanfold_kinds::rebuild::handle(&world.rebuild, &order, world.now(), late);
+        let handled = order.handle(&world.app, world.now(), late);
         handled.await.expect("handled");
         left.push(rows(&world, &board).await.len());
     }
@@ -521,8 +523,7 @@ async fn very_many_members_that_fell_out_are_removed_in_steps() {
     loop {
         let taken = world.take().await;
         let [Message::Like(event)] = &taken[..] else { break };
-        let handle = fanfold_kinds::follows::events::handle;
-        handle(&world.graph, event, world.now(), late).await.expect("handled");
+        event.handle(&world.app, world.now(), late).await.expect("handled");
         left.push(rows(&world, &board).await.len());
     }
     assert_eq!(left, [120, 20, 5]);
@@ -536,7 +537,7 @@ async fn a_commit_above_the_limit_is_continued_by_messages() {
     world.people(&["ash"]).await;
     let board = put(&world, "b", json!({"limit": 5})).await;
     let target = Target::new(board, board_settings_round(&world), world.now());
-    let (valkey, copy) = (&world.boards.copies.valkey, target.copy());
+    let (valkey, copy) = (&world.app.valkey, target.copy());
     // members without rows take less time to make
     let row = |n: i64| BoardChange::fixed(member(&format!("m{n}")), scores(&[n]));
     valkey.begin_board(&copy, "t", world.now()).await.expect("begun");
@@ -544,17 +545,17 @@ async fn a_commit_above_the_limit_is_continued_by_messages() {
         let rows: Vec<BoardChange> = (first..first + 500).map(row).collect();
         valkey.load_board(&copy, "t", &rows, world.now()).await.expect("loaded");
     }
-    let RebuildOrder::Board(order) = target.order("t") else { panic!("another order") };
+    let order = target.order("t");
     let mut next = Some(RebuildBoard { part: BOARD_PARTS - 1, ..order });
     let mut messages = 0;
     while let Some(order) = next {
         let late = Deadline::at(Time::EPOCH);
-        let copies = &world.rebuild.copies;
+        let copies = &world.app;
         continue_round(copies, &order, world.now(), late).await.expect("copied");
         let shown = valkey.board_page(&copy, PageOf::Percentile(0)).await.expect("asked").ready();
         let taken = world.take().await;
         next = taken.into_iter().find_map(|message| match message {
-            Message::Rebuild(RebuildOrder::Board(order)) => Some(order),
+            Message::Rebuild(RebuildOrder::RebuildBoard(order)) => Some(order),
             _ => None,
         });
         messages += 1;
@@ -595,16 +596,16 @@ async fn without_copy(
     world: &World,
     board: StoredBoard,
     score: impl Fn(i64) -> i64,
-) -> (Boards, Target) {
+) -> (App, Target) {
     let many: Vec<(String, What)> =
         (0..60).map(|n| (format!("m{n}"), What::Set(scores(&[score(n)])))).collect();
     let many: Vec<(&str, What)> = many.iter().map(|(name, what)| (name.as_str(), *what)).collect();
     changed(world, "b", &many).await;
     world.drain().await;
-    let mut app = world.boards.clone();
-    app.copies.rows_in_request = 1;
+    let mut app = world.app.clone();
+    app.settings.rows_in_request = 1;
     let target = Target::new(board, board_settings_round(world), world.now());
-    app.copies.valkey.drop_board(&target.copy()).await.expect("dropped");
+    app.valkey.drop_board(&target.copy()).await.expect("dropped");
     (app, target)
 }
 
@@ -651,8 +652,8 @@ async fn orders_are_in_the_group_of_their_owner() {
     let board = put(&world, "b", json!({})).await;
     let (app, target) = without_copy(&world, board, |n| n).await;
     world.take().await;
-    make(&app.copies, &target, world.now()).await.expect("begun");
-    let mut feeds = world.timeline.feeds.clone();
+    make(&app, &target, world.now()).await.expect("begun");
+    let mut feeds = world.app.feeds.clone();
     feeds.inline_authors = 0;
     let (home, reading) = (FeedId::home(world.id("ash")), ReadContext::new(world.now()));
     feeds.slice(home, PostId::MAX, 1, &reading).await.expect("queued");
@@ -678,7 +679,9 @@ async fn a_large_board_is_copied_by_messages_and_never_shown_in_part() {
     let (status, after, _) = answered(problem.into_response()).await;
     assert_eq!((status, after.as_deref()), (503, Some("1")));
     let taken = world.take().await;
-    let [Message::Rebuild(RebuildOrder::Board(order))] = &taken[..] else { panic!("{taken:?}") };
+    let [Message::Rebuild(RebuildOrder::RebuildBoard(order))] = &taken[..] else {
+        panic!("{taken:?}")
+    };
     // a change meanwhile
     let set = [("m0", What::Set(scores(&[0])))];
     let done = try_change(&app, &world, "ash", &name, &set, None).await.expect("taken");
@@ -689,31 +692,29 @@ async fn a_large_board_is_copied_by_messages_and_never_shown_in_part() {
     let (mut order, mut parts) = (order.clone(), 0);
     loop {
         let late = Deadline::at(Time::EPOCH);
-        continue_round(&world.rebuild.copies, &order, world.now(), late).await.expect("copied");
+        continue_round(&world.app, &order, world.now(), late).await.expect("copied");
         let taken = world.take().await;
-        let Some(Message::Rebuild(RebuildOrder::Board(next))) = taken.first() else { break };
-        let building = app.copies.valkey.board_page(&target.copy(), first).await.expect("asked");
+        let Some(Message::Rebuild(RebuildOrder::RebuildBoard(next))) = taken.first() else { break };
+        let building = app.valkey.board_page(&target.copy(), first).await.expect("asked");
         assert_eq!(building.ready(), None, "shown in part");
         // a message can come twice
-        continue_round(&world.rebuild.copies, &order, world.now(), Deadline::NONE).await.ok();
+        continue_round(&world.app, &order, world.now(), Deadline::NONE).await.ok();
         (order, parts) = (next.clone(), parts + 1);
         if parts == 1 {
             // the second delivery has copied everything
             assert!(matches!(
-                app.copies.valkey.board_page(&target.copy(), first).await.expect("asked"),
+                app.valkey.board_page(&target.copy(), first).await.expect("asked"),
                 BoardAnswer::Ready(_)
             ));
-            app.copies.valkey.drop_board(&target.copy()).await.expect("dropped");
+            app.valkey.drop_board(&target.copy()).await.expect("dropped");
             // the server has lost the copy, so the rest of the messages must not make one
-            continue_round(&world.rebuild.copies, &order, world.now(), Deadline::NONE)
-                .await
-                .expect("lost");
-            let missing = app.copies.valkey.board_page(&target.copy(), first).await;
+            continue_round(&world.app, &order, world.now(), Deadline::NONE).await.expect("lost");
+            let missing = app.valkey.board_page(&target.copy(), first).await;
             assert_eq!(missing.expect("asked"), BoardAnswer::Missing);
             break;
         }
     }
-    make(&app.copies, &target, world.now()).await.expect("begun");
+    make(&app, &target, world.now()).await.expect("begun");
     world.drain().await;
     let shown = page(&app, &name, PageOf::Rank { from: 1, limit: 100 }, world.now()).await;
     let shown = shown.expect("a page").page;
@@ -741,14 +742,14 @@ async fn a_board_begins_again_with_its_period() {
     assert_eq!(all(&world, &of(today)).await, [(1, "old".to_owned(), vec![1])]);
     assert_eq!(all(&world, &of(today.plus_days(1))).await, [(1, "new".to_owned(), vec![1])]);
     for day in [today.minus_days(40), today.plus_days(2)] {
-        let refused = page(&world.boards, &of(day), PageOf::Percentile(0), world.now()).await;
+        let refused = page(&world.app, &of(day), PageOf::Percentile(0), world.now()).await;
         assert_eq!(kind(refused.unwrap_err()), Kind::NoSuchBoard);
     }
     // a round is kept for two days after its end
     world.advance(Duration::from_secs(2 * 24 * 3600 - 1));
     assert_eq!(all(&world, &of(today)).await.len(), 1);
     world.advance(Duration::from_secs(1));
-    let refused = page(&world.boards, &of(today), PageOf::Percentile(0), world.now()).await;
+    let refused = page(&world.app, &of(today), PageOf::Percentile(0), world.now()).await;
     assert!(matches!(refused, Err(Error::NoSuchRound(day)) if day == today));
     let item = board.rows(today.into()).expire.expect("a time");
     assert_eq!(item, board.settings.rows_expire(today.into()).expect("a time"));
@@ -823,7 +824,7 @@ async fn boards_are_merged_into_one() {
         let settings =
             BoardSettings { merge: Some(merged(by)), ..board_settings(json!({"limit": 4})) };
         let (owner, called) = (world.identity("birch"), name.parse().expect("a name"));
-        settings::put(&world.boards, &owner, &called, settings, world.now()).await.expect("merged");
+        settings::put(&world.app, &owner, &called, settings, world.now()).await.expect("merged");
         let shown = all(&world, &board_of(&world, "birch", name)).await;
         let expected = [
             (1, "max".to_owned(), vec![of_max]),
@@ -851,7 +852,7 @@ async fn boards_are_merged_into_one() {
     // nobody changes a merged board
     let set = [("x", What::Set(scores(&[1])))];
     let sum = board_of(&world, "birch", "sum");
-    let refused = try_change(&world.boards, &world, "birch", &sum, &set, None).await;
+    let refused = try_change(&world.app, &world, "birch", &sum, &set, None).await;
     assert!(matches!(refused, Err(Error::BoardMerged)));
     // a change of a source is shown a minute later
     changed(&world, "one", &[("all", What::Set(scores(&[1_000])))]).await;
@@ -864,7 +865,7 @@ async fn boards_are_merged_into_one() {
         let merge = MergeOf { by: MergeBy::Sum, boards: vec![source(name)] };
         let settings = BoardSettings { merge: Some(merge), ..board_settings(json!({})) };
         let (owner, called) = (world.identity("birch"), "bad".parse().expect("a name"));
-        let refused = settings::put(&world.boards, &owner, &called, settings, world.now()).await;
+        let refused = settings::put(&world.app, &owner, &called, settings, world.now()).await;
         assert_eq!(kind(refused.unwrap_err()), refusal);
     }
     // each period of a board is merged once, whatever day names it
@@ -890,17 +891,17 @@ async fn boards_are_merged_into_one() {
         let merge = MergeOf { by: MergeBy::Sum, boards: vec![first, second] };
         let settings = BoardSettings { merge: Some(merge.clone()), ..board_settings(json!({})) };
         let (owner, called) = (world.identity("birch"), "twice".parse().expect("a name"));
-        let put = settings::put(&world.boards, &owner, &called, settings, world.now()).await;
+        let put = settings::put(&world.app, &owner, &called, settings, world.now()).await;
         assert_eq!(put.is_ok(), is_taken, "{merge:?}: {put:?}");
         if is_taken {
-            settings::delete(&world.boards, &owner, &called, world.now()).await.expect("deleted");
+            settings::delete(&world.app, &owner, &called, world.now()).await.expect("deleted");
         } else {
             assert_eq!(kind(put.unwrap_err()), Kind::InvalidBoard);
         }
     }
     // standings name each member once
     let asked = ["all", "max", "all"].map(member);
-    let refused = standings(&world.boards, &sum, &asked, world.now()).await;
+    let refused = standings(&world.app, &sum, &asked, world.now()).await;
     assert!(matches!(refused, Err(Error::Members { .. })), "{refused:?}");
 }
 
@@ -926,8 +927,8 @@ async fn a_merge_that_takes_minutes_is_made_alone_and_by_parts() {
     }
     put(&world, "sum", json!({"merge": both})).await;
     world.take().await;
-    let mut app = world.boards.clone();
-    app.copies.rows_in_request = 1;
+    let mut app = world.app.clone();
+    app.settings.rows_in_request = 1;
     let name = board_of(&world, "ash", "sum");
     let best = async || {
         let first = PageOf::Rank { from: 1, limit: 100 };
@@ -942,12 +943,12 @@ async fn a_merge_that_takes_minutes_is_made_alone_and_by_parts() {
     };
     let orders = async || {
         let order = |message| match message {
-            Message::Rebuild(RebuildOrder::Board(order)) => Some(order),
+            Message::Rebuild(RebuildOrder::RebuildBoard(order)) => Some(order),
             _ => None,
         };
         world.take().await.into_iter().filter_map(order).collect::<Vec<_>>()
     };
-    let copies = &world.rebuild.copies;
+    let copies = &world.app;
     let made = async |order: RebuildBoard, deadline| {
         continue_round(copies, &order, world.now(), deadline).await.expect("copied");
     };
@@ -997,8 +998,7 @@ async fn a_board_is_copied_although_its_orders_arrive_late() {
         let next = world.take().await;
         let [Message::Rebuild(next)] = &next[..] else { panic!("{round}: {next:?}") };
         if let Some(order) = waiting.replace(next.clone()) {
-            let handled =
-                fanfold_kinds::rebuild::handle(&world.rebuild, &order, world.now(), Deadline::NONE);
+            let handled = order.handle(&world.app, world.now(), Deadline::NONE);
             handled.await.expect("handled");
         }
         world.advance(Duration::from_secs(180));
@@ -1025,15 +1025,17 @@ async fn a_merge_of_ten_boards_is_made_by_messages_if_one_of_them_would_not_be()
     }
     put(&world, "sum", json!({"merge": {"by": "sum", "boards": boards}})).await;
     world.take().await;
-    let mut app = world.boards.clone();
+    let mut app = world.app.clone();
     // each board is below it, and all ten are above
-    app.copies.rows_in_request = 20;
+    app.settings.rows_in_request = 20;
     let (name, first) = (board_of(&world, "ash", "sum"), PageOf::Rank { from: 1, limit: 1 });
     let refused = page(&app, &name, first, world.now()).await;
     assert!(matches!(refused, Err(Error::BoardBuilding)), "{refused:?}");
     let taken = world.take().await;
-    let [Message::Rebuild(RebuildOrder::Board(order))] = &taken[..] else { panic!("{taken:?}") };
-    let made = continue_round(&world.rebuild.copies, order, world.now(), Deadline::NONE);
+    let [Message::Rebuild(RebuildOrder::RebuildBoard(order))] = &taken[..] else {
+        panic!("{taken:?}")
+    };
+    let made = continue_round(&world.app, order, world.now(), Deadline::NONE);
     made.await.expect("copied");
     let shown = page(&app, &name, first, world.now()).await.expect("a page").page;
     assert_eq!((shown.members, shown.rows[0].scores), (64, scores(&[630])));
@@ -1046,7 +1048,7 @@ async fn only_the_owner_and_the_writers_change_a_board() {
     let board = board_of(&world, "ash", "b");
     let set = [("x", What::Set(scores(&[1])))];
     let try_set = async |user: &str| {
-        try_change(&world.boards, &world, user, &board, &set, None).await.map(drop).map_err(kind)
+        try_change(&world.app, &world, user, &board, &set, None).await.map(drop).map_err(kind)
     };
     assert_eq!(try_set("ash").await, Err(Kind::NoSuchBoard));
     put(&world, "b", json!({"writers": [world.id("birch")]})).await;
@@ -1060,7 +1062,7 @@ async fn only_the_owner_and_the_writers_change_a_board() {
     // another user's board of this name is another board
     try_put(&world, "birch", "b", json!({})).await.expect("a board");
     let owner = world.identity("birch");
-    settings::delete(&world.boards, &owner, &board.name, world.now()).await.expect("deleted");
+    settings::delete(&world.app, &owner, &board.name, world.now()).await.expect("deleted");
     assert_eq!(names(&world, "b").await, ["x"]);
 }
 
@@ -1074,12 +1076,12 @@ async fn nothing_is_left_of_a_deleted_board() {
     changed(&world, "b", &[("x", What::Set(scores(&[1])))]).await;
     world.drain().await;
     let ash = world.identity("ash");
-    settings::delete(&world.boards, &ash, &name.name, world.now()).await.expect("deleted");
-    let refused = page(&world.boards, &name, PageOf::Percentile(0), world.now()).await;
+    settings::delete(&world.app, &ash, &name.name, world.now()).await.expect("deleted");
+    let refused = page(&world.app, &name, PageOf::Percentile(0), world.now()).await;
     assert_eq!(kind(refused.unwrap_err()), Kind::NoSuchBoard);
     // a writer that had read the board commits after the deletion
     let (target, sent) = (Target::new(first.clone(), round, world.now()), Announced::assumed());
-    let (late, store) = (member("late"), &world.boards.copies.boards);
+    let (late, store) = (member("late"), &world.app.boards);
     // a board of the same name begins empty
     put(&world, "b", json!({"period": "day"})).await;
     assert_eq!(names(&world, "b").await, Vec::<String>::new());
@@ -1089,19 +1091,23 @@ async fn nothing_is_left_of_a_deleted_board() {
     }
     world.drain().await;
     assert_eq!(rows(&world, &first).await.len(), 0);
-    let copy = world.boards.copies.valkey.board_page(&target.copy(), PageOf::Percentile(0)).await;
+    let copy = world.app.valkey.board_page(&target.copy(), PageOf::Percentile(0)).await;
     assert_eq!(copy.expect("asked"), BoardAnswer::Missing);
     store
         .set_scores(&sent, target.rows(), &late, &scores(&[1]), None, world.now())
         .await
         .expect("set");
-    let event =
-        fanfold_core::message::ScoresChanged::new(first.id, first.token.clone(), round, vec![late]);
-    let event = Message::Like(GraphEvent::Scores(event));
+    let event = fanfold_kinds::boards::messages::ScoresChanged {
+        board: first.id,
+        token: first.token.clone(),
+        round,
+        members: vec![late],
+    };
+    let event = Message::Like(GraphEvent::ScoresChanged(event));
     world.handle(&event).await.expect("handled");
     assert_eq!(rows(&world, &first).await.len(), 0);
     assert_eq!(RoundId::of_rows(first.id, &first.token, round), target.rows().id);
-    let profile = world.boards.users.profile(world.id("ash")).await.expect("read");
+    let profile = world.app.users.profile(world.id("ash")).await.expect("read");
     assert_eq!(profile.expect("a profile").boards, 1);
 }
 
@@ -1110,7 +1116,7 @@ async fn nothing_is_left_of_a_deleted_board() {
 async fn nothing_is_left_of_the_boards_of_a_dropped_owner() {
     let world = World::new().await;
     world.people(&["ash"]).await;
-    let valkey = &world.boards.copies.valkey;
+    let valkey = &world.app.valkey;
     let mut targets = Vec::new();
     for _ in 0..2 {
         for ranks in ["competition", "dense", "ordinal"] {
@@ -1135,7 +1141,7 @@ async fn nothing_is_left_of_the_boards_of_a_dropped_owner() {
     world.drop_user("ash").await;
     world.drain().await;
     for target in &targets {
-        let left = world.boards.copies.boards.delete_some(target.rows().id).await;
+        let left = world.app.boards.delete_some(target.rows().id).await;
         assert_eq!((left.expect("asked"), is_there(target).await), (0, false));
     }
 }
@@ -1153,7 +1159,7 @@ async fn the_scores_of_a_board_are_removed_in_steps() {
     }
     world.drain().await;
     let name = "b".parse().expect("a name");
-    settings::delete(&world.boards, &world.identity("ash"), &name, world.now())
+    settings::delete(&world.app, &world.identity("ash"), &name, world.now())
         .await
         .expect("deleted");
     let mut steps = 0;
@@ -1161,8 +1167,7 @@ async fn the_scores_of_a_board_are_removed_in_steps() {
         let taken = world.take().await;
         let [message] = &taken[..] else { break };
         let Message::Like(event) = message else { panic!("{message:?}") };
-        let handle = fanfold_kinds::follows::events::handle;
-        handle(&world.graph, event, world.now(), Deadline::at(Time::EPOCH)).await.expect("handled");
+        event.handle(&world.app, world.now(), Deadline::at(Time::EPOCH)).await.expect("handled");
         steps += 1;
         assert!(steps < 50, "it does not end");
     }
@@ -1170,7 +1175,7 @@ async fn the_scores_of_a_board_are_removed_in_steps() {
     let mut round = board.settings.round(board.created_at);
     while round <= board.settings.round(world.now()) {
         let rows = board.rows(round).id;
-        assert_eq!(world.boards.copies.boards.delete_some(rows).await.expect("asked"), 0);
+        assert_eq!(world.app.boards.delete_some(rows).await.expect("asked"), 0);
         round = board.settings.period.next(round).expect("a week");
     }
 }
@@ -1183,7 +1188,7 @@ async fn a_changed_board_is_shown_at_once() {
     let name = board_of(&world, "ash", "b");
     let read = async || {
         let first = PageOf::Rank { from: 1, limit: 1 };
-        let shown = page(&world.boards, &name, first, world.now()).await?;
+        let shown = page(&world.app, &name, first, world.now()).await?;
         Ok::<_, Error>(shown.target.board)
     };
     assert!(matches!(read().await, Err(Error::NoSuchBoard { .. })));
@@ -1193,26 +1198,26 @@ async fn a_changed_board_is_shown_at_once() {
     assert_eq!(read().await.expect("the board").settings.ranks, Ranks::Ordinal);
     world.take().await;
     // a writer that dies after its commit
-    let (store, users) = (&world.boards.copies.boards, &world.boards.users);
+    let (store, users) = (&world.app.boards, &world.app.users);
     let old = read().await.expect("the board");
     let new = old.with(board_settings(json!({"ranks": "dense"})));
     let owner = world.identity("ash");
     let put = store.put_board(Announced::assumed(), users, &owner, Some(&old), &new).await;
     assert_eq!(put.expect("stored"), fanfold_kinds::boards::items::BoardPut::Done);
     assert_eq!(read().await.expect("the board"), old);
-    let event = fanfold_core::message::BoardChanged::new(
-        new.id,
-        new.token.clone(),
-        new.settings.period,
-        new.settings.round(new.created_at),
-        new.layout,
-    );
-    world.handle(&Message::Like(GraphEvent::Board(event))).await.expect("handled");
+    let event = fanfold_kinds::boards::messages::BoardChanged {
+        board: new.id,
+        token: new.token.clone(),
+        period: new.settings.period,
+        first: new.settings.round(new.created_at),
+        layout: new.layout,
+    };
+    world.handle(&Message::Like(GraphEvent::BoardChanged(event))).await.expect("handled");
     assert_eq!(read().await.expect("the board"), new);
     // of two writers that read the same, one is first
     let again = store.put_board(Announced::assumed(), users, &owner, Some(&old), &new).await;
     assert_eq!(again.expect("an answer"), fanfold_kinds::boards::items::BoardPut::Raced);
-    let cards = world.boards.copies.valkey.keys().card(&CardId::Board(new.id));
+    let cards = world.app.valkey.keys().card(CardId::board(new.id));
     assert!(cards.starts_with("board-card:{"));
 }
 
@@ -1225,7 +1230,7 @@ async fn a_member_that_comes_back_is_newer_than_its_tombstone() {
     changed(&world, "b", &[("x", What::Set(scores(&[1])))]).await;
     changed(&world, "b", &[("x", What::Remove)]).await;
     let (rows, x) = (board.rows(board_settings_round(&world)), member("x"));
-    let store = &world.boards.copies.boards;
+    let store = &world.app.boards;
     let tombstone = store.rows_of(rows, std::slice::from_ref(&x)).await.expect("rows").remove(0);
     assert_eq!(tombstone.as_ref().map(|row| row.scores), Some(None));
     store.delete_rows(rows.id, std::slice::from_ref(&x)).await.expect("expired");
@@ -1258,11 +1263,11 @@ async fn boards_and_settings_are_limited() {
     }
     let refused = try_put(&world, "ash", "one more", json!({})).await;
     assert_eq!(kind(refused.unwrap_err()), Kind::BoardsLimit);
-    let listed = settings::list(&world.boards, world.id("ash")).await.expect("boards");
+    let listed = settings::list(&world.app, world.id("ash")).await.expect("boards");
     assert_eq!(listed.len() as u64, BOARDS_MAX);
     assert!(listed.is_sorted_by(|a, b| a.name < b.name));
     let name = "b7".parse().expect("a name");
-    settings::delete(&world.boards, &world.identity("ash"), &name, world.now())
+    settings::delete(&world.app, &world.identity("ash"), &name, world.now())
         .await
         .expect("deleted");
     put(&world, "one more", json!({})).await;
@@ -1271,7 +1276,7 @@ async fn boards_and_settings_are_limited() {
         members.iter().map(|name| (name.as_str(), What::Remove)).collect();
     for changes in [&changes[..], &[], &[changes[0], changes[0]]] {
         let board = board_of(&world, "ash", "one more");
-        let refused = try_change(&world.boards, &world, "ash", &board, changes, None).await;
+        let refused = try_change(&world.app, &world, "ash", &board, changes, None).await;
         assert_eq!(kind(refused.unwrap_err()), Kind::InvalidScores);
     }
 }

@@ -1,18 +1,19 @@
 //! Rule 8: Valkey is a cache. Without it, reads and posts continue.
 
 use fanfold_core::Bucket;
+use fanfold_kinds::App;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fanfold_core::message::{DeliverChunk, PostPublished};
 use fanfold_core::{Change, FeedId, PostId, Relation, Slice, Time, UserId};
 use fanfold_engines::valkey::{Answers, Counted, FeedSettings, Link, Valkey};
-use fanfold_kinds::fanout::deliver::{self, Deliver};
-use fanfold_kinds::fanout::dispatch::{Dispatch, dispatch};
+use fanfold_kinds::fanout::deliver::{self};
+use fanfold_kinds::fanout::dispatch::dispatch;
+use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::feeds::Source;
-use fanfold_kinds::home::Timeline;
-use fanfold_kinds::posts::{self, Posts};
-use fanfold_kinds::present::Span;
+use fanfold_kinds::home::Span;
+use fanfold_kinds::posts::messages::PostPublished;
+use fanfold_kinds::posts::{self};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::{Config, StoreError};
 use redis::{Cmd, RedisFuture, Value};
@@ -25,18 +26,18 @@ async fn without_valkey_reads_are_pulled_posts_are_accepted_and_pushes_wait() {
     world.people(&["ash", "birch"]).await;
     world.follow("birch", "ash").await;
     let config = world.config_with_one("REDIS_URL", "redis://127.0.0.1:1");
-    let posts = Posts::new(&world.sdk, &config).unwrap();
+    let posts = App::new(&world.sdk, &config).unwrap();
     let (ash, now) = (world.identity("ash"), world.now());
     let published = posts::publish(&posts, &ash, "text", None, now).await;
     let post = published.unwrap().post;
-    let timeline = Timeline::new(&world.sdk, &config).unwrap();
+    let timeline = App::new(&world.sdk, &config).unwrap();
     let feed = FeedId::home(world.id("birch"));
     let page = page(&timeline, feed, Span::ALL, 5, now).await.unwrap();
     assert_eq!((page.source, page.ids().next().unwrap()), (Source::Pull, post.id));
-    let dispatch_app = Dispatch::new(&world.sdk, &config).unwrap();
+    let dispatch_app = App::new(&world.sdk, &config).unwrap();
     let waits = dispatch(&dispatch_app, &PostPublished::new(post.id), now, Deadline::NONE).await;
     assert!(waits.is_err_and(|error| error.is_valkey()), "the event does not return to its queue");
-    let deliver = Deliver::new(&world.sdk, &config).unwrap();
+    let deliver = App::new(&world.sdk, &config).unwrap();
     let chunk = DeliverChunk::new(post.id, now, vec![world.id("birch")]);
     let waits = deliver::deliver(&deliver, &[chunk], now).await.pop();
     let waits = waits.expect("an outcome").whole();

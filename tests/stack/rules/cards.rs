@@ -1,24 +1,28 @@
 //! Cards: what pages show comes from Valkey, and is never older than an acknowledged change.
 
+use fanfold_engines::card::Wanted;
+use fanfold_kinds::App;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fanfold_core::limits::{CARD_ANSWER_WITHIN, CARD_LEASE, CARD_MARK_WITHIN, COMMIT_GRACE};
-use fanfold_core::message::{GraphEvent, PostDeleted, ProfileChanged};
 use fanfold_core::{Bucket, Change, FeedId, PostId, Relation, Time, UserId, UserRef};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Answers, CardId, CardRead, FeedSettings, Fill, Link, Valkey};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::Order;
-use fanfold_kinds::cards::{PostCards, UserCard};
-use fanfold_kinds::feeds::ReadContext;
 use fanfold_kinds::follows::items::Committed;
-use fanfold_kinds::home::{self, Timeline};
+use fanfold_kinds::home::{self, Span};
+use fanfold_kinds::people::cards::UserCard;
 use fanfold_kinds::people::items::ProfilePut;
+use fanfold_kinds::people::messages::ProfileChanged;
 use fanfold_kinds::posts::items::{Deleted, PostState};
-use fanfold_kinds::posts::{self, Posts};
-use fanfold_kinds::present::{self, Span, Viewer};
+use fanfold_kinds::posts::messages::PostDeleted;
+use fanfold_kinds::posts::{self};
+use fanfold_kinds::present::{self, Viewer};
+use fanfold_kinds::subscriptions::GraphEvent;
 use fanfold_kinds::{follows, people};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
@@ -34,7 +38,7 @@ const LONG: Duration = Duration::from_secs(3_600);
 /// What a reader is shown of a post.
 async fn shown(world: &World, post: PostId) -> Option<(String, UserCard)> {
     let reader = Viewer::of(world.id("a reader"));
-    match posts::read(&world.posts, &reader, post, world.now()).await {
+    match posts::read(&world.app, &reader, post, world.now()).await {
         Ok(shown) => Some((shown.post.text, shown.author)),
         Err(fanfold_kinds::Error::NoSuchPost(_)) => None,
         Err(error) => panic!("{error:?}"),
@@ -43,7 +47,7 @@ async fn shown(world: &World, post: PostId) -> Option<(String, UserCard)> {
 
 async fn look(world: &World, user: UserRef) -> Option<UserCard> {
     let (reader, reading) = (Viewer::of(world.id("a reader")), ReadContext::new(world.now()));
-    match present::user(&world.relations.cards(), &reader, &user, &reading).await {
+    match present::user(&world.app, &reader, &user, &reading).await {
         Ok(user) => Some(user),
         Err(fanfold_kinds::Error::NoSuchUser(_)) => None,
         Err(error) => panic!("{error:?}"),
@@ -62,7 +66,7 @@ pub async fn read_card(valkey: &Valkey, id: &CardId, token: &str, now: Time) -> 
 }
 
 fn fill(id: &CardId, text: &str) -> Fill {
-    Fill { id: id.clone(), text: Some(text.as_bytes().to_vec()), kept: LONG, counts: true }
+    Fill { id: *id, text: Some(text.as_bytes().to_vec()), kept: LONG, counts: true }
 }
 
 async fn all_messages(world: &World, name: &str) -> Vec<Message> {
@@ -90,19 +94,18 @@ async fn a_page_reads_no_item_whose_card_is_there() {
     // the same page without tables
     let none = ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE"].map(|table| (table, "no-table"));
     let config = world.config_with(&none);
-    let timeline = Timeline::new(&world.sdk, &config).unwrap();
+    let timeline = App::new(&world.sdk, &config).unwrap();
     let page =
         home::page(&timeline, &viewer, feed, Span::ALL, 10, &ReadContext::new(now)).await.unwrap();
     assert_eq!((page, first.ids().next()), (first.clone(), Some(post)));
-    let posts = Posts::new(&world.sdk, &config).unwrap();
+    let posts = App::new(&world.sdk, &config).unwrap();
     assert_eq!(posts::read(&posts, &viewer, post, now).await.unwrap(), first.posts[0]);
-    let cards = &timeline.cards.users;
     for ash in [UserRef::Id(world.id("ash")), UserRef::Handle("ash".parse().unwrap())] {
-        let found = present::user(cards, &viewer, &ash, &ReadContext::new(now)).await.unwrap();
+        let found = present::user(&timeline, &viewer, &ash, &ReadContext::new(now)).await.unwrap();
         assert_eq!((found.name.as_str(), found.posts, found.followers), ("ash", 1, 1));
     }
     // a card that is missing needs the table
-    world.timeline.feeds.valkey.cards_changed(&[CardId::User(world.id("ash"))]).await.unwrap();
+    world.app.valkey.cards_changed(&[CardId::user(world.id("ash"))]).await.unwrap();
     assert!(
         home::page(&timeline, &viewer, feed, Span::ALL, 10, &ReadContext::new(now)).await.is_err()
     );
@@ -144,11 +147,8 @@ async fn the_next_request_shows_each_change() {
     execute(&world.admin, drop(), world.now(), Deadline::NONE).await.unwrap();
     assert_eq!(shown(&world, second).await, None);
     assert_eq!(look(&world, UserRef::Id(world.id("ash"))).await, None);
-    let cards = world.audit.cards();
-    let read = cards
-        .posts(Some(world.id("birch")), &[second], &ReadContext::new(world.now()))
-        .await
-        .unwrap();
+    let (birch, reading) = (Some(world.id("birch")), ReadContext::new(world.now()));
+    let read = present::all_posts(&world.app, birch, &[second], &reading).await.unwrap();
     assert_eq!((&read[&second].state, &read[&second].author), (&PostState::Deleted, &None));
     // a new user, who was asked for before
     assert_eq!(look(&world, UserRef::Id(world.id("cedar"))).await, None);
@@ -160,8 +160,7 @@ async fn the_next_request_shows_each_change() {
 async fn follows(world: &World, viewer: &str, user: &str) -> bool {
     let (viewer, user) = (Viewer::of(world.id(viewer)), UserRef::Id(world.id(user)));
     let reading = ReadContext::new(world.now());
-    let cards = world.relations.relation_cards();
-    present::profile(&cards, &viewer, &user, &reading).await.expect("a profile").is_followed
+    present::profile(&world.app, &viewer, &user, &reading).await.expect("a profile").is_followed
 }
 
 #[tokio::test]
@@ -179,7 +178,7 @@ async fn the_next_request_shows_whom_the_viewer_follows() {
     world.follow("cedar", "ash").await;
     let (viewer, ash) = (Viewer::of(world.id("birch")), world.id("ash"));
     let reading = ReadContext::new(world.now());
-    let page = follows::followers(&world.relations, &viewer, ash, None, 10, &reading);
+    let page = follows::followers(&world.app, &viewer, ash, None, 10, &reading);
     let page = page.await.unwrap().users.into_iter();
     let shown: BTreeMap<_, _> = page.map(|seen| (seen.card.id, seen.is_followed)).collect();
     let expected = [("birch", false), ("cedar", true)].map(|(name, is)| (world.id(name), is));
@@ -187,23 +186,23 @@ async fn the_next_request_shows_whom_the_viewer_follows() {
     // no call to DynamoDB
     let none = ["USERS_TABLE", "GRAPH_TABLE"].map(|table| (table, "no-table"));
     let config = world.config_with(&none);
-    let app = follows::Relations::new(&world.sdk, &config).unwrap();
-    let (cards, user) = (app.relation_cards(), UserRef::Id(ash));
-    let profile = present::profile(&cards, &viewer, &user, &reading).await.unwrap();
+    let app = App::new(&world.sdk, &config).unwrap();
+    let user = UserRef::Id(ash);
+    let profile = present::profile(&app, &viewer, &user, &reading).await.unwrap();
     assert!(profile.is_followed);
     world.unfollow("birch", "ash").await;
     assert!(!follows(&world, "birch", "ash").await);
     // the writer reaches DynamoDB alone, so the event marks the card
     let away = world.config_with(&[("REDIS_URL", "redis://127.0.0.1:1")]);
-    let away = follows::Relations::new(&world.sdk, &away).unwrap();
+    let away = App::new(&world.sdk, &away).unwrap();
     let (birch, to) = (world.identity("birch"), UserRef::Id(ash));
     follows::relate(&away, &birch, &to, Relation::Following, world.now()).await.unwrap();
     assert!(!follows(&world, "birch", "ash").await, "the writer did not mark the card");
     world.drain().await;
     assert!(follows(&world, "birch", "ash").await);
     // the relations of a dropped user end, before any event of this is handled
-    let valkey = &world.timeline.feeds.valkey;
-    let relation = |viewer, user| CardId::Relation(world.id(viewer), world.id(user));
+    let valkey = &world.app.valkey;
+    let relation = |viewer, user| CardId::relation(world.id(viewer), world.id(user));
     for (viewer, user) in [("birch", "cedar"), ("cedar", "ash")] {
         assert!(follows(&world, viewer, user).await);
         let read = read_card(valkey, &relation(viewer, user), "", world.now()).await;
@@ -222,14 +221,14 @@ async fn the_next_request_shows_whom_the_viewer_follows() {
 async fn nothing_is_kept_of_a_relation_to_a_user_who_does_not_exist() {
     let node = Node::start(&[]);
     let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
-    let (viewer, cards) = (Viewer::of(world.id("ash")), world.relations.relation_cards());
+    let viewer = Viewer::of(world.id("ash"));
     let reading = ReadContext::new(world.now());
     for nobody in (0..20).map(UserId) {
-        let profile = present::profile(&cards, &viewer, &UserRef::Id(nobody), &reading).await;
+        let profile = present::profile(&world.app, &viewer, &UserRef::Id(nobody), &reading).await;
         assert!(matches!(profile, Err(fanfold_kinds::Error::NoSuchUser(_))));
     }
     assert_eq!(node.cli(&["KEYS", "follows:*"]), "");
-    assert_eq!(world.timeline.feeds.valkey.sample_cards(Bucket(0), 100).await.unwrap(), []);
+    assert_eq!(world.app.valkey.sample_cards(Bucket(0), 100).await.unwrap(), [] as [CardId; 0]);
 }
 
 /// The writer dies after its commit, before it marks the cards. Its event does so.
@@ -240,14 +239,13 @@ async fn the_event_of_a_dead_writer_marks_the_cards() {
     let (first, second) =
         (world.publish("ash", "first").await, world.publish("ash", "second").await);
     world.drain().await;
-    let (users, posts) = (&world.profiles.users, &world.posts.posts);
+    let (users, posts) = (&world.app.users, &world.app.posts);
     let (ash, now) = (world.identity("ash"), world.now());
     shown(&world, first).await.expect("the post");
-    let deleted =
-        posts.delete(Announced::assumed(), Announced::assumed(), users, &ash, first, now).await;
+    let deleted = posts.delete(Announced::assumed(), users, &ash, first, now).await;
     assert_eq!(deleted.unwrap(), Deleted::Deleted);
     assert!(shown(&world, first).await.is_some(), "the writer did not mark the card");
-    world.handle(&Message::Deleted(PostDeleted::new(first, now))).await.unwrap();
+    world.handle(&Message::Deleted(PostDeleted { post: first, deleted_at: now })).await.unwrap();
     assert_eq!(shown(&world, first).await, None);
     assert_eq!(user(&world, "ash").await.posts, 1);
     // a changed profile
@@ -255,14 +253,14 @@ async fn the_event_of_a_dead_writer_marks_the_cards() {
     let put = users.put_profile(Announced::assumed(), &ash, &handle, "Other").await;
     assert!(matches!(put.unwrap(), ProfilePut::Changed(_)));
     assert_eq!(user(&world, "ash").await.name, "ash", "the writer did not mark the card");
-    let event = ProfileChanged::new(world.id("ash"), now, Some(2));
+    let event = ProfileChanged { user: world.id("ash"), changed_at: now, revision: Some(2) };
     world.handle(&Message::Profile(event)).await.unwrap();
     assert_eq!(user(&world, "ash").await.name, "Other");
     // a post that was published, and a relation: the writer reaches DynamoDB alone
     let away = [("REDIS_URL", "redis://127.0.0.1:1")];
     let config = world.config_with(&away);
     user(&world, "birch").await;
-    let posts = Posts::new(&world.sdk, &config).unwrap();
+    let posts = App::new(&world.sdk, &config).unwrap();
     posts::publish(&posts, &ash, "third", None, now).await.unwrap();
     assert_eq!(user(&world, "ash").await.posts, 1, "the writer did not mark the card");
     world.drain().await;
@@ -272,13 +270,13 @@ async fn the_event_of_a_dead_writer_marks_the_cards() {
     assert!(shown(&world, second).await.is_some(), "the writer did not mark the card");
     world.drain().await;
     assert_eq!((shown(&world, second).await, user(&world, "ash").await.posts), (None, 1));
-    let app = follows::Relations::new(&world.sdk, &config).unwrap();
+    let app = App::new(&world.sdk, &config).unwrap();
     let (birch, to) = (world.identity("birch"), UserRef::Id(world.id("ash")));
     follows::relate(&app, &birch, &to, Relation::Following, now).await.unwrap();
     assert_eq!(user(&world, "birch").await.following, 0, "the writer did not mark the card");
     world.drain().await;
     assert_eq!(user(&world, "birch").await.following, 1);
-    let app = people::Profiles::new(&world.sdk, &config).unwrap();
+    let app = App::new(&world.sdk, &config).unwrap();
     people::put_profile(&app, &birch, "birch", "Birch", now).await.unwrap();
     assert_eq!(user(&world, "birch").await.name, "birch", "the writer did not mark the card");
     world.drain().await;
@@ -292,8 +290,9 @@ async fn an_event_waits_for_its_commit() {
     world.people(&["ash"]).await;
     let post = world.publish("ash", "text").await;
     world.drain().await;
-    let event = Message::Deleted(PostDeleted::new(post, world.now()));
-    let renamed = ProfileChanged::new(world.id("ash"), world.now(), Some(2));
+    let event = Message::Deleted(PostDeleted { post, deleted_at: world.now() });
+    let renamed =
+        ProfileChanged { user: world.id("ash"), changed_at: world.now(), revision: Some(2) };
     let renamed = Message::Profile(renamed);
     for event in [&event, &renamed] {
         let handled = world.handle(event).await;
@@ -325,7 +324,7 @@ async fn a_writer_sends_its_event_before_it_commits() {
     assert!(matches!(&sent[..], [Message::Profile(_)]), "{sent:?}");
     // a handle that is taken changes nothing, so there is no event
     let (ash, now) = (world.identity("ash"), world.now());
-    let taken = people::put_profile(&world.profiles, &ash, "birch", "Ash", now).await;
+    let taken = people::put_profile(&world.app, &ash, "birch", "Ash", now).await;
     assert!(matches!(taken, Err(fanfold_kinds::Error::HandleTaken(_))));
     assert!(world.take().await.is_empty());
 }
@@ -334,8 +333,8 @@ async fn a_writer_sends_its_event_before_it_commits() {
 #[tokio::test]
 async fn a_fill_never_replaces_something_newer() {
     let world = World::new().await;
-    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
-    let id = CardId::User(world.id("ash"));
+    let (valkey, now) = (&world.app.valkey, world.now());
+    let id = CardId::user(world.id("ash"));
     assert_eq!(read_card(valkey, &id, "one", now).await, CardRead::Leased);
     assert_eq!(read_card(valkey, &id, "two", now).await, CardRead::Busy);
     valkey.cards_changed(std::slice::from_ref(&id)).await.unwrap();
@@ -360,10 +359,10 @@ async fn a_fill_never_replaces_something_newer() {
 async fn cards_of_another_memory_are_ignored() {
     let node = Node::start(&[]);
     let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
-    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
+    let (valkey, now) = (&world.app.valkey, world.now());
     let feed = FeedId::home(world.id("birch"));
     valkey.begin(feed, "first", now).await.unwrap();
-    let (filled, leased) = (CardId::User(UserId(1)), CardId::User(UserId(2)));
+    let (filled, leased) = (CardId::user(UserId(1)), CardId::user(UserId(2)));
     for id in [&filled, &leased] {
         assert_eq!(read_card(valkey, id, "one", now).await, CardRead::Leased);
     }
@@ -382,7 +381,7 @@ async fn the_memory_of_cards_is_bounded() {
     let node = Node::start(&[]);
     let settings = [("REDIS_URL", &*node.url()), ("BUCKETS", "1"), ("CARD_MEMORY", "1")];
     let world = World::with(&settings).await;
-    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
+    let (valkey, now) = (&world.app.valkey, world.now());
     let used = || {
         let info = node.cli(&["INFO", "memory"]);
         let used = info.lines().find_map(|line| line.trim().strip_prefix("used_memory_dataset:"));
@@ -392,7 +391,7 @@ async fn the_memory_of_cards_is_bounded() {
     for size in [80, 4_096, 300] {
         let text = "x".repeat(size);
         for n in 0..6_000_u128 {
-            let id = CardId::Post(PostId(n << 64));
+            let id = CardId::post(PostId(n << 64));
             valkey.cards_changed(std::slice::from_ref(&id)).await.unwrap();
             read_card(valkey, &id, "one", now).await;
             valkey.fill_cards(&[fill(&id, &text)], "one", now).await.unwrap();
@@ -402,7 +401,7 @@ async fn the_memory_of_cards_is_bounded() {
         // the oldest are dropped, and the newest are there
         assert!(taken < MIB * 11 / 10, "cards of {size} bytes take {taken}");
         for (n, is_there) in [(0_u128, false), (5_999, true)] {
-            let id = CardId::Post(PostId(n << 64));
+            let id = CardId::post(PostId(n << 64));
             let read = read_card(valkey, &id, "", now).await;
             assert_eq!(matches!(read, CardRead::Known(_)), is_there, "card {n}");
         }
@@ -423,19 +422,19 @@ async fn a_handle_leads_to_the_user_who_has_it() {
     let ash2 = UserRef::Handle("ash2".parse().unwrap());
     assert_eq!(look(&world, ash2.clone()).await.map(|user| user.id), Some(world.id("ash")));
     // the writer died after it had marked the user's card
-    let (users, valkey) = (&world.profiles.users, &world.timeline.feeds.valkey);
+    let (users, valkey) = (&world.app.users, &world.app.valkey);
     let (identity, handle) = (world.identity("ash"), "ash3".parse().unwrap());
     users.put_profile(Announced::assumed(), &identity, &handle, "Ash").await.unwrap();
-    valkey.cards_changed(&[CardId::User(world.id("ash"))]).await.unwrap();
+    valkey.cards_changed(&[CardId::user(world.id("ash"))]).await.unwrap();
     assert_eq!(look(&world, ash2.clone()).await, None);
     // a follow by handle, too
     world.rename("birch", "birch", "Birch").await;
     world.rename("ash", "ash", "Ash").await;
     let (birch, now) = (world.identity("birch"), world.now());
-    let follow = follows::relate(&world.relations, &birch, &ash2, Relation::Following, now).await;
+    let follow = follows::relate(&world.app, &birch, &ash2, Relation::Following, now).await;
     assert!(matches!(follow, Err(fanfold_kinds::Error::NoSuchUser(_))), "{follow:?}");
-    follows::relate(&world.relations, &birch, &ash, Relation::Following, now).await.unwrap();
-    let change = world.relations.graph.relation(world.id("birch"), world.id("ash")).await.unwrap();
+    follows::relate(&world.app, &birch, &ash, Relation::Following, now).await.unwrap();
+    let change = world.app.graph.relation(world.id("birch"), world.id("ash")).await.unwrap();
     assert_eq!(change.map(|change| change.relation), Some(Relation::Following));
 }
 
@@ -448,14 +447,14 @@ async fn the_audit_finds_a_card_that_differs() {
     world.drain().await;
     shown(&world, post).await.expect("the post");
     let audit = async || {
-        let audited = fanfold_kinds::audit::audit(&world.audit, world.now(), Deadline::NONE).await;
+        let audited = fanfold_kinds::audit::audit(&world.app, world.now(), Deadline::NONE).await;
         audited.unwrap()
     };
     let right = audit().await;
     assert!(right.cards >= 2 && right.cards_differed == 0, "{right:?}");
     // nobody marks the card of the changed profile
     let (ash, handle) = (world.identity("ash"), "ash".parse().unwrap());
-    world.profiles.users.put_profile(Announced::assumed(), &ash, &handle, "Other").await.unwrap();
+    world.app.users.put_profile(Announced::assumed(), &ash, &handle, "Other").await.unwrap();
     let (_, author) = shown(&world, post).await.expect("the post");
     assert_eq!(author.name, "ash");
     assert_eq!(audit().await.cards_differed, 1);
@@ -464,10 +463,10 @@ async fn the_audit_finds_a_card_that_differs() {
     assert_eq!(audit().await.cards_differed, 0);
     // a changed relation
     assert!(!follows(&world, "birch", "ash").await);
-    let (graph, birch) = (&world.relations.graph, world.identity("birch"));
-    let profile = world.profiles.users.profile(world.id("ash")).await.unwrap().expect("ash");
+    let (graph, birch) = (&world.app.graph, world.identity("birch"));
+    let profile = world.app.users.profile(world.id("ash")).await.unwrap().expect("ash");
     let change = Change { relation: Relation::Following, at: world.now() };
-    let (sent, users) = (Announced::assumed(), &world.relations.users);
+    let (sent, users) = (Announced::assumed(), &world.app.users);
     let committed = graph.commit(sent, users, &birch, &profile, None, change).await.unwrap();
     assert_eq!(committed, Committed::Done);
     assert!(!follows(&world, "birch", "ash").await);
@@ -481,11 +480,9 @@ async fn without_valkey_everything_comes_from_dynamodb() {
     world.people(&["ash"]).await;
     let post = world.publish("ash", "text").await;
     let config = world.config_with(&[("REDIS_URL", "redis://127.0.0.1:1")]);
-    let cards = PostCards::new(&world.sdk, &config).unwrap();
-    let read = cards
-        .posts(Some(world.id("birch")), &[post], &ReadContext::new(world.now()))
-        .await
-        .unwrap();
+    let cards = App::new(&world.sdk, &config).unwrap();
+    let (birch, reading) = (Some(world.id("birch")), ReadContext::new(world.now()));
+    let read = present::all_posts(&cards, birch, &[post], &reading).await.unwrap();
     assert!(matches!(&read[&post].state, PostState::Published(post) if post.text == "text"));
     assert_eq!(read[&post].author.as_ref().map(|author| author.posts), Some(1));
 }
@@ -495,14 +492,14 @@ async fn without_valkey_everything_comes_from_dynamodb() {
 async fn the_card_of_a_new_user_counts_in_the_memory() {
     let node = Node::start(&[]);
     let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
-    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
-    let id = CardId::User(world.id("ash"));
+    let (valkey, now) = (&world.app.valkey, world.now());
+    let id = CardId::user(world.id("ash"));
     let listed = async || valkey.sample_cards(Bucket(0), 10).await.unwrap();
     assert_eq!(look(&world, UserRef::Id(world.id("ash"))).await, None);
     assert!(matches!(read_card(valkey, &id, "", now).await, CardRead::Known(_)));
     // so that nobody can fill the memory with users who do not exist
     assert_eq!(listed().await, []);
-    let key = valkey.keys().card(&id);
+    let key = valkey.keys().card(id);
     let lives = node.cli(&["PTTL", &key]).trim().parse::<u64>().unwrap();
     assert!(lives <= 10_000, "{lives} ms");
     world.rename("ash", "ash", "Ash").await;
@@ -516,11 +513,11 @@ async fn pages_of_many_cards_are_bounded_too() {
     let node = Node::start(&[]);
     let settings = [("REDIS_URL", &*node.url()), ("BUCKETS", "1"), ("CARD_MEMORY", "1")];
     let world = World::with(&settings).await;
-    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
+    let (valkey, now) = (&world.app.valkey, world.now());
     let text = "x".repeat(4_096);
     for page in 0..30_u128 {
         let ids: Vec<CardId> =
-            (0..100).map(|n| CardId::Post(PostId((page * 100 + n) << 64))).collect();
+            (0..100).map(|n| CardId::post(PostId((page * 100 + n) << 64))).collect();
         valkey.read_cards(&ids, "one", now).await;
         let fills: Vec<Fill> = ids.iter().map(|id| fill(id, &text)).collect();
         valkey.fill_cards(&fills, "one", now).await.unwrap();
@@ -569,7 +566,7 @@ async fn a_server_that_is_replaced_during_a_read_shows_no_old_card() {
     let settings = [("REDIS_URL", &*node.url()), ("BUCKETS", "1")];
     let settings = FeedSettings::read(&Config::from_pairs(settings)).unwrap();
     let valkey = Valkey::over(Link::given(server.clone()), &settings);
-    let (id, now) = (CardId::User(UserId(1)), Time::from_ms(1_000));
+    let (id, now) = (CardId::user(UserId(1)), Time::from_ms(1_000));
     // before the bucket has a memory, and with one
     for memory in [false, true] {
         if memory {
@@ -611,7 +608,7 @@ async fn a_rebuild_that_begins_two_memories_makes_two_of_them() {
         let link = if is_cluster { Link::given_cluster(server) } else { Link::given(server) };
         let valkey = Valkey::over(link, &settings);
         let (id, feed, now) =
-            (CardId::User(UserId(1)), FeedId::home(UserId(2)), Time::from_ms(1_000));
+            (CardId::user(UserId(1)), FeedId::home(UserId(2)), Time::from_ms(1_000));
         valkey.begin(feed, "token", now).await.unwrap();
         assert_eq!(read_card(&valkey, &id, "one", now).await, CardRead::Leased);
         valkey.fill_cards(&[fill(&id, "old")], "one", now).await.unwrap();
@@ -630,13 +627,13 @@ async fn a_replica_neither_shows_nor_marks_nor_fills_cards() {
     let node = Node::start(&[]);
     let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
     world.people(&["ash", "birch"]).await;
-    let valkey = &world.timeline.feeds.valkey;
-    let id = CardId::User(world.id("ash"));
+    let valkey = &world.app.valkey;
+    let id = CardId::user(world.id("ash"));
     user(&world, "ash").await;
-    let other = CardId::User(world.id("birch"));
+    let other = CardId::user(world.id("birch"));
     assert_eq!(read_card(valkey, &other, "one", world.now()).await, CardRead::Leased);
     assert!(matches!(read_card(valkey, &id, "", world.now()).await, CardRead::Known(_)));
-    valkey.cards_changed(std::slice::from_ref(&CardId::User(UserId(1)))).await.unwrap();
+    valkey.cards_changed(std::slice::from_ref(&CardId::user(UserId(1)))).await.unwrap();
     node.cli(&["CONFIG", "SET", "replica-read-only", "no"]); // so that the scripts alone refuse
     node.cli(&["REPLICAOF", "127.0.0.1", "1"]);
     let mut read = valkey.read_cards(std::slice::from_ref(&id), "", world.now()).await;
@@ -649,9 +646,9 @@ async fn a_replica_neither_shows_nor_marks_nor_fills_cards() {
 #[tokio::test]
 async fn a_late_repetition_of_a_read_gets_no_lease() {
     let world = World::new().await;
-    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
+    let (valkey, now) = (&world.app.valkey, world.now());
     for n in [1, 2] {
-        let id = CardId::User(world.id("ash"));
+        let id = CardId::user(world.id("ash"));
         assert_eq!(read_card(valkey, &id, "one", now).await, CardRead::Leased);
         // the answer was lost, so the reader asks again
         assert_eq!(read_card(valkey, &id, "one", now).await, CardRead::Leased);
@@ -674,10 +671,10 @@ async fn a_repeated_request_marks_the_cards() {
     let (ash, now) = (world.identity("ash"), world.now());
     assert_eq!(user(&world, "ash").await.posts, 0);
     let config = world.config_with(&[("REDIS_URL", "redis://127.0.0.1:1")]);
-    let without_valkey = Posts::new(&world.sdk, &config).unwrap();
+    let without_valkey = App::new(&world.sdk, &config).unwrap();
     posts::publish(&without_valkey, &ash, "text", Some("key"), now).await.unwrap();
     assert_eq!(user(&world, "ash").await.posts, 0, "the writer did not mark the card");
-    posts::publish(&world.posts, &ash, "text", Some("key"), now).await.unwrap();
+    posts::publish(&world.app, &ash, "text", Some("key"), now).await.unwrap();
     assert_eq!(user(&world, "ash").await.posts, 1);
 }
 
@@ -689,8 +686,8 @@ async fn the_card_of_a_post_stays_right_when_its_tombstone_expires() {
     let post = world.publish("ash", "text").await;
     world.delete("ash", post).await;
     assert_eq!(shown(&world, post).await, None);
-    let (id, cards) = (CardId::Post(post), world.audit.cards());
-    let valkey = &world.timeline.feeds.valkey;
+    let id = CardId::post(post);
+    let valkey = &world.app.valkey;
     assert!(matches!(read_card(valkey, &id, "", world.now()).await, CardRead::Known(_)));
     let table = world.config.text("POSTS_TABLE").unwrap();
     let key = |name: &str, value: String| (name.to_owned(), AttributeValue::S(value));
@@ -698,10 +695,8 @@ async fn the_card_of_a_post_stays_right_when_its_tombstone_expires() {
     let dynamo = aws_sdk_dynamodb::Client::new(&world.sdk);
     let gone = dynamo.delete_item().table_name(table).set_key(Some(keys.into()));
     gone.send().await.unwrap();
-    let compared = cards
-        .differing((&world.relations.graph, &world.audit.boards), &[id], world.now())
-        .await
-        .unwrap();
+    let cards = Wanted::default().and::<PostState>([post]);
+    let compared = cards.differing(valkey, &world.app, world.now()).await.unwrap();
     assert_eq!((compared.cards, compared.differing.len()), (1, 0));
 }
 
@@ -718,11 +713,11 @@ async fn a_server_that_hangs_delays_cards_by_a_bounded_time() {
     let settings = FeedSettings::read(&settings).unwrap();
     let valkey = Valkey::over(Link::given(Arc::new(Hangs)), &settings);
     let start = tokio::time::Instant::now();
-    let ids: Vec<CardId> = (0..20).map(|n| CardId::User(UserId(n))).collect();
+    let ids: Vec<CardId> = (0..20).map(|n| CardId::user(UserId(n))).collect();
     for (_, read) in valkey.read_cards(&ids, "one", Time::from_ms(1)).await {
         assert!(read.is_err_and(|error| error.is_valkey()));
     }
     assert_eq!(start.elapsed(), CARD_ANSWER_WITHIN);
-    fanfold_kinds::cards::changed(&valkey, &ids).await;
+    fanfold_engines::card::changed(&valkey, &ids).await;
     assert_eq!(start.elapsed(), CARD_ANSWER_WITHIN + CARD_MARK_WITHIN);
 }

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fanfold_core::limits::MEMORY_BEGINS_WITHIN;
-use fanfold_core::message::DeliverChunk;
 use fanfold_core::{FeedId, Slice, UserId};
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey};
 use fanfold_kinds::fanout::deliver;
+use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_runtime::sqs::Outcome;
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, RedisFuture, Value};
@@ -79,13 +79,13 @@ async fn only_the_failed_buckets_of_a_chunk_are_pushed_again() {
     world.handle(&event).await.unwrap();
     let messages = world.take().await;
     let [Message::Chunk(chunk)] = messages.as_slice() else { panic!("{messages:?}") };
-    let whole = world.deliver.valkey.clone();
+    let whole = world.app.valkey.clone();
     let connection = world.redis().await;
     let (bucket, settings) =
         (world.id(names[0]).bucket(4), FeedSettings::read(&world.config).unwrap());
     let broken = Link::given(Arc::new(Broken { connection, bucket }));
-    world.deliver.valkey = Valkey::over(broken, &settings);
-    let done = deliver::deliver(&world.deliver, std::slice::from_ref(chunk), world.now()).await;
+    world.app.valkey = Valkey::over(broken, &settings);
+    let done = deliver::deliver(&world.app, std::slice::from_ref(chunk), world.now()).await;
     let [Outcome::Left { rest, error }] = done.as_slice() else { panic!("{done:?}") };
     assert!(error.is_valkey(), "{error:?}");
     let left: Vec<UserId> =
@@ -95,12 +95,12 @@ async fn only_the_failed_buckets_of_a_chunk_are_pushed_again() {
     assert_eq!(rest.reached.map(|reached| reached.delivered), Some(reached));
     assert_eq!((&rest.share, rest.cut_at), (&chunk.share, chunk.cut_at));
     // all buckets of the rest fail: the message itself is tried again
-    let again = deliver::deliver(&world.deliver, std::slice::from_ref(rest), world.now()).await;
+    let again = deliver::deliver(&world.app, std::slice::from_ref(rest), world.now()).await;
     assert!(matches!(again.as_slice(), [Outcome::Failed(_)]), "{again:?}");
-    world.deliver.valkey = whole;
-    let done = deliver::deliver(&world.deliver, std::slice::from_ref(rest), world.now()).await;
+    world.app.valkey = whole;
+    let done = deliver::deliver(&world.app, std::slice::from_ref(rest), world.now()).await;
     assert!(done.iter().all(Outcome::is_done), "{done:?}");
-    let receipt = world.posts.receipts.receipt(post).await.unwrap();
+    let receipt = world.app.receipts.receipt(post).await.unwrap();
     assert!(receipt.completed_at.is_some());
     assert_eq!(receipt.reached.delivered, names.len() as u64);
     for reader in names {
@@ -133,7 +133,7 @@ async fn a_batch_of_chunks_takes_one_call_for_each_bucket() {
     world.drain().await;
     // every second feed is live, without the posts: they are stored, but were not dispatched
     for reader in names.iter().step_by(2) {
-        let (valkey, feed) = (&world.timeline.feeds.valkey, FeedId::home(world.id(reader)));
+        let (valkey, feed) = (&world.app.valkey, FeedId::home(world.id(reader)));
         valkey.begin(feed, "1", world.now()).await.unwrap();
         assert!(valkey.commit(feed, "1", &Slice::EMPTY, &[]).await.unwrap());
     }
@@ -142,11 +142,11 @@ async fn a_batch_of_chunks_takes_one_call_for_each_bucket() {
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Counted { connection, calls: calls.clone() };
     let settings = FeedSettings::read(&world.config).unwrap();
-    world.deliver.valkey = Valkey::over(Link::given(Arc::new(counted)), &settings);
+    world.app.valkey = Valkey::over(Link::given(Arc::new(counted)), &settings);
     // the first batch may have to send the script
     for batch in [&chunks[..1], &chunks[..]] {
         calls.store(0, Ordering::Relaxed);
-        let done = deliver::deliver(&world.deliver, batch, world.now()).await;
+        let done = deliver::deliver(&world.app, batch, world.now()).await;
         assert!(done.iter().all(Outcome::is_done), "{done:?}");
     }
     let buckets: HashSet<Bucket> = names.iter().map(|name| world.id(name).bucket(8)).collect();

@@ -1,16 +1,17 @@
 //! Rule 1: a post is delivered only after its commit.
 
+use fanfold_kinds::App;
 use std::time::Duration;
 
 use fanfold_core::fanout::DeliveryCounts;
 use fanfold_core::limits::COMMIT_GRACE;
-use fanfold_core::message::PostPublished;
 use fanfold_core::{FeedId, PostId, Relation, Slice, UserRef};
 use fanfold_engines::valkey::{CachedSlice, Read};
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
-use fanfold_kinds::follows::{self, Relations};
+use fanfold_kinds::follows::{self};
 use fanfold_kinds::posts::items::Post;
-use fanfold_kinds::posts::{self, Posts};
+use fanfold_kinds::posts::messages::PostPublished;
+use fanfold_kinds::posts::{self};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
@@ -24,10 +25,10 @@ async fn an_event_without_a_post_is_retried_and_then_done() {
     world.people(&["ash"]).await;
     let post = PostId::new(world.now(), 1, world.id("ash"));
     let event = PostPublished::new(post);
-    let early = dispatch(&world.dispatch, &event, world.now(), Deadline::NONE).await;
+    let early = dispatch(&world.app, &event, world.now(), Deadline::NONE).await;
     assert!(matches!(early, Err(StoreError::NotCommittedYet { .. })), "{early:?}");
     let late = dispatch(
-        &world.dispatch,
+        &world.app,
         &event,
         world.now() + COMMIT_GRACE + Duration::from_millis(1),
         Deadline::NONE,
@@ -46,11 +47,11 @@ async fn dispatch_waits_briefly_for_the_commit() {
         tokio::time::sleep(Duration::from_millis(30)).await;
         let (identity, sent) = (world.identity("ash"), Announced::assumed());
         let post = Post { id, text: "text".to_owned(), likes: 0 };
-        let (app, now) = (&world.posts, world.now());
+        let (app, now) = (&world.app, world.now());
         app.posts.create(sent, &app.users, &identity, &post, None, now).await.unwrap();
     };
     let (dispatched, ()) =
-        futures::join!(dispatch(&world.dispatch, &event, world.now(), Deadline::NONE), commit);
+        futures::join!(dispatch(&world.app, &event, world.now(), Deadline::NONE), commit);
     assert_eq!(dispatched.unwrap(), Dispatched::Pushed(DeliveryCounts::default()));
 }
 
@@ -65,9 +66,9 @@ async fn a_post_deleted_before_its_dispatch_is_pushed_to_nobody() {
     let post = world.publish("ash", "gone soon").await;
     world.delete("ash", post).await;
     let dispatched =
-        dispatch(&world.dispatch, &PostPublished::new(post), world.now(), Deadline::NONE).await;
+        dispatch(&world.app, &PostPublished::new(post), world.now(), Deadline::NONE).await;
     assert_eq!(dispatched.unwrap(), Dispatched::NothingToDo);
-    let read = world.timeline.feeds.valkey.read(feed, PostId::MAX, 9, world.now()).await;
+    let read = world.app.valkey.read(feed, PostId::MAX, 9, world.now()).await;
     assert_eq!(read.unwrap(), Read::Known(CachedSlice { slice: Slice::EMPTY, pulled: Vec::new() }));
 }
 
@@ -77,14 +78,14 @@ async fn nothing_is_stored_if_its_event_cannot_be_sent() {
     world.people(&["ash", "birch"]).await;
     let (identity, now) = (world.identity("ash"), world.now());
     let config = world.config_with_one("POST_EVENTS_QUEUE_URL", "http://127.0.0.1:1/no-such-queue");
-    let posts = Posts::new(&world.sdk, &config).unwrap();
+    let posts = App::new(&world.sdk, &config).unwrap();
     let refused = posts::publish(&posts, &identity, "text", None, now).await;
     assert_eq!(Problem::from(refused.unwrap_err()).kind, Kind::Unavailable);
     let stored = posts.posts.by_author(world.id("ash"), PostId::MAX, 5).await.unwrap();
     assert_eq!(stored, Slice::EMPTY);
     let config =
         world.config_with_one("GRAPH_EVENTS_QUEUE_URL", "http://127.0.0.1:1/no-such-queue");
-    let users = Relations::new(&world.sdk, &config).unwrap();
+    let users = App::new(&world.sdk, &config).unwrap();
     let (birch, follow) = (UserRef::Id(world.id("birch")), Relation::Following);
     let refused = follows::relate(&users, &identity, &birch, follow, now).await;
     assert_eq!(Problem::from(refused.unwrap_err()).kind, Kind::Unavailable);

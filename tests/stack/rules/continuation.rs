@@ -11,7 +11,7 @@ use crate::harness::world::{Message, World};
 
 async fn world(settings: &[(&str, &str)], readers: &[String]) -> World {
     let mut world = World::with(settings).await;
-    world.dispatch.page_followers = 3;
+    world.app.settings.page_followers = 3;
     let readers: Vec<&str> = readers.iter().map(String::as_str).collect();
     world.people(&["ash"]).await;
     world.people(&readers).await;
@@ -33,7 +33,7 @@ async fn check_all_have(world: &World, readers: &[String], post: PostId) {
     for reader in readers {
         assert_eq!(world.home(reader).await, [post], "{reader}");
     }
-    let receipt = world.posts.receipts.receipt(post).await.unwrap();
+    let receipt = world.app.receipts.receipt(post).await.unwrap();
     assert_eq!(receipt.reached.delivered, readers.len() as u64, "{receipt:?}");
     assert!(receipt.completed_at.is_some(), "{receipt:?}");
 }
@@ -49,7 +49,7 @@ async fn a_dispatch_without_time_sends_the_rest_as_a_message() {
         match &message {
             Message::Post(event) => {
                 parts += 1;
-                let app = &world.dispatch;
+                let app = &world.app;
                 // each part handles at least one page, however little time is left
                 let soon = Deadline::at(now() + Duration::from_millis(100));
                 let done = dispatch(app, event, world.now(), soon).await.unwrap();

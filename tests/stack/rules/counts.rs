@@ -1,21 +1,20 @@
 //! The number of an author's followers, and the number of partitions for them.
 
+use fanfold_kinds::follows::events::relation_changed;
 use std::collections::BTreeSet;
 
 use fanfold_core::{PostId, UserId, UserRef};
 use fanfold_engines::valkey::{CountRequest, Counted};
 use fanfold_functions::users;
-use fanfold_kinds::follows::events::handle;
 use fanfold_kinds::follows::items::Counting;
 use fanfold_kinds::people::items::{Profile, Total};
 use fanfold_kinds::present::Viewer;
-use fanfold_runtime::clock::Deadline;
 use fanfold_web::extract::ListQuery;
 
 use crate::harness::world::{Message, World};
 
 async fn profile(world: &World, name: &str) -> Profile {
-    world.relations.users.profile(world.id(name)).await.unwrap().unwrap()
+    world.app.users.profile(world.id(name)).await.unwrap().unwrap()
 }
 
 fn counts(messages: &[Message]) -> usize {
@@ -63,7 +62,7 @@ async fn a_function_that_dies_before_it_sends_a_count_does_not_block_the_count()
     let world = World::new().await;
     world.people(&["ash", "birch"]).await;
     world.follow("birch", "ash").await;
-    let (valkey, of) = (&world.graph.feeds.valkey, Counted::Followers(world.id("ash")));
+    let (valkey, of) = (&world.app.valkey, Counted::Followers(world.id("ash")));
     assert_eq!(valkey.request_count(of, "dead").await.unwrap(), CountRequest::Send);
     assert_eq!(valkey.request_count(of, "another").await.unwrap(), CountRequest::Sending);
     world.drain().await;
@@ -87,17 +86,17 @@ async fn a_total_of_fewer_changes_never_replaces_a_later_one() {
     let before = profile(&world, "ash").await;
     assert_eq!((before.followers, before.followers_changes), (0, 2));
     let late = Total { followers: 1, changes: 1, partitions: before.follower_partitions };
-    assert!(!world.relations.users.put_total(&before, late).await.unwrap());
+    assert!(!world.app.users.put_total(&before, late).await.unwrap());
     let fewer = Total { followers: 1, changes: 3, partitions: 1 };
     assert!(
-        !world.relations.users.put_total(&before, fewer).await.unwrap(),
+        !world.app.users.put_total(&before, fewer).await.unwrap(),
         "the number of partitions fell"
     );
     assert_eq!(profile(&world, "ash").await, before);
-    let graph = &world.graph.feeds.graph;
-    let counted = graph.count_followers(&world.relations.users, world.id("ash")).await;
+    let graph = &world.app.graph;
+    let counted = graph.count_followers(&world.app.users, world.id("ash")).await;
     assert_eq!(counted.unwrap(), Counting::Known);
-    let nobody = graph.count_followers(&world.relations.users, UserId(7)).await;
+    let nobody = graph.count_followers(&world.app.users, UserId(7)).await;
     assert_eq!(nobody.unwrap(), Counting::NoProfile);
 }
 
@@ -113,7 +112,7 @@ async fn followers_in_many_partitions_are_listed_reached_and_removed() {
             ("BULK_FOLLOWERS", "3"),
         ];
         let mut world = World::with(&settings).await;
-        world.dispatch.partitions_per_part = 2;
+        world.app.settings.partitions_per_part = 2;
         let fans: Vec<String> = (0..9).map(|n| format!("fan{n}")).collect();
         let fans: Vec<&str> = fans.iter().map(String::as_str).collect();
         world.people(&["ash"]).await;
@@ -135,7 +134,7 @@ async fn followers_in_many_partitions_are_listed_reached_and_removed() {
         }
         let post = world.publish("ash", "text").await;
         world.drain().await;
-        let receipt = world.posts.receipts.receipt(post).await.unwrap();
+        let receipt = world.app.receipts.receipt(post).await.unwrap();
         assert!(receipt.completed_at.is_some());
         assert_eq!((receipt.followers, receipt.reached.delivered), (Some(9), 9));
         for fan in &fans {
@@ -164,8 +163,7 @@ async fn list_followers(world: &World, limit: usize) -> BTreeSet<UserId> {
     loop {
         let (ash, query) = (UserRef::Id(world.id("ash")), ListQuery::page(limit, cursor));
         let viewer = Viewer::of(world.id("ash"));
-        let page =
-            users::followers(&world.relations, &viewer, &ash, &query, world.now()).await.unwrap();
+        let page = users::followers(&world.app, &viewer, &ash, &query, world.now()).await.unwrap();
         assert!(page.next_cursor.is_none() || page.items.len() == limit);
         all.extend(page.items.iter().map(|user| user.id.parse::<UserId>().unwrap()));
         cursor = page.next_cursor;
@@ -186,7 +184,7 @@ async fn a_repeated_event_counts_once() {
     for _ in 0..3 {
         for message in &messages {
             let Message::Relation(event) = message else { continue };
-            handle(&world.graph, &event.clone().into(), world.now(), Deadline::NONE).await.unwrap();
+            relation_changed(&world.app, event, world.now()).await.unwrap();
         }
         world.drain().await;
         assert_eq!(profile(&world, "ash").await.followers, 1);

@@ -18,7 +18,7 @@ use crate::harness::world::World;
 
 /// Runs the doctor. Returns for each assumption its state and what was found.
 pub async fn examine(world: &World, config: &Config) -> BTreeMap<String, (String, String)> {
-    let admin = admin::App::new(&world.sdk, config).expect("an app");
+    let admin = admin::Admin::new(&world.sdk, config).expect("an app");
     let found =
         execute(&admin, Order::Doctor, world.now(), Deadline::NONE).await.expect("executed");
     let checks = found["checks"].as_array().expect("checks").iter();
@@ -166,7 +166,7 @@ async fn an_error_of_one_shard_of_a_cluster_is_reported() {
     let world = World::with(&[("REDIS_URL", &cluster.url())]).await;
     let examine = async || examine(&world, &world.config).await;
     assert_eq!(broken(&examine().await), [""; 0]);
-    let key = world.timeline.feeds.valkey.keys().probe(KeyKind::Memory, Bucket(200));
+    let key = world.app.valkey.keys().probe(KeyKind::Memory, Bucket(200));
     let (primary, replica) = cluster.of_key(&key);
     cluster.node(primary).cli(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
     assert_eq!(broken(&examine().await), [EVICTION]);
@@ -227,7 +227,7 @@ async fn a_server_with_other_limits_or_answers_is_reported() {
         let mut admin = world.admin.clone();
         let odd = Arc::new(Odd { connection, arguments_max, unknown });
         // the server already knows the loaded scripts
-        admin.feeds.valkey = Valkey::over(Link::given(odd), &settings);
+        admin.app.valkey = Valkey::over(Link::given(odd), &settings);
         let found = execute(&admin, Order::Doctor, world.now(), Deadline::NONE).await.unwrap();
         let checks = found["checks"].as_array().unwrap().iter();
         let broken = checks.filter(|check| check["state"] == "does-not-hold");

@@ -1,6 +1,7 @@
 //! Rule 11: an item is published or fired at its time or later. A scheduled post is published once, and what is forgotten is
 //! found again. Each test has a Valkey server of its own, because all worlds share the index of due items.
 
+use fanfold_kinds::App;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,7 +11,6 @@ use fanfold_core::limits::{
     COMMIT_GRACE, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_OVERDUE_AFTER, SCHEDULED_MAX,
     TIMERS_MAX_DEFAULT,
 };
-use fanfold_core::message::{ItemDue, PostPublished};
 use fanfold_core::{DueEntry, DuePart, FeedId, PostId, Time, TimerName};
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Loaded, Valkey};
 use fanfold_kinds::Error;
@@ -18,12 +18,13 @@ use fanfold_kinds::due::handle::{Handled, handle};
 use fanfold_kinds::due::items::{
     DueStore, HandOn, ScheduleResult, Scheduled, ScheduledState, Timer, TimerPut,
 };
-use fanfold_kinds::due::lookahead::{LookAhead, LookedAhead, look_ahead};
+use fanfold_kinds::due::lookahead::{LookedAhead, look_ahead};
+use fanfold_kinds::due::messages::ItemDue;
 use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
 use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
-use fanfold_kinds::posts::Posts;
 use fanfold_kinds::posts::items::Post;
+use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::Deadline;
@@ -48,30 +49,37 @@ async fn world() -> (World, Node) {
 }
 
 async fn look(world: &World) -> LookedAhead {
-    look_ahead(&world.lookahead, world.now(), Deadline::NONE).await.expect("looked ahead")
+    look_ahead(&world.app, world.now(), Deadline::NONE).await.expect("looked ahead")
 }
 
-async fn schedule_with(posts: &Posts, world: &World, ahead: Duration) -> Scheduled {
+async fn schedule_with(posts: &App, world: &World, ahead: Duration) -> Scheduled {
     let new = NewScheduled { text: "later", publish_at: world.now() + ahead, key: None };
     let item = scheduled::schedule(posts, &world.identity("ash"), new, world.now()).await;
     item.expect("scheduled")
 }
 
 async fn schedule(world: &World, ahead: Duration) -> Scheduled {
-    schedule_with(&world.posts, world, ahead).await
+    schedule_with(&world.app, world, ahead).await
 }
 
 /// Handles the message that a look-ahead sends.
 async fn arrives(world: &World, entry: DueEntry) -> Handled {
-    handle(&world.due, &ItemDue::new(entry), world.now()).await.expect("handled")
+    handle(&world.app, &ItemDue::new(entry), world.now()).await.expect("handled")
 }
 
 async fn read(world: &World, item: &Scheduled) -> Result<Scheduled, Error> {
-    scheduled::read(&world.posts, &world.identity("ash"), item.id).await
+    scheduled::read(&world.app, &world.identity("ash"), item.id).await
 }
 
 async fn posts_of_ash(world: &World) -> Vec<PostId> {
     world.walk(FeedId::author(world.id("ash")), 7).await
+}
+
+/// The world's stores with look-aheads that take few entries at once.
+fn with_batch(world: &World, due_batch: usize) -> App {
+    let mut app = world.app.clone();
+    app.settings.due_batch = due_batch;
+    app
 }
 
 #[tokio::test]
@@ -99,7 +107,7 @@ async fn a_scheduled_post_is_published_once_and_not_before_its_time() {
     assert_eq!(item.post.time(), item.publish_at);
     let found = read(&world, &item).await.unwrap();
     assert_eq!((found.state, found.post), (ScheduledState::Published, item.post));
-    let ash = world.posts.users.profile(world.id("ash")).await.unwrap().unwrap();
+    let ash = world.app.users.profile(world.id("ash")).await.unwrap().unwrap();
     assert_eq!((ash.posts, ash.scheduled), (1, 0));
     world.advance(DUE_HANDED_ON_LEASE + 3 * MINUTE);
     let looked = look(&world).await;
@@ -123,7 +131,7 @@ async fn a_near_item_is_handed_on_by_its_request() {
 #[tokio::test]
 async fn the_message_of_an_item_waits_for_its_commit() {
     let (world, _node) = world().await;
-    let (due, users, posts) = (&world.posts.due, &world.posts.users, &world.posts.posts);
+    let (due, users, posts) = (&world.app.due, &world.app.users, &world.app.posts);
     let now = world.now();
     let item = Scheduled {
         id: fanfold_core::ScheduledId::new(now, 1, world.id("ash")),
@@ -134,17 +142,17 @@ async fn the_message_of_an_item_waits_for_its_commit() {
         state: ScheduledState::Waiting,
     };
     let message = ItemDue::announced(item.entry(), now);
-    let error = handle(&world.due, &message, now).await.unwrap_err();
+    let error = handle(&world.app, &message, now).await.unwrap_err();
     assert!(matches!(error, StoreError::NotCommittedYet { .. }), "{error:?}");
     let (sent, ash) = (HandOn::Sent(Announced::assumed()), world.identity("ash"));
     let stored = due.schedule(&sent, (users, posts), &ash, &item, None, now).await;
     assert_eq!(stored.unwrap(), ScheduleResult::Done);
-    assert_eq!(handle(&world.due, &message, now).await.unwrap(), Handled::Done);
+    assert_eq!(handle(&world.app, &message, now).await.unwrap(), Handled::Done);
     // a commit that never comes
     let never = DueEntry { at: now, item: timer_item(&world, "never") };
     let message = ItemDue::announced(never, now);
     let later = now + COMMIT_GRACE + Duration::from_millis(1);
-    assert_eq!(handle(&world.due, &message, later).await.unwrap(), Handled::NothingToDo);
+    assert_eq!(handle(&world.app, &message, later).await.unwrap(), Handled::NothingToDo);
 }
 
 fn timer_item(world: &World, name: &str) -> fanfold_core::DueItem {
@@ -178,7 +186,7 @@ async fn what_valkey_loses_is_loaded_again() {
 #[tokio::test]
 async fn an_item_that_valkey_never_learned_of_is_found_when_it_is_overdue() {
     let (world, _node) = world().await;
-    let broken = Posts::new(&world.sdk, &world.config_with(&[NO_VALKEY])).unwrap();
+    let broken = App::new(&world.sdk, &world.config_with(&[NO_VALKEY])).unwrap();
     let item = schedule_with(&broken, &world, 5 * MINUTE).await;
     world.advance(4 * MINUTE);
     assert_eq!(look(&world).await.handed_on, 0);
@@ -199,7 +207,7 @@ async fn without_valkey_items_are_handed_on_from_dynamodb() {
     let (owner, name) = (world.id("ash"), &name("renew"));
     put(&world, "renew", 200 * MINUTE, None).await.unwrap();
     let config = world.config_with(&[NO_VALKEY]);
-    let away = LookAhead::new(&world.sdk, &config).unwrap();
+    let away = App::new(&world.sdk, &config).unwrap();
     // both are due, but not overdue
     for (advance, due) in [(10 * MINUTE, &first), (16 * MINUTE, &second)] {
         world.advance(advance);
@@ -221,11 +229,11 @@ async fn without_valkey_items_are_handed_on_from_dynamodb() {
     assert_eq!(arrives(&world, first.entry()).await, Handled::Done);
     node.cli(&["CONFIG", "SET", "maxmemory", "1"]);
     world.advance(MINUTE * first_minute);
-    let looked = look_ahead(&world.lookahead, world.now(), Deadline::NONE).await;
+    let looked = look_ahead(&world.app, world.now(), Deadline::NONE).await;
     assert!(matches!(looked, Err(StoreError::Valkey { .. })), "{looked:?}");
     assert_eq!(handed_on(&world).await, [second.entry()]);
     assert_eq!(arrives(&world, second.entry()).await, Handled::Done);
-    assert!(world.due.due.timer(owner, name).await.unwrap().is_some(), "not due yet");
+    assert!(world.app.due.timer(owner, name).await.unwrap().is_some(), "not due yet");
 }
 
 /// The entries whose messages can be received, by their time.
@@ -255,7 +263,7 @@ async fn items_are_found_after_an_outage_of_days() {
     assert_eq!((looked.overdue, looked.handed_on), (1, 1));
     assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
     // the hours in between are empty: each look-ahead leaves one of them behind
-    let oldest = async || *world.lookahead.due.checked().await.unwrap().values().min().unwrap();
+    let oldest = async || *world.app.due.checked().await.unwrap().values().min().unwrap();
     let before = oldest().await;
     for ahead in 1..4 {
         look(&world).await;
@@ -268,7 +276,7 @@ async fn items_are_found_after_an_outage_of_days() {
 async fn an_hour_that_was_noted_too_early_is_still_asked() {
     let (world, node) = world().await;
     let ahead = world.now() + 3 * 60 * MINUTE;
-    look_ahead(&world.lookahead, ahead, Deadline::NONE).await.expect("looked ahead");
+    look_ahead(&world.app, ahead, Deadline::NONE).await.expect("looked ahead");
     let item = schedule(&world, 30 * MINUTE).await;
     node.cli(&["FLUSHALL"]);
     world.advance(4 * 60 * MINUTE);
@@ -295,7 +303,7 @@ async fn messages_are_in_the_group_of_their_owner() {
 async fn a_noted_hour_goes_back() {
     let (world, node) = world().await;
     let item = schedule(&world, 5 * MINUTE).await;
-    let (due, part) = (&world.lookahead.due, item.entry().part());
+    let (due, part) = (&world.app.due, item.entry().part());
     due.set_checked(part, item.entry().hour().next()).await.unwrap();
     node.cli(&["FLUSHALL"]);
     // the hour of the item is over and the present one
@@ -331,7 +339,7 @@ async fn an_entry_without_its_item_is_removed() {
         schedule(&world, 5 * MINUTE).await,
     );
     for entry in [timer.entry(), post.entry()] {
-        assert!(!world.due.due.remove_stray(&entry).await.unwrap(), "{entry}");
+        assert!(!world.app.due.remove_stray(&entry).await.unwrap(), "{entry}");
     }
 }
 
@@ -351,7 +359,7 @@ async fn an_unknown_entry_does_not_hold_up_the_others() {
     world.advance(2 * MINUTE);
     let looked = look(&world).await;
     assert_eq!((looked.handed_on, looked.overdue), (1, 2), "it counts as overdue");
-    let away = LookAhead::new(&world.sdk, &world.config_with(&[NO_VALKEY])).unwrap();
+    let away = App::new(&world.sdk, &world.config_with(&[NO_VALKEY])).unwrap();
     world.take().await;
     look_ahead(&away, item.publish_at, Deadline::NONE).await.unwrap_err();
     assert_eq!(handed_on(&world).await, [item.entry()]);
@@ -364,9 +372,9 @@ async fn a_race_for_the_last_timer_is_not_the_limit() {
     let (timer, _) = put(&world, "renew", 5 * MINUTE, None).await.unwrap();
     set_numbers(&world).await;
     let (sent, users, ash) =
-        (HandOn::Sent(Announced::assumed()), &world.timers.users, world.identity("ash"));
+        (HandOn::Sent(Announced::assumed()), &world.app.users, world.identity("ash"));
     let other = Timer { revision: "other".to_owned(), ..timer };
-    let raced = world.due.due.put_timer(&sent, users, &ash, None, &other).await.unwrap();
+    let raced = world.app.due.put_timer(&sent, users, &ash, None, &other).await.unwrap();
     assert_eq!(raced, TimerPut::Raced);
 }
 
@@ -384,7 +392,7 @@ async fn without_dynamodb_known_items_are_handed_on() {
         .set_region(world.sdk.region().cloned());
     let sdk = sdk.build();
     let due = DueStore::new(&sdk, &world.config_with(&[])).unwrap();
-    let slow = LookAhead { due, ..world.lookahead.clone() };
+    let slow = App { due, ..world.app.clone() };
     let look = look_ahead(&slow, world.now(), Deadline::NONE);
     let looked = tokio::time::timeout(Duration::from_secs(2), look).await;
     assert!(looked.is_err(), "DynamoDB does not answer: {looked:?}");
@@ -411,7 +419,7 @@ impl Answers for Silent {
 #[tokio::test]
 async fn a_silent_valkey_makes_few_items_wait() {
     let (world, _node) = world().await;
-    let (silent, mut due) = (Arc::new(Silent::default()), world.due.clone());
+    let (silent, mut due) = (Arc::new(Silent::default()), world.app.clone());
     let settings = FeedSettings::read(&world.config).unwrap();
     due.valkey = Valkey::over(Link::given(silent.clone()), &settings);
     let mut items = Vec::new();
@@ -434,7 +442,7 @@ async fn a_silent_valkey_makes_few_items_wait() {
 async fn a_repeated_request_hands_its_item_on() {
     let (world, _node) = world().await;
     let away = world.config_with(&[NO_VALKEY]);
-    let mut first = world.timers.clone();
+    let mut first = world.app.clone();
     first.valkey = Valkey::new(&world.sdk, &away).unwrap();
     let (ash, due_at) = (world.identity("ash"), world.now() + Duration::from_secs(125));
     let new = NewTimer { due_at, every: None, payload: json!(1) };
@@ -443,7 +451,7 @@ async fn a_repeated_request_hands_its_item_on() {
     assert_eq!(handed_on(&world).await, []);
     world.advance(Duration::from_secs(65));
     let (timer, is_new) =
-        timers::put(&world.timers, &ash, &name("renew"), new, world.now()).await.expect("put");
+        timers::put(&world.app, &ash, &name("renew"), new, world.now()).await.expect("put");
     assert!(!is_new);
     assert_eq!(handed_on(&world).await, []);
     assert_eq!(look(&world).await.handed_on, 1);
@@ -459,7 +467,7 @@ async fn a_timer_that_repeats_keeps_its_times() {
     let due_at = world.now() - 10 * 24 * 60 * MINUTE - MINUTE;
     let new = NewTimer { due_at, every, payload: json!(1) };
     let (timer, _) =
-        timers::put(&world.timers, &ash, &name("daily"), new, world.now()).await.expect("put");
+        timers::put(&world.app, &ash, &name("daily"), new, world.now()).await.expect("put");
     assert_eq!(timer.due_at, world.now() + 24 * 60 * MINUTE - MINUTE);
     assert_eq!(handed_on(&world).await, []);
 }
@@ -473,10 +481,10 @@ async fn a_look_ahead_ends_in_time() {
     }
     world.advance(2 * MINUTE);
     let soon = Deadline::at(fanfold_runtime::clock::now() + Duration::from_secs(4));
-    let away = LookAhead::new(&world.sdk, &world.config_with(&[NO_VALKEY])).unwrap();
+    let away = App::new(&world.sdk, &world.config_with(&[NO_VALKEY])).unwrap();
     look_ahead(&away, world.now() + MINUTE, soon).await.unwrap_err();
     assert_eq!(handed_on(&world).await, []);
-    let looked = look_ahead(&world.lookahead, world.now(), soon).await.unwrap();
+    let looked = look_ahead(&world.app, world.now(), soon).await.unwrap();
     assert_eq!(looked.handed_on, 0, "the time is over");
     assert_eq!(look(&world).await.handed_on, 3, "the next one goes on");
 }
@@ -487,7 +495,7 @@ async fn a_clock_that_jumps_loses_nothing_and_publishes_nothing_early() {
     let (world, node) = world().await;
     let now = world.now();
     let first = schedule(&world, 100 * MINUTE).await;
-    let jumped = look_ahead(&world.lookahead, now + 48 * 60 * MINUTE, Deadline::NONE).await;
+    let jumped = look_ahead(&world.app, now + 48 * 60 * MINUTE, Deadline::NONE).await;
     assert_eq!(jumped.expect("looked ahead").handed_on, 1);
     assert_eq!(arrives(&world, first.entry()).await, Handled::Early);
     // the hours ahead are noted as empty, and then get an item; nobody runs, and Valkey loses it
@@ -506,7 +514,7 @@ async fn a_clock_that_jumps_loses_nothing_and_publishes_nothing_early() {
 #[tokio::test]
 async fn a_lease_by_a_clock_that_is_ahead_makes_nothing_late() {
     let (world, _node) = world().await;
-    let (valkey, now) = (&world.lookahead.valkey, world.now());
+    let (valkey, now) = (&world.app.valkey, world.now());
     let ahead = now + 48 * 60 * MINUTE;
     let first = schedule(&world, 50 * MINUTE).await;
     let part = first.entry().part();
@@ -533,7 +541,7 @@ async fn a_lease_by_a_clock_that_is_ahead_makes_nothing_late() {
 async fn an_index_that_was_loaded_too_far_gets_every_new_item() {
     let (world, _node) = world().await;
     let ahead = world.now() + 48 * 60 * MINUTE;
-    look_ahead(&world.lookahead, ahead, Deadline::NONE).await.expect("looked ahead");
+    look_ahead(&world.app, ahead, Deadline::NONE).await.expect("looked ahead");
     schedule(&world, 6 * 60 * MINUTE).await;
     world.advance(6 * 60 * MINUTE - MINUTE);
     let looked = look(&world).await;
@@ -546,7 +554,7 @@ async fn cancelling_and_publishing_say_which_was_first() {
     let (ash, now) = (world.identity("ash"), world.now());
     let item = schedule(&world, 5 * MINUTE).await;
     for _ in 0..2 {
-        scheduled::cancel(&world.posts, &ash, item.id, now).await.unwrap();
+        scheduled::cancel(&world.app, &ash, item.id, now).await.unwrap();
     }
     assert!(matches!(read(&world, &item).await, Err(Error::NoSuchScheduled(_))));
     world.advance(5 * MINUTE);
@@ -555,14 +563,14 @@ async fn cancelling_and_publishing_say_which_was_first() {
     world.advance(5 * MINUTE);
     assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
     let now = world.now();
-    let late = scheduled::cancel(&world.posts, &ash, item.id, now).await;
+    let late = scheduled::cancel(&world.app, &ash, item.id, now).await;
     assert!(matches!(late, Err(Error::AlreadyPublished { post }) if post == item.post));
     let change = Change { text: Some("other"), publish_at: None };
-    let late = scheduled::change(&world.posts, &ash, item.id, change, now).await;
+    let late = scheduled::change(&world.app, &ash, item.id, change, now).await;
     assert!(matches!(late, Err(Error::AlreadyPublished { .. })), "{late:?}");
     assert_eq!(posts_of_ash(&world).await, [item.post]);
     let birch = world.identity("birch");
-    let foreign = scheduled::cancel(&world.posts, &birch, item.id, now).await;
+    let foreign = scheduled::cancel(&world.app, &birch, item.id, now).await;
     assert!(matches!(foreign, Err(Error::NoSuchScheduled(_))), "{foreign:?}");
 }
 
@@ -575,7 +583,7 @@ async fn a_changed_time_is_the_time_of_publication() {
         let publish_at = Some(now + ahead);
         let (ash, id) = (&ash, item.id);
         let change = Change { text, publish_at };
-        scheduled::change(&world.posts, ash, id, change, now)
+        scheduled::change(&world.app, ash, id, change, now)
     };
     let sooner = change(Some("sooner"), 5 * MINUTE).await.unwrap();
     world.advance(4 * MINUTE);
@@ -590,7 +598,7 @@ async fn a_changed_time_is_the_time_of_publication() {
     assert_eq!(look(&world).await.handed_on, 1);
     world.advance(MINUTE);
     assert_eq!(arrives(&world, later.entry()).await, Handled::Done);
-    let posts = world.posts.posts.published(&posts_of_ash(&world).await).await.unwrap();
+    let posts = world.app.posts.published(&posts_of_ash(&world).await).await.unwrap();
     let texts: Vec<(PostId, String)> =
         posts.into_values().map(|post| (post.id, post.text)).collect();
     assert_eq!(texts, [(later.post, "sooner".to_owned())]);
@@ -602,7 +610,7 @@ async fn a_key_makes_one_scheduled_post() {
     let (ash, now) = (world.identity("ash"), world.now());
     let send = |text, ahead| {
         let new = NewScheduled { text, publish_at: now + ahead, key: Some("a key") };
-        scheduled::schedule(&world.posts, &ash, new, now)
+        scheduled::schedule(&world.app, &ash, new, now)
     };
     let item = send("later", 5 * MINUTE).await.unwrap();
     assert_eq!(send("later", 5 * MINUTE).await.unwrap(), item);
@@ -611,12 +619,12 @@ async fn a_key_makes_one_scheduled_post() {
     }
     // a text that looks like the fields of the first request
     let text = format!("{} later", item.publish_at);
-    let alike = fanfold_kinds::posts::publish(&world.posts, &ash, &text, Some("a key"), now).await;
+    let alike = fanfold_kinds::posts::publish(&world.app, &ash, &text, Some("a key"), now).await;
     assert!(matches!(alike, Err(Error::KeyReused)), "{alike:?}");
     let now_published =
-        fanfold_kinds::posts::publish(&world.posts, &ash, "later", Some("a key"), now);
+        fanfold_kinds::posts::publish(&world.app, &ash, "later", Some("a key"), now);
     assert!(matches!(now_published.await, Err(Error::KeyReused)));
-    scheduled::cancel(&world.posts, &ash, item.id, now).await.unwrap();
+    scheduled::cancel(&world.app, &ash, item.id, now).await.unwrap();
     let again = send("later", 5 * MINUTE).await;
     assert!(matches!(again, Err(Error::ScheduledCancelled(id)) if id == item.id), "{again:?}");
 }
@@ -640,7 +648,7 @@ async fn times_and_numbers_are_bounded() {
     let (ash, now) = (world.identity("ash"), world.now());
     let at = |publish_at: Time| {
         let new = NewScheduled { text: "later", publish_at, key: None };
-        scheduled::schedule(&world.posts, &ash, new, now)
+        scheduled::schedule(&world.app, &ash, new, now)
     };
     for bad in [now, now + Duration::from_millis(59_999), now + Duration::from_secs(367 * 86_400)] {
         let refused = at(bad).await;
@@ -655,7 +663,7 @@ async fn times_and_numbers_are_bounded() {
     assert!(matches!(refused, Err(Error::TimersLimit { max: TIMERS_MAX_DEFAULT })), "{refused:?}");
     let payload = json!("x".repeat(4_100));
     let new = NewTimer { due_at: now, every: None, payload };
-    let refused = timers::put(&world.timers, &ash, &name("big"), new, now).await;
+    let refused = timers::put(&world.app, &ash, &name("big"), new, now).await;
     assert!(matches!(refused, Err(Error::PayloadTooBig { found: 4_102, .. })), "{refused:?}");
 }
 
@@ -666,12 +674,12 @@ async fn a_late_publication_is_not_taken_for_a_failed_commit() {
     let now = world.now();
     let post = PostId::new(now - Duration::from_secs(3_600), 1, world.id("ash"));
     let event = PostPublished::scheduled(post, now);
-    let early = dispatch(&world.dispatch, &event, now, Deadline::NONE).await;
+    let early = dispatch(&world.app, &event, now, Deadline::NONE).await;
     assert!(matches!(early, Err(StoreError::NotCommittedYet { .. })), "{early:?}");
-    let (app, ash) = (&world.posts, world.identity("ash"));
+    let (app, ash) = (&world.app, world.identity("ash"));
     let one = Post { id: post, text: "late".to_owned(), likes: 0 };
     app.posts.create(Announced::assumed(), &app.users, &ash, &one, None, now).await.unwrap();
-    let done = dispatch(&world.dispatch, &event, now, Deadline::NONE).await.unwrap();
+    let done = dispatch(&world.app, &event, now, Deadline::NONE).await.unwrap();
     assert!(matches!(done, Dispatched::Pushed(_)), "{done:?}");
 }
 
@@ -688,7 +696,7 @@ async fn put(
     let every = every.map(|every| every.parse().unwrap());
     let (due_at, payload) = (world.now() + ahead, json!({"renew": [7, null]}));
     let new = NewTimer { due_at, every, payload };
-    timers::put(&world.timers, &world.identity("ash"), &name(timer), new, world.now()).await
+    timers::put(&world.app, &world.identity("ash"), &name(timer), new, world.now()).await
 }
 
 #[tokio::test]
@@ -708,7 +716,7 @@ async fn a_timer_fires_at_each_of_its_times() {
     assert_eq!(fired.payload, json!({"renew": [7, null]}));
     // seven seconds late, but the next time is computed from the due time
     let ash = world.identity("ash");
-    let next = timers::read(&world.timers, &ash, &timer.name).await.unwrap();
+    let next = timers::read(&world.app, &ash, &timer.name).await.unwrap();
     assert_eq!(next.due_at, timer.due_at + 2 * MINUTE);
     // nobody ran for a while: the times in between are skipped
     world.advance(7 * MINUTE);
@@ -716,13 +724,13 @@ async fn a_timer_fires_at_each_of_its_times() {
     let [missed] = &world.timer_events().await[..] else { panic!("one message") };
     assert_eq!(missed.missed, 2);
     assert_ne!(missed.id, fired.id);
-    let next = timers::read(&world.timers, &ash, &timer.name).await.unwrap();
+    let next = timers::read(&world.app, &ash, &timer.name).await.unwrap();
     assert_eq!(next.due_at, timer.due_at + 8 * MINUTE);
-    timers::delete(&world.timers, &ash, &timer.name, world.now()).await.unwrap();
+    timers::delete(&world.app, &ash, &timer.name, world.now()).await.unwrap();
     world.advance(MINUTE);
     assert_eq!(arrives(&world, next.entry()).await, Handled::NothingToDo);
     assert!(world.timer_events().await.is_empty());
-    let profile = world.posts.users.profile(world.id("ash")).await.unwrap().unwrap();
+    let profile = world.app.users.profile(world.id("ash")).await.unwrap().unwrap();
     assert_eq!(profile.timers, 0);
 }
 
@@ -732,14 +740,14 @@ async fn a_timer_in_the_past_fires_at_once_and_ends() {
     let payload = json!([12.088995980580641, 0.17151709517771863, u64::MAX, i64::MIN]);
     let new = NewTimer { due_at: Time::EPOCH, every: None, payload: payload.clone() };
     let (ash, now) = (world.identity("ash"), world.now());
-    let (timer, _) = timers::put(&world.timers, &ash, &name("past"), new, now).await.unwrap();
+    let (timer, _) = timers::put(&world.app, &ash, &name("past"), new, now).await.unwrap();
     assert_eq!(timer.due_at, now);
     let messages = world.take().await;
     let [Message::Due(message)] = &messages[..] else { panic!("{messages:?}") };
-    assert_eq!(handle(&world.due, message, now).await.unwrap(), Handled::Done);
+    assert_eq!(handle(&world.app, message, now).await.unwrap(), Handled::Done);
     let [fired] = &world.timer_events().await[..] else { panic!("one message") };
     assert_eq!(fired.payload.to_string(), payload.to_string());
-    let gone = timers::read(&world.timers, &ash, &timer.name).await;
+    let gone = timers::read(&world.app, &ash, &timer.name).await;
     assert!(matches!(gone, Err(Error::NoSuchTimer(_))), "{gone:?}");
 }
 
@@ -749,12 +757,12 @@ async fn a_repeated_message_of_a_timer_has_the_same_id() {
     let (world, _node) = world().await;
     let (timer, _) = put(&world, "renew", 5 * MINUTE, None).await.unwrap();
     world.advance(5 * MINUTE);
-    let mut broken = world.due.clone();
+    let mut broken = world.app.clone();
     let none = world.config_with(&[("USERS_TABLE", "no-table")]);
     broken.users = fanfold_kinds::people::items::UserStore::new(&world.sdk, &none).unwrap();
     let message = ItemDue::new(timer.entry());
     handle(&broken, &message, world.now()).await.unwrap_err();
-    assert_eq!(handle(&world.due, &message, world.now()).await.unwrap(), Handled::Done);
+    assert_eq!(handle(&world.app, &message, world.now()).await.unwrap(), Handled::Done);
     let fired = world.timer_events().await;
     assert_eq!(fired.len(), 2);
     assert_eq!(fired[0], fired[1]);
@@ -789,10 +797,10 @@ async fn two_look_aheads_hand_on_each_item_once() {
     items.sort_by_key(Scheduled::entry);
     let times =
         |items: &[Scheduled]| -> Vec<Time> { items.iter().map(|item| item.publish_at).collect() };
-    let page = scheduled::list(&world.posts, world.id("ash"), None, 100).await.unwrap();
+    let page = scheduled::list(&world.app, world.id("ash"), None, 100).await.unwrap();
     assert_eq!(times(&page.items), times(&items));
     world.advance(4 * MINUTE);
-    let small = LookAhead { batch: 4, ..world.lookahead.clone() };
+    let small = with_batch(&world, 4);
     let (now, none) = (world.now(), Deadline::NONE);
     let (one, two) = futures::join!(look_ahead(&small, now, none), look_ahead(&small, now, none));
     assert_eq!(one.unwrap().handed_on + two.unwrap().handed_on, 30);
@@ -801,7 +809,7 @@ async fn two_look_aheads_hand_on_each_item_once() {
     // pages of the list
     let (mut after, mut walked) = (None, Vec::new());
     loop {
-        let page = scheduled::list(&world.posts, world.id("ash"), after, 7).await.unwrap();
+        let page = scheduled::list(&world.app, world.id("ash"), after, 7).await.unwrap();
         walked.extend(page.items);
         after = page.next_after;
         if after.is_none() {
@@ -819,7 +827,7 @@ async fn what_is_due_first_is_handed_on_first() {
         items.push(schedule(&world, 3 * MINUTE + Duration::from_secs(n)).await);
     }
     world.advance(4 * MINUTE);
-    let small = LookAhead { batch: 2, ..world.lookahead.clone() };
+    let small = with_batch(&world, 2);
     look_ahead(&small, world.now(), Deadline::NONE).await.unwrap();
     items.reverse();
     let entries: Vec<DueEntry> = items.iter().map(Scheduled::entry).collect();
@@ -845,7 +853,7 @@ async fn a_claim_is_a_lease() {
     let (world, _node) = world().await;
     let item = schedule(&world, 3 * MINUTE).await;
     world.advance(2 * MINUTE);
-    let (valkey, part) = (&world.lookahead.valkey, item.entry().part());
+    let (valkey, part) = (&world.app.valkey, item.entry().part());
     let taken = valkey.take_due(part, 10, world.now()).await.unwrap();
     assert_eq!(taken.entries, [item.entry()]);
     assert_eq!(look(&world).await.handed_on, 0, "another look-ahead has the lease");
@@ -860,7 +868,7 @@ async fn a_claim_is_a_lease() {
 async fn a_load_misses_no_item_that_is_written_meanwhile() {
     let (world, node) = world().await;
     node.cli(&["FLUSHALL"]);
-    let (valkey, now) = (&world.lookahead.valkey, world.now());
+    let (valkey, now) = (&world.app.valkey, world.now());
     let until = now + 60 * MINUTE;
     let entry = DueEntry { at: now + 10 * MINUTE, item: timer_item(&world, "meanwhile") };
     let part = entry.part();

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use fanfold_core::FeedId;
-use fanfold_core::message::PostPublished;
 use fanfold_kinds::fanout::dispatch::dispatch;
 use fanfold_kinds::feeds::Source;
-use fanfold_kinds::present::Span;
+use fanfold_kinds::home::Span;
+use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_runtime::clock::Deadline;
 
 use super::{members, store_without_delivery_at};
@@ -36,9 +36,7 @@ async fn pages_continue_below_the_floor_to_the_first_post() {
     // a late push below the floor changes no page
     let late = store_without_delivery_at(&world, "ash", posts[30].time()).await;
     posts.insert(if late > posts[30] { 30 } else { 31 }, late);
-    dispatch(&world.dispatch, &PostPublished::new(late), world.now(), Deadline::NONE)
-        .await
-        .unwrap();
+    dispatch(&world.app, &PostPublished::new(late), world.now(), Deadline::NONE).await.unwrap();
     assert_eq!(world.home("birch").await, posts);
 }
 

@@ -4,7 +4,6 @@
 use std::time::{Duration, Instant};
 
 use fanfold_core::limits::{COMMIT_GRACE, COUNT_DELAY, COUNTS_UNNOTED_MAX, SHED_IDLE};
-use fanfold_core::message::{DeliverChunk, GraphEvent, PostPublished};
 use fanfold_core::{FeedId, PostId, Ranking, UserId};
 use fanfold_engines::tally::Counts;
 use fanfold_engines::valkey::{CardId, CardRead, Fill, PageOf};
@@ -14,7 +13,10 @@ use fanfold_kinds::boards::read::page;
 use fanfold_kinds::due::lookahead::look_ahead;
 use fanfold_kinds::fanout::deliver;
 use fanfold_kinds::fanout::dispatch::dispatch;
+use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::feeds::Source;
+use fanfold_kinds::posts::messages::PostPublished;
+use fanfold_kinds::subscriptions::GraphEvent;
 use fanfold_kinds::sweep::sweep;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
@@ -86,15 +88,15 @@ async fn a_full_server_does_not_evict_an_unfollow() {
     let left = node.cli(&["INFO", "keyspace"]);
     assert!(left.contains("expires=0"), "keys with a time to live are left: {left}");
     make_room(&node);
-    let delivered = deliver::deliver(&world.deliver, &[chunk], world.now()).await;
+    let delivered = deliver::deliver(&world.app, &[chunk], world.now()).await;
     assert!(delivered.iter().all(Outcome::is_done), "{delivered:?}");
-    let fir = world.timeline.feeds.valkey.peek(FeedId::home(world.id("fir")), 100).await.unwrap();
+    let fir = world.app.valkey.peek(FeedId::home(world.id("fir")), 100).await.unwrap();
     let held = fir.known().expect("fir's feed is live").slice.posts;
     assert!(held.iter().all(|post| post.author() != world.id("ash")), "{held:?}");
     // no feed was evicted
     posts.insert(0, late);
     let event = PostPublished::new(late);
-    let dispatched = dispatch(&world.dispatch, &event, world.now(), Deadline::NONE).await;
+    let dispatched = dispatch(&world.app, &event, world.now(), Deadline::NONE).await;
     assert!(dispatched.is_ok(), "{dispatched:?}");
     world.follow("fir", "ash").await;
     settle(&world, &posts).await;
@@ -106,8 +108,8 @@ async fn a_full_server_shows_no_old_card() {
     let node = Node::start(&["--maxmemory-policy", "noeviction"]);
     let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
     world.people(&["ash", "birch"]).await;
-    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
-    let [ash, birch] = ["ash", "birch"].map(|name| CardId::User(world.id(name)));
+    let (valkey, now) = (&world.app.valkey, world.now());
+    let [ash, birch] = ["ash", "birch"].map(|name| CardId::user(world.id(name)));
     let name = async || user(&world, "ash").await.name;
     assert_eq!(name().await, "ash");
     assert!(matches!(read_card(valkey, &ash, "", now).await, CardRead::Known(_)));
@@ -121,7 +123,7 @@ async fn a_full_server_shows_no_old_card() {
     world.rename("birch", "birch", "Other").await;
     make_room(&node);
     // the reader read the profile before the change
-    let old = Fill { id: birch.clone(), text: Some(b"old".to_vec()), kept: HOUR, counts: true };
+    let old = Fill { id: birch, text: Some(b"old".to_vec()), kept: HOUR, counts: true };
     valkey.fill_cards(&[old], "a reader", now).await.unwrap();
     assert_eq!(read_card(valkey, &birch, "", now).await, CardRead::Unknown);
 }
@@ -246,11 +248,11 @@ pub async fn changes_are_seen_at_once(
     recover();
     // a page makes the feed live, before the messages that wait are handled
     assert_eq!(shown_of(world, "fir", "ash").await, []);
-    let delivered = deliver::deliver(&world.deliver, &[chunk], world.now()).await;
+    let delivered = deliver::deliver(&world.app, &[chunk], world.now()).await;
     assert!(delivered.iter().all(Outcome::is_done), "{delivered:?}");
     assert_eq!(shown_of(world, "fir", "ash").await, [], "a late chunk brings a post back");
     let event = PostPublished::new(late);
-    let dispatched = dispatch(&world.dispatch, &event, world.now(), Deadline::NONE).await;
+    let dispatched = dispatch(&world.app, &event, world.now(), Deadline::NONE).await;
     assert!(dispatched.is_ok(), "{dispatched:?}");
     assert_eq!(shown_of(world, "fir", "ash").await, []);
     // an event that waited does not find its like, which was taken back
@@ -301,7 +303,7 @@ pub async fn boards_are_right_or_unavailable(
     for name in &named {
         let second = changed(world, name, &[("b", What::Set(scores(&[2])))]).await;
         let (board, best) = (board_of(world, "ash", name), PageOf::Rank { from: 1, limit: 9 });
-        match page(&world.boards, &board, best, world.now()).await {
+        match page(&world.app, &board, best, world.now()).await {
             Ok(page) => {
                 assert_eq!((second.members, page.page.rows.len()), (Some(2), 2));
                 shown += 1;
@@ -363,7 +365,7 @@ async fn counts_go_on_at_a_bounded_rate_on_a_full_server() {
     let mut world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
     let posts = people(&world).await;
     settle(&world, &posts).await;
-    world.graph.counts = Counts::after(COUNT_DELAY);
+    world.app.counts = Counts::after(COUNT_DELAY);
     let mut others = Vec::new();
     for _ in 0..3 * COUNTS_UNNOTED_MAX {
         world.advance(Duration::from_millis(1));
@@ -416,7 +418,7 @@ async fn a_sweep_makes_room_on_a_full_server() {
     let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "2")]).await;
     let posts = people(&world).await;
     settle(&world, &posts).await;
-    let sweep = async || sweep(&world.sweep, world.now()).await.expect("swept").shed;
+    let sweep = async || sweep(&world.app, world.now()).await.expect("swept").shed;
     let keys = |kind: &str| {
         let keys = node.cli(&["KEYS", kind]);
         keys.lines().filter(|key| !key.is_empty()).count()
@@ -430,7 +432,7 @@ async fn a_sweep_makes_room_on_a_full_server() {
         }
     }
     drain(&world).await;
-    let looked = look_ahead(&world.lookahead, world.now(), Deadline::NONE).await;
+    let looked = look_ahead(&world.app, world.now(), Deadline::NONE).await;
     assert!(looked.is_ok(), "{looked:?}");
     schedule(&world, 5).await;
     fill_up(&node, "ballast");

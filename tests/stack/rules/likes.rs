@@ -1,17 +1,19 @@
 //! Likes, one rule at a time, through the real handlers.
 
+use fanfold_kinds::App;
 use std::time::Duration;
 
 use fanfold_core::limits::{COMMIT_GRACE, LIKES_CARD_MAX};
-use fanfold_core::message::{LikeChanged, PostDeleted};
 use fanfold_core::{FeedId, PostId, Time, UserId};
-use fanfold_kinds::feeds::{ReadContext, Source};
-use fanfold_kinds::follows::events;
-use fanfold_kinds::home::Timeline;
+use fanfold_engines::reading::ReadContext;
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::home::Span;
 use fanfold_kinds::likes::items::{GivenLike, Like, LikeCount, LikePut};
-use fanfold_kinds::likes::{self, LikedPlace, LikerPlace, Likes};
+use fanfold_kinds::likes::messages::LikeChanged;
+use fanfold_kinds::likes::{self, LikedPlace, LikerPlace};
 use fanfold_kinds::posts::items::LikesPut;
-use fanfold_kinds::present::{ShownPost, Span, Viewer};
+use fanfold_kinds::posts::messages::PostDeleted;
+use fanfold_kinds::present::{ShownPost, Viewer};
 use fanfold_kinds::{Error, posts};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
@@ -23,7 +25,7 @@ use crate::harness::world::{Message, World, page};
 
 async fn shown(world: &World, viewer: &str, post: PostId) -> ShownPost {
     let viewer = Viewer::of(world.id(viewer));
-    posts::read(&world.posts, &viewer, post, world.now()).await.expect("the post")
+    posts::read(&world.app, &viewer, post, world.now()).await.expect("the post")
 }
 
 /// Whether the viewer likes a post, and its number of likes, as the viewer sees it.
@@ -35,15 +37,15 @@ pub(super) async fn seen(world: &World, viewer: &str, post: PostId) -> (bool, u6
 /// The event of a like with this token.
 fn event(world: &World, user: &str, post: PostId, token: &str) -> Message {
     let token = Some(token.to_owned());
-    Message::Like(LikeChanged::new(world.id(user), post, token, world.now()).into())
+    Message::Like(LikeChanged { user: world.id(user), post, token, changed_at: world.now() }.into())
 }
 
 /// Adds a like without its event, as if the function `posts` died after the commit.
 async fn add(world: &World, user: &str, post: PostId, token: &str) {
     let like = Like { user: world.id(user), post, at: world.now() };
     let given = GivenLike { like, token: token.to_owned() };
-    let (sent, users) = (Announced::assumed(), &world.likes.users);
-    let put = world.likes.likes.add(sent, users, &world.identity(user), given).await;
+    let (sent, users) = (Announced::assumed(), &world.app.users);
+    let put = world.app.likes.add(sent, users, &world.identity(user), given).await;
     assert_eq!(put.expect("an answer"), LikePut::Done);
 }
 
@@ -52,8 +54,7 @@ async fn all_liked(world: &World, viewer: &Viewer, limit: usize) -> Vec<PostId> 
     let (mut found, mut after) = (Vec::new(), None::<LikedPlace>);
     loop {
         let reading = ReadContext::new(world.now());
-        let page =
-            likes::liked(&world.likes, viewer, after, limit, &reading).await.expect("a page");
+        let page = likes::liked(&world.app, viewer, after, limit, &reading).await.expect("a page");
         assert!(page.next_after.is_none() || page.posts.len() == limit, "full or the last");
         found.extend(page.posts.iter().map(|shown| shown.post.id));
         after = page.next_after;
@@ -68,7 +69,7 @@ async fn all_likers(world: &World, viewer: &Viewer, post: PostId, limit: usize) 
     let (mut found, mut after) = (Vec::new(), None::<LikerPlace>);
     loop {
         let reading = ReadContext::new(world.now());
-        let page = likes::likers(&world.likes, viewer, post, after, limit, &reading).await;
+        let page = likes::likers(&world.app, viewer, post, after, limit, &reading).await;
         let page = page.expect("a page");
         assert!(page.next_after.is_none() || page.users.len() == limit, "full or the last");
         found.extend(page.users.iter().map(|seen| seen.card.id));
@@ -101,7 +102,7 @@ async fn a_like_is_shown_to_its_user_at_once_and_counted_for_all() {
     assert_eq!(seen(&world, "birch", post).await, (false, 1));
     // a repeated request with its key shows the like, too
     let (ash, key) = (world.identity("ash"), Some("a key"));
-    let publish = || posts::publish(&world.posts, &ash, "kept", key, world.now());
+    let publish = || posts::publish(&world.app, &ash, "kept", key, world.now());
     let first = publish().await.expect("a post");
     assert!(!first.liked);
     world.like("ash", first.post.id).await;
@@ -128,7 +129,12 @@ async fn the_event_of_a_dead_writer_marks_the_card_and_counts() {
     world.drain().await;
     assert_eq!(seen(&world, "birch", post).await, (true, 1));
     // an event whose commit failed is done in the end
-    let failed = LikeChanged::new(world.id("ash"), post, Some("b".to_owned()), world.now());
+    let failed = LikeChanged {
+        user: world.id("ash"),
+        post,
+        token: Some("b".to_owned()),
+        changed_at: world.now(),
+    };
     world.advance(COMMIT_GRACE + Duration::from_secs(1));
     world.handle(&Message::Like(failed.into())).await.expect("handled");
     world.drain().await;
@@ -157,7 +163,7 @@ async fn an_event_waits_for_its_own_like() {
         add(&world, "birch", post, "first").await;
         world.handle(&first).await.expect("its own like");
         world.drain().await;
-        let counted = world.likes.likes.counted(post).await.unwrap().likes;
+        let counted = world.app.likes.counted(post).await.unwrap().likes;
         match is_deleted {
             true => assert_eq!(counted, 0),
             false => assert_eq!((counted, seen(&world, "birch", post).await), (1, (true, 1))),
@@ -252,7 +258,7 @@ async fn the_likes_of_a_deleted_post_are_removed() {
     assert_eq!(seen(&world, "birch", post).await, (true, 6));
     world.delete("ash", post).await;
     let birch = world.identity("birch");
-    let refused = likes::put(&world.likes, &birch, post, true, world.now()).await.unwrap_err();
+    let refused = likes::put(&world.app, &birch, post, true, world.now()).await.unwrap_err();
     assert!(matches!(refused, Error::NoSuchPost(_)), "{refused:?}");
     let mut rounds = 0;
     loop {
@@ -264,15 +270,15 @@ async fn the_likes_of_a_deleted_post_are_removed() {
         for message in messages {
             match &message {
                 Message::Like(event) => {
-                    let (app, hurry) = (&world.graph, Deadline::at(Time::EPOCH));
-                    events::handle(app, event, world.now(), hurry).await.expect("handled");
+                    let (app, hurry) = (&world.app, Deadline::at(Time::EPOCH));
+                    event.handle(app, world.now(), hurry).await.expect("handled");
                 }
                 other => world.handle(other).await.expect("handled"),
             }
         }
     }
     assert!(rounds > 2, "{rounds}: a function without time leaves the rest to another message");
-    let store = &world.likes.likes;
+    let store = &world.app.likes;
     assert_eq!(store.likers(post, None, 10).await.unwrap(), []);
     assert_eq!(store.counted(post).await.unwrap(), LikeCount::default());
     for user in people {
@@ -295,7 +301,7 @@ async fn likes_are_not_removed_before_the_post_is() {
     let post = world.publish("ash", "text").await;
     world.like("birch", post).await;
     world.drain().await;
-    let event = Message::Like(PostDeleted::new(post, world.now()).into());
+    let event = Message::Like(PostDeleted { post, deleted_at: world.now() }.into());
     let early = world.handle(&event).await;
     assert!(matches!(early, Err(StoreError::NotCommittedYet { .. })), "{early:?}");
     world.advance(COMMIT_GRACE + Duration::from_secs(1));
@@ -310,7 +316,7 @@ async fn an_older_count_does_not_replace_a_newer_one() {
     world.people(&["ash"]).await;
     let post = world.publish("ash", "text").await;
     let put = async |likes, changes| {
-        let (posts, boards) = (&world.posts.posts, &world.audit.boards);
+        let (posts, boards) = (&world.app.posts, &world.app.boards);
         let count = LikeCount { likes, changes };
         posts.put_likes(boards, post, count, world.now()).await.unwrap()
     };
@@ -330,8 +336,8 @@ async fn what_cannot_be_liked_is_refused() {
     let post = world.publish("ash", "text").await;
     let (ash, nobody) = (world.identity("ash"), world.identity("nobody"));
     let never = PostId::new(world.now(), 7, world.id("ash"));
-    let like = async |who, post| likes::put(&world.likes, who, post, true, world.now()).await;
-    let unlike = async |who, post| likes::put(&world.likes, who, post, false, world.now()).await;
+    let like = async |who, post| likes::put(&world.app, who, post, true, world.now()).await;
+    let unlike = async |who, post| likes::put(&world.app, who, post, false, world.now()).await;
     let kind = |refused: Result<(), Error>| Problem::from(refused.unwrap_err()).kind;
     assert_eq!(kind(like(&ash, never).await), Kind::NoSuchPost);
     assert_eq!(kind(like(&nobody, post).await), Kind::ProfileMissing);
@@ -350,16 +356,15 @@ async fn without_valkey_likes_are_taken() {
     let post = world.publish("ash", "text").await;
     world.drain().await;
     let config = world.config_with(&[("REDIS_URL", "redis://127.0.0.1:1")]);
-    let away = Likes::new(&world.sdk, &config).unwrap();
+    let away = App::new(&world.sdk, &config).unwrap();
     likes::put(&away, &world.identity("birch"), post, true, world.now()).await.expect("liked");
     let (viewer, reading) = (Viewer::of(world.id("birch")), ReadContext::new(world.now()));
     let page = likes::liked(&away, &viewer, None, 10, &reading).await.expect("a page");
     assert!(page.posts.len() == 1 && page.posts[0].liked, "{page:?}");
-    let mut graph = world.graph.clone();
-    graph.feeds = fanfold_kinds::feeds::Feeds::new(&world.sdk, &config).unwrap();
+    let graph = App::new(&world.sdk, &config).unwrap();
     for message in world.take().await {
         let Message::Like(event) = &message else { continue };
-        let waits = events::handle(&graph, event, world.now(), Deadline::NONE).await;
+        let waits = event.handle(&graph, world.now(), Deadline::NONE).await;
         assert!(waits.is_err_and(|error| error.is_valkey()));
         world.send_back(&message).await;
     }
@@ -395,7 +400,7 @@ async fn a_cached_page_of_20_posts_makes_no_call_to_dynamodb() {
     // there are no such tables
     let tables = ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "LIKES_TABLE"];
     let config = world.config_with(&tables.map(|table| (table, "none")));
-    let timeline = Timeline::new(&world.sdk, &config).unwrap();
+    let timeline = App::new(&world.sdk, &config).unwrap();
     let cached = page(&timeline, home, Span::ALL, 20, world.now()).await.expect("a page of cards");
     assert_eq!((cached.source, cached.posts.len()), (Source::Cache, 20));
     for shown in &cached.posts {
@@ -430,8 +435,8 @@ async fn likes_have_a_limit() {
     world.unlike("ash", post).await;
     let (ash, now) = (world.identity("ash"), world.now());
     for refused in [
-        likes::put(&world.likes, &ash, post, true, now).await,
-        likes::put(&world.likes, &ash, post, false, now).await,
+        likes::put(&world.app, &ash, post, true, now).await,
+        likes::put(&world.app, &ash, post, false, now).await,
     ] {
         assert_eq!(Problem::from(refused.unwrap_err()).kind, Kind::TooManyWrites);
     }

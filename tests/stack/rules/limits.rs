@@ -1,22 +1,24 @@
 //! The write limits of a user.
 
+use fanfold_kinds::App;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::IntoResponse as _;
 use fanfold_core::{FeedId, Relation, Scores, Time, UserId, UserRef};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey, WriteKind, WriteLimit};
 use fanfold_kinds::boards::change::What;
 use fanfold_kinds::boards::{self, BoardRef};
 use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
-use fanfold_kinds::due::timers::{self, NewTimer, Timers};
-use fanfold_kinds::feeds::{ReadContext, Source};
-use fanfold_kinds::follows::{self, Relations};
-use fanfold_kinds::home;
+use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::follows::{self};
+use fanfold_kinds::home::{self, Span};
 use fanfold_kinds::limit::within_limit;
-use fanfold_kinds::people::{self, Profiles};
-use fanfold_kinds::posts::{self, Posts};
-use fanfold_kinds::present::{Span, Viewer};
+use fanfold_kinds::people::{self};
+use fanfold_kinds::posts::{self};
+use fanfold_kinds::present::Viewer;
 use fanfold_runtime::{Config, StoreError};
 use fanfold_web::{Kind, Problem};
 use redis::{Cmd, RedisFuture, Value};
@@ -44,7 +46,7 @@ async fn a_user_who_posts_too_often_gets_a_retry_after_header() {
     assert_eq!(retry_after(world.try_publish("ash", "4").await.unwrap_err()), 20);
     // a deletion is a write, too; a refused write changes nothing
     let ash = world.identity("ash");
-    let refused = posts::delete(&world.posts, &ash, last, world.now()).await.unwrap_err();
+    let refused = posts::delete(&world.app, &ash, last, world.now()).await.unwrap_err();
     assert_eq!(retry_after(refused), 20);
     world.drain().await;
     assert_eq!(world.home("ash").await.len(), 3);
@@ -70,14 +72,13 @@ async fn relations_and_profiles_have_separate_limits() {
     let (ash, birch) = (world.identity("ash"), UserRef::Id(world.id("birch")));
     world.rename("ash", "ash", "Ash").await;
     let refused =
-        people::put_profile(&world.profiles, &ash, "ash", "Other", world.now()).await.unwrap_err();
+        people::put_profile(&world.app, &ash, "ash", "Other", world.now()).await.unwrap_err();
     assert_eq!(retry_after(refused), 60);
     world.follow("ash", "birch").await;
     world.unfollow("ash", "birch").await;
     for relation in [Relation::Following, Relation::NotFollowing] {
-        let refused = follows::relate(&world.relations, &ash, &birch, relation, world.now())
-            .await
-            .unwrap_err();
+        let refused =
+            follows::relate(&world.app, &ash, &birch, relation, world.now()).await.unwrap_err();
         assert_eq!(retry_after(refused), 30);
     }
     world.publish("ash", "posts have another limit").await;
@@ -91,30 +92,30 @@ async fn scheduled_posts_count_as_posts_and_timers_have_a_limit() {
     let schedule = || {
         let publish_at = now + Duration::from_secs(3_600);
         let new = NewScheduled { text: "later", publish_at, key: None };
-        scheduled::schedule(&world.posts, &ash, new, now)
+        scheduled::schedule(&world.app, &ash, new, now)
     };
     let item = schedule().await.unwrap();
     let change = Change { text: Some("other"), publish_at: None };
-    scheduled::change(&world.posts, &ash, item.id, change, now).await.unwrap();
+    scheduled::change(&world.app, &ash, item.id, change, now).await.unwrap();
     world.publish("ash", "posts have the same limit").await;
     let refused = [
         schedule().await.unwrap_err(),
-        scheduled::change(&world.posts, &ash, item.id, change, now).await.unwrap_err(),
-        scheduled::cancel(&world.posts, &ash, item.id, now).await.unwrap_err(),
+        scheduled::change(&world.app, &ash, item.id, change, now).await.unwrap_err(),
+        scheduled::cancel(&world.app, &ash, item.id, now).await.unwrap_err(),
     ];
     assert_eq!(refused.map(retry_after), [20; 3]);
     let (name, due_at) = ("renew".parse().unwrap(), now + Duration::from_secs(3_600));
     let put = || {
         let new = NewTimer { due_at, every: None, payload: serde_json::Value::Null };
-        timers::put(&world.timers, &ash, &name, new, now)
+        timers::put(&world.app, &ash, &name, new, now)
     };
     for _ in 0..2 {
         put().await.unwrap();
     }
-    let deleted = timers::delete(&world.timers, &ash, &name, now).await;
+    let deleted = timers::delete(&world.app, &ash, &name, now).await;
     assert_eq!([put().await.unwrap_err(), deleted.unwrap_err()].map(retry_after), [30; 2]);
     world.advance(Duration::from_secs(30));
-    timers::delete(&world.timers, &ash, &name, world.now()).await.unwrap();
+    timers::delete(&world.app, &ash, &name, world.now()).await.unwrap();
 }
 
 #[tokio::test]
@@ -128,7 +129,7 @@ async fn pages_that_are_pulled_on_purpose_are_limited_and_equal_to_those_of_the_
     }
     world.drain().await;
     let (viewer, feed) = (Viewer::of(world.id("ash")), FeedId::home(world.id("ash")));
-    let app = &world.timeline;
+    let app = &world.app;
     let pulled = async || home::pulled_page(app, &viewer, feed, Span::ALL, 3, world.now()).await;
     let reading = ReadContext::new(world.now());
     home::page(app, &viewer, feed, Span::ALL, 3, &reading).await.expect("rebuilt");
@@ -154,7 +155,7 @@ async fn each_member_of_a_bulk_change_counts() {
     world.people(&["ash"]).await;
     let (ash, name) = (world.identity("ash"), "b".parse().expect("a name"));
     let settings = board_settings(serde_json::json!({}));
-    boards::settings::put(&world.boards, &ash, &name, settings, world.now()).await.expect("put");
+    boards::settings::put(&world.app, &ash, &name, settings, world.now()).await.expect("put");
     let board = BoardRef { owner: ash.user(), name, day: None };
     let change_many = async |count: i64| {
         let change = |n: i64| boards::change::Change {
@@ -162,7 +163,7 @@ async fn each_member_of_a_bulk_change_counts() {
             what: What::Set(Scores::new(&[n]).expect("scores")),
         };
         let changes: Vec<_> = (0..count).map(change).collect();
-        boards::change::change(&world.boards, &ash, &board, &changes, None, world.now()).await
+        boards::change::change(&world.app, &ash, &board, &changes, None, world.now()).await
     };
     change_many(58).await.expect("changed");
     // one is left
@@ -183,7 +184,7 @@ async fn timers_have_the_bounds_of_the_settings() {
     let put = async |name: &str, every: Option<&str>| {
         let every = every.map(|every| every.parse().expect("a duration"));
         let new = NewTimer { due_at, every, payload: serde_json::Value::Null };
-        timers::put(&world.timers, &ash, &name.parse().expect("a name"), new, world.now()).await
+        timers::put(&world.app, &ash, &name.parse().expect("a name"), new, world.now()).await
     };
     let refused = Problem::from(put("often", Some("PT59M59S")).await.unwrap_err());
     assert_eq!(
@@ -197,7 +198,7 @@ async fn timers_have_the_bounds_of_the_settings() {
     assert!(refused.detail.contains("at most 2 timers"), "{}", refused.detail);
     put("once", Some("PT2H")).await.expect("replaced");
     for (name, value) in [("TIMERS_MAX", "0"), ("TIMER_EVERY_MIN", "59")] {
-        let refused = Timers::new(&world.sdk, &world.config_with(&[(name, value)]));
+        let refused = App::new(&world.sdk, &world.config_with(&[(name, value)]));
         assert!(refused.is_err_and(|error| error.to_string().contains(name)));
     }
 }
@@ -213,9 +214,9 @@ async fn without_valkey_no_write_is_limited() {
         ("PROFILE_CHANGES_PER_MINUTE", "1"),
     ];
     let config = world.config_with(&away);
-    let posts = Posts::new(&world.sdk, &config).unwrap();
-    let relations = Relations::new(&world.sdk, &config).unwrap();
-    let profiles = Profiles::new(&world.sdk, &config).unwrap();
+    let posts = App::new(&world.sdk, &config).unwrap();
+    let relations = App::new(&world.sdk, &config).unwrap();
+    let profiles = App::new(&world.sdk, &config).unwrap();
     let (ash, birch, now) = (world.identity("ash"), UserRef::Id(world.id("birch")), world.now());
     for _ in 0..3 {
         let post = posts::publish(&posts, &ash, "text", None, now).await.expect("accepted").post;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use fanfold_core::message::DeliverChunk;
 use fanfold_core::{Bucket, Change, FeedId, PostId, Relation, Slice};
 use fanfold_engines::valkey::{Read, RebuildStart, RelationApplied};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::{Order, read};
 use fanfold_kinds::fanout::deliver;
+use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::feeds::Source;
-use fanfold_kinds::present::Span;
+use fanfold_kinds::home::Span;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
 use serde_json::json;
@@ -24,7 +24,7 @@ use crate::harness::world::World;
 async fn a_memory_that_begins_in_the_same_millisecond_has_another_name() {
     let node = Node::start(&[]);
     let world = World::with(&[("REDIS_URL", &node.url()), ("BUCKETS", "1")]).await;
-    let (valkey, now) = (&world.timeline.feeds.valkey, world.now());
+    let (valkey, now) = (&world.app.valkey, world.now());
     let feed = FeedId::home(world.id("birch"));
     assert_eq!(valkey.begin(feed, "one", now).await.unwrap(), RebuildStart::Begun);
     let before = valkey.memory(feed.user()).await.unwrap();
@@ -49,7 +49,7 @@ async fn an_operator_begins_new_memories() {
     world.drain().await;
     assert_eq!((world.home("birch").await, world.home("cedar").await), (vec![seen], vec![seen]));
     // a feed is wrong, for any reason
-    let (valkey, feed) = (&world.timeline.feeds.valkey, FeedId::home(world.id("birch")));
+    let (valkey, feed) = (&world.app.valkey, FeedId::home(world.id("birch")));
     valkey.remove(feed, &[seen]).await.unwrap();
     // a chunk is cut, then cedar unfollows; the push learns that only from Valkey
     world.advance(Duration::from_millis(1));
@@ -70,7 +70,7 @@ async fn an_operator_begins_new_memories() {
     // the chunk arrives: the unfollow in Valkey is of an old memory, so the relation is read again
     let followers = vec![world.id("birch"), world.id("cedar")];
     let chunk = DeliverChunk::new(late, cut_at, followers);
-    let delivered = deliver::deliver(&world.deliver, &[chunk], world.now()).await;
+    let delivered = deliver::deliver(&world.app, &[chunk], world.now()).await;
     assert!(delivered.iter().all(Outcome::is_done), "{delivered:?}");
     assert_eq!((world.home("cedar").await, world.home("birch").await), (vec![], vec![late, seen]));
     // a second order begins a memory with another name
@@ -97,7 +97,7 @@ async fn a_memory_begins_later_than_its_call() {
         world.advance(Duration::from_secs(1));
         world.unfollow("cedar", "ash").await;
         world.drain().await;
-        let (valkey, feed) = (&world.timeline.feeds.valkey, FeedId::home(world.id("cedar")));
+        let (valkey, feed) = (&world.app.valkey, FeedId::home(world.id("cedar")));
         if by_order {
             valkey.renew(Bucket(0), "an order", called).await.unwrap();
         } else {
@@ -106,7 +106,7 @@ async fn a_memory_begins_later_than_its_call() {
             assert!(valkey.commit(feed, "a rebuild", &Slice::EMPTY, &[]).await.unwrap());
         }
         assert_eq!(world.home("cedar").await, []);
-        let delivered = deliver::deliver(&world.deliver, &[chunk], world.now()).await;
+        let delivered = deliver::deliver(&world.app, &[chunk], world.now()).await;
         assert!(delivered.iter().all(Outcome::is_done), "{delivered:?}");
         assert_eq!(world.home("cedar").await, [], "cedar has unfollowed ash");
     }

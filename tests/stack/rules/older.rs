@@ -5,9 +5,11 @@ use std::time::Duration;
 use axum::response::IntoResponse as _;
 use fanfold_core::limits::{OLDER_KEPT, OLDER_SETTLES, PULL_QUERIES_PER_MINUTE_DEFAULT};
 use fanfold_core::{FeedId, PostId};
-use fanfold_kinds::feeds::{ReadContext, Source};
-use fanfold_kinds::present::{Page, Span, Viewer};
-use fanfold_kinds::{Error, home};
+use fanfold_engines::reading::ReadContext;
+use fanfold_kinds::Error;
+use fanfold_kinds::feeds::Source;
+use fanfold_kinds::home::{self, Page, Span};
+use fanfold_kinds::present::Viewer;
 use fanfold_web::{Kind, Problem};
 
 use super::store_without_delivery_at;
@@ -44,14 +46,14 @@ async fn below(world: &World, before: PostId, limit: usize) -> (Result<Page, Err
     let earlier = charged(&mut redis).await;
     let (feed, reading) = (FeedId::home(world.id("birch")), ReadContext::new(world.now()));
     let (viewer, span) = (Viewer::of(world.id("birch")), Span { before, ..Span::ALL });
-    let page = home::page(&world.timeline, &viewer, feed, span, limit, &reading).await;
+    let page = home::page(&world.app, &viewer, feed, span, limit, &reading).await;
     let per_minute = world.config.text("PULL_QUERIES_PER_MINUTE").expect("a limit");
     let interval_ms = 60_000.0 / per_minute.parse::<f64>().expect("a number");
     (page, ((charged(&mut redis).await - earlier) / interval_ms).round() as u64)
 }
 
 fn bucket(world: &World) -> u16 {
-    world.timeline.feeds.valkey.keys().bucket(world.id("birch")).0
+    world.app.valkey.keys().bucket(world.id("birch")).0
 }
 
 const LIMIT: [(&str, &str); 1] = [("PULL_QUERIES_PER_MINUTE", "1000")];
@@ -78,7 +80,7 @@ async fn a_pull_below_the_floor_serves_the_pages_that_follow() {
     world.advance(2 * OLDER_KEPT);
     assert_eq!(ids(&world, posts[12], 5, true).await, posts[13..18]);
     // without the kept posts, the page is pulled
-    let key = world.timeline.feeds.valkey.keys().older(world.id("birch"));
+    let key = world.app.valkey.keys().older(world.id("birch"));
     let mut redis = world.redis().await;
     let left: i64 = redis::cmd("PTTL").arg(&key).query_async(&mut redis).await.expect("a time");
     assert!(left > 0 && left <= OLDER_KEPT.as_millis() as i64, "{left}");

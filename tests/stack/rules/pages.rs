@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fanfold_core::{FeedId, PostId};
 use fanfold_kinds::feeds::Source;
-use fanfold_kinds::present::Span;
+use fanfold_kinds::home::Span;
 
 use super::members;
 use crate::harness::world::World;

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use fanfold_core::message::PostPublished;
 use fanfold_core::{FeedId, PostId};
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
 use fanfold_kinds::feeds::Source;
 use fanfold_kinds::feeds::pulled::Standing;
-use fanfold_kinds::present::Span;
+use fanfold_kinds::home::Span;
+use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_runtime::clock::Deadline;
 
 use super::members;
@@ -33,7 +33,7 @@ async fn world() -> World {
 }
 
 async fn standing(world: &World) -> Option<Standing> {
-    world.dispatch.pulled.all().await.unwrap().get(&world.id("ash")).copied()
+    world.app.pulled.all().await.unwrap().get(&world.id("ash")).copied()
 }
 
 async fn post(world: &World, posts: &mut Vec<PostId>) {
@@ -94,7 +94,7 @@ async fn posts_are_pushed_until_the_last_pointer_has_arrived() {
     let world = world().await;
     let first = world.publish("ash", "text").await;
     let [Message::Post(event)] = &world.take().await[..] else { panic!("one event") };
-    dispatch(&world.dispatch, event, world.now(), Deadline::NONE).await.unwrap();
+    dispatch(&world.app, event, world.now(), Deadline::NONE).await.unwrap();
     assert_eq!(standing(&world).await, Some(Standing::Marking(first)));
     let mut chunks = world.take().await;
     assert!(chunks.len() > 1, "one chunk for each follower, unless two are in the same range");
@@ -107,7 +107,7 @@ async fn posts_are_pushed_until_the_last_pointer_has_arrived() {
     world.advance(Duration::from_millis(1));
     let second = world.publish("ash", "text").await;
     let again = PostPublished::new(second);
-    let way = dispatch(&world.dispatch, &again, world.now(), Deadline::NONE).await.unwrap();
+    let way = dispatch(&world.app, &again, world.now(), Deadline::NONE).await.unwrap();
     assert_eq!(way, Dispatched::Cut { chunks: chunks.len() + 1 });
     world.handle(&last).await.unwrap();
     assert_eq!(standing(&world).await, Some(Standing::Pulled));

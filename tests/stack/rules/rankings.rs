@@ -5,14 +5,14 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use axum::response::IntoResponse as _;
 use fanfold_core::limits::{BOARD_PARTS, COMMIT_GRACE, RANKING_KEPT};
-use fanfold_core::message::RebuildOrder;
 use fanfold_core::{PostId, Ranking, Time, UserId};
-use fanfold_kinds::feeds::ReadContext;
+use fanfold_engines::reading::ReadContext;
+use fanfold_kinds::Error;
 use fanfold_kinds::likes::items::LikeCount;
 use fanfold_kinds::posts::items::LikesPut;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{RankingEntry, RankingPage, RankingPlace, Shown, page};
-use fanfold_kinds::{Error, rebuild};
+use fanfold_kinds::subscriptions::RebuildOrder;
 use fanfold_runtime::clock::Deadline;
 use fanfold_web::{Kind, Problem};
 
@@ -37,7 +37,7 @@ pub(super) async fn try_read(
     limit: usize,
 ) -> Result<RankingPage, Error> {
     let (viewer, reading) = (Viewer::of(world.id("ash")), ReadContext::new(world.now()));
-    page(&world.rankings, &viewer, ranking, after, limit, &reading).await
+    page(&world.app, &viewer, ranking, after, limit, &reading).await
 }
 
 async fn read(
@@ -76,7 +76,7 @@ async fn authors(world: &World) -> Vec<(String, u64)> {
 
 /// Counts likes of a post, as the handler of `CountLikes` does.
 async fn counted(world: &World, post: PostId, likes: u64, changes: u64) {
-    let (store, boards) = (&world.posts.posts, &world.audit.boards);
+    let (store, boards) = (&world.app.posts, &world.app.boards);
     let put = store.put_likes(boards, post, LikeCount { likes, changes }, world.now()).await;
     assert_eq!(put.expect("an answer"), LikesPut::Written);
 }
@@ -160,11 +160,11 @@ async fn deleted_posts_vanish() {
     world.drain().await;
     // the message comes again
     world.advance(COMMIT_GRACE);
-    let again = fanfold_core::message::PostDeleted::new(gone, world.now());
+    let again = fanfold_kinds::posts::messages::PostDeleted { post: gone, deleted_at: world.now() };
     world.handle(&Message::Like(again.into())).await.expect("handled");
     assert_eq!(posts(&world, Ranking::PostsWeek).await, [(stays, 1)]);
     assert_eq!(authors(&world).await, [("birch".to_owned(), 1)]);
-    let boards = &world.audit.boards;
+    let boards = &world.app.boards;
     let (now, mut rows) = (world.now(), Vec::new());
     for part in 0..BOARD_PARTS {
         let day = fanfold_core::board::Zone::utc().day(now);
@@ -212,7 +212,7 @@ async fn the_pages_of_a_snapshot_have_no_gaps_and_no_repetitions() {
 async fn received(world: &World) -> Vec<(UserId, i64)> {
     let mut rows = Vec::new();
     for part in 0..BOARD_PARTS {
-        rows.extend(world.audit.boards.received_by(part, None, None).await.expect("rows").rows);
+        rows.extend(world.app.boards.received_by(part, None, None).await.expect("rows").rows);
     }
     rows
 }
@@ -231,7 +231,7 @@ async fn a_dropped_author_leaves_no_row() {
     world.delete("ash", deleted).await;
     let late = world.take().await;
     // an order to drop the author removes the rows before it removes the tombstone of the post
-    world.audit.boards.forget_received(world.id("ash")).await.expect("removed");
+    world.app.boards.forget_received(world.id("ash")).await.expect("removed");
     for message in &late {
         world.handle(message).await.expect("handled");
     }
@@ -280,7 +280,7 @@ async fn a_large_ranking_is_made_by_messages() {
     }
     let total = |n: usize| (0..10).map(|k| 100 - (4 * k + n) as u64).sum::<u64>();
     world.take().await;
-    world.rankings.copies.rows_in_request = 1;
+    world.app.settings.rows_in_request = 1;
     let refused = try_read(&world, Ranking::PostsDay, None, 100).await;
     assert!(matches!(refused, Err(Error::RankingBuilding)), "{refused:?}");
     let problem = Problem::from(refused.unwrap_err());
@@ -297,16 +297,16 @@ async fn a_large_ranking_is_made_by_messages() {
         let taken = world.take().await;
         match &taken[..] {
             [] => None,
-            [Message::Rebuild(order @ RebuildOrder::Ranking(_))] => Some(order.clone()),
+            [Message::Rebuild(order @ RebuildOrder::RebuildRanking(_))] => Some(order.clone()),
             _ => panic!("{taken:?}"),
         }
     };
     // no message has time for more than one part
     let (mut next, mut parts) = (order().await, 0);
-    while let Some(RebuildOrder::Ranking(order_of_part)) = next {
+    while let Some(RebuildOrder::RebuildRanking(order_of_part)) = next {
         assert!(try_read(&world, Ranking::PostsDay, None, 100).await.is_err(), "shown in part");
-        let (late, message) = (Deadline::at(Time::EPOCH), order_of_part.into());
-        rebuild::handle(&world.rebuild, &message, world.now(), late).await.expect("made");
+        let (late, message) = (Deadline::at(Time::EPOCH), RebuildOrder::from(order_of_part));
+        message.handle(&world.app, world.now(), late).await.expect("made");
         (next, parts) = (order().await, parts + 1);
     }
     assert_eq!(parts, BOARD_PARTS);
@@ -318,7 +318,7 @@ async fn a_large_ranking_is_made_by_messages() {
         assert_eq!(ids(read(&world, Ranking::PostsDay, None, 100).await.entries), all);
     }
     let message = order().await.expect("an order");
-    rebuild::handle(&world.rebuild, &message, world.now(), Deadline::NONE).await.expect("made");
+    message.handle(&world.app, world.now(), Deadline::NONE).await.expect("made");
     let (first, rest) = (all[39].0, &all[..39]);
     let shown = ids(read(&world, Ranking::PostsDay, None, 100).await.entries);
     assert_eq!((shown[0], &shown[1..]), ((first, 500), rest));
@@ -326,7 +326,7 @@ async fn a_large_ranking_is_made_by_messages() {
     // authors
     assert!(try_read(&world, Ranking::Authors, None, 100).await.is_err());
     let message = order().await.expect("an order");
-    rebuild::handle(&world.rebuild, &message, world.now(), Deadline::NONE).await.expect("made");
+    message.handle(&world.app, world.now(), Deadline::NONE).await.expect("made");
     let entries = read(&world, Ranking::Authors, None, 100).await.entries;
     let likes: Vec<u64> = entries.iter().map(|entry| entry.likes).collect();
     assert_eq!(likes, [total(3) + 439, total(0), total(1), total(2)]);
@@ -336,15 +336,15 @@ async fn a_large_ranking_is_made_by_messages() {
         assert!(try_read(&world, Ranking::PostsWeek, None, 100).await.is_err());
     }
     let message = order().await.expect("an order");
-    rebuild::handle(&world.rebuild, &message, world.now(), Deadline::NONE).await.expect("made");
+    message.handle(&world.app, world.now(), Deadline::NONE).await.expect("made");
 }
 
 /// A snapshot takes longer than the time after which the next one begins: it is shown, and nobody begins another one meanwhile.
 #[tokio::test]
 async fn a_slow_ranking_is_made_alone() {
     let (_node, mut world) = world().await;
-    world.rankings.every = Duration::from_secs(1);
-    world.rankings.copies.rows_in_request = 1;
+    world.app.settings.ranking_every = Duration::from_secs(1);
+    world.app.settings.rows_in_request = 1;
     for n in 0..40 {
         let post = world.publish("ash", "text").await;
         counted(&world, post, 100 - n, 200).await;
@@ -362,7 +362,7 @@ async fn a_slow_ranking_is_made_alone() {
         if second % 5 == 4 {
             let taken = world.take().await;
             let [Message::Rebuild(order)] = &taken[..] else { panic!("{taken:?}") };
-            let handled = rebuild::handle(&world.rebuild, order, world.now(), Deadline::NONE);
+            let handled = order.handle(&world.app, world.now(), Deadline::NONE);
             handled.await.expect("made");
         }
     }
@@ -375,13 +375,13 @@ async fn a_slow_ranking_is_made_alone() {
 async fn an_author_without_a_profile_has_no_place() {
     let (_node, world) = world().await;
     let gone = PostId::new(world.now(), 1, world.id("elm"));
-    let boards = &world.audit.boards;
+    let boards = &world.app.boards;
     let post = world.publish("ash", "text").await;
     counted(&world, post, 1, 1).await;
     assert_eq!(authors(&world).await, [("ash".to_owned(), 1)]);
     // without a post, no row is made
     let count = LikeCount { likes: 9, changes: 9 };
-    let put = world.posts.posts.put_likes(boards, gone, count, world.now()).await;
+    let put = world.app.posts.put_likes(boards, gone, count, world.now()).await;
     assert_eq!(put.expect("an answer"), LikesPut::Gone);
     let table = world.config.text("USERS_TABLE").expect("a table");
     let key = AttributeValue::S(format!("user#{}", world.id("ash")));

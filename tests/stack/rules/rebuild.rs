@@ -7,7 +7,7 @@ use fanfold_core::time::millis;
 use fanfold_core::{FeedId, PostId, Slice};
 use fanfold_engines::valkey::{Read, RebuildStart};
 use fanfold_kinds::feeds::Source;
-use fanfold_kinds::present::Span;
+use fanfold_kinds::home::Span;
 
 use crate::harness::world::World;
 
@@ -17,7 +17,7 @@ async fn a_feed_being_rebuilt_keeps_pushes_and_is_not_shown() {
     world.people(&["ash"]).await;
     let old = world.publish("ash", "old").await;
     world.forget(&["ash"]).await;
-    let (feed, valkey) = (FeedId::home(world.id("ash")), &world.timeline.feeds.valkey);
+    let (feed, valkey) = (FeedId::home(world.id("ash")), &world.app.valkey);
     assert_eq!(valkey.begin(feed, "1", world.now()).await.unwrap(), RebuildStart::Begun);
     assert_eq!(valkey.begin(feed, "2", world.now()).await.unwrap(), RebuildStart::Busy);
     world.advance(Duration::from_millis(1));
@@ -44,7 +44,7 @@ async fn a_dead_rebuild_is_replaced_when_its_lease_ends() {
     world.people(&["ash"]).await;
     let post = world.publish("ash", "text").await;
     world.forget(&["ash"]).await;
-    let (feed, valkey) = (FeedId::home(world.id("ash")), &world.timeline.feeds.valkey);
+    let (feed, valkey) = (FeedId::home(world.id("ash")), &world.app.valkey);
     assert_eq!(valkey.begin(feed, "1", world.now()).await.unwrap(), RebuildStart::Begun);
     // the lease follows the server's clock: delete it, so that it ends at once
     let lock = valkey.keys().lock(feed);
@@ -65,7 +65,7 @@ async fn a_dead_rebuild_is_replaced_when_its_lease_ends() {
 #[tokio::test]
 async fn a_feed_of_many_authors_is_pulled_for_the_page_and_rebuilt_by_a_message() {
     let mut world = World::new().await;
-    world.timeline.feeds.inline_authors = 3;
+    world.app.feeds.inline_authors = 3;
     let authors = ["ash", "birch", "cedar", "dogwood"];
     world.people(&["elm"]).await;
     world.people(&authors).await;

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use fanfold_core::fanout::{DeliveryCounts, RANGES, Share};
 use fanfold_core::limits::{CLOCKS_DIFFER, COMMIT_GRACE, MEMORY_BEGINS_WITHIN, REL_KEPT};
-use fanfold_core::message::{DeliverChunk, RelationChanged};
 use fanfold_core::{Bucket, FeedId, Partition, PostId, Relation, Slice, UserRef};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{
     Answers, CachedSlice, FeedSettings, Link, Read, RebuildStart, Valkey,
 };
 use fanfold_kinds::fanout::deliver;
+use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::fanout::receipts::Plan;
-use fanfold_kinds::feeds::ReadContext;
 use fanfold_kinds::follows;
+use fanfold_kinds::follows::messages::RelationChanged;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Outcome;
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
@@ -65,15 +66,11 @@ async fn a_push_or_rebuild_under_way_respects_an_unfollow() {
     let chunks = world.take().await;
     assert!(!chunks.is_empty());
     // a rebuild is under way
-    let valkey = &world.timeline.feeds.valkey;
+    let valkey = &world.app.valkey;
     world.forget(&["birch"]).await;
     assert_eq!(valkey.begin(feed, "1", world.now()).await.unwrap(), RebuildStart::Begun);
-    let slice = world
-        .timeline
-        .feeds
-        .pull(feed, PostId::MAX, 9, &ReadContext::new(world.now()))
-        .await
-        .unwrap();
+    let slice =
+        world.app.feeds.pull(feed, PostId::MAX, 9, &ReadContext::new(world.now())).await.unwrap();
     assert_eq!(slice.posts.len(), 1);
     world.unfollow("birch", "ash").await;
     world.drain().await;
@@ -101,11 +98,11 @@ async fn a_chunk_older_than_valkeys_memory_reads_the_relations_again() {
     let followers = vec![world.id("birch"), world.id("cedar")];
     let (share, read_at) = (Share { partition: Partition(0), from: 0, to: RANGES }, world.now());
     let chunk = DeliverChunk { share: Some(share), ..DeliverChunk::new(post, read_at, followers) };
-    let receipts = &world.deliver.receipts;
+    let receipts = &world.app.receipts;
     let plan = Plan { partitions: 1, followers: 2, mark: None };
     receipts.plan(post, plan, read_at).await.unwrap();
     let later = world.now() + REL_KEPT + Duration::from_millis(1);
-    let delivered = deliver::deliver(&world.deliver, &[chunk], later).await;
+    let delivered = deliver::deliver(&world.app, &[chunk], later).await;
     assert!(delivered.iter().all(Outcome::is_done), "{delivered:?}");
     let receipt = receipts.receipt(post).await.unwrap();
     let reached = DeliveryCounts { delivered: 1, not_live: 0, unfollowed: 1, late: 2 };
@@ -119,13 +116,11 @@ async fn a_change_is_later_than_the_change_before_even_if_the_clock_is_slow() {
     let world = World::new().await;
     world.people(&["ash", "birch"]).await;
     world.follow("birch", "ash").await;
-    let graph = &world.relations.graph;
+    let graph = &world.app.graph;
     let first = graph.relation(world.id("birch"), world.id("ash")).await.unwrap().unwrap();
     let (identity, slow) = (world.identity("birch"), world.now() - Duration::from_secs(5));
     let user = UserRef::Id(world.id("ash"));
-    follows::relate(&world.relations, &identity, &user, Relation::NotFollowing, slow)
-        .await
-        .unwrap();
+    follows::relate(&world.app, &identity, &user, Relation::NotFollowing, slow).await.unwrap();
     let second = graph.relation(world.id("birch"), world.id("ash")).await.unwrap().unwrap();
     assert!(second.wins_over(first) && second.relation == Relation::NotFollowing);
 }
@@ -139,11 +134,11 @@ async fn an_event_without_a_committed_change_changes_nothing() {
     let post = world.publish("ash", "text").await;
     world.drain().await;
     // the event of an unfollow with a failed transaction
-    let event = RelationChanged::new(
-        world.id("birch"),
-        world.id("ash"),
-        world.now() + Duration::from_millis(1),
-    );
+    let event = RelationChanged {
+        follower: world.id("birch"),
+        author: world.id("ash"),
+        changed_at: world.now() + Duration::from_millis(1),
+    };
     let early = world.handle(&Message::Relation(event.clone())).await;
     assert!(matches!(early, Err(StoreError::NotCommittedYet { .. })), "{early:?}");
     world.advance(COMMIT_GRACE + Duration::from_millis(2));
@@ -161,7 +156,7 @@ async fn valkey_drops_old_relation_changes_while_new_ones_arrive() {
     world.advance(REL_KEPT + Duration::from_secs(1));
     world.follow("cedar", "ash").await;
     world.drain().await;
-    let rel = world.timeline.feeds.valkey.keys().rel(Bucket(0), world.id("ash"));
+    let rel = world.app.valkey.keys().rel(Bucket(0), world.id("ash"));
     let mut connection = world.redis().await;
     let left = redis::cmd("ZRANGE").arg(&rel).arg(0).arg(-1).to_owned();
     let mut left: Vec<String> = left.query_async(&mut connection).await.unwrap();
@@ -214,7 +209,7 @@ async fn a_post_that_is_pushed_before_a_follow_is_recorded_is_backfilled() {
         is_open: AtomicBool::new(false),
     });
     let settings = FeedSettings::read(&world.config).unwrap();
-    world.graph.feeds.valkey = Valkey::over(Link::given(gate.clone()), &settings);
+    world.app.valkey = Valkey::over(Link::given(gate.clone()), &settings);
     let push = async {
         gate.arrived.notified().await;
         let post = world.publish("ash", "text").await;
@@ -225,6 +220,6 @@ async fn a_post_that_is_pushed_before_a_follow_is_recorded_is_backfilled() {
     };
     let (handled, post) = tokio::join!(world.handle(&follow), push);
     handled.unwrap();
-    let feed = world.timeline.feeds.valkey.peek(FeedId::home(world.id("birch")), 10).await;
+    let feed = world.app.valkey.peek(FeedId::home(world.id("birch")), 10).await;
     assert_eq!(feed.unwrap().known().expect("a live feed").slice.posts, [post]);
 }

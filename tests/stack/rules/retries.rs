@@ -3,22 +3,34 @@
 use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
-use fanfold_core::PostId;
-use fanfold_core::Time;
 use fanfold_core::limits::REQUEUES_MAX;
-use fanfold_core::message::{DeliverChunk, PostPublished};
-use fanfold_core::registry::{CHUNKS, QueueSpec};
+use fanfold_core::message::Received;
+use fanfold_core::registry::{BULK_EVENTS, CHUNKS, QueueSpec};
+use fanfold_core::{PostId, Time, message};
+use fanfold_kinds::fanout::messages::DeliverChunk;
+use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_runtime::sqs::{Incoming, Outcome, Retries, batch};
 use fanfold_runtime::trace::{ForeignId, Trace};
 use fanfold_runtime::{StoreError, clock};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::harness::aws;
 use crate::harness::world::World;
 
 const DEAD: &str = "GRAPH_EVENTS_QUEUE_URL";
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Number {
+    n: u32,
+}
+
+message!(Number 1 on CHUNKS);
+
+/// The body of a message.
+fn number(n: u32) -> String {
+    Number { n }.encode().unwrap()
+}
 
 fn event(body: &str, receives: u32, requeued: u64) -> SqsEvent {
     let mut record = SqsMessage::default();
@@ -36,21 +48,21 @@ fn event(body: &str, receives: u32, requeued: u64) -> SqsEvent {
 /// Runs a handler that always fails because a store does not answer. Returns the number of records that were returned
 /// to the queue.
 async fn run(world: &World, event: SqsEvent) -> usize {
-    run_of::<u32>(world, event).await
+    run_of::<Number>(world, event).await
 }
 
-async fn run_of<M: Serialize + DeserializeOwned>(world: &World, event: SqsEvent) -> usize {
+async fn run_of<M: Received>(world: &World, event: SqsEvent) -> usize {
     let gave_up = || StoreError::GaveUp { doing: "storing", tries: 8 };
     run_failing::<M>(world, event, gave_up).await
 }
 
-async fn run_failing<M: Serialize + DeserializeOwned>(
+async fn run_failing<M: Received>(
     world: &World,
     event: SqsEvent,
     error: impl Fn() -> StoreError,
 ) -> usize {
     let config = world.config_with_one("QUEUE_TRIES", "5");
-    let queue = QueueSpec { dead_url: DEAD, ..*CHUNKS.spec };
+    let queue = QueueSpec { dead_url: DEAD, ..*CHUNKS };
     let retries = Retries::new(&world.sdk, &config, &[&queue]).unwrap();
     let fails = async |_: M| Err(error());
     batch::run(event, &retries, async |all| batch::each(all, &fails).await)
@@ -79,12 +91,16 @@ async fn dead_letter(world: &World) -> Value {
 #[tokio::test]
 async fn a_message_is_requeued_a_bounded_number_of_times_while_a_store_is_away() {
     let world = World::new().await;
-    assert_eq!(run(&world, event("1", 2, 0)).await, 1, "SQS delivers it again");
+    assert_eq!(run(&world, event(&number(1), 2, 0)).await, 1, "SQS delivers it again");
     assert_eq!((length(&world, "CHUNKS_QUEUE_URL").await, length(&world, DEAD).await), (0, 0));
-    assert_eq!(run(&world, event("1", 3, 0)).await, 0, "it is done on its old place in the queue");
+    assert_eq!(
+        run(&world, event(&number(1), 3, 0)).await,
+        0,
+        "it is done on its old place in the queue"
+    );
     assert_eq!((length(&world, "CHUNKS_QUEUE_URL").await, length(&world, DEAD).await), (1, 0));
     // the number of times is bounded
-    assert_eq!(run(&world, event("1", 3, REQUEUES_MAX)).await, 0);
+    assert_eq!(run(&world, event(&number(1), 3, REQUEUES_MAX)).await, 0);
     assert_eq!((length(&world, "CHUNKS_QUEUE_URL").await, length(&world, DEAD).await), (1, 1));
     let letter = dead_letter(&world).await;
     let reason = &letter["MessageAttributes"]["reason"]["StringValue"];
@@ -113,7 +129,7 @@ async fn a_refused_content_becomes_a_dead_letter_with_its_reason() {
         service: "SQS",
         reason: "InvalidMessageContents: U+FFFF".to_owned(),
     };
-    assert_eq!(run_failing::<u32>(&world, event("1", 3, 0), refused).await, 0);
+    assert_eq!(run_failing::<Number>(&world, event(&number(1), 3, 0), refused).await, 0);
     assert_eq!((length(&world, "CHUNKS_QUEUE_URL").await, length(&world, DEAD).await), (0, 1));
     let letter = dead_letter(&world).await;
     let reason = &letter["MessageAttributes"]["reason"]["StringValue"];
@@ -137,7 +153,7 @@ async fn received(world: &World, since: Option<Time>) -> SqsEvent {
         "MessageAttributeNames": ["All"],
     });
     let taken = aws("AmazonSQS.ReceiveMessage", "1.0", &receive).await["Messages"][0].clone();
-    let mut event = event("1", 1, 0);
+    let mut event = event(&number(1), 1, 0);
     let record = &mut event.records[0];
     record.receipt_handle = taken["ReceiptHandle"].as_str().map(str::to_owned);
     let first = &taken["Attributes"]["ApproximateFirstReceiveTimestamp"];
@@ -202,21 +218,21 @@ async fn a_requeued_message_keeps_the_time_of_its_first_failure() {
 #[tokio::test]
 async fn the_rest_of_a_message_replaces_the_message() {
     let world = World::new().await;
-    let queue = QueueSpec { dead_url: DEAD, ..*CHUNKS.spec };
+    let queue = QueueSpec { dead_url: DEAD, ..*CHUNKS };
     let retries = Retries::new(&world.sdk, &world.config, &[&queue]).unwrap();
-    let half = async |all: Vec<Incoming<u32>>| {
-        let left = |Incoming { message, .. }| Outcome::Left {
-            rest: message / 2,
+    let half = async |all: Vec<Incoming<Number>>| {
+        let left = |Incoming { message, .. }: Incoming<Number>| Outcome::Left {
+            rest: Number { n: message.n / 2 },
             error: StoreError::GaveUp { doing: "storing", tries: 8 },
         };
         all.into_iter().map(left).collect()
     };
-    let response = batch::run(event("8", 1, 0), &retries, half).await;
+    let response = batch::run(event(&number(8), 1, 0), &retries, half).await;
     assert!(response.batch_item_failures.is_empty());
     let url = world.config.text("CHUNKS_QUEUE_URL").unwrap();
     let receive = json!({"QueueUrl": url, "WaitTimeSeconds": 5});
     let taken = aws("AmazonSQS.ReceiveMessage", "1.0", &receive).await["Messages"][0].clone();
-    assert_eq!(taken["Body"], "4");
+    assert_eq!(taken["Body"].as_str(), Some(&*number(4)));
 }
 
 /// A newer function sends such a message while older functions still run, or before a rollback.
@@ -261,8 +277,8 @@ async fn messages_carry_the_id_of_their_request() {
     world.publish("ash", "text").await;
     assert_eq!(requests("POST_EVENTS_QUEUE_URL").await, [Value::Null]);
     // several messages in one call
-    let events = [PostId::MIN, PostId::MAX].map(|post| PostPublished::new(post).into());
-    trace.scope(world.dispatch.bulk.events.send_all(&events)).await.unwrap();
+    let events = [PostId::MIN, PostId::MAX].map(PostPublished::new);
+    trace.scope(world.app.outbox.send_all_on(BULK_EVENTS, &events)).await.unwrap();
     assert_eq!(requests("BULK_EVENTS_QUEUE_URL").await, [expected.clone(), expected.clone()]);
     // the handler of a message has the id of its request, and a dead letter keeps the id
     let mut poison = event("poison", 3, 0);
@@ -271,8 +287,8 @@ async fn messages_carry_the_id_of_their_request() {
     poison.records[0].message_attributes.insert("request".to_owned(), attribute);
     assert_eq!(run(&world, poison.clone()).await, 0);
     assert_eq!(dead_letter(&world).await["MessageAttributes"]["request"], expected);
-    poison.records[0].body = Some("7".to_owned());
-    let seen = async |_: u32| {
+    poison.records[0].body = Some(number(7));
+    let seen = async |_: Number| {
         assert_eq!(Trace::current().request, request);
         Ok(())
     };

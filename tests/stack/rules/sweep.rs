@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fanfold_core::FeedId;
 use fanfold_kinds::feeds::Source;
-use fanfold_kinds::present::Span;
+use fanfold_kinds::home::Span;
 use fanfold_kinds::sweep;
 
 use crate::harness::valkeys::Node;
@@ -25,11 +25,11 @@ async fn the_sweep_drops_inactive_feeds_and_counts_the_remaining() {
     world.advance(Duration::from_secs(60));
     world.home("ash").await;
     world.advance(Duration::from_secs(50));
-    let mut sweep = world.sweep.clone();
-    sweep.feeds_max = 1;
+    let mut sweep = world.app.clone();
+    sweep.settings.sweep_feeds_max = 1;
     let first = sweep::sweep(&sweep, world.now()).await.unwrap();
     assert!(first.dropped >= 1 && first.dropped <= 3 && first.remaining >= 1, "{first:?}");
-    let all = sweep::sweep(&world.sweep, world.now()).await.unwrap();
+    let all = sweep::sweep(&world.app, world.now()).await.unwrap();
     assert_eq!(all.remaining, 0, "{all:?}");
     let page = world.page(FeedId::home(world.id("ash")), Span::ALL, 5).await;
     assert_eq!(page.source, Source::Cache, "a feed that is read is kept");

@@ -138,7 +138,7 @@ async fn every_call_fits_the_largest_feed_and_the_most_authors() {
     // the cards of the largest page, and of the most followers that a dropped user loses at once
     let page: Vec<CardId> = (0..PAGE_ITEMS_MAX as u64)
         .map(|n| PostId::new(now, 1, UserId(n)))
-        .flat_map(|post| [CardId::Post(post), CardId::User(post.author())])
+        .flat_map(|post| [CardId::post(post), CardId::user(post.author())])
         .collect();
     let mut fills = Vec::new();
     for (ids, read) in valkey.read_cards(&page, "token", now).await {
@@ -153,7 +153,7 @@ async fn every_call_fits_the_largest_feed_and_the_most_authors() {
         assert!(read.unwrap().iter().all(|read| matches!(read, CardRead::Known(_))));
     }
     let followers = (0..DROP_PAGE as u64).map(UserId);
-    let followers = followers.flat_map(|user| [CardId::User(user), CardId::Relation(user, author)]);
+    let followers = followers.flat_map(|user| [CardId::user(user), CardId::relation(user, author)]);
     let followers: Vec<CardId> = followers.collect();
     valkey.cards_changed(&followers).await.unwrap();
     valkey.forget_cards(&followers).await.unwrap();
@@ -281,13 +281,7 @@ async fn only_locks_have_a_time_to_live_and_the_sweep_drops_relations() {
     world.unfollow("fir", "ash").await;
     world.unfollow("elm", "birch").await;
     world.drain().await;
-    world
-        .timeline
-        .feeds
-        .valkey
-        .begin(FeedId::home(UserId(1)), "a rebuild", world.now())
-        .await
-        .unwrap();
+    world.app.feeds.valkey.begin(FeedId::home(UserId(1)), "a rebuild", world.now()).await.unwrap();
     let keys = |pattern: &str| -> Vec<String> {
         node.cli(&["KEYS", pattern])
             .lines()
@@ -301,7 +295,7 @@ async fn only_locks_have_a_time_to_live_and_the_sweep_drops_relations() {
     }
     let relations = keys("rel:*").len() as u64;
     assert!(relations >= 2 && !keys("lock:*").is_empty());
-    let sweep = async || sweep::sweep(&world.sweep, world.now()).await.unwrap();
+    let sweep = async || sweep::sweep(&world.app, world.now()).await.unwrap();
     world.advance(REL_KEPT - Duration::from_secs(60));
     assert_eq!(sweep().await.forgotten, 0, "a relation is dropped while messages rely on it");
     // a relation that changes meanwhile stays

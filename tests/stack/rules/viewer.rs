@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use fanfold_core::limits::PAGE_ROUNDS_MAX;
 use fanfold_core::{FeedId, PostId, Ranking, UserId, UserRef};
+use fanfold_engines::reading::ReadContext;
 use fanfold_functions::{timeline, users};
-use fanfold_kinds::feeds::ReadContext;
 use fanfold_kinds::follows;
-use fanfold_kinds::present::{self, Page, Span, Viewer, feed_page};
+use fanfold_kinds::home::{self, Page, Span};
+use fanfold_kinds::present::{self, Viewer};
 use fanfold_kinds::rankings::{self, Shown};
 use fanfold_web::Kind;
 use fanfold_web::extract::{FeedQuery, ListQuery};
@@ -16,8 +17,8 @@ use crate::harness::valkeys::Node;
 use crate::harness::world::World;
 
 async fn page(world: &World, viewer: &Viewer, feed: FeedId, span: Span, limit: usize) -> Page {
-    let (app, reading) = (&world.timeline, ReadContext::new(world.now()));
-    let page = feed_page(&app.feeds, &app.cards, viewer, feed, span, limit, &reading);
+    let (app, reading) = (&world.app, ReadContext::new(world.now()));
+    let page = home::page(app, viewer, feed, span, limit, &reading);
     page.await.expect("a page")
 }
 
@@ -72,16 +73,16 @@ async fn a_hidden_author_is_replaced_on_pages_and_stays_in_the_feed() {
     assert_eq!(walk(&world, &viewer, FeedId::author(birch), 5).await, []);
     let now = world.now();
     let hidden = posts.iter().copied().find(|post| post.author() == birch).expect("a post");
-    assert!(fanfold_kinds::posts::read(&world.posts, &viewer, hidden, now).await.is_err());
-    assert!(fanfold_kinds::posts::read(&world.posts, &viewer, of_ash[0], now).await.is_ok());
+    assert!(fanfold_kinds::posts::read(&world.app, &viewer, hidden, now).await.is_err());
+    assert!(fanfold_kinds::posts::read(&world.app, &viewer, of_ash[0], now).await.is_ok());
     // and so are the profile and the lists of a hidden user
-    let (of_birch, relations) = (UserRef::Id(birch), &world.relations);
-    let (cards, reading) = (&relations.cards(), &ReadContext::new(now));
+    let (of_birch, relations) = (UserRef::Id(birch), &world.app);
+    let (cards, reading) = (relations, &ReadContext::new(now));
     assert!(present::user(cards, &Viewer::of(cedar), &of_birch, reading).await.is_ok());
     let profile = present::user(cards, &viewer, &of_birch, reading).await;
     assert!(matches!(profile, Err(fanfold_kinds::Error::NoSuchUser(_))));
     let (feed, list) = (FeedQuery::page(5, None), ListQuery::page(5, None));
-    let page = timeline::author(&world.timeline, &viewer, &of_birch, &feed, now).await;
+    let page = timeline::author(&world.app, &viewer, &of_birch, &feed, now).await;
     assert_eq!(page.expect_err("hidden").kind, Kind::NoSuchUser);
     for page in [
         users::followers(relations, &viewer, &of_birch, &list, now).await,
@@ -108,7 +109,7 @@ async fn a_hidden_author_is_passed_over_in_rankings() {
     let reading = ReadContext::new(world.now());
     let viewer = hiding(world.id("ash"), &[world.id("birch")]);
     let read = async |viewer, ranking, limit| {
-        rankings::page(&world.rankings, viewer, ranking, None, limit, &reading).await.unwrap()
+        rankings::page(&world.app, viewer, ranking, None, limit, &reading).await.unwrap()
     };
     let page = read(&viewer, Ranking::PostsDay, 2).await;
     let shown = page.entries.iter().map(|entry| match &entry.shown {
@@ -132,7 +133,7 @@ async fn hidden_users_are_left_out_of_lists() {
     world.drain().await;
     let (ash, reading) = (world.id("ash"), ReadContext::new(world.now()));
     let viewer = hiding(world.id("ash"), &[world.id("birch")]);
-    let page = follows::followers(&world.relations, &viewer, ash, None, 1, &reading).await.unwrap();
+    let page = follows::followers(&world.app, &viewer, ash, None, 1, &reading).await.unwrap();
     let found: Vec<UserId> = page.users.iter().map(|user| user.card.id).collect();
     assert_eq!((found, page.next_after), (vec![world.id("cedar")], None));
 }

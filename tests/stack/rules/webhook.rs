@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
 use fanfold_core::limits::{WEBHOOK_IN_FLIGHT_MAX, WEBHOOK_TRIED_FOR};
-use fanfold_core::message::TimerFired;
 use fanfold_core::registry::WEBHOOKS;
 use fanfold_core::{Time, UserId};
+use fanfold_kinds::due::messages::TimerFired;
 use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_kinds::webhook::{Webhook, deliver};
 use fanfold_runtime::aws::SdkConfig;
@@ -176,7 +176,7 @@ async fn a_timer_that_fires_is_posted() {
     world.people(&["ash"]).await;
     let new = NewTimer { due_at: Time::EPOCH, every: None, payload: json!({"renew": 7}) };
     let (ash, name, now) = (world.identity("ash"), "renew".parse().expect("a name"), world.now());
-    timers::put(&world.timers, &ash, &name, new, now).await.expect("put");
+    timers::put(&world.app, &ash, &name, new, now).await.expect("put");
     let webhook = Webhook::new(&world.sdk, &world.config).expect("the function");
     let mut posted = 0;
     for message in world.take().await {
@@ -299,11 +299,11 @@ async fn length(world: &World, queue: &'static str) -> u64 {
 #[tokio::test]
 async fn a_webhook_is_tried_for_a_day_and_then_becomes_a_dead_letter() {
     let world = World::new().await;
-    let (queue, dead) = (WEBHOOKS.spec.url, WEBHOOKS.spec.dead_url);
+    let (queue, dead) = (WEBHOOKS.url, WEBHOOKS.dead_url);
     let answer = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".to_owned();
     let receiver = Receiver::start(Some(answer)).await;
     let app = app(&receiver.address());
-    let retries = Retries::new(&world.sdk, &world.config, &[WEBHOOKS.spec]).unwrap();
+    let retries = Retries::new(&world.sdk, &world.config, &[WEBHOOKS]).unwrap();
     let body = serde_json::to_string(&fired("renew")).expect("JSON");
     // the number of records that were returned to the queue, and the lengths of both queues
     let run = async |receives, failing_for| {

@@ -104,7 +104,7 @@ async fn the_number_of_followed_users_is_limited() {
     };
     let relate = async |author: &str, relation: Relation| {
         let (me, author) = (world.identity("ash"), UserRef::Id(world.id(author)));
-        follows::relate(&world.relations, &me, &author, relation, world.now()).await
+        follows::relate(&world.app, &me, &author, relation, world.now()).await
     };
     set(FOLLOWING_MAX).await;
     let refused = relate("birch", Relation::Following).await.expect_err("one too many");

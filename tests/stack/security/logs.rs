@@ -1,10 +1,10 @@
 //! Input of users must not write lines into the log or appear in them.
 
+use fanfold_kinds::App;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fanfold_core::{PostId, Time};
-use fanfold_kinds::posts::Posts;
 use fanfold_runtime::clock;
 use fanfold_runtime::log::Chain;
 use reqwest::Method;
@@ -119,7 +119,7 @@ async fn no_error_contains_the_password_of_valkey() {
         format!("rediss://user:{secret}@{host}"), // the server speaks no TLS
         format!("redis-cluster://user:{secret}@127.0.0.1:1"),
     ] {
-        let app = Posts::new(&world.sdk, &world.config_with_one("REDIS_URL", &url));
+        let app = App::new(&world.sdk, &world.config_with_one("REDIS_URL", &url));
         let post = PostId::new(Time::from_ms(1), 1, world.id("ash"));
         let error = app.expect("an app").valkey.push_own(post).await.expect_err("refused");
         let text = format!("{} {error:?}", Chain(&error));
@@ -133,7 +133,7 @@ async fn no_error_contains_the_password_of_valkey() {
         format!("redis://user:{secret}/@{host}"),
         format!("//:{secret}@{host}"),
     ] {
-        let app = Posts::new(&world.sdk, &world.config_with_one("REDIS_URL", &url));
+        let app = App::new(&world.sdk, &world.config_with_one("REDIS_URL", &url));
         let Err(error) = app else { continue };
         assert!(!error.to_string().contains(secret), "{error}");
     }

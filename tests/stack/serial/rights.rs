@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use fanfold_core::registry::{AnyMessage, FUNCTIONS, FunctionSpec, QUEUES, QueueSpec, Trigger};
+use crate::harness::any::AnyMessage;
+use fanfold_core::registry::{FUNCTIONS, FunctionSpec, QUEUES, QueueSpec, Trigger};
 use fanfold_runtime::clock;
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -19,7 +19,10 @@ use aws_smithy_types::body::SdkBody;
 use fanfold_core::id::Identity;
 use fanfold_core::registry::QUEUES;
 use fanfold_core::{Time, UserId};
+use fanfold_engines::tally::Counts;
 use fanfold_engines::valkey::{Address, FeedSettings, Link, Valkey};
+use fanfold_functions::admin::Admin;
+use fanfold_kinds::App;
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
 use serde_json::Value;
@@ -46,23 +49,8 @@ pub const BUCKETS: u16 = 2;
 const INACTIVE_AFTER: Duration = Duration::from_secs(100);
 
 pub struct Apps {
-    pub posts: fanfold_kinds::posts::Posts,
-    pub profiles: fanfold_kinds::people::Profiles,
-    pub relations: fanfold_kinds::follows::Relations,
-    pub timeline: fanfold_kinds::home::Timeline,
-    pub dispatch: fanfold_kinds::fanout::dispatch::Dispatch,
-    pub deliver: fanfold_kinds::fanout::deliver::Deliver,
-    pub graph: fanfold_kinds::follows::events::RelationEvents,
-    pub likes: fanfold_kinds::likes::Likes,
-    pub boards: fanfold_kinds::boards::Boards,
-    pub rankings: fanfold_kinds::rankings::Rankings,
-    pub rebuild: fanfold_kinds::rebuild::Rebuilds,
-    pub timers: fanfold_kinds::due::timers::Timers,
-    pub due: fanfold_kinds::due::handle::Due,
-    pub lookahead: fanfold_kinds::due::lookahead::LookAhead,
-    pub sweep: fanfold_kinds::sweep::Sweep,
-    pub audit: fanfold_kinds::audit::Audit,
-    pub admin: fanfold_functions::admin::App,
+    pub app: App,
+    pub admin: Admin,
     pub steps: Steps,
     pub cloud: SharedCloud,
     pub valkey: Arc<server::Valkey>,
@@ -283,7 +271,7 @@ impl Apps {
             iam: None,
             authority: None,
             buckets: BUCKETS,
-            cap: 7,
+            cap: config.number("FEED_CAP", 7, 1..=1_000).expect("a number") as usize,
             inactive_after: INACTIVE_AFTER,
             card_memory: 1,
         };
@@ -291,63 +279,15 @@ impl Apps {
             true => Link::given_cluster(valkey.clone()),
             false => Link::given(valkey.clone()),
         };
-        let over = || Valkey::over(link.clone(), &settings);
-        let timeline = fanfold_kinds::home::Timeline::new(&sdk, &config).expect("timeline");
-        let rankings = fanfold_kinds::rankings::Rankings::over(&timeline, &sdk, &config);
-        let mut apps = Self {
-            posts: fanfold_kinds::posts::Posts::new(&sdk, &config).expect("posts"),
-            profiles: fanfold_kinds::people::Profiles::new(&sdk, &config).expect("profiles"),
-            relations: fanfold_kinds::follows::Relations::new(&sdk, &config).expect("relations"),
-            rankings: rankings.expect("rankings"),
-            timeline,
-            dispatch: fanfold_kinds::fanout::dispatch::Dispatch::new(&sdk, &config)
-                .expect("dispatch"),
-            deliver: fanfold_kinds::fanout::deliver::Deliver::new(&sdk, &config).expect("deliver"),
-            graph: fanfold_kinds::follows::events::RelationEvents {
-                // messages arrive at any time
-                counts: fanfold_engines::tally::Counts::after(Duration::ZERO),
-                ..fanfold_kinds::follows::events::RelationEvents::new(&sdk, &config).expect("graph")
-            },
-            likes: fanfold_kinds::likes::Likes::new(&sdk, &config).expect("likes"),
-            boards: fanfold_kinds::boards::Boards::new(&sdk, &config).expect("boards"),
-            rebuild: fanfold_kinds::rebuild::Rebuilds::new(&sdk, &config).expect("rebuild"),
-            timers: fanfold_kinds::due::timers::Timers::new(&sdk, &config).expect("timers"),
-            due: fanfold_kinds::due::handle::Due::new(&sdk, &config).expect("due"),
-            lookahead: fanfold_kinds::due::lookahead::LookAhead::new(&sdk, &config)
-                .expect("lookahead"),
-            sweep: fanfold_kinds::sweep::Sweep::new(&sdk, &config).expect("sweep"),
-            audit: fanfold_kinds::audit::Audit::new(&sdk, &config).expect("audit"),
-            admin: fanfold_functions::admin::App::new(&sdk, &config).expect("admin"),
-            steps,
-            cloud,
-            valkey: valkey.clone(),
-        };
-        apps.posts.valkey = over();
-        apps.profiles.valkey = over();
-        apps.relations.valkey = over();
-        apps.timeline.feeds.valkey = over();
-        apps.timeline.cards.users.valkey = over();
-        apps.timeline.feeds.inline_authors = 2;
-        apps.dispatch.valkey = over();
-        apps.dispatch.page_followers = 2;
-        apps.deliver.valkey = over();
-        apps.graph.feeds.valkey = over();
-        apps.likes.valkey = over();
-        apps.boards.copies.valkey = over();
-        apps.rankings.copies.valkey = over();
-        apps.rankings.cards.users.valkey = over();
-        apps.rankings.relations.users.valkey = over();
-        apps.rebuild.feeds.valkey = over();
-        apps.rebuild.copies.valkey = over();
-        apps.timers.valkey = over();
-        apps.due.valkey = over();
-        apps.lookahead.valkey = over();
-        apps.sweep.valkey = over();
-        apps.sweep.inactive_after = INACTIVE_AFTER;
-        apps.audit.feeds.valkey = over();
-        apps.admin.feeds.valkey = over();
-        apps.admin.erase.feeds.valkey = over();
-        apps
+        let over = Valkey::over(link, &settings);
+        let mut app = App::over(over, &sdk, &config).expect("the stores");
+        // messages arrive at any time
+        app.counts = Counts::after(Duration::ZERO);
+        app.feeds.inline_authors = 2;
+        app.settings.page_followers = 2;
+        app.settings.inactive_after = INACTIVE_AFTER;
+        let admin = Admin { app: app.clone(), ..Admin::new(&sdk, &config).expect("admin") };
+        Self { app, admin, steps, cloud, valkey }
     }
 }
 
@@ -359,7 +299,7 @@ pub fn cloud_with_profiles(server: &server::Server, runtime: &Runtime, partition
     runtime.block_on(async {
         for name in PEOPLE {
             let put = fanfold_kinds::people::put_profile;
-            put(&apps.profiles, &identity(name), name, name, START).await.expect("a profile");
+            put(&apps.app, &identity(name), name, name, START).await.expect("a profile");
         }
     });
     apps.cloud.lock().clone()

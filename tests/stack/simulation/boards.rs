@@ -13,13 +13,13 @@ use std::time::Duration;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::board::BoardSettings;
 use fanfold_core::limits::COMMIT_GRACE;
-use fanfold_core::message::GraphEvent;
 use fanfold_core::{MemberName, Scores, Time};
 use fanfold_engines::valkey::PageOf;
 use fanfold_kinds::Error;
 use fanfold_kinds::boards::change::{Change, Outcome as Changed, What, change};
 use fanfold_kinds::boards::read::{page, standings};
 use fanfold_kinds::boards::{BoardRef, compare, settings};
+use fanfold_kinds::subscriptions::GraphEvent;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
 use futures::future::LocalBoxFuture;
@@ -186,7 +186,7 @@ impl History {
         let future = Box::pin(async move {
             let (owner, board) = (identity(PEOPLE[0]), named(board).name);
             let settings = settings_of(ranks, limit);
-            let _answer = settings::put(&apps.boards, &owner, &board, settings, now).await;
+            let _answer = settings::put(&apps.app, &owner, &board, settings, now).await;
             Done::Other("put")
         });
         self.begin(None, None, future);
@@ -196,7 +196,7 @@ impl History {
         let (apps, now) = (self.apps.clone(), self.clock());
         let future = Box::pin(async move {
             let (owner, board) = (identity(PEOPLE[0]), named(PASSING).name);
-            let _answer = settings::delete(&apps.boards, &owner, &board, now).await;
+            let _answer = settings::delete(&apps.app, &owner, &board, now).await;
             Done::Other("deleted")
         });
         self.begin(None, None, future);
@@ -225,7 +225,7 @@ impl History {
             let changes = [Change { member: member(name), what: What::Add(scores(1 << bit)) }];
             let board = named(SUMS);
             let done =
-                change(&apps.boards, &identity(user), &board, &changes, key.as_deref(), now).await;
+                change(&apps.app, &identity(user), &board, &changes, key.as_deref(), now).await;
             Done::Added(name, bit, done.map(|done| done.outcomes[0].1))
         });
         self.begin(None, None, future);
@@ -249,7 +249,7 @@ impl History {
         let future = Box::pin(async move {
             let changes = [Change { member: member(name), what }];
             let (user, board) = (identity(user), named(SUMS));
-            let done = change(&apps.boards, &user, &board, &changes, None, now).await;
+            let done = change(&apps.app, &user, &board, &changes, None, now).await;
             Done::Set(name, score, done.map(|done| done.outcomes[0].1))
         });
         self.begin(None, Some(name), future);
@@ -277,7 +277,7 @@ impl History {
         let user = PEOPLE[self.dice.below(PEOPLE.len() as u64) as usize];
         let future = Box::pin(async move {
             let (user, board) = (identity(user), named(board));
-            let done = change(&apps.boards, &user, &board, &changes, None, now).await;
+            let done = change(&apps.app, &user, &board, &changes, None, now).await;
             let is_fallen = done.is_ok_and(|done| !done.out.is_empty());
             Done::Other(if is_fallen { "fallen" } else { "changed" })
         });
@@ -288,7 +288,7 @@ impl History {
         let (apps, now) = (self.apps.clone(), self.clock());
         let future = Box::pin(async move {
             let first = PageOf::Rank { from: 1, limit: 100 };
-            let Ok(shown) = page(&apps.boards, &named(board), first, now).await else {
+            let Ok(shown) = page(&apps.app, &named(board), first, now).await else {
                 return Done::Other("not shown");
             };
             let (settings, page) = (&shown.target.board.settings, shown.page);
@@ -325,7 +325,7 @@ impl History {
         let (apps, now) = (self.apps.clone(), self.clock());
         let future = Box::pin(async move {
             let asked = [member(name)];
-            match standings(&apps.boards, &named(SUMS), &asked, now).await {
+            match standings(&apps.app, &named(SUMS), &asked, now).await {
                 Ok(found) => {
                     let score = found.standings[0].1.map(|of| of.scores.as_slice()[0]);
                     Done::Seen(name, changes, score)
@@ -353,14 +353,8 @@ impl History {
         let deadline = if hurry { Deadline::at(Time::EPOCH) } else { Deadline::NONE };
         let future = Box::pin(async move {
             Done::Handled(match &message {
-                Message::Graph(event) => {
-                    let handle = fanfold_kinds::follows::events::handle;
-                    handle(&apps.graph, event, now, deadline).await.into()
-                }
-                Message::Rebuild(order) => {
-                    let handle = fanfold_kinds::rebuild::handle;
-                    handle(&apps.rebuild, order, now, deadline).await.into()
-                }
+                Message::Graph(event) => event.handle(&apps.app, now, deadline).await.into(),
+                Message::Rebuild(order) => order.handle(&apps.app, now, deadline).await.into(),
                 other => panic!("{other:?}"),
             })
         });
@@ -373,8 +367,10 @@ impl History {
         for (queue, body) in &sent {
             let message = message(queue, body);
             // these messages have a delay that is longer than their writer lives
-            let is_late =
-                matches!(message, Message::Graph(GraphEvent::Scores(_) | GraphEvent::Board(_)));
+            let is_late = matches!(
+                message,
+                Message::Graph(GraphEvent::ScoresChanged(_) | GraphEvent::BoardChanged(_))
+            );
             let at = if is_late { self.now + COMMIT_GRACE } else { self.now };
             self.mail.push((at, message));
         }
@@ -550,7 +546,7 @@ impl History {
         let mut live = BTreeSet::new();
         for board in [SUMS, LIMITED, PASSING] {
             let first = PageOf::Rank { from: 1, limit: 100 };
-            let mut shown = page(&self.apps.boards, &named(board), first, now).await;
+            let mut shown = page(&self.apps.app, &named(board), first, now).await;
             for _ in 0..50 {
                 if !matches!(shown, Err(Error::BoardBuilding)) {
                     break;
@@ -561,13 +557,13 @@ impl History {
                 self.rest().await;
                 self.apps.steps.set_free(true);
                 let now = self.now + Duration::from_secs(1);
-                shown = page(&self.apps.boards, &named(board), first, now).await;
+                shown = page(&self.apps.app, &named(board), first, now).await;
             }
             let shown = match shown {
                 Err(Error::NoSuchBoard { .. }) if board == PASSING => continue,
                 shown => shown.map_err(|error| format!("{board} is not shown: {error:?}"))?,
             };
-            let (rows, copies) = (shown.target.rows(), &self.apps.boards.copies);
+            let (rows, copies) = (shown.target.rows(), &self.apps.app);
             let mut members = Vec::new();
             for part in 0..16 {
                 let page = copies.boards.page(rows.id, part, None, None).await;
@@ -587,7 +583,7 @@ impl History {
             if members.len() as u64 > limit {
                 return Err(format!("{board} has {} members", members.len()));
             }
-            let differing = compare::differing(copies.stores(), &shown.target, now).await;
+            let differing = compare::differing(copies, &shown.target, now).await;
             let differing = differing.map_err(|error| format!("{error:?}"))?;
             if differing.is_none_or(|differing| !differing.is_empty()) {
                 return Err(format!("{board}: the audit finds differences"));
@@ -644,7 +640,7 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String
     let mut dice = Dice(seed);
     let mut apps = Apps::on(server, &[], RetryConfig::disabled(), dice.one_in(2));
     // some histories copy boards by messages
-    apps.boards.copies.rows_in_request = if dice.one_in(2) { 1 } else { 250 };
+    apps.app.settings.rows_in_request = if dice.one_in(2) { 1 } else { 250 };
     let one_in = [*dice.pick(&[0, 0, 30]), *dice.pick(&[0, 0, 30])];
     let mut history = History::of(apps, start, dice, one_in);
     history.run(seed).await;
@@ -713,12 +709,12 @@ fn a_removal_that_is_repeated_is_a_removal() {
         let (owner, board) = (identity(PEOPLE[0]), named(SUMS));
         let changed = async |what| {
             let changes = [Change { member: member("m"), what }];
-            let done = change(&apps.boards, &owner, &board, &changes, None, now).await;
+            let done = change(&apps.app, &owner, &board, &changes, None, now).await;
             done.map(|done| done.outcomes[0].1)
         };
         runtime.block_on(async {
             let settings = settings_of("dense", None);
-            settings::put(&apps.boards, &owner, &board.name, settings, now).await.expect("a board");
+            settings::put(&apps.app, &owner, &board.name, settings, now).await.expect("a board");
             changed(What::Set(scores(1))).await.expect("set");
             apps.cloud.lock().faults = Faults { one_in: 4, dice: Dice(seed) };
             if let Ok(outcome) = changed(What::Remove).await {

@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::harness::any::AnyMessage;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use fanfold_core::registry::{AnyMessage, QUEUES};
+use fanfold_core::registry::QUEUES;
 use fanfold_core::{FeedId, PostId, Ranking, Relation, Scores, Time, UserRef};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::PageOf;
 use fanfold_functions::admin::order::Order;
 use fanfold_functions::admin::{self};
@@ -18,12 +20,12 @@ use fanfold_kinds::due::handle::handle as handle_due;
 use fanfold_kinds::due::lookahead::look_ahead;
 use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
 use fanfold_kinds::due::timers::{self, NewTimer};
-use fanfold_kinds::fanout::{deliver, dispatch};
-use fanfold_kinds::feeds::ReadContext;
-use fanfold_kinds::follows::{self, events};
-use fanfold_kinds::present::{Span, Viewer};
+use fanfold_kinds::fanout::deliver;
+use fanfold_kinds::follows::{self};
+use fanfold_kinds::home::{self, Span};
+use fanfold_kinds::present::Viewer;
 use fanfold_kinds::sweep::sweep;
-use fanfold_kinds::{audit, home, likes, people, posts, rankings, rebuild};
+use fanfold_kinds::{audit, likes, people, posts, rankings};
 use fanfold_runtime::clock::Deadline;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -118,15 +120,15 @@ pub async fn handle_all(apps: &Apps, now: Time) {
 async fn handle(apps: &Apps, message: AnyMessage, now: Time) {
     let end = Deadline::NONE;
     let handled = match message {
-        AnyMessage::Post(event) => dispatch::handle(&apps.dispatch, &event, now, end).await,
+        AnyMessage::Post(event) => event.handle(&apps.app, now, end).await,
         AnyMessage::Chunk(chunk) => {
-            let mut outcomes = deliver::deliver(&apps.deliver, &[chunk], now).await;
+            let mut outcomes = deliver::deliver(&apps.app, &[chunk], now).await;
             outcomes.pop().expect("an outcome").whole()
         }
-        AnyMessage::Graph(event) => events::handle(&apps.graph, &event, now, end).await,
-        AnyMessage::Rebuild(order) => rebuild::handle(&apps.rebuild, &order, now, end).await,
+        AnyMessage::Graph(event) => event.handle(&apps.app, now, end).await,
+        AnyMessage::Rebuild(order) => order.handle(&apps.app, now, end).await,
         AnyMessage::Due(message) => {
-            handle_due(&apps.due, &message, now.max(message.entry.at)).await.map(drop)
+            handle_due(&apps.app, &message, now.max(message.entry.at)).await.map(drop)
         }
         AnyMessage::Fired(_) => Ok(()),
     };
@@ -167,7 +169,7 @@ async fn people(count: &mut Count) {
     let [ash, birch, cedar, dogwood] = PEOPLE;
     let put = async |count: &mut Count, what: &str, user: &str, name: &str| {
         let put = count.of(what, async |apps, now| {
-            people::put_profile(&apps.profiles, &identity(user), user, name, now).await
+            people::put_profile(&apps.app, &identity(user), user, name, now).await
         });
         put.await.expect("a profile");
     };
@@ -190,14 +192,14 @@ async fn people(count: &mut Count) {
     ] {
         let relate = count.of(what, async |apps, now| {
             let author = UserRef::Id(id(ash));
-            follows::relate(&apps.relations, &identity(birch), &author, relation, now).await
+            follows::relate(&apps.app, &identity(birch), &author, relation, now).await
         });
         relate.await.expect("related");
         count.drain().await;
     }
     let prepare = async |count: &mut Count| {
         for (user, author) in [(cedar, ash), (birch, cedar), (dogwood, ash)] {
-            let (app, author) = (&count.apps.relations, UserRef::Id(id(author)));
+            let (app, author) = (&count.apps.app, UserRef::Id(id(author)));
             let follow = follows::relate;
             follow(app, &identity(user), &author, Relation::Following, count.now)
                 .await
@@ -209,7 +211,7 @@ async fn people(count: &mut Count) {
     let viewer = Viewer::of(id(dogwood));
     for (what, owner) in [("list followers", ash), ("list followed authors", birch)] {
         let list = count.of(what, async |apps, now| {
-            let (app, reading) = (&apps.relations, ReadContext::new(now));
+            let (app, reading) = (&apps.app, ReadContext::new(now));
             match owner == ash {
                 true => follows::followers(app, &viewer, id(owner), None, 20, &reading).await,
                 false => follows::following(app, &viewer, id(owner), None, 20, &reading).await,
@@ -221,7 +223,7 @@ async fn people(count: &mut Count) {
 
 async fn publish(count: &mut Count, what: &str, key: Option<&str>) -> PostId {
     let publish = count.of(what, async |apps, now| {
-        posts::publish(&apps.posts, &identity(PEOPLE[0]), "a text", key, now).await
+        posts::publish(&apps.app, &identity(PEOPLE[0]), "a text", key, now).await
     });
     publish.await.expect("published").post.id
 }
@@ -229,7 +231,7 @@ async fn publish(count: &mut Count, what: &str, key: Option<&str>) -> PostId {
 async fn page(count: &mut Count, what: &str, feed: FeedId) {
     let page = count.of(what, async |apps, now| {
         let (viewer, reading) = (Viewer::of(feed.user()), ReadContext::new(now));
-        home::page(&apps.timeline, &viewer, feed, Span::ALL, 20, &reading).await
+        home::page(&apps.app, &viewer, feed, Span::ALL, 20, &reading).await
     });
     assert!(page.await.expect("a page").ids().next().is_some());
 }
@@ -251,26 +253,26 @@ async fn feeds(count: &mut Count) {
     page(count, "read a home feed whose cards are gone", home).await;
     let pull = count.of("read a home feed by pull", async |apps, now| {
         let viewer = Viewer::of(id(birch));
-        home::pulled_page(&apps.timeline, &viewer, home, Span::ALL, 20, now).await
+        home::pulled_page(&apps.app, &viewer, home, Span::ALL, 20, now).await
     });
     pull.await.expect("a page");
     page(count, "read an author feed", own).await;
     count.drain().await;
     page(count, "read an author feed again", own).await;
     let read = count.of("read a post", async |apps, now| {
-        posts::read(&apps.posts, &Viewer::of(id(birch)), post, now).await
+        posts::read(&apps.app, &Viewer::of(id(birch)), post, now).await
     });
     read.await.expect("a post");
     for (what, liked) in [("like", true), ("like again", true), ("take a like back", false)] {
         let put = count.of(what, async |apps, now| {
-            likes::put(&apps.likes, &identity(birch), post, liked, now).await
+            likes::put(&apps.app, &identity(birch), post, liked, now).await
         });
         put.await.expect("liked");
         count.drain().await;
     }
     let prepare = async |count: &mut Count| {
         for user in [birch, cedar] {
-            let (app, now) = (&count.apps.likes, count.now);
+            let (app, now) = (&count.apps.app, count.now);
             likes::put(app, &identity(user), post, true, now).await.expect("liked");
         }
         count.drain().await;
@@ -278,26 +280,26 @@ async fn feeds(count: &mut Count) {
     count.quietly(prepare).await;
     let list = count.of("list who likes a post", async |apps, now| {
         let (viewer, reading) = (Viewer::of(id(ash)), ReadContext::new(now));
-        likes::likers(&apps.likes, &viewer, post, None, 20, &reading).await
+        likes::likers(&apps.app, &viewer, post, None, 20, &reading).await
     });
     assert_eq!(list.await.expect("a page").users.len(), 2);
     let list = count.of("list what a user likes", async |apps, now| {
-        likes::liked(&apps.likes, &Viewer::of(id(birch)), None, 20, &ReadContext::new(now)).await
+        likes::liked(&apps.app, &Viewer::of(id(birch)), None, 20, &ReadContext::new(now)).await
     });
     assert_eq!(list.await.expect("a page").posts.len(), 1);
     for what in ["read a ranking that is not made", "read a ranking"] {
         let read = count.of(what, async |apps, now| {
             let (viewer, reading) = (Viewer::of(id(ash)), ReadContext::new(now));
-            rankings::page(&apps.rankings, &viewer, Ranking::PostsDay, None, 20, &reading).await
+            rankings::page(&apps.app, &viewer, Ranking::PostsDay, None, 20, &reading).await
         });
         assert_eq!(read.await.expect("a page").entries.len(), 1);
     }
     let delivery = count.of("read a delivery receipt", async |apps, _| {
-        posts::delivery(&apps.posts, &identity(ash), post).await
+        posts::delivery(&apps.app, &identity(ash), post).await
     });
     delivery.await.expect("a receipt");
     let delete = count.of("delete a post", async |apps, now| {
-        posts::delete(&apps.posts, &identity(ash), post, now).await
+        posts::delete(&apps.app, &identity(ash), post, now).await
     });
     delete.await.expect("deleted");
     count.drain().await;
@@ -309,54 +311,53 @@ async fn due(count: &mut Count) {
     let schedule = async |count: &mut Count, what: &str| {
         let new = NewScheduled { text: "later", publish_at, key: None };
         let schedule =
-            count.of(what, async |apps, now| scheduled::schedule(&apps.posts, &me, new, now).await);
+            count.of(what, async |apps, now| scheduled::schedule(&apps.app, &me, new, now).await);
         schedule.await.expect("scheduled").id
     };
     let post = schedule(count, "schedule a post").await;
     let other = schedule(count, "schedule another post").await;
     let change = count.of("change a scheduled post", async |apps, now| {
         let change = Change { text: Some("another text"), publish_at: None };
-        scheduled::change(&apps.posts, &me, post, change, now).await
+        scheduled::change(&apps.app, &me, post, change, now).await
     });
     change.await.expect("changed");
     let list = count.of("list scheduled posts", async |apps, _| {
-        scheduled::list(&apps.posts, me.user(), None, 20).await
+        scheduled::list(&apps.app, me.user(), None, 20).await
     });
     assert_eq!(list.await.expect("a page").items.len(), 2);
     let cancel = count.of("cancel a scheduled post", async |apps, now| {
-        scheduled::cancel(&apps.posts, &me, other, now).await
+        scheduled::cancel(&apps.app, &me, other, now).await
     });
     cancel.await.expect("cancelled");
     let names = ["once", "each-hour"].map(|name| name.parse().expect("a name"));
     for (what, name) in [("put a timer", 0), ("put the same timer", 0), ("put another timer", 1)] {
         let every = (name == 1).then(|| "PT1H".parse().expect("a duration"));
         let new = NewTimer { due_at: publish_at, every, payload: json!(1) };
-        let put = count.of(what, async |apps, now| {
-            timers::put(&apps.timers, &me, &names[name], new, now).await
-        });
+        let put = count
+            .of(what, async |apps, now| timers::put(&apps.app, &me, &names[name], new, now).await);
         put.await.expect("put");
     }
     let read =
-        count.of("read a timer", async |apps, _| timers::read(&apps.timers, &me, &names[0]).await);
+        count.of("read a timer", async |apps, _| timers::read(&apps.app, &me, &names[0]).await);
     read.await.expect("a timer");
-    let list = count
-        .of("list timers", async |apps, _| timers::list(&apps.timers, me.user(), None, 20).await);
+    let list =
+        count.of("list timers", async |apps, _| timers::list(&apps.app, me.user(), None, 20).await);
     assert_eq!(list.await.expect("a page").timers.len(), 2);
     count.drain().await;
     for what in ["look ahead for the first time", "look ahead"] {
-        let look = count
-            .of(what, async |apps, now| look_ahead(&apps.lookahead, now, Deadline::NONE).await);
+        let look =
+            count.of(what, async |apps, now| look_ahead(&apps.app, now, Deadline::NONE).await);
         look.await.expect("looked ahead");
         count.drain().await;
     }
     count.now = publish_at - Duration::from_secs(60);
     let look = count.of("look ahead, with three items that are due", async |apps, now| {
-        look_ahead(&apps.lookahead, now, Deadline::NONE).await
+        look_ahead(&apps.app, now, Deadline::NONE).await
     });
     assert_eq!(look.await.expect("looked ahead").handed_on, 3);
     count.drain().await;
     let delete = count.of("delete a timer", async |apps, now| {
-        timers::delete(&apps.timers, &me, &names[1], now).await
+        timers::delete(&apps.app, &me, &names[1], now).await
     });
     delete.await.expect("deleted");
 }
@@ -367,7 +368,7 @@ async fn boards(count: &mut Count) {
     let board = BoardRef { owner: me.user(), name, day: None };
     for what in ["make a board", "put the same board"] {
         let put = count.of(what, async |apps, now| {
-            settings::put(&apps.boards, &me, &board.name, board_settings(json!({})), now).await
+            settings::put(&apps.app, &me, &board.name, board_settings(json!({})), now).await
         });
         put.await.expect("a board");
         count.drain().await;
@@ -382,34 +383,33 @@ async fn boards(count: &mut Count) {
         ("set three scores with a key", vec![set("a", 3), set("b", 2), set("c", 1)], Some("key")),
     ] {
         let put = count
-            .of(what, async |apps, now| change(&apps.boards, &me, &board, &scores, key, now).await);
+            .of(what, async |apps, now| change(&apps.app, &me, &board, &scores, key, now).await);
         assert!(put.await.expect("changed").members.is_some());
         count.drain().await;
     }
-    let list =
-        count.of("list boards", async |apps, _| settings::list(&apps.boards, me.user()).await);
+    let list = count.of("list boards", async |apps, _| settings::list(&apps.app, me.user()).await);
     assert_eq!(list.await.expect("a list").len(), 1);
     let best = PageOf::Rank { from: 1, limit: 20 };
     let page = count.of("read a page of a board", async |apps, now| {
-        read::page(&apps.boards, &board, best, now).await
+        read::page(&apps.app, &board, best, now).await
     });
     assert_eq!(page.await.expect("a page").page.rows.len(), 3);
     let members = ["a", "c"].map(|name| name.parse().expect("a name"));
     let standings = count.of("read two standings", async |apps, now| {
-        read::standings(&apps.boards, &board, &members, now).await
+        read::standings(&apps.app, &board, &members, now).await
     });
     standings.await.expect("standings");
     let delete = count.of("delete a board", async |apps, now| {
-        settings::delete(&apps.boards, &me, &board.name, now).await
+        settings::delete(&apps.app, &me, &board.name, now).await
     });
     delete.await.expect("deleted");
     count.drain().await;
 }
 
 async fn rest(count: &mut Count) {
-    count.of("sweep", async |apps, now| sweep(&apps.sweep, now).await).await.expect("swept");
+    count.of("sweep", async |apps, now| sweep(&apps.app, now).await).await.expect("swept");
     let audited =
-        count.of("audit", async |apps, now| audit::audit(&apps.audit, now, Deadline::NONE).await);
+        count.of("audit", async |apps, now| audit::audit(&apps.app, now, Deadline::NONE).await);
     audited.await.expect("audited");
     let user = id(PEOPLE[0]);
     for step in 1.. {

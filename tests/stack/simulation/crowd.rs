@@ -2,6 +2,8 @@
 //! any other call 5 ms. Transactions that write the same item at the same time are cancelled. An item or a
 //! partition key takes at most 1,000 write units and 3,000 read units per second. The clock is simulated.
 
+use fanfold_core::message::Received as _;
+use fanfold_kinds::boards::messages::RebuildBoard;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,16 +11,16 @@ use std::time::Duration;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::fanout::{FirstPartitions, partition_of};
 use fanfold_core::limits::BOARD_PARTS;
-use fanfold_core::message::{GraphEvent, RebuildOrder};
 use fanfold_core::{BoardId, FeedId, PostId, Ranking, Relation, Scores, Time, UserId, UserRef};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{PageOf, Ranked};
 use fanfold_kinds::boards::BoardRef;
 use fanfold_kinds::boards::change::{Change, Outcome as Changed, What};
-use fanfold_kinds::boards::copy::{Copied as _, Target, continue_round};
-use fanfold_kinds::feeds::ReadContext;
+use fanfold_kinds::boards::copy::{Target, continue_round};
 use fanfold_kinds::likes::items::LikeCount;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{Shown, page};
+use fanfold_kinds::subscriptions::GraphEvent;
 use fanfold_runtime::clock::{self, Deadline};
 use fanfold_runtime::sqs::{Announced, Outcome};
 use fanfold_web::extract::FeedQuery;
@@ -82,7 +84,7 @@ impl Deployment {
         // the retries of `aws::sdk_config`
         let retry = RetryConfig::standard().with_max_attempts(4);
         let mut apps = Apps::on(server, &settings, retry, is_cluster);
-        apps.dispatch.page_followers = 5_000;
+        apps.app.settings.page_followers = 5_000;
         apps.valkey.reset();
         apps.steps.set_free(true);
         Self {
@@ -102,7 +104,7 @@ impl Deployment {
         for name in names {
             let put = self
                 .apps
-                .relations
+                .app
                 .users
                 .put_profile(
                     Announced::assumed(),
@@ -126,8 +128,7 @@ impl Deployment {
     async fn relate(&self, follower: &str, author: &str, relation: Relation) -> Duration {
         let (start, user) = (Instant::now(), UserRef::Id(id(author)));
         let relate = fanfold_kinds::follows::relate;
-        let done =
-            relate(&self.apps.relations, &identity(follower), &user, relation, self.now()).await;
+        let done = relate(&self.apps.app, &identity(follower), &user, relation, self.now()).await;
         assert!(done.is_ok(), "{follower} {author} {relation:?}: {done:?}");
         start.elapsed()
     }
@@ -135,7 +136,7 @@ impl Deployment {
     /// The fan of this number changes a like, at a time of its own within a second. Returns the duration of the request.
     async fn like(&self, n: usize, post: PostId, liked: bool) -> Duration {
         sleep(Duration::from_secs(1) * n as u32 / PEOPLE as u32).await;
-        let (start, likes, me) = (Instant::now(), &self.apps.likes, identity(&fan(n)));
+        let (start, likes, me) = (Instant::now(), &self.apps.app, identity(&fan(n)));
         let put = fanfold_kinds::likes::put(likes, &me, post, liked, self.now());
         let changed = Box::pin(put).await;
         assert!(changed.is_ok(), "{n}, liked {liked}: {changed:?}");
@@ -144,7 +145,7 @@ impl Deployment {
 
     async fn publish(&self, author: &str) -> PostId {
         let publish = fanfold_kinds::posts::publish;
-        let post = publish(&self.apps.posts, &identity(author), "text", None, self.now()).await;
+        let post = publish(&self.apps.app, &identity(author), "text", None, self.now()).await;
         post.unwrap_or_else(|problem| panic!("{author} publishes: {problem:?}")).post.id
     }
 
@@ -200,8 +201,10 @@ impl Deployment {
         let sent = std::mem::take(&mut self.apps.cloud.lock().sent);
         for (queue, body) in sent {
             let message = message(&queue, &body);
-            let is_count =
-                matches!(message, Message::Graph(GraphEvent::Count(_) | GraphEvent::CountLikes(_)));
+            let is_count = matches!(
+                message,
+                Message::Graph(GraphEvent::CountFollowers(_) | GraphEvent::CountLikes(_))
+            );
             let delay = if is_count { Duration::from_secs(1) } else { Duration::ZERO };
             self.waiting.borrow_mut().push_back((Instant::now() + delay, message));
         }
@@ -236,13 +239,13 @@ impl Deployment {
 
     async fn home(&self, reader: &str) -> Vec<String> {
         let (query, home) = (FeedQuery::page(20, None), fanfold_functions::timeline::home);
-        let page = home(&self.apps.timeline, &Viewer::of(id(reader)), &query, self.now()).await;
+        let page = home(&self.apps.app, &Viewer::of(id(reader)), &query, self.now()).await;
         page.expect("a page").items.into_iter().map(|post| post.id).collect()
     }
 
     /// Asserts that a live feed has these posts down to its floor. Does not count as a read of the feed.
     async fn assert_live(&self, reader: &str, posts: &[PostId]) {
-        let cached = self.apps.timeline.feeds.valkey.peek(FeedId::home(id(reader)), 100).await;
+        let cached = self.apps.app.valkey.peek(FeedId::home(id(reader)), 100).await;
         let slice = cached.expect("read").known().expect("a live feed").slice;
         let expected: Vec<PostId> =
             posts.iter().copied().filter(|post| *post > slice.bound).collect();
@@ -270,14 +273,7 @@ impl Deployment {
     }
 
     async fn followers(&self, name: &str) -> u64 {
-        self.apps
-            .relations
-            .users
-            .profile(id(name))
-            .await
-            .expect("read")
-            .expect("a profile")
-            .followers
+        self.apps.app.users.profile(id(name)).await.expect("read").expect("a profile").followers
     }
 }
 
@@ -409,13 +405,13 @@ fn read_a_viral_post(server: &Server, is_cluster: bool) {
                 sleep(Duration::from_millis(at) - deployment.began.elapsed()).await;
                 let (handle, now) = (STAR, deployment.now());
                 let put = fanfold_kinds::people::put_profile;
-                let put = put(&deployment.apps.profiles, &identity(STAR), handle, name, now).await;
+                let put = put(&deployment.apps.app, &identity(STAR), handle, name, now).await;
                 assert!(put.is_ok(), "{put:?}");
                 renamed.set(Some((Instant::now(), name)));
             }
             sleep(Duration::from_millis(1_500) - deployment.began.elapsed()).await;
             let delete = fanfold_kinds::posts::delete;
-            let (posts, now) = (&deployment.apps.posts, deployment.now());
+            let (posts, now) = (&deployment.apps.app, deployment.now());
             delete(posts, &identity(STAR), post, now).await.expect("deleted");
             deleted.set(Some(Instant::now()));
             more.set(false);
@@ -426,7 +422,7 @@ fn read_a_viral_post(server: &Server, is_cluster: bool) {
                 sleep(WITHIN * n / READERS).await;
                 let (viewer, now) = (Viewer::of(UserId(n.into())), deployment.now());
                 let (is_gone, name) = (deleted.get().is_some(), renamed.get());
-                let posts = &deployment.apps.posts;
+                let posts = &deployment.apps.app;
                 match fanfold_kinds::posts::read(posts, &viewer, post, now).await {
                     Ok(shown) => {
                         assert!(!is_gone, "a deleted post is shown");
@@ -519,7 +515,7 @@ async fn like_all(server: &Server, posts: usize) -> ([Times; 2], Deployment) {
 async fn open_board(deployment: &Deployment) -> BoardRef {
     let settings = board_settings(json!({"kept_days": 1, "open": true}));
     let board = BoardRef { owner: id(STAR), name: "b".parse().expect("a name"), day: None };
-    let (boards, star) = (&deployment.apps.boards, identity(STAR));
+    let (boards, star) = (&deployment.apps.app, identity(STAR));
     let put = fanfold_kinds::boards::settings::put;
     put(boards, &star, &board.name, settings, deployment.now()).await.expect("a board");
     board
@@ -528,7 +524,7 @@ async fn open_board(deployment: &Deployment) -> BoardRef {
 /// A user changes a member of the board.
 async fn score(deployment: &Deployment, user: &str, board: &BoardRef, member: &str, what: What) {
     let change = Change { member: member.parse().expect("a name"), what };
-    let (boards, me) = (&deployment.apps.boards, identity(user));
+    let (boards, me) = (&deployment.apps.app, identity(user));
     let changed = fanfold_kinds::boards::change::change;
     let done = changed(boards, &me, board, &[change], None, deployment.now()).await;
     let done = done.unwrap_or_else(|error| panic!("{user} {member}: {error:?}"));
@@ -577,10 +573,10 @@ fn a_crowd_changes_one_board() {
         assert_eq!(deployment.refused(), Vec::new());
         let page = fanfold_kinds::boards::read::page;
         let first = PageOf::Rank { from: 1, limit: 1 };
-        let shown = page(&deployment.apps.boards, &board, first, deployment.now()).await;
+        let shown = page(&deployment.apps.app, &board, first, deployment.now()).await;
         assert_eq!(shown.expect("a page").page.members, PEOPLE as u64 + 1);
         let one = PageOf::Between { scores: (100, 100), skip: 0, limit: 9 };
-        let shown = page(&deployment.apps.boards, &board, one, deployment.now()).await;
+        let shown = page(&deployment.apps.app, &board, one, deployment.now()).await;
         let rows = shown.expect("a page").page.rows;
         let names: Vec<&str> = rows.iter().map(|row| row.member.as_str()).collect();
         assert_eq!(names, ["fan100", "one"]);
@@ -601,7 +597,7 @@ fn a_copy_that_takes_minutes_is_divided() {
             let what = What::Set(Scores::new(&[n]).expect("a score"));
             score(&deployment, STAR, &board, &fan(n as usize), what).await;
         }
-        let copies = &deployment.apps.boards.copies;
+        let copies = &deployment.apps.app;
         let stored = copies.boards.board(BoardId::of(board.owner, &board.name)).await;
         let target = stored.expect("asked").expect("a board");
         let target = Target::new(target.clone(), target.settings.round(START), START);
@@ -622,14 +618,14 @@ fn a_copy_that_takes_minutes_is_divided() {
             cloud.sent.clear();
         }
         let (mut next, mut invocations) = (Some(target.order("lease")), 0);
-        while let Some(RebuildOrder::Board(order)) = next {
+        while let Some(order) = next {
             // less than twice the time of a page is left after the first one
             let deadline = Deadline::at(clock::now() + 3 * CALL / 2);
             let copied = continue_round(copies, &order, deployment.now(), deadline).await;
             copied.expect("copied in part");
             invocations += 1;
             let sent = std::mem::take(&mut deployment.apps.cloud.lock().sent);
-            next = sent.first().map(|(_, body)| serde_json::from_str(body).expect("an order"));
+            next = sent.first().map(|(_, body)| RebuildBoard::decode(body).expect("an order"));
         }
         assert_eq!(invocations, BOARD_PARTS + 1, "one page in each invocation");
         let first = PageOf::Rank { from: 1, limit: 1 };
@@ -646,7 +642,7 @@ fn a_crowd_reads_a_ranking() {
     runtime().block_on(async {
         let deployment = Deployment::new(&server, &[("POSTS_PER_MINUTE", "0".to_owned())]);
         deployment.put_profiles([STAR.to_owned()].into_iter()).await;
-        let (posts, boards) = (&deployment.apps.posts.posts, &deployment.apps.audit.boards);
+        let (posts, boards) = (&deployment.apps.app.posts, &deployment.apps.app.boards);
         let mut all = Vec::new();
         for likes in 1..=30 {
             all.push(deployment.publish(STAR).await);
@@ -657,15 +653,14 @@ fn a_crowd_reads_a_ranking() {
         }
         all.reverse();
         // half a second before the next snapshot
-        let every = deployment.apps.rankings.every.as_millis() as u64;
+        let every = deployment.apps.app.settings.ranking_every.as_millis() as u64;
         let rest = every - deployment.now().ms() % every;
         sleep(Duration::from_millis((rest + every - 500) % every)).await;
         deployment.start_latency();
         let before = deployment.apps.cloud.lock().units.reads;
         let viewer = Viewer::of(id(STAR));
         let read = async || {
-            let (rankings, reading) =
-                (&deployment.apps.rankings, ReadContext::new(deployment.now()));
+            let (rankings, reading) = (&deployment.apps.app, ReadContext::new(deployment.now()));
             let page = page(rankings, &viewer, Ranking::PostsDay, None, 20, &reading).await;
             page.unwrap_or_else(|error| panic!("a reader is refused: {error:?}"))
         };
@@ -741,7 +736,7 @@ fn a_large_audience_in_many_partitions_has_every_post() {
         let (mut posts, ()) = futures::join!(posts, deployment.functions(&more));
         posts.sort_unstable_by(|a, b| b.cmp(a));
         for post in &posts {
-            let receipt = deployment.apps.posts.receipts.receipt(*post).await.expect("a receipt");
+            let receipt = deployment.apps.app.receipts.receipt(*post).await.expect("a receipt");
             let reached = receipt.reached;
             assert!(receipt.completed_at.is_some(), "{post}: {receipt:?}");
             assert_eq!((reached.delivered, reached.not_live), (40, FOLLOWERS - 40), "{receipt:?}");

@@ -14,7 +14,7 @@ use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::Order;
 use fanfold_kinds::due::scheduled::{self, NewScheduled};
 use fanfold_kinds::due::timers::{self, NewTimer};
-use fanfold_kinds::fanout::FanOutSettings;
+use fanfold_kinds::fanout::settings::FanOutSettings;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
 use futures::future::LocalBoxFuture;
@@ -112,7 +112,7 @@ impl History {
         let (apps, now, key) = (self.apps.clone(), self.now, self.dice.below(9).to_string());
         let future = Box::pin(async move {
             let publish = fanfold_kinds::posts::publish;
-            let post = publish(&apps.posts, &identity(author), "text", Some(&key), now).await;
+            let post = publish(&apps.app, &identity(author), "text", Some(&key), now).await;
             Done::Published(post.map(|shown| shown.post.id).map_err(drop))
         });
         self.begin(TIMEOUT, None, future);
@@ -122,7 +122,7 @@ impl History {
         let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
             let (relate, user) = (fanfold_kinds::follows::relate, UserRef::Id(id(author)));
-            let _answer = relate(&apps.relations, &identity(follower), &user, relation, now).await;
+            let _answer = relate(&apps.app, &identity(follower), &user, relation, now).await;
             Done::Other
         });
         self.begin(TIMEOUT, None, future);
@@ -137,11 +137,11 @@ impl History {
             let me = identity(user);
             if is_post {
                 let new = NewScheduled { text: "later", publish_at: at, key: Some(&key) };
-                let _answer = scheduled::schedule(&apps.posts, &me, new, now).await;
+                let _answer = scheduled::schedule(&apps.app, &me, new, now).await;
             } else {
                 let new = NewTimer { due_at: at, every: None, payload: Value::Null };
                 let name = key.parse().expect("a name");
-                let _answer = timers::put(&apps.timers, &me, &name, new, now).await;
+                let _answer = timers::put(&apps.app, &me, &name, new, now).await;
             }
             Done::Other
         });
@@ -159,7 +159,7 @@ impl History {
         let future = Box::pin(async move {
             let me = identity(user);
             let put = fanfold_kinds::likes::put;
-            let _answer = put(&apps.likes, &me, post, likes, now).await;
+            let _answer = put(&apps.app, &me, post, likes, now).await;
             Done::Other
         });
         self.begin(TIMEOUT, None, future);
@@ -169,7 +169,7 @@ impl History {
         let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
             let put = fanfold_kinds::people::put_profile;
-            let _answer = put(&apps.profiles, &identity(ASH), ASH, ASH, now).await;
+            let _answer = put(&apps.app, &identity(ASH), ASH, ASH, now).await;
             Done::Other
         });
         self.begin(TIMEOUT, None, future);
@@ -200,7 +200,7 @@ impl History {
         self.acknowledged.remove(&post);
         let future = Box::pin(async move {
             let delete = fanfold_kinds::posts::delete;
-            let _answer = delete(&apps.posts, &identity(author), post, now).await;
+            let _answer = delete(&apps.app, &identity(author), post, now).await;
             Done::Other
         });
         self.begin(TIMEOUT, None, future);
@@ -392,7 +392,7 @@ impl History {
         if let Some(lost) = self.acknowledged.iter().find(|post| !truth.posts.contains_key(post)) {
             return Err(format!("{lost} of another user is lost"));
         }
-        let came_back = self.apps.relations.users.profile(id(ASH)).await.expect("read").is_some();
+        let came_back = self.apps.app.users.profile(id(ASH)).await.expect("read").is_some();
         if !came_back {
             self.check_no_trace(id(ASH))?;
         }
@@ -438,7 +438,7 @@ impl History {
         }
         // the sweep deletes the old relations in Valkey
         let later = self.now + REL_KEPT;
-        let swept = fanfold_kinds::sweep::sweep(&self.apps.sweep, later).await;
+        let swept = fanfold_kinds::sweep::sweep(&self.apps.app, later).await;
         swept.map_err(|error| format!("the sweep: {error:?}"))?;
         let left = self.apps.valkey.keys().into_iter().find(|(key, members)| {
             let holds = members.iter().any(|member| in_member(id(ASH), member));
@@ -503,10 +503,10 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Ending, String
         ("FOLLOWERS_PER_PARTITION", followers.to_string()),
     ];
     let mut apps = Apps::with(server, &settings, RetryConfig::disabled());
-    apps.dispatch.partitions_per_part = 1;
+    apps.app.settings.partitions_per_part = 1;
     *apps.cloud.lock() = start.clone();
     apps.valkey.reset();
-    apps.dispatch.fanout = fanout(&mut dice);
+    apps.app.settings.fanout = fanout(&mut dice);
     let one_in = *dice.pick(&[0, 0, 40]);
     apps.cloud.lock().faults = Faults { one_in, dice: Dice(seed ^ 1) };
     let mut history = History {
@@ -522,7 +522,7 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Ending, String
         spread: false,
     };
     history.run().await;
-    let profile = history.apps.relations.users.profile(id(ASH));
+    let profile = history.apps.app.users.profile(id(ASH));
     history.apps.steps.set_free(true);
     let came_back = profile.await.expect("read").is_some();
     let checked = history.check().await;

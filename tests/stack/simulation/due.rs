@@ -7,20 +7,22 @@
 //! function that published it, and none is lost. Every accepted timer that was neither replaced nor deleted has fired. The
 //! numbers in the profiles are those of the rows, and nothing that is done is left in the index.
 
+use fanfold_core::message::Received as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::limits::{CLOCKS_DIFFER, DUE_FIRING_LEASE, DUE_HANDED_ON_LEASE};
-use fanfold_core::message::{ItemDue, PostEvent, TimerFired};
 use fanfold_core::{DueEntry, DuePart, PostId, ScheduledId, Time, TimerName, UserId};
 use fanfold_kinds::Error;
 use fanfold_kinds::due::handle::{Handled, handle};
 use fanfold_kinds::due::items::{Scheduled, Timer};
 use fanfold_kinds::due::lookahead::{LookedAhead, look_ahead};
+use fanfold_kinds::due::messages::{ItemDue, TimerFired};
 use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
 use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_kinds::subscriptions::PostEvent;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use futures::future::LocalBoxFuture;
@@ -160,7 +162,7 @@ impl History {
         let text = format!("post {}", self.workers.len());
         let future = Box::pin(async move {
             let new = NewScheduled { text: &text, publish_at: at, key: key.as_deref() };
-            Done::Scheduled(scheduled::schedule(&apps.posts, &identity(user), new, now).await)
+            Done::Scheduled(scheduled::schedule(&apps.app, &identity(user), new, now).await)
         });
         self.begin(TIMEOUTS[0], None, Subject::None, future);
     }
@@ -179,7 +181,7 @@ impl History {
         let future = Box::pin(async move {
             let change = Change { text: Some(&text), publish_at: Some(at) };
             let me = identity(name(item.author()));
-            let changed = scheduled::change(&apps.posts, &me, item, change, now).await;
+            let changed = scheduled::change(&apps.app, &me, item, change, now).await;
             Done::Changed(item, text.clone(), at, changed)
         });
         self.begin(TIMEOUTS[0], None, subject, future);
@@ -190,7 +192,7 @@ impl History {
         let (apps, now) = (self.apps.clone(), self.clock());
         let future = Box::pin(async move {
             let me = identity(name(item.author()));
-            Done::Cancelled(item, scheduled::cancel(&apps.posts, &me, item, now).await)
+            Done::Cancelled(item, scheduled::cancel(&apps.app, &me, item, now).await)
         });
         self.begin(TIMEOUTS[0], None, Subject::Cancel(item), future);
     }
@@ -208,7 +210,7 @@ impl History {
         let subject = Subject::Timer(owner, timer.clone());
         let future = Box::pin(async move {
             let new = NewTimer { due_at, every, payload: json!(7) };
-            let put = timers::put(&apps.timers, &identity(name(owner)), &timer, new, now).await;
+            let put = timers::put(&apps.app, &identity(name(owner)), &timer, new, now).await;
             Done::Put(owner, timer, put.map(|(timer, _)| timer))
         });
         self.begin(TIMEOUTS[0], None, subject, future);
@@ -219,7 +221,7 @@ impl History {
         let (apps, subject) = (self.apps.clone(), Subject::Timer(owner, timer.clone()));
         let future = Box::pin(async move {
             let me = identity(name(owner));
-            let _either = timers::delete(&apps.timers, &me, &timer, now).await;
+            let _either = timers::delete(&apps.app, &me, &timer, now).await;
             Done::Deleted(owner, timer)
         });
         self.begin(TIMEOUTS[0], None, subject, future);
@@ -227,9 +229,8 @@ impl History {
 
     fn look(&mut self) {
         let (apps, now) = (self.apps.clone(), self.clock());
-        let future = Box::pin(async move {
-            Done::Looked(look_ahead(&apps.lookahead, now, Deadline::NONE).await)
-        });
+        let future =
+            Box::pin(async move { Done::Looked(look_ahead(&apps.app, now, Deadline::NONE).await) });
         self.begin(TIMEOUTS[1], None, Subject::None, future);
     }
 
@@ -245,7 +246,7 @@ impl History {
             self.mail.push((self.now, message.clone()));
         }
         let (apps, now, taken) = (self.apps.clone(), self.clock(), message.clone());
-        let future = Box::pin(async move { Done::Handled(handle(&apps.due, &taken, now).await) });
+        let future = Box::pin(async move { Done::Handled(handle(&apps.app, &taken, now).await) });
         self.begin(TIMEOUTS[0], Some(message), Subject::None, future);
         true
     }
@@ -260,12 +261,12 @@ impl History {
         for (queue, body, delay) in sent.chain(delayed) {
             match queue.as_str() {
                 "due-items" => {
-                    let message = serde_json::from_str(&body).expect("a message");
+                    let message = ItemDue::decode(&body).expect("a message");
                     self.mail.push((self.now + delay, message));
                 }
-                "timer-events" => self.fire(serde_json::from_str(&body).expect("a message")),
+                "timer-events" => self.fire(TimerFired::decode(&body).expect("a message")),
                 "post-events" => {
-                    let PostEvent::Published(event) = serde_json::from_str(&body).expect("one")
+                    let PostEvent::PostPublished(event) = PostEvent::decode(&body).expect("one")
                     else {
                         continue;
                     };
@@ -525,7 +526,7 @@ impl History {
         self.apps.steps.set_free(true);
         let mut published = BTreeSet::new();
         for (item, accepted) in &self.accepted {
-            let found = self.apps.due.due.scheduled(*item).await.map_err(|e| format!("{e:?}"))?;
+            let found = self.apps.app.due.scheduled(*item).await.map_err(|e| format!("{e:?}"))?;
             let found = found.ok_or_else(|| format!("{item} is lost"))?;
             let text = posts.get(&found.post);
             let is_published = found.state == due_state("published");
@@ -717,7 +718,7 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String
     fastrand::seed(seed);
     let mut dice = Dice(seed);
     let mut apps = Apps::on(server, &[], RetryConfig::disabled(), dice.one_in(2));
-    apps.lookahead.batch = 1 + dice.below(4) as usize;
+    apps.app.settings.due_batch = 1 + dice.below(4) as usize;
     *apps.cloud.lock() = start.clone();
     apps.cloud.lock().sent.clear();
     apps.cloud.lock().keeps_delays = true;
@@ -774,17 +775,17 @@ fn a_timer_that_is_replaced_while_it_fires_fires_again() {
             let new = NewTimer { due_at, every: None, payload };
             let name = "renew".parse().expect("a name");
             let owner = identity(owner);
-            let put = timers::put(&apps.timers, &owner, &name, new, START).await;
+            let put = timers::put(&apps.app, &owner, &name, new, START).await;
             put.expect("a timer").0
         };
         let sent = |cloud: &Cloud| -> Vec<TimerFired> {
             let sent = cloud.sent.iter().filter(|(queue, _)| queue == "timer-events");
-            sent.map(|(_, body)| serde_json::from_str(body).expect("a message")).collect()
+            sent.map(|(_, body)| TimerFired::decode(body).expect("a message")).collect()
         };
         let old = put(json!("old")).await;
         apps.steps.set_free(false);
         let message = ItemDue::new(old.entry());
-        let mut firing = Box::pin(handle(&apps.due, &message, old.due_at));
+        let mut firing = Box::pin(handle(&apps.app, &message, old.due_at));
         while sent(&apps.cloud.lock()).is_empty() {
             assert!(futures::poll!(&mut firing).is_pending(), "its message goes first");
             apps.steps.grant(0);
@@ -796,7 +797,7 @@ fn a_timer_that_is_replaced_while_it_fires_fires_again() {
         let payloads: Vec<Value> =
             sent(&apps.cloud.lock()).into_iter().map(|fired| fired.payload).collect();
         assert_eq!(payloads, [json!("old"), json!("new")]);
-        let left = timers::read(&apps.timers, &identity(owner), &new.name).await;
+        let left = timers::read(&apps.app, &identity(owner), &new.name).await;
         assert!(matches!(left, Err(Error::NoSuchTimer(_))), "{left:?}");
     });
 }
@@ -807,7 +808,7 @@ fn one_function_at_a_time_fires_a_timer() {
     with_people(async |apps| {
         let new = NewTimer { due_at: START + 3 * MINUTE, every: None, payload: json!(1) };
         let (owner, name) = (identity(PEOPLE[0]), "renew".parse().expect("a name"));
-        let put = timers::put(&apps.timers, &owner, &name, new, START).await;
+        let put = timers::put(&apps.app, &owner, &name, new, START).await;
         let timer = put.expect("a timer").0;
         let sent = || {
             let cloud = apps.cloud.lock();
@@ -815,13 +816,13 @@ fn one_function_at_a_time_fires_a_timer() {
         };
         apps.steps.set_free(false);
         let message = ItemDue::new(timer.entry());
-        let mut first = Box::pin(handle(&apps.due, &message, timer.due_at));
+        let mut first = Box::pin(handle(&apps.app, &message, timer.due_at));
         while sent() == 0 {
             assert!(futures::poll!(&mut first).is_pending(), "its message goes first");
             apps.steps.grant(0);
         }
         apps.steps.set_free(true);
-        let second = handle(&apps.due, &message, timer.due_at).await;
+        let second = handle(&apps.app, &message, timer.due_at).await;
         assert!(matches!(second, Err(StoreError::NotCommittedYet { .. })), "{second:?}");
         assert_eq!(first.await.expect("handled"), Handled::Done);
         assert_eq!(sent(), 1);

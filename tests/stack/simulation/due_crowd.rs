@@ -2,18 +2,20 @@
 //! other call 10 ms, and each invocation 20 ms more. SQS delivers a delayed message up to 100 ms after its delay. The clock is
 //! simulated.
 
+use fanfold_core::message::Received as _;
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use fanfold_core::message::{ItemDue, PostEvent, TimerFired};
 use fanfold_core::{DueEntry, DueItem, PostId, Time, UserId};
 use fanfold_kinds::due::handle::{Handled, handle};
 use fanfold_kinds::due::lookahead::{LookedAhead, look_ahead};
+use fanfold_kinds::due::messages::{ItemDue, TimerFired};
 use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
 use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_kinds::subscriptions::PostEvent;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use futures::future::{join, join_all};
@@ -78,7 +80,7 @@ impl Crowd {
         for n in 0..users {
             let (name, me) = (author(n), identity(&author(n)));
             let handle = name.parse().expect("a handle");
-            let put = apps.relations.users.put_profile(Announced::assumed(), &me, &handle, &name);
+            let put = apps.app.users.put_profile(Announced::assumed(), &me, &handle, &name);
             put.await.expect("a profile");
         }
         Self {
@@ -110,7 +112,7 @@ impl Crowd {
         for (n, publish_at) in (0..).zip(times) {
             let new = NewScheduled { text: "on time", publish_at: *publish_at, key: None };
             let me = identity(&author(n));
-            scheduled::schedule(&crowd.apps.posts, &me, new, START).await.expect("scheduled");
+            scheduled::schedule(&crowd.apps.app, &me, new, START).await.expect("scheduled");
         }
         let is_clear = crowd.apps.cloud.lock().delayed.is_empty();
         assert!(is_clear, "all are due later than the first look-ahead");
@@ -136,7 +138,7 @@ impl Crowd {
         let mut all = Vec::new();
         while !self.is_done() {
             let start = Instant::now();
-            let looked = look_ahead(&self.apps.lookahead, self.now(), Deadline::NONE).await;
+            let looked = look_ahead(&self.apps.app, self.now(), Deadline::NONE).await;
             all.push(looked.expect("looked ahead"));
             let took = start.elapsed();
             assert!(took < LOOK_TIMEOUT, "a look-ahead took {took:?}");
@@ -173,11 +175,11 @@ impl Crowd {
             match queue.as_str() {
                 "due-items" => self.send(body, delay),
                 "timer-events" => {
-                    self.fired.borrow_mut().push(serde_json::from_str(&body).expect("a message"));
+                    self.fired.borrow_mut().push(TimerFired::decode(&body).expect("a message"));
                 }
-                "post-events" => match serde_json::from_str(&body).expect("a message") {
-                    PostEvent::Published(event) => self.announced.borrow_mut().push(event.post),
-                    PostEvent::Deleted(_) => {}
+                "post-events" => match PostEvent::decode(&body).expect("a message") {
+                    PostEvent::PostPublished(event) => self.announced.borrow_mut().push(event.post),
+                    PostEvent::PostDeleted(_) => {}
                 },
                 _ => {}
             }
@@ -201,13 +203,13 @@ impl Crowd {
             && waiting.peek().is_some_and(|Reverse((arrives, ..))| *arrives <= now)
         {
             let Some(Reverse((_, _, body))) = waiting.pop() else { break };
-            batch.push(serde_json::from_str(&body).expect("a message"));
+            batch.push(ItemDue::decode(&body).expect("a message"));
         }
         batch
     }
 
     async fn handle(&self, message: ItemDue) {
-        match handle(&self.apps.due, &message, self.now()).await {
+        match handle(&self.apps.app, &message, self.now()).await {
             Ok(Handled::Done) => {
                 assert!(self.now() >= message.entry.at, "early: {message:?}");
                 let at = message.entry.at;
@@ -314,7 +316,7 @@ fn each_timer_fires_once_at_each_of_its_times() {
             let payload = if n.is_multiple_of(20) { json!(0) } else { json!(request) };
             let new = NewTimer { due_at: first(n), every, payload };
             let (me, name) = (identity(&author(n)), "renew".parse().expect("a name"));
-            let put = timers::put(&crowd.apps.timers, &me, &name, new, START).await;
+            let put = timers::put(&crowd.apps.app, &me, &name, new, START).await;
             put.unwrap_or_else(|error| panic!("timer {n}, request {request}: {error:?}"))
         };
         for tens in 0..100 {
@@ -353,7 +355,7 @@ fn timers_of_one_owner_fire_once() {
         let name = |n: u64| format!("renew-{n}").parse().expect("a name");
         let puts = (0..300).map(async |n| {
             let new = NewTimer { due_at: due_at(n), every: None, payload: json!(n) };
-            timers::put(&crowd.apps.timers, &identity(&author(0)), &name(n), new, START).await
+            timers::put(&crowd.apps.app, &identity(&author(0)), &name(n), new, START).await
         });
         for put in puts {
             put.await.expect("put");
@@ -383,7 +385,7 @@ fn one_user_makes_and_removes_many_items_at_once() {
         crowd.begin();
         let (me, at) = (identity(&author(0)), START + 10 * MINUTE);
         let timer = |n: u64| format!("renew-{n}").parse().expect("a name");
-        let (posts, timers) = (&crowd.apps.posts, &crowd.apps.timers);
+        let (posts, timers) = (&crowd.apps.app, &crowd.apps.app);
         let schedule = (0..48).map(|_| {
             let new = NewScheduled { text: "later", publish_at: at, key: None };
             scheduled::schedule(posts, &me, new, START)
@@ -422,7 +424,7 @@ fn each_scheduled_post_has_one_message() {
     runtime().block_on(async {
         let mut crowd = Crowd::of(&server, 100).await;
         crowd.begin();
-        let (app, key) = (&crowd.apps.posts, Some("a key"));
+        let (app, key) = (&crowd.apps.app, Some("a key"));
         for n in 0..100 {
             let publish_at = START + Duration::from_millis(85_000 + 20 * n);
             let (me, times) = (identity(&author(n)), if n.is_multiple_of(20) { 48 } else { 1 });
@@ -475,7 +477,7 @@ fn a_hundred_thousand_at_one_time_come_back_when_valkey_is_emptied() {
         let began = Instant::now();
         let look = async || {
             let (start, now) = (Instant::now(), START + began.elapsed());
-            let looked = look_ahead(&apps.lookahead, now, Deadline::NONE).await.expect("looked");
+            let looked = look_ahead(&apps.app, now, Deadline::NONE).await.expect("looked");
             assert!(start.elapsed() < LOOK_TIMEOUT, "{looked:?} took {:?}", start.elapsed());
             println!("{looked:?} in {:?}", start.elapsed());
             (looked, start.elapsed())
@@ -489,7 +491,7 @@ fn a_hundred_thousand_at_one_time_come_back_when_valkey_is_emptied() {
                 .chain(std::mem::take(&mut cloud.delayed))
                 .map(|(queue, body, delay)| {
                     assert_eq!(queue, "due-items");
-                    let message: ItemDue = serde_json::from_str(&body).expect("a message");
+                    let message = ItemDue::decode(&body).expect("a message");
                     (message.entry, delay)
                 })
                 .collect();

@@ -5,16 +5,16 @@ use std::time::Duration;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedCredentialsProvider};
 use fanfold_core::fanout::{DeliveryCounts, RANGES, Share};
 use fanfold_core::id::Identity;
-use fanfold_core::message::ItemDue;
 use fanfold_core::{FeedId, Handle, Partition, PostId, Relation, Time, TimerName, UserId, UserRef};
+use fanfold_engines::reading::ReadContext;
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::Order;
 use fanfold_kinds::due::lookahead::look_ahead;
+use fanfold_kinds::due::messages::ItemDue;
 use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
 use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_kinds::due::{self};
 use fanfold_kinds::fanout::receipts::Plan;
-use fanfold_kinds::feeds::ReadContext;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use serde_json::Value;
@@ -139,7 +139,7 @@ fn comparable(answer: &Value) -> Value {
 async fn receipts_and_pulled(apps: &Apps, dice: &mut Dice, author: UserId, now: Time) {
     let post = PostId::new(now - Duration::from_millis(dice.below(40)), 0, author);
     let counts = DeliveryCounts { delivered: dice.below(9), ..DeliveryCounts::default() };
-    let (receipts, pulled) = (&apps.deliver.receipts, &apps.deliver.pulled);
+    let (receipts, pulled) = (&apps.app.receipts, &apps.app.pulled);
     match dice.below(3) {
         0 => {
             receipts.done_at_once(post, 3, counts, now).await.expect("written");
@@ -178,7 +178,7 @@ async fn due_items(apps: &Apps, dice: &mut Dice, me: &Identity, now: Time) {
     let minute = Duration::from_secs(60);
     let names = ["a", "b", "c"].map(|name| name.parse::<TimerName>().expect("a name"));
     let name = dice.pick(&names).clone();
-    let waiting = apps.posts.due.soonest(me.user(), None, 1 + dice.below(3) as usize).await;
+    let waiting = apps.app.due.soonest(me.user(), None, 1 + dice.below(3) as usize).await;
     let waiting = waiting.expect("a list").0;
     match dice.below(6) {
         0 | 1 => {
@@ -187,40 +187,40 @@ async fn due_items(apps: &Apps, dice: &mut Dice, me: &Identity, now: Time) {
             let key = dice.one_in(2).then_some(key.as_str());
             let new = NewScheduled { text: "later", publish_at, key };
             // errors are compared, too
-            let _made = scheduled::schedule(&apps.posts, me, new, now).await;
+            let _made = scheduled::schedule(&apps.app, me, new, now).await;
         }
         2 => {
             for item in waiting {
                 let publish_at = dice.one_in(2).then(|| now + 5 * minute);
                 let change = Change { text: Some("changed"), publish_at };
-                let _changed = scheduled::change(&apps.posts, me, item.id, change, now).await;
+                let _changed = scheduled::change(&apps.app, me, item.id, change, now).await;
                 if dice.one_in(2) {
-                    let _ended = scheduled::cancel(&apps.posts, me, item.id, now).await;
+                    let _ended = scheduled::cancel(&apps.app, me, item.id, now).await;
                 }
             }
         }
         3 => {
             for item in waiting {
                 let (message, at) = (ItemDue::new(item.entry()), item.publish_at);
-                let _published = due::handle::handle(&apps.due, &message, at).await;
+                let _published = due::handle::handle(&apps.app, &message, at).await;
             }
         }
         4 => {
             let every = dice.one_in(2).then(|| "PT5M".parse().expect("a duration"));
             let due_at = now + (dice.below(9) as u32) * minute;
             let new = NewTimer { due_at, every, payload: Value::Bool(true) };
-            let _put = timers::put(&apps.timers, me, &name, new, now).await;
+            let _put = timers::put(&apps.app, me, &name, new, now).await;
             if dice.one_in(3) {
-                let _deleted = timers::delete(&apps.timers, me, &name, now).await;
+                let _deleted = timers::delete(&apps.app, me, &name, now).await;
             }
         }
         _ => {
-            let found = apps.due.due.timers(me.user(), None, 2).await.expect("a list").0;
+            let found = apps.app.due.timers(me.user(), None, 2).await.expect("a list").0;
             for timer in found {
                 let (message, at) = (ItemDue::new(timer.entry()), timer.due_at);
-                let _fired = due::handle::handle(&apps.due, &message, at).await;
+                let _fired = due::handle::handle(&apps.app, &message, at).await;
             }
-            look_ahead(&apps.lookahead, now, Deadline::NONE).await.expect("looked ahead");
+            look_ahead(&apps.app, now, Deadline::NONE).await.expect("looked ahead");
         }
     }
 }
@@ -234,7 +234,7 @@ async fn random_operations(apps: &Apps) {
     for name in PEOPLE {
         for repeated in [name, name] {
             let put = apps
-                .relations
+                .app
                 .users
                 .put_profile(Announced::assumed(), &identity(name), &handle(repeated), name)
                 .await;
@@ -242,7 +242,7 @@ async fn random_operations(apps: &Apps) {
         }
     }
     let taken = apps
-        .relations
+        .app
         .users
         .put_profile(Announced::assumed(), &identity("elm"), &handle("ash"), "Elm")
         .await;
@@ -252,7 +252,7 @@ async fn random_operations(apps: &Apps) {
         if n % 90 == 80 {
             let order = Order::DropUser { user: id(PEOPLE[(n / 90) as usize % 4]).to_string() };
             let mut admin = apps.admin.clone();
-            admin.erase.settles = Duration::ZERO;
+            admin.app.settings.drop_settles = Duration::ZERO;
             execute(&admin, order, now + Duration::from_millis(n), Deadline::NONE)
                 .await
                 .expect("dropped");
@@ -265,42 +265,40 @@ async fn random_operations(apps: &Apps) {
                 let key = dice.below(6).to_string();
                 let key = dice.one_in(2).then_some(key.as_str());
                 // errors are compared, too
-                let _post = fanfold_kinds::posts::publish(&apps.posts, &me, "text", key, now).await;
+                let _post = fanfold_kinds::posts::publish(&apps.app, &me, "text", key, now).await;
             }
             2 => {
                 let posts: Vec<PostId> = Truth::of(&apps.cloud.lock()).posts.into_keys().collect();
                 if !posts.is_empty() {
                     let post = *dice.pick(&posts);
-                    let _deleted = fanfold_kinds::posts::delete(&apps.posts, &me, post, now).await;
+                    let _deleted = fanfold_kinds::posts::delete(&apps.app, &me, post, now).await;
                 }
             }
             3 | 4 => {
                 let relation = *dice.pick(&[Relation::Following, Relation::NotFollowing]);
                 let user = UserRef::Id(id(other));
                 let relate = fanfold_kinds::follows::relate;
-                let _related = relate(&apps.relations, &me, &user, relation, now).await;
+                let _related = relate(&apps.app, &me, &user, relation, now).await;
             }
             5 => {
                 let reading = ReadContext::without_valkey(now);
                 let (feed, count) = (FeedId::home(id(caller)), 1 + dice.below(9) as usize);
-                apps.timeline.feeds.pull(feed, PostId::MAX, count, &reading).await.expect("a pull");
+                apps.app.feeds.pull(feed, PostId::MAX, count, &reading).await.expect("a pull");
             }
             6 => {
                 let users: Vec<_> = PEOPLE.into_iter().map(id).collect();
-                apps.deliver.graph.still_following(id(other), users.clone()).await.expect("some");
-                apps.relations.users.profiles(&users).await.expect("profiles");
+                apps.app.graph.still_following(id(other), users.clone()).await.expect("some");
+                apps.app.users.profiles(&users).await.expect("profiles");
             }
             7 => receipts_and_pulled(apps, &mut dice, id(caller), now).await,
             8 => {
-                let counted =
-                    apps.graph.feeds.graph.count_followers(&apps.relations.users, id(other));
+                let counted = apps.app.graph.count_followers(&apps.app.users, id(other));
                 counted.await.expect("counted");
             }
             _ => {
                 let (mut after, count) = (None, 1 + dice.below(3) as i32);
                 loop {
-                    let page =
-                        apps.dispatch.graph.followers_page(id(other), Partition(0), after, count);
+                    let page = apps.app.graph.followers_page(id(other), Partition(0), after, count);
                     after = page.await.expect("followers").next;
                     if after.is_none() {
                         break;

@@ -15,9 +15,8 @@ use fanfold_core::limits::{
     BOARD_LEASE, BOARD_QUEUED, BOARD_ROWS_IN_REQUEST, CARD_MARK_WITHIN, COMMIT_GRACE,
 };
 use fanfold_core::{PostId, Ranking, Time, UserId};
+use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::Error;
-use fanfold_kinds::feeds::ReadContext;
-use fanfold_kinds::follows::events;
 use fanfold_kinds::likes::{liked, likers, put};
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{RankingEntry, RankingPage, Shown, page};
@@ -137,7 +136,7 @@ impl History {
         let (apps, user, now) = (self.apps.clone(), *self.dice.pick(&PEOPLE), self.clock());
         let future = Box::pin(async move {
             let publish = fanfold_kinds::posts::publish;
-            let post = publish(&apps.posts, &identity(user), "text", None, now).await;
+            let post = publish(&apps.app, &identity(user), "text", None, now).await;
             Done::Published(post.ok().map(|shown| shown.post.id))
         });
         self.begin(None, None, future);
@@ -159,7 +158,7 @@ impl History {
         let (user, post) = pair;
         let future = Box::pin(async move {
             let me = identity(name(user));
-            Done::Changed(pair, liked, put(&apps.likes, &me, post, liked, now).await)
+            Done::Changed(pair, liked, put(&apps.app, &me, post, liked, now).await)
         });
         self.begin(None, Some(pair), future);
     }
@@ -170,7 +169,7 @@ impl History {
         let (apps, now) = (self.apps.clone(), self.clock());
         let future = Box::pin(async move {
             let (delete, me) = (fanfold_kinds::posts::delete, identity(name(post.author())));
-            let _answer = delete(&apps.posts, &me, post, now).await;
+            let _answer = delete(&apps.app, &me, post, now).await;
             Done::Deleted
         });
         self.begin(None, None, future);
@@ -182,7 +181,7 @@ impl History {
         let changes = self.known.get(&pair).map_or(0, |known| known.changes);
         let future = Box::pin(async move {
             let read = fanfold_kinds::posts::read;
-            let shown = read(&apps.posts, &Viewer::of(pair.0), pair.1, now).await;
+            let shown = read(&apps.app, &Viewer::of(pair.0), pair.1, now).await;
             Done::Read(pair, changes, shown.ok().map(|shown| shown.liked))
         });
         self.begin(None, None, future);
@@ -195,12 +194,12 @@ impl History {
         let faults = self.valkey_faults;
         let future = Box::pin(async move {
             let (viewer, reading) = (Viewer::of(id(viewer)), ReadContext::new(now));
-            let mut shown = match page(&apps.rankings, &viewer, ranking, None, 2, &reading).await {
+            let mut shown = match page(&apps.app, &viewer, ranking, None, 2, &reading).await {
                 Ok(first) => first,
                 refused => return Done::Ranked(faults, refused),
             };
             while let Some(after) = shown.next_after {
-                let next = page(&apps.rankings, &viewer, ranking, Some(after), 2, &reading).await;
+                let next = page(&apps.app, &viewer, ranking, Some(after), 2, &reading).await;
                 match next {
                     // a snapshot that was lost is replaced by another one
                     Ok(next) if next.at == shown.at => {
@@ -231,9 +230,7 @@ impl History {
         let deadline = if hurry { Deadline::at(Time::EPOCH) } else { Deadline::NONE };
         let future = Box::pin(async move {
             Done::Handled(match &message {
-                Message::Graph(event) => {
-                    events::handle(&apps.graph, event, now, deadline).await.into()
-                }
+                Message::Graph(event) => event.handle(&apps.app, now, deadline).await.into(),
                 other => handle(&apps, other, now).await,
             })
         });
@@ -449,7 +446,7 @@ impl History {
         truth: &oracle::Truth,
     ) -> Result<(), String> {
         // a snapshot that no function has begun
-        self.now += BOARD_QUEUED + BOARD_LEASE + self.apps.rankings.every;
+        self.now += BOARD_QUEUED + BOARD_LEASE + self.apps.app.settings.ranking_every;
         let (mut posts, mut authors) = (BTreeMap::new(), BTreeMap::new());
         for (_, post, _) in likes.iter().filter(|like| truth.posts.get(&like.1) == Some(&true)) {
             *posts.entry(*post).or_insert(0u64) += 1;
@@ -463,8 +460,8 @@ impl History {
             authors.into_iter().map(|(author, likes)| (author.to_string(), likes)).collect();
         authors.sort_by_key(|(_, likes)| std::cmp::Reverse(*likes));
         let (viewer, reading) = (Viewer::of(id(PEOPLE[0])), ReadContext::new(self.now));
-        let mut rankings = self.apps.rankings.clone();
-        rankings.copies.rows_in_request = BOARD_ROWS_IN_REQUEST;
+        let mut rankings = self.apps.app.clone();
+        rankings.settings.rows_in_request = BOARD_ROWS_IN_REQUEST;
         for ranking in Ranking::ALL {
             let (mut shown, mut after) = (Vec::new(), None);
             loop {
@@ -486,7 +483,7 @@ impl History {
 
     /// Both lists have the likes, newest first, page by page.
     async fn check_lists(&self, likes: &BTreeSet<(UserId, PostId, u64)>) -> Result<(), String> {
-        let (apps, reading) = (&self.apps.likes, ReadContext::new(self.now));
+        let (apps, reading) = (&self.apps.app, ReadContext::new(self.now));
         for viewer in PEOPLE.map(id) {
             let mut expected: Vec<(u64, PostId)> =
                 likes.iter().filter(|like| like.0 == viewer).map(|like| (like.2, like.1)).collect();
@@ -553,7 +550,7 @@ async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String
     let mut apps = Apps::on(server, &[], RetryConfig::disabled(), dice.one_in(2));
     if dice.one_in(3) {
         // rankings are made by messages
-        apps.rankings.copies.rows_in_request = 1;
+        apps.app.settings.rows_in_request = 1;
     }
     *apps.cloud.lock() = start.clone();
     apps.cloud.lock().sent.clear();

@@ -5,7 +5,7 @@ use std::fmt;
 
 use fanfold_core::limits::MEMORY_BEGINS_WITHIN;
 use fanfold_core::time::millis;
-use fanfold_kinds::fanout::FanOutSettings;
+use fanfold_kinds::fanout::settings::FanOutSettings;
 
 use super::apps::{BUCKETS, PEOPLE};
 use crate::harness::dice::Dice;

@@ -1,5 +1,6 @@
 //! Runs a plan and checks what readers see. Then lets all work finish, and checks feeds and tables.
 
+use fanfold_core::message::Received as _;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::AddAssign;
@@ -8,13 +9,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fanfold_core::limits::{CARD_MARK_WITHIN, COMMIT_GRACE, REL_KEPT};
-use fanfold_core::message::{DeliverChunk, GraphEvent, PostEvent, RebuildOrder};
 use fanfold_core::{FeedId, FeedKind, PostId, Relation, Time, UserId, UserRef};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{CachedSlice, CardId, KeyKind, Read};
-use fanfold_kinds::cards::SeenUser;
 use fanfold_kinds::fanout::dispatch::Dispatched;
-use fanfold_kinds::feeds::ReadContext;
-use fanfold_kinds::present::Viewer;
+use fanfold_kinds::fanout::messages::DeliverChunk;
+use fanfold_kinds::present::{SeenUser, Viewer};
+use fanfold_kinds::subscriptions::{GraphEvent, PostEvent, RebuildOrder};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
@@ -409,7 +410,7 @@ impl Play {
         let key = key.map(|key| key.to_string());
         let future = Box::pin(async move {
             let publish = fanfold_kinds::posts::publish;
-            let published = publish(&apps.posts, &identity, "a post", key.as_deref(), now).await;
+            let published = publish(&apps.app, &identity, "a post", key.as_deref(), now).await;
             Done::Published(published.map(|shown| shown.post.id).map_err(Problem::from))
         });
         self.begin(&format!("{author} publishes"), Subject::NewPost(id(author)), future);
@@ -422,7 +423,7 @@ impl Play {
         let (apps, now, author) = (self.apps.clone(), self.now, identity(name(post.author())));
         let future = Box::pin(async move {
             let delete = fanfold_kinds::posts::delete;
-            let deleted = delete(&apps.posts, &author, post, now).await;
+            let deleted = delete(&apps.app, &author, post, now).await;
             Done::Deleted(post, deleted.map_err(Problem::from))
         });
         self.begin(&format!("deletes {post}"), Subject::Post(post), future);
@@ -433,7 +434,7 @@ impl Play {
         let future = Box::pin(async move {
             let relate = fanfold_kinds::follows::relate;
             let user = UserRef::Id(id(author));
-            let done = relate(&apps.relations, &identity(follower), &user, relation, now).await;
+            let done = relate(&apps.app, &identity(follower), &user, relation, now).await;
             Done::Related(id(follower), id(author), relation, done.map_err(Problem::from))
         });
         let pair = Subject::Pair(id(follower), id(author));
@@ -466,7 +467,7 @@ impl Play {
         let future = Box::pin(async move {
             let put = fanfold_kinds::people::put_profile;
             let name = format!("{user} {name_number}");
-            let put = put(&apps.profiles, &identity(user), handle, &name, now).await;
+            let put = put(&apps.app, &identity(user), handle, &name, now).await;
             Done::Renamed(id(user), name_number, put.map(drop).map_err(Problem::from))
         });
         let number = self.begin(&format!("{user} takes @{handle}"), subject, future);
@@ -486,8 +487,8 @@ impl Play {
         self.profiles.insert(self.next, self.profiles(id(viewer)));
         let future = Box::pin(async move {
             let (viewer, reading) = (Viewer::of(id(viewer)), ReadContext::new(now));
-            let cards = apps.relations.relation_cards();
-            let shown = fanfold_kinds::present::profile(&cards, &viewer, &wanted, &reading).await;
+            let shown =
+                fanfold_kinds::present::profile(&apps.app, &viewer, &wanted, &reading).await;
             let shown = match shown.map_err(Problem::from) {
                 Err(problem) if problem.kind == Kind::NoSuchUser => Ok(None),
                 shown => shown.map(Some),
@@ -602,16 +603,15 @@ impl Play {
         let fanout = self.plan.fanout;
         let future: LocalBoxFuture<'static, Done> = match message {
             Message::Post(event) => Box::pin(async move {
-                let app =
-                    fanfold_kinds::fanout::dispatch::Dispatch { fanout, ..apps.dispatch.clone() };
+                let mut app = apps.app.clone();
+                app.settings.fanout = fanout;
                 let dispatch = fanfold_kinds::fanout::dispatch::dispatch;
                 match &event {
-                    PostEvent::Published(event) => {
+                    PostEvent::PostPublished(event) => {
                         Done::Dispatched(dispatch(&app, event, now, deadline).await)
                     }
-                    PostEvent::Deleted(_) => {
-                        let handle = fanfold_kinds::fanout::dispatch::handle;
-                        Done::Handled(handle(&app, &event, now, deadline).await.into())
+                    PostEvent::PostDeleted(_) => {
+                        Done::Handled(event.handle(&app, now, deadline).await.into())
                     }
                 }
             }),
@@ -624,8 +624,8 @@ impl Play {
     fn sweep(&mut self) {
         let (apps, now) = (self.apps.clone(), self.now);
         // every feed counts as idle
-        let app =
-            fanfold_kinds::sweep::Sweep { inactive_after: Duration::ZERO, ..apps.sweep.clone() };
+        let mut app = apps.app.clone();
+        app.settings.inactive_after = Duration::ZERO;
         let future = Box::pin(async move {
             Done::Maintained(fanfold_kinds::sweep::sweep(&app, now).await.map(drop))
         });
@@ -648,7 +648,7 @@ impl Play {
         let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
             let audit = fanfold_kinds::audit::audit;
-            Done::Maintained(audit(&apps.audit, now, Deadline::NONE).await.map(drop))
+            Done::Maintained(audit(&apps.app, now, Deadline::NONE).await.map(drop))
         });
         self.begin("audits", Subject::Nothing, future);
     }
@@ -1198,7 +1198,7 @@ impl Play {
 
     /// Checks that a live feed in Valkey has exactly the expected posts, down to its floor.
     async fn check_live(&self, truth: &Truth, feed: FeedId, must_live: bool) -> Checked {
-        let read = self.apps.timeline.feeds.valkey.peek(feed, 1_000).await;
+        let read = self.apps.app.valkey.peek(feed, 1_000).await;
         let CachedSlice { slice, pulled } = match read.map_err(|error| format!("{error:?}"))? {
             Read::Known(cached) => cached,
             _ if must_live => return Err(format!("{feed:?} was read, but is not live")),
@@ -1263,9 +1263,8 @@ impl Play {
 pub(super) async fn check_cards(apps: &Apps, now: Time) -> Result<u64, String> {
     let keys = apps.valkey.keys().into_iter();
     let ids: Vec<CardId> = keys.filter_map(|(key, _)| card_of(&key)).collect();
-    let cards = &apps.timeline.cards;
-    let tables = (&apps.timeline.feeds.graph, &apps.audit.boards);
-    let compared = cards.differing(tables, &ids, now).await.map_err(|e| format!("{e:?}"))?;
+    let compared = fanfold_kinds::audit::compare_cards(&apps.app, &ids, now);
+    let compared = compared.await.map_err(|e| format!("{e:?}"))?;
     match compared.differing.is_empty() {
         true => Ok(compared.cards),
         false => Err(format!("cards differ from their items: {:?}", compared.differing)),
@@ -1276,15 +1275,15 @@ pub(super) async fn check_cards(apps: &Apps, now: Time) -> Result<u64, String> {
 fn card_of(key: &str) -> Option<CardId> {
     let (_, name) = key.split_once("}:")?;
     match KeyKind::of(key)? {
-        KeyKind::PostCard => Some(CardId::Post(name.parse().expect("a post id"))),
-        KeyKind::UserCard => Some(CardId::User(name.parse().expect("an id"))),
+        KeyKind::PostCard => Some(CardId::post(name.parse().expect("a post id"))),
+        KeyKind::UserCard => Some(CardId::user(name.parse().expect("an id"))),
         KeyKind::RelationCard => {
             let (viewer, user) = name.split_once(':').expect("two ids");
             let [viewer, user] = [viewer, user].map(|id| id.parse().expect("an id"));
-            Some(CardId::Relation(viewer, user))
+            Some(CardId::relation(viewer, user))
         }
-        KeyKind::LikesCard => Some(CardId::Likes(name.parse().expect("an id"))),
-        KeyKind::BoardCard => Some(CardId::Board(name.parse().expect("the id of a board"))),
+        KeyKind::LikesCard => Some(CardId::likes(name.parse().expect("an id"))),
+        KeyKind::BoardCard => Some(CardId::board(name.parse().expect("the id of a board"))),
         _ => None,
     }
 }
@@ -1306,7 +1305,7 @@ pub(super) async fn walk(
     now: Time,
     shown: &Shown<PostId>,
 ) -> Result<(), WalkError> {
-    let (app, user) = (&apps.timeline, UserRef::Id(feed.user()));
+    let (app, user) = (&apps.app, UserRef::Id(feed.user()));
     let viewer = &Viewer::of(feed.user());
     walk_pages(limit, shown, async |cursor| {
         let query = FeedQuery::page(limit, cursor);
@@ -1338,7 +1337,7 @@ pub(super) async fn walk_list(
     now: Time,
     shown: &Shown<UserId>,
 ) -> Result<(), WalkError> {
-    let (app, user) = (&apps.relations, UserRef::Id(owner));
+    let (app, user) = (&apps.app, UserRef::Id(owner));
     let viewer = &Viewer::of(owner);
     walk_pages(limit, shown, async |cursor| {
         let query = ListQuery::page(limit, cursor);
@@ -1403,10 +1402,10 @@ async fn walk_pages<T: FromStr>(
 pub(super) fn message(queue: &str, body: &str) -> Message {
     let read = "a valid message";
     match queue {
-        "post-events" | "bulk-events" => Message::Post(serde_json::from_str(body).expect(read)),
-        "chunks" | "bulk-chunks" => Message::Chunk(serde_json::from_str(body).expect(read)),
-        "graph-events" => Message::Graph(serde_json::from_str(body).expect(read)),
-        "rebuilds" => Message::Rebuild(serde_json::from_str(body).expect(read)),
+        "post-events" | "bulk-events" => Message::Post(PostEvent::decode(body).expect(read)),
+        "chunks" | "bulk-chunks" => Message::Chunk(DeliverChunk::decode(body).expect(read)),
+        "graph-events" => Message::Graph(GraphEvent::decode(body).expect(read)),
+        "rebuilds" => Message::Rebuild(RebuildOrder::decode(body).expect(read)),
         other => panic!("{other} is not a queue"),
     }
 }
@@ -1414,11 +1413,13 @@ pub(super) fn message(queue: &str, body: &str) -> Message {
 /// The post or relation that a message may change.
 fn subject(message: &Message) -> Subject {
     match message {
-        Message::Post(PostEvent::Published(event)) => Subject::Post(event.post),
-        Message::Post(PostEvent::Deleted(event)) => Subject::Post(event.post),
+        Message::Post(PostEvent::PostPublished(event)) => Subject::Post(event.post),
+        Message::Post(PostEvent::PostDeleted(event)) => Subject::Post(event.post),
         Message::Chunk(chunk) => Subject::Post(chunk.post),
-        Message::Graph(GraphEvent::Relation(event)) => Subject::Pair(event.follower, event.author),
-        Message::Graph(GraphEvent::Profile(event)) => Subject::Profile(event.user),
+        Message::Graph(GraphEvent::RelationChanged(event)) => {
+            Subject::Pair(event.follower, event.author)
+        }
+        Message::Graph(GraphEvent::ProfileChanged(event)) => Subject::Profile(event.user),
         Message::Graph(_) | Message::Rebuild(_) => Subject::Nothing,
     }
 }
@@ -1426,13 +1427,10 @@ fn subject(message: &Message) -> Subject {
 /// Handles a message of any queue.
 pub(super) async fn handle(apps: &Apps, message: &Message, now: Time) -> Outcome<Message> {
     match message {
-        Message::Post(event) => {
-            let handle = fanfold_kinds::fanout::dispatch::handle;
-            handle(&apps.dispatch, event, now, Deadline::NONE).await.into()
-        }
+        Message::Post(event) => event.handle(&apps.app, now, Deadline::NONE).await.into(),
         Message::Chunk(chunk) => {
             let deliver = fanfold_kinds::fanout::deliver::deliver;
-            let mut done = deliver(&apps.deliver, std::slice::from_ref(chunk), now).await;
+            let mut done = deliver(&apps.app, std::slice::from_ref(chunk), now).await;
             match done.pop().expect("an outcome for the chunk") {
                 Outcome::Done => Outcome::Done,
                 Outcome::Failed(error) => Outcome::Failed(error),
@@ -1441,13 +1439,7 @@ pub(super) async fn handle(apps: &Apps, message: &Message, now: Time) -> Outcome
                 }
             }
         }
-        Message::Graph(event) => {
-            let handle = fanfold_kinds::follows::events::handle;
-            handle(&apps.graph, event, now, Deadline::NONE).await.into()
-        }
-        Message::Rebuild(order) => {
-            let handle = fanfold_kinds::rebuild::handle;
-            handle(&apps.rebuild, order, now, Deadline::NONE).await.into()
-        }
+        Message::Graph(event) => event.handle(&apps.app, now, Deadline::NONE).await.into(),
+        Message::Rebuild(order) => order.handle(&apps.app, now, Deadline::NONE).await.into(),
     }
 }

@@ -1,13 +1,14 @@
 //! Texts and sizes that SQS or DynamoDB refuses, whenever they are sent.
 
+use fanfold_core::message::Received as _;
+use fanfold_core::registry::TIMER_EVENTS;
 use std::time::Duration;
 
-use fanfold_core::message::{ItemDue, TimerFired};
 use fanfold_kinds::due::handle::{Handled, handle};
 use fanfold_kinds::due::items::{HandOn, Timer};
+use fanfold_kinds::due::messages::{ItemDue, TimerFired};
 use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_runtime::StoreError;
-use fanfold_runtime::sqs::Queue;
 use serde_json::{Value, json};
 
 use super::apps::{Apps, PEOPLE, START, identity, with_people};
@@ -18,7 +19,7 @@ fn with_timer(payload: &Value, test: impl AsyncFn(&Apps, Timer)) {
         let due_at = START + Duration::from_secs(60);
         let new = NewTimer { due_at, every: None, payload: payload.clone() };
         let (owner, name) = (identity(PEOPLE[0]), "renew".parse().expect("a name"));
-        let put = timers::put(&apps.timers, &owner, &name, new, START).await;
+        let put = timers::put(&apps.app, &owner, &name, new, START).await;
         test(apps, put.expect("a timer").0).await;
     });
 }
@@ -28,13 +29,13 @@ fn every_character_of_a_payload_arrives() {
     let payload = json!({"\u{fffe}name\u{ffff}": ["\u{ffff}", "\u{fffe}", "\u{0}\\uffff \u{1f}"]});
     with_timer(&payload, async |apps, timer| {
         let message = ItemDue::new(timer.entry());
-        let handled = handle(&apps.due, &message, timer.due_at).await;
+        let handled = handle(&apps.app, &message, timer.due_at).await;
         assert_eq!(handled.expect("handled"), Handled::Done);
         let cloud = apps.cloud.lock();
         let mut fired = cloud.sent.iter().filter(|(queue, _)| queue == "timer-events");
         let (_, body) = fired.next().expect("a message");
         assert!(!body.contains(['\u{fffe}', '\u{ffff}']), "{body:?}");
-        let fired: TimerFired = serde_json::from_str(body).expect("a message");
+        let fired = TimerFired::decode(body).expect("a message");
         assert_eq!(fired.payload, payload);
     });
 }
@@ -46,8 +47,8 @@ fn an_item_that_is_too_large_is_refused_at_once() {
         let due_at = START + Duration::from_secs(3_600);
         let new = Timer { payload, due_at, revision: "large".to_owned(), ..old.clone() };
         let later = HandOn::without_message(&new.entry(), START).expect("due later");
-        let (users, owner) = (&apps.timers.users, identity(PEOPLE[0]));
-        let put = apps.due.due.put_timer(&later, users, &owner, Some(&old), &new).await;
+        let (users, owner) = (&apps.app.users, identity(PEOPLE[0]));
+        let put = apps.app.due.put_timer(&later, users, &owner, Some(&old), &new).await;
         let error = put.map(drop).expect_err("too large");
         assert!(error.is_lasting(), "{error:?}");
     });
@@ -56,17 +57,17 @@ fn an_item_that_is_too_large_is_refused_at_once() {
 #[test]
 fn a_message_that_is_too_large_is_refused_at_once() {
     with_timer(&json!(1), async |apps, timer| {
-        let queue: &Queue<TimerFired> = &apps.due.timer_events;
+        let outbox = &apps.app.outbox;
         let payload = json!("x".repeat(300_000));
         let fired = TimerFired::new((timer.owner, timer.name), "1", timer.due_at, 0, payload);
         let refused = |sent: Result<(), StoreError>| {
             let error = sent.expect_err("too large");
             assert!(error.is_lasting(), "{error:?}");
         };
-        refused(queue.send(&fired).await);
+        refused(outbox.send(&fired).await);
         // the others of its batch are sent
         let small = TimerFired { payload: json!(1), ..fired.clone() };
-        refused(queue.send_all(&[small.clone(), fired, small]).await);
+        refused(outbox.send_all_on(TIMER_EVENTS, &[small.clone(), fired, small]).await);
         let sent = &apps.cloud.lock().sent;
         assert_eq!(sent.iter().filter(|(queue, _)| queue == "timer-events").count(), 2);
     });

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::{FeedId, PostId, Ranking, Relation, Scores, Time, UserRef};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::PageOf;
 use fanfold_functions::admin::order::Order;
 use fanfold_functions::admin::{self};
@@ -13,9 +14,9 @@ use fanfold_kinds::boards::change::{Change, What, change};
 use fanfold_kinds::boards::{BoardRef, read, settings};
 use fanfold_kinds::due::scheduled::{self, NewScheduled};
 use fanfold_kinds::due::timers::{self, NewTimer};
-use fanfold_kinds::feeds::ReadContext;
-use fanfold_kinds::present::{self, Span, Viewer};
-use fanfold_kinds::{Error, follows, home, likes, people, posts, rankings};
+use fanfold_kinds::home::{self, Span};
+use fanfold_kinds::present::{self, Viewer};
+use fanfold_kinds::{Error, follows, likes, people, posts, rankings};
 use fanfold_runtime::clock::Deadline;
 use serde_json::json;
 
@@ -74,53 +75,53 @@ async fn lists(apps: &Apps, post: PostId, now: Time) -> Vec<(&'static str, Liste
     let reading = || ReadContext::new(now);
     let mut found = Vec::new();
     let followers = async |after| {
-        let app = &apps.relations;
+        let app = &apps.app;
         let page = follows::followers(app, &viewer, me.user(), after, LIMIT, &reading()).await;
         let page = page.expect("a page");
         (page.users, page.next_after)
     };
     found.push(("followers", walk(followers).await));
     let following = async |after| {
-        let app = &apps.relations;
+        let app = &apps.app;
         let page = follows::following(app, &viewer, me.user(), after, LIMIT, &reading()).await;
         let page = page.expect("a page");
         (page.users, page.next_after)
     };
     found.push(("followed authors", walk(following).await));
     let likers = async |after| {
-        let page = likes::likers(&apps.likes, &viewer, post, after, LIMIT, &reading()).await;
+        let page = likes::likers(&apps.app, &viewer, post, after, LIMIT, &reading()).await;
         let page = page.expect("a page");
         (page.users, page.next_after)
     };
     found.push(("who likes a post", walk(likers).await));
     let liked = async |after| {
-        let page = likes::liked(&apps.likes, &viewer, after, LIMIT, &reading()).await;
+        let page = likes::liked(&apps.app, &viewer, after, LIMIT, &reading()).await;
         let page = page.expect("a page");
         (page.posts, page.next_after)
     };
     found.push(("liked posts", walk(liked).await));
     let scheduled = async |after| {
-        let page = scheduled::list(&apps.posts, me.user(), after, LIMIT).await.expect("a page");
+        let page = scheduled::list(&apps.app, me.user(), after, LIMIT).await.expect("a page");
         (page.items, page.next_after)
     };
     found.push(("scheduled posts", walk(scheduled).await));
     let timers = async |after: Option<_>| {
-        let page = timers::list(&apps.timers, me.user(), after.as_ref(), LIMIT).await;
+        let page = timers::list(&apps.app, me.user(), after.as_ref(), LIMIT).await;
         let page = page.expect("a page");
         (page.timers, page.next_after)
     };
     found.push(("timers", walk(timers).await));
-    let boards = settings::list(&apps.boards, me.user()).await.expect("a list");
+    let boards = settings::list(&apps.app, me.user()).await.expect("a list");
     found.push(("boards", listed(&boards)));
     let board = BoardRef { owner: me.user(), name: "board 0".parse().expect("a name"), day: None };
     let best = PageOf::Rank { from: 1, limit: 100 };
-    let members = made(apps, now, async || read::page(&apps.boards, &board, best, now).await).await;
+    let members = made(apps, now, async || read::page(&apps.app, &board, best, now).await).await;
     let members = members.page;
     found.push(("members of a board", (members.rows.len(), format!("{members:#?}"))));
     for feed in FeedId::own(me.user()) {
         let page = async |before: Option<PostId>| {
             let span = Span { before: before.unwrap_or(PostId::MAX), ..Span::ALL };
-            let page = home::pulled_page(&apps.timeline, &viewer, feed, span, LIMIT, now).await;
+            let page = home::pulled_page(&apps.app, &viewer, feed, span, LIMIT, now).await;
             let page = page.expect("a page");
             let next = page.next_before;
             (page.ids().collect(), next)
@@ -128,12 +129,12 @@ async fn lists(apps: &Apps, post: PostId, now: Time) -> Vec<(&'static str, Liste
         found.push(("a feed", walk(page).await));
     }
     let ranking = async || {
-        let app = &apps.rankings;
+        let app = &apps.app;
         rankings::page(app, &viewer, Ranking::Authors, None, 100, &reading()).await
     };
     let ranking = made(apps, now, ranking).await.entries;
     found.push(("a ranking", listed(&ranking)));
-    let receipt = posts::delivery(&apps.posts, &me, post).await.expect("a receipt");
+    let receipt = posts::delivery(&apps.app, &me, post).await.expect("a receipt");
     found.push(("a receipt", listed(&[receipt])));
     found
 }
@@ -157,7 +158,7 @@ fn no_list_ends_where_a_query_ended() {
         let others: Vec<String> = (0..OTHERS).map(other).collect();
         for name in others.iter().map(String::as_str).chain([ME]) {
             let put = people::put_profile;
-            put(&apps.profiles, &identity(name), name, name, tick(&mut now)).await.expect("put");
+            put(&apps.app, &identity(name), name, name, tick(&mut now)).await.expect("put");
         }
         handle_all(&apps, now).await;
         let mut own = Vec::new();
@@ -165,28 +166,28 @@ fn no_list_ends_where_a_query_ended() {
             for (user, author) in [(other.as_str(), ME), (ME, other.as_str())] {
                 let (user, author) = (identity(user), UserRef::Id(id(author)));
                 let (relate, following) = (follows::relate, Relation::Following);
-                relate(&apps.relations, &user, &author, following, tick(&mut now))
+                relate(&apps.app, &user, &author, following, tick(&mut now))
                     .await
                     .expect("followed");
             }
             let publish = posts::publish;
-            let mine = publish(&apps.posts, &me, "mine", None, tick(&mut now)).await;
+            let mine = publish(&apps.app, &me, "mine", None, tick(&mut now)).await;
             own.push(mine.expect("published").post.id);
             let theirs = identity(other);
-            let theirs = publish(&apps.posts, &theirs, "theirs", None, tick(&mut now)).await;
+            let theirs = publish(&apps.app, &theirs, "theirs", None, tick(&mut now)).await;
             let theirs = theirs.expect("published").post.id;
             for (user, post) in [(&me, theirs), (&identity(other), own[0])] {
-                likes::put(&apps.likes, user, post, true, tick(&mut now)).await.expect("liked");
+                likes::put(&apps.app, user, post, true, tick(&mut now)).await.expect("liked");
             }
             let due_at = now + Duration::from_secs(86_400);
             let new = NewScheduled { text: "later", publish_at: due_at, key: Some(other) };
-            scheduled::schedule(&apps.posts, &me, new, now).await.expect("scheduled");
+            scheduled::schedule(&apps.app, &me, new, now).await.expect("scheduled");
             let new = NewTimer { due_at, every: None, payload: json!(n) };
             let name = format!("timer-{n:02}").parse().expect("a name");
-            timers::put(&apps.timers, &me, &name, new, now).await.expect("put");
+            timers::put(&apps.app, &me, &name, new, now).await.expect("put");
             let all = board_settings(json!({}));
             let name = format!("board {n}").parse().expect("a name");
-            settings::put(&apps.boards, &me, &name, all, tick(&mut now)).await.expect("a board");
+            settings::put(&apps.app, &me, &name, all, tick(&mut now)).await.expect("a board");
         }
         let name = "board 0".parse().expect("a name");
         let board = BoardRef { owner: me.user(), name, day: None };
@@ -195,15 +196,15 @@ fn no_list_ends_where_a_query_ended() {
             what: What::Set(Scores::new(&[n as i64]).expect("scores")),
         };
         let changes: Vec<Change> = (0..60).map(change_of).collect();
-        change(&apps.boards, &me, &board, &changes, None, tick(&mut now)).await.expect("changed");
+        change(&apps.app, &me, &board, &changes, None, tick(&mut now)).await.expect("changed");
         handle_all(&apps, now).await;
 
         apps.cloud.lock().short_pages = Faults::default();
         let reading = ReadContext::new(now);
         let viewer = Viewer::of(me.user());
-        let shown = posts::read(&apps.posts, &viewer, own[0], now).await.expect("a post");
+        let shown = posts::read(&apps.app, &viewer, own[0], now).await.expect("a post");
         assert_eq!(shown.post.likes, OTHERS as u64);
-        let users = &apps.timeline.cards.users;
+        let users = &apps.app;
         let shown = present::user(users, &viewer, &UserRef::Id(me.user()), &reading).await;
         assert_eq!(shown.expect("a user").followers, OTHERS as u64);
         let whole = lists(&apps, own[0], now).await;

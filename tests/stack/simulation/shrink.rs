@@ -38,7 +38,7 @@ impl Runner {
             ("FOLLOWERS_PER_PARTITION", followers.to_string()),
         ];
         let mut apps = Apps::on(&self.server, &settings, RetryConfig::disabled(), plan.is_cluster);
-        apps.dispatch.partitions_per_part = per_part;
+        apps.app.settings.partitions_per_part = per_part;
         let apps = Rc::new(apps);
         let (_, start) = self.starts.iter().find(|(of, _)| *of == first).expect("a start");
         *apps.cloud.lock() = start.clone();

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use fanfold_core::limits::CONCURRENCY;
 use fanfold_core::{FeedId, Relation, UserRef};
+use fanfold_kinds::home::Span;
 use fanfold_kinds::people::items::ProfilePut;
-use fanfold_kinds::present::Span;
 use fanfold_runtime::sqs::Announced;
 
 use super::apps::{Apps, POSTS, START, id, identity};
 use super::server::Server;
 use super::tasks::{Task, runtime, settle};
 use crate::harness::dice::Dice;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
 
 const READERS: usize = 60;
 const AUTHORS: usize = 20;
@@ -24,22 +25,22 @@ const AUTHORS: usize = 20;
 fn a_stampede_queries_each_authors_posts_a_few_times() {
     let server = Server::start();
     runtime().block_on(async {
-        let apps = Rc::new(Apps::new(&server));
+        // the small feeds of simulations end within a page
+        let settings = [("FEED_CAP", "120".to_owned())];
+        let apps = Rc::new(Apps::with(&server, &settings, RetryConfig::disabled()));
         let (readers, authors) = (names("reader", READERS), names("author", AUTHORS));
         fill(&apps, &readers, &authors).await;
         apps.valkey.flush();
         apps.cloud.lock().queries.clear();
         let mut apps = Rc::into_inner(apps).expect("the only reference");
-        apps.timeline.feeds.inline_authors = 64;
-        // the small feeds of simulations end within a page, and a page below a floor would be pulled from DynamoDB
-        apps.timeline.feeds.budget = None;
+        apps.app.feeds.inline_authors = 64;
         let apps = Rc::new(apps);
         apps.steps.set_free(false);
         let mut tasks: Vec<Task<usize>> = Vec::new();
         for (number, reader) in readers.iter().chain([&readers[0]; 10]).enumerate() {
             let (apps, feed) = (apps.clone(), FeedId::home(id(reader)));
             let read = Box::pin(async move {
-                let page = page(&apps.timeline, feed, Span::ALL, 50, START + Duration::from_secs(100)).await;
+                let page = page(&apps.app, feed, Span::ALL, 50, START + Duration::from_secs(100)).await;
                 page.expect("a page").posts.len()
             });
             tasks.push(Task::new(number, reader.clone(), read));
@@ -72,7 +73,7 @@ async fn fill(apps: &Apps, readers: &[String], authors: &[String]) {
     let now = START;
     for name in readers.iter().chain(authors) {
         let put = apps
-            .relations
+            .app
             .users
             .put_profile(
                 Announced::assumed(),
@@ -85,11 +86,11 @@ async fn fill(apps: &Apps, readers: &[String], authors: &[String]) {
     }
     for author in authors {
         let publish = fanfold_kinds::posts::publish;
-        publish(&apps.posts, &identity(author), "text", None, now).await.expect("a post");
+        publish(&apps.app, &identity(author), "text", None, now).await.expect("a post");
         for reader in readers {
             let (reader, author) = (identity(reader), UserRef::Id(id(author)));
             let relate = fanfold_kinds::follows::relate;
-            relate(&apps.relations, &reader, &author, Relation::Following, now)
+            relate(&apps.app, &reader, &author, Relation::Following, now)
                 .await
                 .expect("a relation");
         }

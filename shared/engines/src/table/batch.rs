@@ -60,6 +60,7 @@ async fn get_batch(
     doing: &'static str,
     keys: &[Item],
 ) -> Result<Vec<Item>, StoreError> {
+    let name = table.name(doing)?;
     let (mut keys, mut found) = (keys.to_vec(), Vec::new());
     for tried in 0..TRIES_MAX {
         let wanted = KeysAndAttributes::builder()
@@ -67,10 +68,10 @@ async fn get_batch(
             .consistent_read(true)
             .build()
             .map_err(StoreError::request(doing))?;
-        let answer = table.client.batch_get_item().request_items(&table.name, wanted).send().await;
+        let answer = table.client.batch_get_item().request_items(name, wanted).send().await;
         let answer = answer.map_err(StoreError::dynamo(doing))?;
-        found.extend(answer.responses.unwrap_or_default().remove(&table.name).unwrap_or_default());
-        let left = answer.unprocessed_keys.unwrap_or_default().remove(&table.name);
+        found.extend(answer.responses.unwrap_or_default().remove(name).unwrap_or_default());
+        let left = answer.unprocessed_keys.unwrap_or_default().remove(name);
         keys = left.map(|left| left.keys).unwrap_or_default();
         if keys.is_empty() {
             return Ok(found);
@@ -97,11 +98,11 @@ async fn write_batch(
     doing: &'static str,
     mut writes: Vec<WriteRequest>,
 ) -> Result<(), StoreError> {
+    let name = table.name(doing)?;
     for tried in 0..TRIES_MAX {
-        let call = table.client.batch_write_item().request_items(&table.name, writes);
+        let call = table.client.batch_write_item().request_items(name, writes);
         let answer = call.send().await.map_err(StoreError::dynamo(doing))?;
-        writes =
-            answer.unprocessed_items.unwrap_or_default().remove(&table.name).unwrap_or_default();
+        writes = answer.unprocessed_items.unwrap_or_default().remove(name).unwrap_or_default();
         if writes.is_empty() {
             return Ok(());
         }

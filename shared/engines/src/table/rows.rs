@@ -87,7 +87,7 @@ impl<'a> Rows<'a> {
 
     /// A page of at most `limit` rows, after the row with this key. Without `limit`, as many as DynamoDB returns at once.
     pub async fn page(&self, after: Option<Item>, limit: Option<i32>) -> Result<Page, StoreError> {
-        let query = self.table.client.query().table_name(&self.table.name);
+        let query = self.table.client.query().table_name(self.table.name(self.doing)?);
         // mutation: consistent-rows
         let query = query.consistent_read(true);
         let query = query.expression_attribute_values(":pk", self.pk.value());

@@ -58,8 +58,8 @@ impl<P: Copy> Transaction<P> {
     pub async fn commit_within(&self, tries: u32) -> Result<CommitResult<P>, StoreError> {
         let doing = self.doing;
         let Some(first) = self.writes.first() else { return Ok(CommitResult::Done) };
-        let items: Result<Vec<_>, _> = self.writes.iter().map(Write::in_transaction).collect();
-        let items = items.map_err(StoreError::request(doing))?;
+        let items = self.writes.iter().map(|write| write.in_transaction(doing));
+        let items = items.collect::<Result<Vec<_>, _>>()?;
         // one for all tries: an earlier one that is still in progress must not be followed by a second one
         let token = format!("{:016x}{:016x}", clock::random(), clock::random());
         for tried in 0..tries {

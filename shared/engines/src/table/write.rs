@@ -120,7 +120,7 @@ impl Write {
         if let Some(own) = self.condition.take() {
             condition = format!("{condition} AND ({own})");
         }
-        let update = self.condition(condition).value(":v", number(known)).update_item();
+        let update = self.condition(condition).value(":v", number(known)).update_item(doing)?;
         let update = update
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         for tried in 0..TRIES_MAX {
@@ -144,7 +144,7 @@ impl Write {
     /// Changes the item once: the SDK does not repeat the call after an error, because the first try may have been made. A
     /// call that DynamoDB refused without a change is made again, at most `tries` times. Returns whether the condition held.
     pub async fn changed_once(self, doing: &'static str, tries: u32) -> Result<bool, StoreError> {
-        let update = self.update_item();
+        let update = self.update_item(doing)?;
         for tried in 0..tries {
             let once = Builder::new().retry_config(RetryConfig::disabled());
             let sent = update.clone().customize().config_override(once).send().await;
@@ -167,7 +167,7 @@ impl Write {
     /// Deletes the item, if the condition holds. A failed condition is not an error.
     pub async fn deleted(self, doing: &'static str) -> Result<(), StoreError> {
         let (What::Put(key) | What::Update(key) | What::Delete(key) | What::Check(key)) = self.what;
-        let delete = self.table.client.delete_item().table_name(&self.table.name);
+        let delete = self.table.client.delete_item().table_name(self.table.name(doing)?);
         let delete = delete
             .set_key(Some(key))
             .set_condition_expression(self.condition)
@@ -185,26 +185,33 @@ impl Write {
         Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
     }
 
-    fn update_item(self) -> UpdateItemFluentBuilder {
+    fn update_item(self, doing: &'static str) -> Result<UpdateItemFluentBuilder, StoreError> {
         let (What::Put(key) | What::Update(key) | What::Delete(key) | What::Check(key)) = self.what;
-        let update = self.table.client.update_item().table_name(&self.table.name);
-        update
+        let update = self.table.client.update_item().table_name(self.table.name(doing)?);
+        Ok(update
             .set_key(Some(key))
             .set_update_expression(self.expression)
             .set_condition_expression(self.condition)
             .set_expression_attribute_names(self.names)
             .set_expression_attribute_values(self.values)
-            .set_return_values(self.returns)
+            .set_return_values(self.returns))
     }
 
     /// The write as a part of a transaction.
-    pub(super) fn in_transaction(&self) -> Result<TransactWriteItem, BuildError> {
-        let Self { table, what, expression, condition, names, values, .. } = self.clone();
+    pub(super) fn in_transaction(
+        &self,
+        doing: &'static str,
+    ) -> Result<TransactWriteItem, StoreError> {
+        self.built(self.table.name(doing)?).map_err(StoreError::request(doing))
+    }
+
+    fn built(&self, name: &str) -> Result<TransactWriteItem, BuildError> {
+        let Self { what, expression, condition, names, values, .. } = self.clone();
         let item = TransactWriteItem::builder();
         let item = match what {
             What::Put(put) => item.put(
                 Put::builder()
-                    .table_name(table.name)
+                    .table_name(name)
                     .set_item(Some(put))
                     .set_condition_expression(condition)
                     .set_expression_attribute_names(names)
@@ -213,7 +220,7 @@ impl Write {
             ),
             What::Update(key) => item.update(
                 Update::builder()
-                    .table_name(table.name)
+                    .table_name(name)
                     .set_key(Some(key))
                     .set_update_expression(expression)
                     .set_condition_expression(condition)
@@ -223,7 +230,7 @@ impl Write {
             ),
             What::Delete(key) => item.delete(
                 Delete::builder()
-                    .table_name(table.name)
+                    .table_name(name)
                     .set_key(Some(key))
                     .set_condition_expression(condition)
                     .set_expression_attribute_names(names)
@@ -232,7 +239,7 @@ impl Write {
             ),
             What::Check(key) => item.condition_check(
                 ConditionCheck::builder()
-                    .table_name(table.name)
+                    .table_name(name)
                     .set_key(Some(key))
                     .set_condition_expression(condition)
                     .set_expression_attribute_names(names)

@@ -2,107 +2,187 @@
 
 use std::fmt;
 
-use fanfold_core::board::id::NameHash;
 use fanfold_core::{BoardId, HandleHash, PostId, UserId};
 
-/// The name of a card.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CardId {
-    /// The card of a post.
-    Post(PostId),
-    /// The card of a user.
-    User(UserId),
-    /// The user who has a handle.
-    Handle(HandleHash),
-    /// Whether the first user, who is the viewer, follows the second one.
-    Relation(UserId, UserId),
-    /// What a viewer likes, of the newest posts.
-    Likes(UserId),
-    /// The settings of a board.
-    Board(BoardId),
+use super::keys::KeyKind;
+
+/// A kind of cards.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CardKind {
+    /// The kind of its keys.
+    pub key: KeyKind,
+    /// The beginning of its names in the queue of a bucket.
+    letter: u8,
+    /// What its ids consist of.
+    form: Form,
 }
 
-/// The beginnings of names in the queue of a bucket.
-const POST: u8 = b'p';
-const USER: u8 = b'u';
-const HANDLE: u8 = b'h';
-const RELATION: u8 = b'r';
-const LIKES: u8 = b'l';
-const BOARD: u8 = b'b';
+/// What the ids of a kind of cards consist of. The bucket is that of the author, of the hash, or of the first of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Post,
+    One,
+    Two,
+}
+
+impl CardKind {
+    const fn new(key: KeyKind, letter: u8, form: Form) -> Self {
+        Self { key, letter, form }
+    }
+}
+
+/// A post.
+const POST: CardKind = CardKind::new(KeyKind::PostCard, b'p', Form::Post);
+/// A user.
+const USER: CardKind = CardKind::new(KeyKind::UserCard, b'u', Form::One);
+/// The user who has a handle.
+const HANDLE: CardKind = CardKind::new(KeyKind::HandleCard, b'h', Form::One);
+/// Whether the first user, who is the viewer, follows the second one.
+const RELATION: CardKind = CardKind::new(KeyKind::RelationCard, b'r', Form::Two);
+/// What a viewer likes, of the newest posts.
+const LIKES: CardKind = CardKind::new(KeyKind::LikesCard, b'l', Form::One);
+/// The settings of a board.
+const BOARD: CardKind = CardKind::new(KeyKind::BoardCard, b'b', Form::Two);
+
+const KINDS: [&CardKind; 6] = [&POST, &USER, &HANDLE, &RELATION, &LIKES, &BOARD];
+
+/// The name of a card.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CardId {
+    letter: u8,
+    id: u128,
+}
 
 impl CardId {
-    /// Whether this is the card of a handle.
-    pub fn is_handle(&self) -> bool {
-        matches!(self, Self::Handle(_))
+    /// The card of a post.
+    pub fn post(post: PostId) -> Self {
+        Self { letter: POST.letter, id: post.0 }
+    }
+
+    /// The card of a user.
+    pub fn user(user: UserId) -> Self {
+        Self { letter: USER.letter, id: user.0.into() }
+    }
+
+    /// The user who has a handle.
+    pub fn handle(hash: HandleHash) -> Self {
+        Self { letter: HANDLE.letter, id: hash.0.into() }
+    }
+
+    /// Whether the first user, who is the viewer, follows the second one.
+    pub fn relation(viewer: UserId, user: UserId) -> Self {
+        Self { letter: RELATION.letter, id: pair(viewer.0, user.0) }
+    }
+
+    /// What a viewer likes, of the newest posts.
+    pub fn likes(viewer: UserId) -> Self {
+        Self { letter: LIKES.letter, id: viewer.0.into() }
+    }
+
+    /// The settings of a board.
+    pub fn board(board: BoardId) -> Self {
+        Self { letter: BOARD.letter, id: pair(board.owner.0, board.name.0) }
+    }
+
+    /// The kind.
+    pub fn kind(self) -> &'static CardKind {
+        KINDS.into_iter().find(|kind| kind.letter == self.letter).unwrap_or(&POST)
+    }
+
+    /// The id of a card of this kind, as the number that it is. `None`: the card is of another kind.
+    pub fn id(self, kind: KeyKind) -> Option<u128> {
+        (self.kind().key == kind).then_some(self.id)
+    }
+
+    /// The two ids of a card of this kind.
+    pub fn ids(self, kind: KeyKind) -> Option<(u64, u64)> {
+        Some(((self.id(kind)? >> 64) as u64, self.id as u64))
+    }
+
+    /// Whose bucket it is in.
+    pub(super) fn place(self) -> UserId {
+        match self.kind().form {
+            Form::Post => PostId(self.id).author(),
+            Form::One => UserId(self.id as u64),
+            Form::Two => UserId((self.id >> 64) as u64),
+        }
     }
 
     /// The name in the queue of a bucket. The script adds the time.
-    pub(super) fn name(&self) -> Vec<u8> {
-        let (kind, rest) = match self {
-            Self::Post(post) => (POST, post.0.to_be_bytes().to_vec()),
-            Self::User(user) => (USER, user.0.to_be_bytes().to_vec()),
-            Self::Handle(hash) => (HANDLE, hash.0.to_be_bytes().to_vec()),
-            Self::Relation(viewer, user) => {
-                (RELATION, [viewer.0.to_be_bytes(), user.0.to_be_bytes()].concat())
-            }
-            Self::Likes(viewer) => (LIKES, viewer.0.to_be_bytes().to_vec()),
-            Self::Board(BoardId { owner, name }) => {
-                (BOARD, [owner.0.to_be_bytes(), name.0.to_be_bytes()].concat())
-            }
+    pub(super) fn name(self) -> Vec<u8> {
+        let bytes = self.id.to_be_bytes();
+        let id = match self.kind().form {
+            Form::One => bytes.get(8..).unwrap_or_default(),
+            Form::Post | Form::Two => &bytes,
         };
-        [vec![kind], rest].concat()
+        [&[self.letter], id].concat()
     }
 
     /// The card with this name. `None` for other names.
     pub(super) fn named(name: &[u8]) -> Option<Self> {
-        let (kind, rest) = name.split_first()?;
-        match *kind {
-            POST => Some(Self::Post(PostId(u128::from_be_bytes(rest.try_into().ok()?)))),
-            USER => Some(Self::User(UserId(u64::from_be_bytes(rest.try_into().ok()?)))),
-            HANDLE => Some(Self::Handle(HandleHash(u64::from_be_bytes(rest.try_into().ok()?)))),
-            RELATION => {
-                let (viewer, user) = rest.split_first_chunk::<8>()?;
-                let user = UserId(u64::from_be_bytes(user.try_into().ok()?));
-                Some(Self::Relation(UserId(u64::from_be_bytes(*viewer)), user))
-            }
-            BOARD => {
-                let (owner, name) = rest.split_first_chunk::<8>()?;
-                let name = NameHash(u64::from_be_bytes(name.try_into().ok()?));
-                Some(Self::Board(BoardId { owner: UserId(u64::from_be_bytes(*owner)), name }))
-            }
-            LIKES => Some(Self::Likes(UserId(u64::from_be_bytes(rest.try_into().ok()?)))),
-            _ => None,
+        let (letter, rest) = name.split_first()?;
+        let kind = KINDS.into_iter().find(|kind| kind.letter == *letter)?;
+        let id = match kind.form {
+            Form::One => u64::from_be_bytes(rest.try_into().ok()?).into(),
+            Form::Post | Form::Two => u128::from_be_bytes(rest.try_into().ok()?),
+        };
+        Some(Self { letter: *letter, id })
+    }
+
+    /// The id, as keys have it.
+    pub(super) fn text(self) -> String {
+        match self.kind().form {
+            Form::Post => PostId(self.id).to_string(),
+            Form::One => UserId(self.id as u64).to_string(),
+            Form::Two => format!("{}:{}", UserId((self.id >> 64) as u64), UserId(self.id as u64)),
         }
     }
 }
 
+fn pair(first: u64, second: u64) -> u128 {
+    u128::from(first) << 64 | u128::from(second)
+}
+
 impl fmt::Display for CardId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Post(post) => write!(f, "post:{post}"),
-            Self::User(user) => write!(f, "user:{user}"),
-            Self::Handle(hash) => write!(f, "handle:{hash}"),
-            Self::Relation(viewer, user) => write!(f, "follows:{viewer}:{user}"),
-            Self::Likes(viewer) => write!(f, "likes:{viewer}"),
-            Self::Board(board) => write!(f, "board-card:{board}"),
-        }
+        write!(f, "{}:{}", self.kind().key.name(), self.text())
+    }
+}
+
+impl fmt::Debug for CardId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use fanfold_core::board::id::NameHash;
+
     use super::*;
 
     #[test]
     fn a_card_is_found_by_its_name_in_the_queue() {
-        let handle = CardId::Handle(HandleHash(9));
-        let relation = CardId::Relation(UserId(10), UserId(11));
-        let likes = CardId::Likes(UserId(12));
-        let board = CardId::Board(BoardId { owner: UserId(13), name: NameHash(14) });
-        let (post, user) = (CardId::Post(PostId(7)), CardId::User(UserId(8)));
-        for id in [post, user, handle, relation, likes, board] {
+        let (a, b) = (UserId(10), UserId(11));
+        let board = BoardId { owner: UserId(13), name: NameHash(14) };
+        let all = [
+            (CardId::post(PostId(7 << 64 | 5)), "post:00000000000E0000000000000B"),
+            (CardId::user(a), "user:000000000000000a"),
+            (CardId::handle(HandleHash(9)), "handle:0000000000000009"),
+            (CardId::relation(a, b), "follows:000000000000000a:000000000000000b"),
+            (CardId::likes(a), "likes:000000000000000a"),
+            (CardId::board(board), "board-card:000000000000000d:000000000000000e"),
+        ];
+        for (id, text) in all {
             assert_eq!(CardId::named(&id.name()), Some(id));
+            let (kind, of) = text.split_once(':').unwrap();
+            assert_eq!(id.kind().key.name(), kind);
+            if kind != "post" {
+                assert_eq!(id.text(), of);
+            }
         }
+        assert_eq!(CardId::relation(a, b).ids(KeyKind::RelationCard), Some((10, 11)));
+        assert_eq!(CardId::relation(a, b).ids(KeyKind::BoardCard), None);
         for name in
             [&b""[..], b"x", b"p123", b"u", b"h1234567", b"h", b"r12345678", b"r", b"b12345678"]
         {

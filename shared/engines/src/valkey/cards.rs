@@ -147,7 +147,7 @@ impl Valkey {
 
     fn memory_and_cards(&self, bucket: Bucket, ids: &[CardId]) -> Vec<Key> {
         let memory = std::iter::once(self.keys.memory(bucket));
-        memory.chain(ids.iter().map(|id| self.keys.card(id))).collect()
+        memory.chain(ids.iter().map(|id| self.keys.card(*id))).collect()
     }
 
     /// Fills cards whose leases the reader with this token holds, and drops the oldest cards of buckets that have too
@@ -160,7 +160,7 @@ impl Valkey {
     ) -> Result<(), StoreError> {
         let mut buckets: BTreeMap<Bucket, Vec<&Fill>> = BTreeMap::new();
         for fill in fills {
-            buckets.entry(self.keys.bucket_of_card(&fill.id)).or_default().push(fill);
+            buckets.entry(self.keys.bucket_of_card(fill.id)).or_default().push(fill);
         }
         let buckets = buckets.into_iter();
         let fills: Vec<_> =
@@ -182,7 +182,7 @@ impl Valkey {
         script.key(self.keys.memory(bucket)).key(self.keys.cards(bucket));
         script.arg(token).arg(self.card_entries).arg(now.ms()).arg(millis(CARD_KEPT));
         for Fill { id, text, kept, counts } in fills {
-            let key = self.keys.card(id);
+            let key = self.keys.card(*id);
             let text = text.as_deref().unwrap_or_default();
             // the server allocates up to a quarter more than it needs, and each entry of the queue takes 25 bytes
             let bytes = CARD_OVERHEAD + key.len() + text.len() * 11 / 8;
@@ -194,7 +194,7 @@ impl Valkey {
         let keys: Vec<Key> = oldest
             .iter()
             .filter_map(|name| CardId::named(name))
-            .map(|id| self.keys.card(&id))
+            .map(|id| self.keys.card(id))
             .collect();
         self.unlink(keys).await
     }
@@ -202,7 +202,7 @@ impl Valkey {
     /// Drops cards and their leases, after a commit that removed their items.
     pub async fn forget_cards(&self, ids: &[CardId]) -> Result<(), StoreError> {
         let buckets = self.cards_by_bucket(ids).into_values();
-        let keys = |ids: Vec<CardId>| ids.iter().map(|id| self.keys.card(id)).collect();
+        let keys = |ids: Vec<CardId>| ids.iter().map(|id| self.keys.card(*id)).collect();
         let calls: Vec<_> = buckets.map(|ids| self.unlink(keys(ids))).collect();
         try_join_all(calls).await.map(drop)
     }
@@ -239,7 +239,7 @@ impl Valkey {
     async fn mark_stale(&self, ids: Vec<CardId>) -> Result<String, StoreError> {
         let mut script = scripts::STALE.call();
         for id in &ids {
-            script.key(self.keys.card(id));
+            script.key(self.keys.card(*id));
         }
         script.run(&self.link, "marking cards as stale").await
     }
@@ -271,7 +271,7 @@ impl Valkey {
     fn cards_by_bucket(&self, ids: &[CardId]) -> BTreeMap<Bucket, Vec<CardId>> {
         let mut buckets: BTreeMap<Bucket, Vec<CardId>> = BTreeMap::new();
         for id in ids {
-            buckets.entry(self.keys.bucket_of_card(id)).or_default().push(id.clone());
+            buckets.entry(self.keys.bucket_of_card(*id)).or_default().push(*id);
         }
         buckets
     }

@@ -301,30 +301,14 @@ impl Keys {
 
     /// The bucket of a card. The card of a post is in the bucket of its author, and a viewer's relations and likes are in
     /// the bucket of the viewer.
-    pub fn bucket_of_card(self, card: &CardId) -> Bucket {
-        match card {
-            CardId::Post(post) => self.bucket(post.author()),
-            CardId::User(user) => self.bucket(*user),
-            CardId::Handle(hash) => UserId(hash.0).bucket(self.buckets),
-            CardId::Relation(viewer, _) | CardId::Likes(viewer) => self.bucket(*viewer),
-            CardId::Board(board) => self.bucket(board.owner),
-        }
+    pub fn bucket_of_card(self, card: CardId) -> Bucket {
+        self.bucket(card.place())
     }
 
     /// The key of a card.
-    pub fn card(self, card: &CardId) -> Key {
+    pub fn card(self, card: CardId) -> Key {
         let bucket = self.bucket_of_card(card);
-        match card {
-            CardId::Post(post) => Key::new(KeyKind::PostCard, None, bucket, Some(post)),
-            CardId::User(user) => Key::new(KeyKind::UserCard, None, bucket, Some(user)),
-            CardId::Handle(hash) => Key::new(KeyKind::HandleCard, None, bucket, Some(hash)),
-            CardId::Relation(viewer, user) => {
-                let both = format_args!("{viewer}:{user}");
-                Key::new(KeyKind::RelationCard, None, bucket, Some(&both))
-            }
-            CardId::Likes(viewer) => Key::new(KeyKind::LikesCard, None, bucket, Some(viewer)),
-            CardId::Board(board) => Key::new(KeyKind::BoardCard, None, bucket, Some(board)),
-        }
+        Key::new(card.kind().key, None, bucket, Some(&card.text()))
     }
 
     /// The names of the cards of a bucket.
@@ -394,17 +378,17 @@ mod tests {
             (KeyKind::CountLock, keys.count(user)),
             (KeyKind::LikeCountLock, keys.like_count(PostId::MAX)),
             (KeyKind::Older, keys.older(user)),
-            (KeyKind::LikesCard, keys.card(&CardId::Likes(user))),
-            (KeyKind::BoardCard, keys.card(&CardId::Board(BoardId::of(user, &name)))),
+            (KeyKind::LikesCard, keys.card(CardId::likes(user))),
+            (KeyKind::BoardCard, keys.card(CardId::board(BoardId::of(user, &name)))),
             (KeyKind::Boards, keys.boards(bucket)),
             (KeyKind::Cards, keys.cards(bucket)),
             (KeyKind::Due, keys.due(DuePart(5))),
             (KeyKind::Horizon, keys.horizon(DuePart(5))),
             (KeyKind::DueLock, keys.due_lock(&entry, "1")),
-            (KeyKind::PostCard, keys.card(&CardId::Post(PostId::MAX))),
-            (KeyKind::UserCard, keys.card(&CardId::User(user))),
-            (KeyKind::HandleCard, keys.card(&CardId::Handle(HandleHash(5)))),
-            (KeyKind::RelationCard, keys.card(&CardId::Relation(user, UserId(6)))),
+            (KeyKind::PostCard, keys.card(CardId::post(PostId::MAX))),
+            (KeyKind::UserCard, keys.card(CardId::user(user))),
+            (KeyKind::HandleCard, keys.card(CardId::handle(HandleHash(5)))),
+            (KeyKind::RelationCard, keys.card(CardId::relation(user, UserId(6)))),
         ];
         for feed in FeedKind::ALL.iter().map(|kind| FeedId { kind: *kind, owner: user.into() }) {
             all.push((KeyKind::Feed(feed.kind), keys.feed(feed)));

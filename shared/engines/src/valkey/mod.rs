@@ -33,7 +33,7 @@ pub use boards::{
     BoardAnswer, BoardBegun, BoardChange, BoardCommit, BoardLoaded, BoardPage, PageOf, Placed,
     PutDone, Ranked, Row, Standing, Standings, Versions,
 };
-pub use card_id::CardId;
+pub use card_id::{CardId, CardKind};
 pub use cards::{CardRead, Fill};
 pub use count::{CountRequest, Counted};
 pub use due::{DueLease, DueLoad, Lease, Loaded, Taken};

@@ -1,13 +1,14 @@
 //! Set, add to and remove scores.
 
+use crate::App;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use super::items::{Added, Addition, Row, ScoreKey, StoredBoard};
+use crate::boards::messages::ScoresChanged;
 use fanfold_core::board::{BoardError, Round};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_WRITES_AT_ONCE};
-use fanfold_core::message::{GraphEvent, ScoresChanged};
 use fanfold_core::{MemberName, Scores, Time};
 use fanfold_engines::valkey::BoardAnswer;
 use fanfold_runtime::log::Chain;
@@ -17,7 +18,7 @@ use futures::future::{try_join, try_join_all};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::copy::{self, Target, WAITS_MS, make, place};
-use super::{BoardRef, Boards, find};
+use super::{BoardRef, find};
 use crate::Error;
 use crate::limit::all_within_limit;
 use crate::people::must_belong_to;
@@ -89,7 +90,7 @@ pub struct Changed {
 /// [`Error::BoardMerged`], with [`Error::Scores`] if a change has another number of scores than the board, with
 /// [`Error::ProfileMissing`], [`Error::IdentityClash`] or [`Error::TooManyWrites`].
 pub async fn change(
-    app: &Boards,
+    app: &App,
     caller: &Identity,
     board: &BoardRef,
     changes: &[Change],
@@ -102,8 +103,8 @@ pub async fn change(
     }
     let found = find(app, board, now);
     // mutation: board-change-counts
-    let (valkey, count) = (&app.copies.valkey, changes.len() as u64);
-    let limited = all_within_limit(valkey, app.limit, caller.user(), count, now, found);
+    let (valkey, count) = (&app.valkey, changes.len() as u64);
+    let limited = all_within_limit(valkey, app.limits.board, caller.user(), count, now, found);
     let found = limited.await?;
     may_write(app, caller, &found).await?;
     let width = found.settings.orders.as_slice().len();
@@ -117,7 +118,7 @@ pub async fn change(
     let members: Vec<MemberName> = changes.iter().map(|change| change.member.clone()).collect();
     let event = event(&target, members.clone());
     let commit = |sent| commit(app, caller, &target, changes, key, sent, now);
-    let made = announced_after(&app.events, &event, app.event_delay, commit).await?;
+    let made = announced_after(&app.outbox, &event, app.settings.event_delay, commit).await?;
     let mut all = of_rounds(app, board, &target, &members, &made, now).await?;
     let mut outcomes = Vec::new();
     for (member, made) in members.into_iter().zip(made) {
@@ -148,7 +149,7 @@ enum Made {
 
 /// Places the changed members of each round on its copy: nearly always those of the present round alone, which is the last.
 async fn of_rounds(
-    app: &Boards,
+    app: &App,
     board: &BoardRef,
     target: &Target,
     members: &[MemberName],
@@ -164,7 +165,7 @@ async fn of_rounds(
         by_round.entry(round(made)).or_default().push(member.clone());
     }
     let rows = try_join_all(by_round.into_iter().map(async |(round, members)| {
-        let rows = app.copies.boards.rows_of(target.board.rows(round), &members).await?;
+        let rows = app.boards.rows_of(target.board.rows(round), &members).await?;
         Ok::<_, Error>((round, members, rows))
     }));
     // the settings may have changed since the first call, and readers may have made another copy
@@ -191,13 +192,13 @@ struct InRound {
 }
 
 /// The event of a change of these members.
-fn event(target: &Target, members: Vec<MemberName>) -> GraphEvent {
+fn event(target: &Target, members: Vec<MemberName>) -> ScoresChanged {
     let StoredBoard { id, token, .. } = &target.board;
-    ScoresChanged::new(*id, token.clone(), target.round, members).into()
+    ScoresChanged { board: *id, token: token.clone(), round: target.round, members }
 }
 
 /// Fails if the caller may not change the scores of a board.
-async fn may_write(app: &Boards, caller: &Identity, board: &StoredBoard) -> Result<(), Error> {
+async fn may_write(app: &App, caller: &Identity, board: &StoredBoard) -> Result<(), Error> {
     if board.settings.merge.is_some() {
         return Err(Error::BoardMerged);
     }
@@ -218,15 +219,15 @@ async fn may_write(app: &Boards, caller: &Identity, board: &StoredBoard) -> Resu
 
 /// Makes the changes, each by itself. Returns what was made of each.
 async fn commit(
-    app: &Boards,
+    app: &App,
     caller: &Identity,
     target: &Target,
     changes: &[Change],
     key: Option<&str>,
-    sent: Announced<GraphEvent>,
+    sent: Announced<ScoresChanged>,
     now: Time,
 ) -> Result<Vec<Made>, StoreError> {
-    let (boards, rows, sent) = (&app.copies.boards, target.rows(), &sent);
+    let (boards, rows, sent) = (&app.boards, target.rows(), &sent);
     let orders = &target.board.settings.orders;
     let commits = changes.iter().map(|Change { member, what }| async move {
         match what {
@@ -263,7 +264,7 @@ async fn commit(
 /// Places changed members on the copy in Valkey, which is made if Valkey does not have it. If Valkey does not answer, the
 /// event of the changes places them later, so this is not an error.
 async fn placed(
-    app: &Boards,
+    app: &App,
     target: Target,
     members: Vec<MemberName>,
     rows: Vec<Option<Row>>,
@@ -300,20 +301,20 @@ async fn placed(
 /// Places rows on the copy. If another request is making the copy, they are placed again and again until it is ready, which
 /// changes nothing if they are there. `None`: messages make the copy, or it takes too long.
 async fn ranked(
-    app: &Boards,
+    app: &App,
     target: &Target,
     rows: Vec<Row>,
     now: Time,
 ) -> Result<Option<fanfold_engines::valkey::PutDone>, StoreError> {
     let (mut waits, mut fallen) = (WAITS_MS.iter(), Vec::new());
     loop {
-        let placed = place(app.copies.stores(), target, rows.clone(), now).await?;
+        let placed = place(app, target, rows.clone(), now).await?;
         if let BoardAnswer::Ready(mut done) = placed {
             // if this call made the copy, it was made of the rows, with these changes
             done.out.splice(0..0, fallen);
             return Ok(Some(done));
         }
-        let made = make(&app.copies, target, now).await?;
+        let made = make(app, target, now).await?;
         let Some(wait) = waits.next() else { return Ok(None) };
         match made {
             copy::Made::Ready(out) => fallen = out,

@@ -4,18 +4,19 @@
 //! changes to it from the beginning on, and rows are read after that, so it misses no change. A small round is copied within
 //! a request. A large one is copied by messages, part by part.
 
+use crate::App;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::items::{BoardStore, Row, Rows, StoredBoard, all_rows};
-use crate::people::items::UserStore;
+use super::items::{Row, Rows, StoredBoard, all_rows};
+use crate::boards::messages::RebuildBoard;
+use crate::rankings::messages::RebuildRanking;
 use crate::rankings::rows;
 use fanfold_core::board::{BoardError, BoardSettings, MergeBy, MergeSource, Merged, Round};
 use fanfold_core::limits::{
     BOARD_BATCH_MAX, BOARD_COPY_KEPT, BOARD_LOAD_ROWS, BOARD_MERGED_EVERY, BOARD_OUT_ROUNDS_MAX,
     BOARD_PARTS, BOARD_REBUILD_KEPT, BOARD_TIME_LEFT_MIN, BOARD_WRITES_AT_ONCE,
 };
-use fanfold_core::message::{RebuildBoard, RebuildOrder, RebuildRanking};
 use fanfold_core::time::millis;
 use fanfold_core::{Board, BoardId, MemberName, RoundId, Scores, Snapshot, Time};
 use fanfold_engines::valkey::{
@@ -24,7 +25,6 @@ use fanfold_engines::valkey::{
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::{self, Deadline, Stopwatch};
 use fanfold_runtime::log::Chain;
-use fanfold_runtime::sqs::Queue;
 use futures::future::{BoxFuture, ready, try_join_all};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
@@ -51,18 +51,33 @@ pub trait Copied: Send + Sync {
     fn with_version(&self, version: u64) -> Self
     where
         Self: Sized;
-    /// The order to make the copy with a lease, from its first part on.
-    fn order(&self, lease: &str) -> RebuildOrder;
-    /// What the copy is made from.
-    fn sources<'a>(
+    /// Sends the order to make the copy with a lease, from a place on.
+    fn send_order<'a>(
         &'a self,
-        app: &'a Copies,
-        now: Time,
-    ) -> BoxFuture<'a, Result<Sources, StoreError>>;
+        app: &'a App,
+        from: Place,
+        lease: &'a str,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// What the copy is made from.
+    fn sources<'a>(&'a self, app: &'a App, now: Time)
+    -> BoxFuture<'a, Result<Sources, StoreError>>;
     /// Removes the rows of some members who fell out of the copy. Returns whether there are others.
-    fn remove_out<'a>(&'a self, _: &'a Copies, _: Time) -> BoxFuture<'a, Result<bool, StoreError>> {
+    fn remove_out<'a>(&'a self, _: &'a App, _: Time) -> BoxFuture<'a, Result<bool, StoreError>> {
         Box::pin(ready(Ok(false)))
     }
+}
+
+/// Where a copy continues: in a part, after a member of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The part.
+    pub part: u8,
+    /// The member after which it continues. `None`: at the beginning of the part.
+    pub after: Option<MemberName>,
+}
+
+impl Place {
+    const FIRST: Self = Self { part: 0, after: None };
 }
 
 /// A version of a copy that is made again and again.
@@ -72,35 +87,6 @@ pub struct Version {
     pub of: RoundId,
     /// The number of this one. Later ones have greater numbers.
     pub number: u64,
-}
-
-/// The stores of boards and rankings, and the queue for large copies.
-#[derive(Clone)]
-pub struct Copies {
-    pub boards: BoardStore,
-    pub users: UserStore,
-    pub valkey: Valkey,
-    pub rebuilds: Queue<RebuildOrder>,
-    /// Rows of a part that a request reads to make a copy; see [`BOARD_ROWS_IN_REQUEST`](fanfold_core::limits::BOARD_ROWS_IN_REQUEST).
-    pub rows_in_request: i32,
-}
-
-/// The stores of the rows and of their copies.
-#[derive(Clone, Copy)]
-pub struct Stores<'a> {
-    pub boards: &'a BoardStore,
-    pub valkey: &'a Valkey,
-}
-
-impl Copies {
-    /// The stores.
-    pub fn stores(&self) -> Stores<'_> {
-        Stores { boards: &self.boards, valkey: &self.valkey }
-    }
-
-    fn tables(&self) -> (&BoardStore, &UserStore) {
-        (&self.boards, &self.users)
-    }
 }
 
 /// A round of a board, with its copy in Valkey.
@@ -141,6 +127,13 @@ impl Target {
         self.board.settings.merge.as_ref().map(|_| Time::from_ms(self.version * every))
     }
 
+    /// The order to make the copy with a lease, from its first part on.
+    pub fn order(&self, lease: &str) -> RebuildBoard {
+        let StoredBoard { id: board, token, .. } = self.board.clone();
+        let (round, version, lease) = (self.round, self.version, lease.to_owned());
+        RebuildBoard { board, token, round, version, lease, part: 0, after: None }
+    }
+
     /// The board and the round of a name in the list of a bucket. `None` for other texts.
     pub fn parts(named: &str) -> Option<(BoardId, Round)> {
         let (board, round) = named.split_once(' ')?;
@@ -176,14 +169,19 @@ impl Copied for Target {
         Self { version, ..self.clone() }
     }
 
-    fn order(&self, lease: &str) -> RebuildOrder {
-        let StoredBoard { id, token, .. } = self.board.clone();
-        RebuildBoard::new(id, token, self.round, self.version, lease.to_owned()).into()
+    fn send_order<'a>(
+        &'a self,
+        app: &'a App,
+        Place { part, after }: Place,
+        lease: &'a str,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let order = RebuildBoard { part, after, ..self.order(lease) };
+        Box::pin(async move { app.outbox.send(&order).await })
     }
 
     fn sources<'a>(
         &'a self,
-        app: &'a Copies,
+        app: &'a App,
         now: Time,
     ) -> BoxFuture<'a, Result<Sources, StoreError>> {
         Box::pin(self.rounds(app, now))
@@ -191,19 +189,19 @@ impl Copied for Target {
 
     fn remove_out<'a>(
         &'a self,
-        app: &'a Copies,
+        app: &'a App,
         now: Time,
     ) -> BoxFuture<'a, Result<bool, StoreError>> {
         // a merged board has no rows of its own
         let has_rows = self.board.settings.merge.is_none();
-        Box::pin(async move { Ok(has_rows && has_fallen(app.stores(), self, now).await?) })
+        Box::pin(async move { Ok(has_rows && has_fallen(app, self, now).await?) })
     }
 }
 
 impl Target {
     /// The rows of the round, or of all rounds of a merged board. A board to merge that is gone, or has another number of
     /// scores, is left out.
-    async fn rounds(&self, app: &Copies, now: Time) -> Result<Sources, StoreError> {
+    async fn rounds(&self, app: &App, now: Time) -> Result<Sources, StoreError> {
         let Some(merge) = &self.board.settings.merge else {
             return Ok(Sources::Round(self.rows().id));
         };
@@ -273,7 +271,7 @@ const WAITS_QUEUED: usize = 6;
 ///
 /// Also returns the version of the copy that answered.
 pub async fn call<C: Copied, T, F: Future<Output = Result<BoardAnswer<T>, StoreError>>>(
-    app: &Copies,
+    app: &App,
     target: C,
     now: Time,
     call: impl Fn(Board) -> F,
@@ -317,7 +315,7 @@ async fn is_other_under_way<
     T,
     F: Future<Output = Result<BoardAnswer<T>, StoreError>>,
 >(
-    app: &Copies,
+    app: &App,
     target: &C,
     versions: Versions,
     now: Time,
@@ -347,7 +345,7 @@ async fn keep_at_times(valkey: &Valkey, target: &dyn Copied, copy: &Board, now: 
 }
 
 /// Makes a copy, unless another function is making it.
-pub async fn make(app: &Copies, target: &dyn Copied, now: Time) -> Result<Made, StoreError> {
+pub async fn make(app: &App, target: &dyn Copied, now: Time) -> Result<Made, StoreError> {
     let (copy, lease) = (target.board(), format!("{:016x}", clock::random()));
     match app.valkey.begin_board(&copy, &lease, now).await? {
         BoardBegun::Ready => return Ok(Made::Ready(Vec::new())),
@@ -362,7 +360,7 @@ pub async fn make(app: &Copies, target: &dyn Copied, now: Time) -> Result<Made, 
         app.valkey.keep_board(&copy, Some(&named), BOARD_REBUILD_KEPT, now).await?;
     }
     let Some(rows) = few_rows(app, &target.sources(app, now).await?).await? else {
-        queue(app, &copy, target.order(&lease), &lease, true, now).await?;
+        queue(app, target, Place::FIRST, &lease, true, now).await?;
         return Ok(Made::Queued);
     };
     if load(app, &copy, &lease, &rows, now).await? == BoardLoaded::Lost {
@@ -377,22 +375,22 @@ pub async fn make(app: &Copies, target: &dyn Copied, now: Time) -> Result<Made, 
 
 /// Sends the order to make a copy, or the rest of it, with a lease for as long as the order may wait.
 async fn queue(
-    app: &Copies,
-    copy: &Board,
-    order: RebuildOrder,
+    app: &App,
+    target: &dyn Copied,
+    from: Place,
     lease: &str,
     is_first: bool,
     now: Time,
 ) -> Result<(), StoreError> {
-    match app.valkey.queue_board(copy, lease, is_first, now).await? {
-        BoardLoaded::Done => app.rebuilds.send(&order).await,
+    match app.valkey.queue_board(&target.board(), lease, is_first, now).await? {
+        BoardLoaded::Done => target.send_order(app, from, lease).await,
         BoardLoaded::Lost => Ok(()),
     }
 }
 
 /// Continues to make the copy of a large round.
 pub async fn continue_round(
-    app: &Copies,
+    app: &App,
     order: &RebuildBoard,
     now: Time,
     deadline: Deadline,
@@ -400,44 +398,34 @@ pub async fn continue_round(
     let board = app.boards.board(order.board).await?;
     let Some(board) = board.filter(|board| board.token == order.token) else { return Ok(()) };
     let target = Target { board, round: order.round, version: order.version };
-    let rest = |Place { part, after }| RebuildBoard { part, after, ..order.clone() }.into();
     let from = Place { part: order.part, after: order.after.clone() };
-    continue_copy(app, &target, from, &order.lease, &rest, now, deadline).await
+    continue_copy(app, &target, from, &order.lease, now, deadline).await
 }
 
 /// Continues to make the snapshot of a ranking of very many likes.
 pub async fn continue_ranking(
-    app: &Copies,
+    app: &App,
     order: &RebuildRanking,
     now: Time,
     deadline: Deadline,
 ) -> Result<(), StoreError> {
-    let rest = |Place { part, .. }| RebuildRanking { part, ..order.clone() }.into();
     let from = Place { part: order.part, after: None };
-    continue_copy(app, &order.snapshot(), from, &order.lease, &rest, now, deadline).await
-}
-
-/// Where a copy continues: in a part, after a member of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
-    part: u8,
-    after: Option<MemberName>,
+    continue_copy(app, &order.snapshot(), from, &order.lease, now, deadline).await
 }
 
 /// Continues to make a copy from a place on, with a lease, as far as the deadline allows. Another message does the rest.
 async fn continue_copy(
-    app: &Copies,
+    app: &App,
     target: &dyn Copied,
     from: Place,
     lease: &str,
-    rest: &(dyn Fn(Place) -> RebuildOrder + Sync),
     now: Time,
     deadline: Deadline,
 ) -> Result<(), StoreError> {
-    let (copy, first) = (target.board(), Place { part: 0, after: None });
+    let copy = target.board();
     // the first message alone: a later one must not begin with an empty copy
     // mutation: board-continues
-    if from == first {
+    if from == Place::FIRST {
         match app.valkey.take_board(&copy, lease, now).await? {
             BoardBegun::Begun => {}
             BoardBegun::Busy | BoardBegun::Queued => return Ok(()),
@@ -463,20 +451,20 @@ async fn continue_copy(
         // a function that is stopped in the middle would repeat the same work in vain
         // mutation: board-time-left
         if deadline.is_within(BOARD_TIME_LEFT_MIN.max(2 * longest)) {
-            return queue(app, &copy, rest(place), lease, false, now).await;
+            return queue(app, target, place, lease, false, now).await;
         }
     }
     match commit(app, target, &copy, lease, now, deadline).await? {
         Some(_) => clear_all(app, target, lease, now, deadline).await,
         // the next message loads the last page again, and continues to remove members
-        None => queue(app, &copy, rest(place), lease, false, now).await,
+        None => queue(app, target, place, lease, false, now).await,
     }
 }
 
 /// Makes a copy ready. Returns the best ones of the members that fell out. `None`: somebody else is making the copy, or the
 /// deadline is near and members above the limit are left.
 async fn commit(
-    app: &Copies,
+    app: &App,
     target: &dyn Copied,
     copy: &Board,
     lease: &str,
@@ -512,7 +500,7 @@ async fn commit(
 
 /// Removes the rows of members who fell out of a copy, as far as the deadline allows. Another message does the rest.
 async fn clear_all(
-    app: &Copies,
+    app: &App,
     target: &dyn Copied,
     lease: &str,
     now: Time,
@@ -524,7 +512,7 @@ async fn clear_all(
 /// Removes the rows of members who fell out of a copy, in at most this many rounds. The order to make the copy, which is ready,
 /// does the rest.
 async fn clear(
-    app: &Copies,
+    app: &App,
     target: &dyn Copied,
     lease: &str,
     now: Time,
@@ -540,13 +528,13 @@ async fn clear(
         }
     }
     // mutation: board-out-rest
-    app.rebuilds.send(&target.order(lease)).await
+    target.send_order(app, Place::FIRST, lease).await
 }
 
 /// All rows of a small copy. `None`: a part has too many rows for a request.
-async fn few_rows(app: &Copies, sources: &Sources) -> Result<Option<Vec<BoardChange>>, StoreError> {
+async fn few_rows(app: &App, sources: &Sources) -> Result<Option<Vec<BoardChange>>, StoreError> {
     // mutation: board-rows-shared
-    let limit = (app.rows_in_request / sources.queries()).max(1);
+    let limit = (app.settings.rows_in_request / sources.queries()).max(1);
     let parts = (0..BOARD_PARTS).map(|part| part_of(app, sources, part, Some(limit)));
     let parts: Option<Vec<_>> = try_join_all(parts).await?.into_iter().collect();
     Ok(parts.map(|parts| parts.into_iter().flatten().collect()))
@@ -554,7 +542,7 @@ async fn few_rows(app: &Copies, sources: &Sources) -> Result<Option<Vec<BoardCha
 
 /// The rows of one part of a copy. `None`: a page with at most `limit` rows is not the last one.
 async fn part_of(
-    app: &Copies,
+    app: &App,
     sources: &Sources,
     part: u8,
     limit: Option<i32>,
@@ -565,7 +553,9 @@ async fn part_of(
             Ok(rows.map(|rows| rows.into_iter().map(change).collect()))
         }
         Sources::Merge { rounds, by } => merged(app, rounds, *by, part, limit).await,
-        Sources::Ranking(snapshot) => rows::part(app.tables(), *snapshot, part, limit).await,
+        Sources::Ranking(snapshot) => {
+            rows::part((&app.boards, &app.users), *snapshot, part, limit).await
+        }
     }
 }
 
@@ -581,7 +571,7 @@ enum Loaded {
 
 /// Loads a page of a part of a round into a copy, or a whole part of what is computed from several rows.
 async fn load_some(
-    app: &Copies,
+    app: &App,
     copy: &Board,
     sources: &Sources,
     Place { part, after }: &Place,
@@ -611,7 +601,7 @@ async fn load_some(
 /// The merged scores of the members of one part of several rounds. A member is in the same part of all of them. `None`: a
 /// round has more rows in this part than `limit`.
 async fn merged(
-    app: &Copies,
+    app: &App,
     rounds: &[RoundId],
     by: MergeBy,
     part: u8,
@@ -635,7 +625,7 @@ async fn merged(
 
 /// All rows of one part of a round. `None`: there are more than `limit`.
 async fn rows_of(
-    app: &Copies,
+    app: &App,
     round: RoundId,
     part: u8,
     limit: Option<i32>,
@@ -644,7 +634,7 @@ async fn rows_of(
 }
 
 async fn load(
-    app: &Copies,
+    app: &App,
     copy: &Board,
     lease: &str,
     rows: &[BoardChange],
@@ -666,37 +656,33 @@ fn change(row: Row) -> BoardChange {
 /// Makes a copy equal to the rows of these members. Also removes the rows of some members who fell out of the copy. The answer
 /// names those that are left.
 pub async fn place(
-    stores: Stores<'_>,
+    app: &App,
     target: &Target,
     rows: Vec<Row>,
     now: Time,
 ) -> Result<BoardAnswer<PutDone>, StoreError> {
     let changes: Vec<BoardChange> = rows.into_iter().map(change).collect();
     let copy = target.copy();
-    let mut answer = stores.valkey.put_on_board(&copy, &changes, now).await?;
+    let mut answer = app.valkey.put_on_board(&copy, &changes, now).await?;
     if let BoardAnswer::Ready(done) = &mut answer {
-        keep_at_times(stores.valkey, target, &copy, now).await;
+        keep_at_times(&app.valkey, target, &copy, now).await;
         let fallen = std::mem::take(&mut done.fallen);
-        done.fallen = remove_fallen(stores, target, fallen, now).await?;
+        done.fallen = remove_fallen(app, target, fallen, now).await?;
     }
     Ok(answer)
 }
 
 /// Removes the rows of some members who fell out of a copy. Returns whether there are others.
-pub(super) async fn has_fallen(
-    stores: Stores<'_>,
-    target: &Target,
-    now: Time,
-) -> Result<bool, StoreError> {
-    let done = stores.valkey.put_on_board(&target.copy(), &[], now).await?.ready();
+pub(super) async fn has_fallen(app: &App, target: &Target, now: Time) -> Result<bool, StoreError> {
+    let done = app.valkey.put_on_board(&target.copy(), &[], now).await?.ready();
     let fallen = done.map(|done| done.fallen).unwrap_or_default();
-    Ok(!remove_fallen(stores, target, fallen, now).await?.is_empty())
+    Ok(!remove_fallen(app, target, fallen, now).await?.is_empty())
 }
 
 /// Removes the rows of members who fell out of a copy. The copy names them until it has their removal, so that a function that
 /// dies here leaves nothing behind. Returns other members who fell out.
 async fn remove_fallen(
-    Stores { boards, valkey }: Stores<'_>,
+    app: &App,
     target: &Target,
     fallen: Vec<(MemberName, u64)>,
     now: Time,
@@ -705,8 +691,9 @@ async fn remove_fallen(
         return Ok(fallen);
     }
     let rows = target.rows();
-    let removals =
-        fallen.iter().map(|(member, revision)| boards.remove_fallen(rows, member, *revision, now));
+    let removals = fallen
+        .iter()
+        .map(|(member, revision)| app.boards.remove_fallen(rows, member, *revision, now));
     let removals: Vec<_> = removals.collect();
     let removed: Vec<bool> =
         stream::iter(removals).buffered(BOARD_WRITES_AT_ONCE).try_collect().await?;
@@ -716,13 +703,13 @@ async fn remove_fallen(
         "members fell out of a board"
     );
     let members: Vec<MemberName> = fallen.iter().map(|(member, _)| member.clone()).collect();
-    let present = boards.rows_of(rows, &members).await?;
+    let present = app.boards.rows_of(rows, &members).await?;
     let changes = fallen.into_iter().zip(present).map(|((member, revision), row)| match row {
         Some(row) => change(row),
         // the tombstone has expired
         None => BoardChange { member, revision: revision + 1, scores: None },
     });
     let changes: Vec<BoardChange> = changes.collect();
-    let answer = valkey.put_on_board(&target.copy(), &changes, now).await?;
+    let answer = app.valkey.put_on_board(&target.copy(), &changes, now).await?;
     Ok(answer.ready().map(|done| done.fallen).unwrap_or_default())
 }

@@ -3,35 +3,25 @@
 //! Both events are delivered later than their writer can live, so the commit has come or never will. The handlers read the
 //! present state.
 
-use super::items::BoardStore;
+use crate::App;
+use crate::boards::messages::{BoardChanged, ScoresChanged};
 use fanfold_core::board::{Round, Zone};
 use fanfold_core::limits::{BOARD_KEPT_DAYS_MAX, BOARD_OUT_ROUNDS_MAX, BOARD_TIME_LEFT_MIN};
-use fanfold_core::message::{BoardChanged, GraphEvent, ScoresChanged};
 use fanfold_core::{RoundId, Time};
-use fanfold_engines::valkey::{CardId, Valkey};
+use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
-use fanfold_runtime::sqs::Queue;
 
-use super::copy::{Stores, Target, has_fallen, named, place};
+use super::copy::{Target, has_fallen, named, place};
 
 /// Layouts of a deleted board whose copies are removed at once. Copies of earlier ones expire.
 const BOARD_LAYOUTS_REMOVED: u64 = 10;
-
-/// The stores and the queue of the handler of the events of boards.
-#[derive(Clone)]
-pub struct BoardEvents {
-    pub boards: BoardStore,
-    pub valkey: Valkey,
-    /// The queue that these events come from.
-    pub events: Queue<GraphEvent>,
-}
 
 /// Makes the copy of a round equal to the present scores of the members that changed. Valkey may have no copy: then there is
 /// nothing to do, because a copy is made of the present rows. Also removes the rows of members who fell out, as far as the
 /// deadline allows. Another message does the rest. If the board is gone, removes the rows.
 pub async fn scores_changed(
-    app: &BoardEvents,
+    app: &App,
     event: &ScoresChanged,
     now: Time,
     deadline: Deadline,
@@ -43,12 +33,11 @@ pub async fn scores_changed(
         let rows = RoundId::of_rows(event.board, &event.token, event.round);
         return app.boards.delete_rows(rows, &event.members).await;
     };
-    let stores = Stores { boards: &app.boards, valkey: &app.valkey };
     let target = Target::new(board, event.round, now);
     let rows = app.boards.rows_of(target.rows(), &event.members).await?;
     let rows = rows.into_iter().flatten().collect();
     // mutation: board-event
-    let placed = place(stores, &target, rows, now).await?.ready();
+    let placed = place(app, &target, rows, now).await?.ready();
     let mut is_left = placed.is_some_and(|done| !done.fallen.is_empty());
     for _ in 0..BOARD_OUT_ROUNDS_MAX {
         if !is_left {
@@ -57,22 +46,22 @@ pub async fn scores_changed(
         if deadline.is_within(BOARD_TIME_LEFT_MIN) {
             break;
         }
-        is_left = has_fallen(stores, &target, now).await?;
+        is_left = has_fallen(app, &target, now).await?;
     }
     // mutation: board-fallen-rest
-    app.events.send(&ScoresChanged { members: Vec::new(), ..event.clone() }.into()).await
+    app.outbox.send(&ScoresChanged { members: Vec::new(), ..event.clone() }).await
 }
 
 /// Marks the card of a board that was made, changed or deleted. If the board is gone, removes its scores, as far as the
 /// deadline allows. Another message does the rest.
 pub async fn board_changed(
-    app: &BoardEvents,
+    app: &App,
     event: &BoardChanged,
     now: Time,
     deadline: Deadline,
 ) -> Result<(), StoreError> {
     // mutation: board-card-again
-    app.valkey.cards_changed(&[CardId::Board(event.board)]).await?;
+    app.valkey.cards_changed(&[CardId::board(event.board)]).await?;
     let board = app.boards.board(event.board).await?;
     if board.is_some_and(|board| board.token == event.token) {
         return Ok(());
@@ -115,7 +104,7 @@ fn first_round(event: &BoardChanged, now: Time) -> Round {
     event.first.max(event.period.round(oldest))
 }
 
-async fn rest(app: &BoardEvents, event: &BoardChanged, first: Round) -> Result<(), StoreError> {
+async fn rest(app: &App, event: &BoardChanged, first: Round) -> Result<(), StoreError> {
     let rest = BoardChanged { first, ..event.clone() };
-    app.events.send(&rest.into()).await
+    app.outbox.send(&rest).await
 }

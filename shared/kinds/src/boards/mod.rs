@@ -12,73 +12,26 @@
 //! | [`apply`] | handles the events |
 //! | [`compare`] | compares copies with their rows |
 
+pub mod cards;
 pub mod change;
 pub mod compare;
 pub mod copy;
 pub mod events;
 pub mod items;
+pub mod messages;
 pub mod read;
 pub mod settings;
 
-use std::time::Duration;
+use crate::App;
 
-use crate::boards::items::{BoardStore, StoredBoard};
-use crate::cards::BoardCards;
+use crate::boards::items::StoredBoard;
 use crate::feeds::ReadContext;
-use crate::people::items::UserStore;
 use fanfold_core::board::Day;
-use fanfold_core::limits::{BOARD_ROWS_IN_REQUEST, COMMIT_GRACE};
-use fanfold_core::message::GraphEvent;
 use fanfold_core::{BoardId, BoardName, Time, UserId};
-use fanfold_engines::valkey::{Valkey, WriteKind, WriteLimit};
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::sqs::Queue;
-use fanfold_runtime::{Config, StartError};
+use fanfold_engines::card::Wanted;
 
-use crate::{Error, graph, orders};
-use copy::{Copies, Target};
-
-/// The stores, the queues and the write limit of the use cases of boards.
-#[derive(Clone)]
-pub struct Boards {
-    pub copies: Copies,
-    pub users: UserStore,
-    pub events: Queue<GraphEvent>,
-    pub limit: WriteLimit,
-    /// The delay of events: longer than a writer lives.
-    pub event_delay: Duration,
-}
-
-impl Boards {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        Ok(Self {
-            copies: Copies::new(sdk, config)?,
-            users: UserStore::new(sdk, config)?,
-            events: graph::events(sdk, config)?,
-            limit: WriteLimit::read(config, WriteKind::Board)?,
-            event_delay: COMMIT_GRACE,
-        })
-    }
-
-    /// The cards of boards, from the same stores.
-    fn cards(&self) -> BoardCards {
-        BoardCards { valkey: self.copies.valkey.clone(), boards: self.copies.boards.clone() }
-    }
-}
-
-impl Copies {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        Ok(Self {
-            boards: BoardStore::new(sdk, config)?,
-            users: UserStore::new(sdk, config)?,
-            valkey: Valkey::new(sdk, config)?,
-            rebuilds: orders::queue(sdk, config)?,
-            rows_in_request: BOARD_ROWS_IN_REQUEST,
-        })
-    }
-}
+use crate::Error;
+use copy::Target;
 
 /// The name of a board in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,15 +51,17 @@ impl BoardRef {
 }
 
 /// The board with this name, from its card. Fails with [`Error::NoSuchBoard`].
-async fn find(app: &Boards, board: &BoardRef, now: Time) -> Result<StoredBoard, Error> {
+async fn find(app: &App, board: &BoardRef, now: Time) -> Result<StoredBoard, Error> {
     let id = BoardId::of(board.owner, &board.name);
-    let found = app.cards().boards(&[id], &ReadContext::new(now)).await?.remove(&id);
+    let wanted = Wanted::default().and::<Option<Box<StoredBoard>>>([id]);
+    let mut cards = wanted.read(&app.valkey, app, &ReadContext::new(now)).await?;
+    let found = cards.take::<App, Option<Box<StoredBoard>>>(&id).flatten().map(|board| *board);
     // another name of the owner can have the same hash
     found.filter(|found| found.name == board.name).ok_or_else(|| board.missing())
 }
 
 /// The round of a board that a request means. Fails with [`Error::NoSuchBoard`] and [`Error::NoSuchRound`].
-async fn target(app: &Boards, board: &BoardRef, now: Time) -> Result<Target, Error> {
+async fn target(app: &App, board: &BoardRef, now: Time) -> Result<Target, Error> {
     let found = find(app, board, now).await?;
     let round = match board.day {
         None => found.settings.round(now),

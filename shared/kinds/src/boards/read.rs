@@ -1,5 +1,6 @@
 //! Ranks, pages, ranges and percentiles of a round. Each answer shows one state of the copy in Valkey.
 
+use crate::App;
 use std::collections::HashSet;
 
 use fanfold_core::limits::BOARD_BATCH_MAX;
@@ -7,7 +8,7 @@ use fanfold_core::{Board, MemberName, Scores, Time};
 use fanfold_engines::valkey::{BoardPage, PageOf, Ranked, Standing};
 
 use super::copy::{Target, call};
-use super::{BoardRef, Boards, target};
+use super::{BoardRef, target};
 use crate::Error;
 
 /// A page of a round.
@@ -46,15 +47,15 @@ pub struct MemberStanding {
 /// Reads a page. Fails with [`Error::NoSuchBoard`], [`Error::NoSuchRound`], with [`Error::NoSuchMember`] if the page is around
 /// a member who is not on the board, and with [`Error::BoardBuilding`] while the board is being copied.
 pub async fn page(
-    app: &Boards,
+    app: &App,
     board: &BoardRef,
     page: PageOf<'_>,
     now: Time,
 ) -> Result<RoundPage, Error> {
     let target = target(app, board, now).await?;
-    let valkey = &app.copies.valkey;
+    let valkey = &app.valkey;
     let ask = |copy: Board| async move { valkey.board_page(&copy, page).await };
-    let answer = call(&app.copies, target, now, ask).await?;
+    let answer = call(app, target, now, ask).await?;
     let (target, shown) = answer.ok_or(Error::BoardBuilding)?;
     match shown {
         Ranked::Page(page) => Ok(RoundPage { target, page }),
@@ -68,7 +69,7 @@ pub async fn page(
 /// Reads the standings of at most [`BOARD_BATCH_MAX`] different members. Fails with [`Error::NoSuchBoard`], [`Error::NoSuchRound`], and
 /// with [`Error::BoardBuilding`] while the board is being copied.
 pub async fn standings(
-    app: &Boards,
+    app: &App,
     board: &BoardRef,
     members: &[MemberName],
     now: Time,
@@ -78,9 +79,9 @@ pub async fn standings(
         return Err(Error::Members { max: BOARD_BATCH_MAX });
     }
     let target = target(app, board, now).await?;
-    let valkey = &app.copies.valkey;
+    let valkey = &app.valkey;
     let ask = |copy: Board| async move { valkey.board_standings(&copy, members).await };
-    let answer = call(&app.copies, target, now, ask).await?;
+    let answer = call(app, target, now, ask).await?;
     let (target, found) = answer.ok_or(Error::BoardBuilding)?;
     let on_board = members.iter().zip(&found.standings);
     let on_board =

@@ -1,21 +1,22 @@
 //! Make, change, list and delete a board.
 
+use crate::App;
 use std::collections::HashSet;
 
 use super::items::{BoardEnd, BoardPut, StoredBoard};
-use crate::cards::changed;
+use crate::boards::messages::BoardChanged;
 use fanfold_core::board::{BoardSettings, MergeOf, Period, Round};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{
     BOARD_KEPT_DAYS_MAX, BOARD_LIMIT_MAX, BOARD_MERGE_MAX, BOARD_WRITERS_MAX, BOARDS_MAX, TRIES_MAX,
 };
-use fanfold_core::message::BoardChanged;
 use fanfold_core::{BoardId, BoardName, Time, UserId};
+use fanfold_engines::card::changed;
 use fanfold_engines::valkey::CardId;
 use fanfold_runtime::retry::pause;
 use fanfold_runtime::{StoreError, clock};
 
-use super::{BoardRef, Boards};
+use super::BoardRef;
 use crate::Error;
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
@@ -27,7 +28,7 @@ use fanfold_engines::outbox::announced_after;
 /// with [`Error::BoardsLimit`] if the caller has too many boards, and with [`Error::ProfileMissing`],
 /// [`Error::IdentityClash`] or [`Error::TooManyWrites`].
 pub async fn put(
-    app: &Boards,
+    app: &App,
     caller: &Identity,
     name: &BoardName,
     settings: BoardSettings,
@@ -36,8 +37,8 @@ pub async fn put(
     let id = BoardId::of(caller.user(), name);
     check(&settings)?;
     let reads =
-        async { futures::try_join!(app.users.profile(caller.user()), app.copies.boards.board(id)) };
-    let reads = within_limit(&app.copies.valkey, app.limit, caller.user(), now, reads);
+        async { futures::try_join!(app.users.profile(caller.user()), app.boards.board(id)) };
+    let reads = within_limit(&app.valkey, app.limits.board, caller.user(), now, reads);
     let (profile, mut old) = reads.await?;
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
     if let (None, Some(merge)) = (&old, &settings.merge) {
@@ -53,7 +54,7 @@ pub async fn put(
             Some(old) if !settings.can_follow(&old.settings) => return Err(Error::BoardFixed),
             // a repeated request
             Some(old) if old.settings == settings => {
-                changed(&app.copies.valkey, &[CardId::Board(id)]).await;
+                changed(&app.valkey, &[CardId::board(id)]).await;
                 return Ok((old.clone(), false));
             }
             Some(old) => old.with(settings.clone()),
@@ -62,12 +63,11 @@ pub async fn put(
                 StoredBoard::new(caller, name.clone(), settings.clone(), token, now)
             }
         };
-        let commit =
-            |sent| app.copies.boards.put_board(sent, &app.users, caller, old.as_ref(), &new);
-        match announced_after(&app.events, &event(&new), app.event_delay, commit).await? {
+        let commit = |sent| app.boards.put_board(sent, &app.users, caller, old.as_ref(), &new);
+        match announced_after(&app.outbox, &event(&new), app.settings.event_delay, commit).await? {
             BoardPut::Done => {
                 // mutation: board-card
-                changed(&app.copies.valkey, &[CardId::Board(id)]).await;
+                changed(&app.valkey, &[CardId::board(id)]).await;
                 tracing::info!(board = %id, revision = new.revision, "board put");
                 return Ok((new, old.is_none()));
             }
@@ -78,45 +78,50 @@ pub async fn put(
                 return Err(Error::BoardsLimit { max: BOARDS_MAX });
             }
         }
-        old = app.copies.boards.board(id).await?;
+        old = app.boards.board(id).await?;
     }
     Err(StoreError::Unsettled { what: "the board" }.into())
 }
 
 /// The event of a change of a board. Its handler looks for rounds that are not older than any that the board may have.
-pub(crate) fn event(board: &StoredBoard) -> fanfold_core::message::GraphEvent {
+pub(crate) fn event(board: &StoredBoard) -> BoardChanged {
     let first = board.settings.round(board.created_at);
-    BoardChanged::new(board.id, board.token.clone(), board.settings.period, first, board.layout)
-        .into()
+    BoardChanged {
+        board: board.id,
+        token: board.token.clone(),
+        period: board.settings.period,
+        first,
+        layout: board.layout,
+    }
 }
 
 /// The boards of a user, by name.
-pub async fn list(app: &Boards, owner: UserId) -> Result<Vec<StoredBoard>, Error> {
-    Ok(app.copies.boards.of_owner(owner).await?)
+pub async fn list(app: &App, owner: UserId) -> Result<Vec<StoredBoard>, Error> {
+    Ok(app.boards.of_owner(owner).await?)
 }
 
 /// Deletes a board of the caller. Its scores are removed later. Fails with [`Error::NoSuchBoard`] if there is none.
 pub async fn delete(
-    app: &Boards,
+    app: &App,
     caller: &Identity,
     name: &BoardName,
     now: Time,
 ) -> Result<(), Error> {
     let board = BoardRef { owner: caller.user(), name: name.clone(), day: None };
     let id = BoardId::of(board.owner, name);
-    let read = app.copies.boards.board(id);
-    let read = within_limit(&app.copies.valkey, app.limit, caller.user(), now, read);
+    let read = app.boards.board(id);
+    let read = within_limit(&app.valkey, app.limits.board, caller.user(), now, read);
     let mut old = read.await?;
     for tried in 0..TRIES_MAX {
         let found = old.filter(|old| old.name == *name).ok_or_else(|| board.missing())?;
         if !found.is_of(caller) {
             return Err(Error::IdentityClash);
         }
-        let commit =
-            |sent| app.copies.boards.end_board(sent, &found, BoardEnd::Deleted(&app.users));
-        match announced_after(&app.events, &event(&found), app.event_delay, commit).await? {
+        let commit = |sent| app.boards.end_board(sent, &found, BoardEnd::Deleted(&app.users));
+        match announced_after(&app.outbox, &event(&found), app.settings.event_delay, commit).await?
+        {
             BoardPut::Done => {
-                changed(&app.copies.valkey, &[CardId::Board(id)]).await;
+                changed(&app.valkey, &[CardId::board(id)]).await;
                 tracing::info!(board = %id, "board deleted");
                 return Ok(());
             }
@@ -124,7 +129,7 @@ pub async fn delete(
             // the caller is being dropped, which removes the boards
             BoardPut::Refused => return Err(Error::ProfileMissing),
         }
-        old = app.copies.boards.board(id).await?;
+        old = app.boards.board(id).await?;
     }
     Err(StoreError::Unsettled { what: "the board" }.into())
 }
@@ -153,13 +158,8 @@ fn check(settings: &BoardSettings) -> Result<(), Error> {
 }
 
 /// Checks that the boards to merge exist and have the same number of scores.
-async fn check_sources(
-    app: &Boards,
-    merge: &MergeOf,
-    scores: usize,
-    now: Time,
-) -> Result<(), Error> {
-    let found = app.copies.boards.sources(merge).await?;
+async fn check_sources(app: &App, merge: &MergeOf, scores: usize, now: Time) -> Result<(), Error> {
+    let found = app.boards.sources(merge).await?;
     let mut rounds: Vec<(BoardId, Option<Round>)> = Vec::new();
     for (source, found) in merge.boards.iter().zip(found) {
         let Some(found) = found else {

@@ -1,21 +1,22 @@
 //! The handler of due items.
 
+use crate::App;
 use std::time::Duration;
 
+use crate::due::messages::ItemDue;
 use fanfold_core::limits::{CARD_MARK_WITHIN, DUE_LOOK_AHEAD};
-use fanfold_core::message::ItemDue;
 use fanfold_core::{DueEntry, DueItem, PostId, Time};
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::{StoreError, clock};
 
-pub use super::{Due, Handled};
+pub use super::Handled;
 use super::{delay_until, scheduled, timers};
 use crate::posts::show_published;
 
 /// Handles the message of a due item. Reads the item: only the entry that it has now is due.
 ///
 /// Fails with [`StoreError::NotCommittedYet`] if the item is not committed yet; the message is then tried again.
-pub async fn handle(app: &Due, message: &ItemDue, now: Time) -> Result<Handled, StoreError> {
+pub async fn handle(app: &App, message: &ItemDue, now: Time) -> Result<Handled, StoreError> {
     let entry = &message.entry;
     // mutation: due-early
     if now < entry.at {
@@ -43,7 +44,7 @@ pub async fn handle(app: &Due, message: &ItemDue, now: Time) -> Result<Handled, 
 
 /// Shows a post in its author's own feeds, and removes the entry from the index. Without this, dispatch does the first, and a
 /// look-ahead hands the entry on again, which leads to nothing.
-async fn tell_valkey(app: &Due, entry: &DueEntry, shown: Option<PostId>, now: Time) {
+async fn tell_valkey(app: &App, entry: &DueEntry, shown: Option<PostId>, now: Time) {
     let show = async {
         if let Some(post) = shown {
             show_published(&app.valkey, post).await;
@@ -65,11 +66,11 @@ async fn tell_valkey(app: &Due, entry: &DueEntry, shown: Option<PostId>, now: Ti
 }
 
 /// A message came before its time: clocks differ. By the clock of this function, the item is not due yet.
-async fn wait(app: &Due, message: &ItemDue, now: Time) -> Result<Handled, StoreError> {
+async fn wait(app: &App, message: &ItemDue, now: Time) -> Result<Handled, StoreError> {
     let left = message.entry.at.since(now);
     if left <= DUE_LOOK_AHEAD {
         let delay = delay_until(message.entry.at, now).max(Duration::from_secs(1));
-        app.items.send_after(message, delay).await?;
+        app.outbox.send_after(message, delay).await?;
     } else {
         app.valkey.due_again(&message.entry).await?;
     }

@@ -1,12 +1,11 @@
 //! The lease of an item that is due.
 
+use crate::App;
 use fanfold_core::limits::CARD_MARK_WITHIN;
 use fanfold_core::{DueEntry, Time};
 use fanfold_engines::valkey::DueLease;
 use fanfold_runtime::clock;
 use fanfold_runtime::log::Chain;
-
-use super::Due;
 
 /// What a message waits for while another function has the lease of its item.
 pub(super) const HANDLED_ELSEWHERE: &str = "what another function publishes or fires";
@@ -24,7 +23,7 @@ pub(super) struct Lease<'a> {
 
 impl<'a> Lease<'a> {
     /// Takes the lease of an item as it was read. `None`: another function has it.
-    pub async fn take(app: &Due, entry: &'a DueEntry, revision: String, now: Time) -> Option<Self> {
+    pub async fn take(app: &App, entry: &'a DueEntry, revision: String, now: Time) -> Option<Self> {
         let free =
             |is_held| Some(Self { entry, revision: revision.clone(), is_held, is_sent: false });
         if app.pause.is_on(now) {
@@ -50,7 +49,7 @@ impl<'a> Lease<'a> {
     }
 
     /// Lets the next holder change the item without sending its messages again.
-    pub async fn note_sent(self, app: &Due) {
+    pub async fn note_sent(self, app: &App) {
         // mutation: due-sent-noted
         if self.is_held {
             let noted = app.valkey.note_due_sent(self.entry, &self.revision);
@@ -60,7 +59,7 @@ impl<'a> Lease<'a> {
     }
 
     /// Gives the lease back, so that the next try need not wait for its end.
-    pub async fn give_back(self, app: &Due) {
+    pub async fn give_back(self, app: &App) {
         if self.is_held {
             let given = app.valkey.return_due_lease(self.entry, &self.revision);
             // it ends by itself

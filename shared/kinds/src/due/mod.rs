@@ -19,46 +19,23 @@ pub mod handle;
 pub mod items;
 mod lease;
 pub mod lookahead;
-pub(crate) mod queue;
+pub mod messages;
+pub mod pause;
 pub mod rounds;
 pub mod scheduled;
 pub mod timers;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use fanfold_runtime::sqs::Outbox;
 use std::time::Duration;
 
-use crate::due::items::{DueStore, HandOn};
-use crate::people::items::UserStore;
-use crate::posts::items::PostStore;
+use crate::due::items::HandOn;
+use crate::due::messages::ItemDue;
 use fanfold_core::limits::{CARD_MARK_WITHIN, SEND_DELAY_MAX};
-use fanfold_core::message::{ItemDue, PostEvent, TimerFired};
-use fanfold_core::registry::{POST_EVENTS, TIMER_EVENTS, WEBHOOKS};
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, Time};
 use fanfold_engines::valkey::Valkey;
-use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::log::Chain;
-use fanfold_runtime::sqs::Queue;
-use fanfold_runtime::{Config, StartError, StoreError, clock};
-
-/// How long the function `due` leaves Valkey alone after a call that failed.
-const DUE_VALKEY_PAUSE: Duration = Duration::from_secs(5);
-
-/// The stores and the queues of the function that publishes and fires what is due.
-#[derive(Clone)]
-pub struct Due {
-    pub due: DueStore,
-    pub posts: PostStore,
-    pub users: UserStore,
-    pub valkey: Valkey,
-    pub events: Queue<PostEvent>,
-    pub items: Queue<ItemDue>,
-    pub timer_events: Queue<TimerFired>,
-    /// `None`: the operator gave no address for webhooks.
-    pub webhooks: Option<Queue<TimerFired>>,
-    pub pause: Pause,
-}
+use fanfold_runtime::{StoreError, clock};
 
 /// The result of handling the message of a due item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,30 +48,6 @@ pub enum Handled {
     Early,
 }
 
-impl Due {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        let webhooks = match config.number("WEBHOOKS_ON", 0, 0..=1)? {
-            1 => Some(
-                Queue::new(sdk, config, WEBHOOKS)?
-                    .in_groups(|fired: &TimerFired| Some(fired.owner.to_string())),
-            ),
-            _ => None,
-        };
-        Ok(Self {
-            due: DueStore::new(sdk, config)?,
-            posts: PostStore::new(sdk, config)?,
-            users: UserStore::new(sdk, config)?,
-            valkey: Valkey::new(sdk, config)?,
-            events: Queue::new(sdk, config, POST_EVENTS)?,
-            items: queue::items(sdk, config)?,
-            timer_events: Queue::new(sdk, config, TIMER_EVENTS)?,
-            webhooks,
-            pause: Pause::default(),
-        })
-    }
-}
-
 /// The delay of a message that is to arrive at `at`, in whole seconds. SQS cannot deliver it earlier.
 pub(crate) fn delay_until(at: Time, now: Time) -> Duration {
     // mutation: due-delay
@@ -105,16 +58,12 @@ pub(crate) fn delay_until(at: Time, now: Time) -> Duration {
 const OVERTAKEN_AFTER: u32 = 3;
 
 /// Sends the message of an entry that is due soon, before the commit of its item. A look-ahead finds a later one.
-async fn hand_on(
-    queue: &Queue<ItemDue>,
-    entry: &DueEntry,
-    now: Time,
-) -> Result<HandOn, StoreError> {
+async fn hand_on(outbox: &Outbox, entry: &DueEntry, now: Time) -> Result<HandOn, StoreError> {
     if let Some(later) = HandOn::without_message(entry, now) {
         return Ok(later);
     }
     let message = ItemDue::announced(entry.clone(), now);
-    queue.announce_after(&message, delay_until(entry.at, now)).await.map(HandOn::Sent)
+    outbox.announce_after(&message, delay_until(entry.at, now)).await.map(HandOn::Sent)
 }
 
 /// Adds an entry to the index after its commit. Without Valkey, look-aheads find it in DynamoDB when it is overdue. Returns
@@ -135,22 +84,5 @@ async fn indexed(valkey: &Valkey, entry: &DueEntry, is_handed_on: bool, now: Tim
             tracing::warn!("the index of due items was not changed: Valkey did not answer in time");
             false
         }
-    }
-}
-
-/// Whether the function `due` asks Valkey. After a call that failed, it does not for a while: its items are
-/// published and fired without Valkey, and each wait would make the others late.
-#[derive(Debug, Clone, Default)]
-pub struct Pause(Arc<AtomicU64>);
-
-impl Pause {
-    /// Whether Valkey is left alone.
-    fn is_on(&self, now: Time) -> bool {
-        now.ms() < self.0.load(Ordering::Relaxed)
-    }
-
-    /// Begins a pause.
-    fn begin(&self, now: Time) {
-        self.0.store((now + DUE_VALKEY_PAUSE).ms(), Ordering::Relaxed);
     }
 }

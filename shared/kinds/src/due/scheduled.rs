@@ -3,10 +3,12 @@
 use super::items::{
     Cancelled, HandOn, PublishResult, Rescheduled, ScheduleResult, Scheduled, ScheduledState,
 };
+use crate::App;
+use crate::due::messages::ItemDue;
 use crate::posts::items::RequestKey;
+use crate::posts::messages::PostPublished;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, SCHEDULE_AHEAD_MIN, SCHEDULED_MAX, TRIES_MAX};
-use fanfold_core::message::{ItemDue, PostPublished};
 use fanfold_core::time::millis;
 use fanfold_core::{PostId, ScheduledId, Time, UserId, text};
 use fanfold_runtime::clock::{self, Stopwatch};
@@ -14,11 +16,11 @@ use fanfold_runtime::retry::{look_again, pause};
 use fanfold_runtime::{StoreError, metrics};
 
 use super::lease::{HANDLED_ELSEWHERE, Lease};
-use super::{Due, Handled, OVERTAKEN_AFTER, hand_on, indexed};
+use super::{Handled, OVERTAKEN_AFTER, hand_on, indexed};
 use crate::Error;
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
-use crate::posts::{Posts, key_use};
+use crate::posts::key_use;
 use fanfold_engines::outbox::announced;
 
 /// A post to schedule.
@@ -53,7 +55,7 @@ pub struct ScheduledPage {
 /// does, and with [`Error::TimeRange`] if the time is too near or too far, and with [`Error::ScheduledLimit`] if too many
 /// posts of the author wait.
 pub async fn schedule(
-    app: &Posts,
+    app: &App,
     author: &Identity,
     new: NewScheduled<'_>,
     now: Time,
@@ -66,7 +68,7 @@ pub async fn schedule(
     let reads = async {
         futures::try_join!(app.users.profile(author.user()), key_use(app, key.as_ref(), now))
     };
-    let reads = within_limit(&app.valkey, app.limit, author.user(), now, reads);
+    let reads = within_limit(&app.valkey, app.limits.post, author.user(), now, reads);
     let (profile, earlier) = reads.await?;
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, author)?;
     if let Some(earlier) = earlier {
@@ -83,7 +85,7 @@ pub async fn schedule(
             state: ScheduledState::Waiting,
         };
         let entry = item.entry();
-        let sent = hand_on(&app.items, &entry, now + watch.elapsed()).await?;
+        let sent = hand_on(&app.outbox, &entry, now + watch.elapsed()).await?;
         let stores = (&app.users, &app.posts);
         let schedule = app.due.schedule(&sent, stores, author, &item, key.as_ref(), now);
         let made = match schedule.await {
@@ -112,7 +114,7 @@ pub async fn schedule(
 }
 
 /// Why the profile of an author refused another scheduled post.
-async fn refused(app: &Posts, author: &Identity) -> Result<Error, Error> {
+async fn refused(app: &App, author: &Identity) -> Result<Error, Error> {
     let Some(profile) = app.users.profile(author.user()).await? else {
         return Ok(Error::ProfileMissing);
     };
@@ -121,10 +123,7 @@ async fn refused(app: &Posts, author: &Identity) -> Result<Error, Error> {
 }
 
 /// The scheduled post that a key made earlier.
-async fn made_earlier(
-    app: &Posts,
-    earlier: crate::posts::items::KeyUse,
-) -> Result<Scheduled, Error> {
+async fn made_earlier(app: &App, earlier: crate::posts::items::KeyUse) -> Result<Scheduled, Error> {
     if !earlier.same_request {
         return Err(Error::KeyReused);
     }
@@ -146,7 +145,7 @@ fn must_be_ahead(publish_at: Time, now: Time) -> Result<(), Error> {
 
 /// A page of the caller's scheduled posts, soonest first.
 pub async fn list(
-    app: &Posts,
+    app: &App,
     caller: UserId,
     after: Option<(Time, ScheduledId)>,
     limit: usize,
@@ -157,7 +156,7 @@ pub async fn list(
 
 /// Reads a scheduled post of the caller, also for some days after it was published. Others, and cancelled ones, do not
 /// exist.
-pub async fn read(app: &Posts, caller: &Identity, id: ScheduledId) -> Result<Scheduled, Error> {
+pub async fn read(app: &App, caller: &Identity, id: ScheduledId) -> Result<Scheduled, Error> {
     if id.author() != caller.user() {
         return Err(Error::NoSuchScheduled(id));
     }
@@ -170,7 +169,7 @@ pub async fn read(app: &Posts, caller: &Identity, id: ScheduledId) -> Result<Sch
 /// Changes the text or the time of a scheduled post that waits. Fails with [`Error::AlreadyPublished`] if publishing it was
 /// first.
 pub async fn change(
-    app: &Posts,
+    app: &App,
     caller: &Identity,
     id: ScheduledId,
     change: Change<'_>,
@@ -183,7 +182,7 @@ pub async fn change(
         futures::try_join!(read(app, caller, id), profile)
     };
     let (mut old, profile) =
-        within_limit(&app.valkey, app.limit, caller.user(), now, reads).await?;
+        within_limit(&app.valkey, app.limits.post, caller.user(), now, reads).await?;
     must_belong_to(&profile.ok_or(Error::NoSuchScheduled(id))?, caller)?;
     // the time that it has may be near
     if let Some(publish_at) = change.publish_at.filter(|at| *at != old.publish_at) {
@@ -208,7 +207,7 @@ pub async fn change(
         let entry = new.entry();
         let sent = match HandOn::kept(&old.entry(), &entry) {
             Some(kept) => kept,
-            None => hand_on(&app.items, &entry, now + watch.elapsed()).await?,
+            None => hand_on(&app.outbox, &entry, now + watch.elapsed()).await?,
         };
         match app.due.reschedule(&sent, &old, &new).await {
             Ok(Rescheduled::Done) => {
@@ -233,18 +232,13 @@ pub async fn change(
 
 /// Cancels a scheduled post that waits. Cancelling it again succeeds. Fails with [`Error::AlreadyPublished`] if publishing
 /// it was first.
-pub async fn cancel(
-    app: &Posts,
-    caller: &Identity,
-    id: ScheduledId,
-    now: Time,
-) -> Result<(), Error> {
+pub async fn cancel(app: &App, caller: &Identity, id: ScheduledId, now: Time) -> Result<(), Error> {
     if id.author() != caller.user() {
         return Err(Error::NoSuchScheduled(id));
     }
     let reads =
         async { futures::try_join!(app.due.scheduled(id), app.users.profile(caller.user())) };
-    let reads = within_limit(&app.valkey, app.limit, caller.user(), now, reads);
+    let reads = within_limit(&app.valkey, app.limits.post, caller.user(), now, reads);
     let (mut item, profile) = reads.await?;
     must_belong_to(&profile.ok_or(Error::NoSuchScheduled(id))?, caller)?;
     for tried in 0..TRIES_MAX {
@@ -278,7 +272,7 @@ fn must_wait(item: &Scheduled) -> Result<(), Error> {
 /// Publishes a scheduled post that is due. The message may come before the commit of its item, twice, or late. Also returns
 /// the post, if its author's next request must show it.
 pub(super) async fn publish_due(
-    app: &Due,
+    app: &App,
     id: ScheduledId,
     message: &ItemDue,
     now: Time,
@@ -310,10 +304,10 @@ pub(super) async fn publish_due(
                 _ => return Ok((Handled::NothingToDo, None)),
             }
         };
-        let event = PostPublished::scheduled(item.post, now).into();
+        let event = PostPublished::scheduled(item.post, now);
         let stores = (&app.users, &app.posts);
         let commit = |sent| app.due.publish(sent, stores, &item, now);
-        let published = announced(&app.events, &event, commit).await;
+        let published = announced(&app.outbox, &event, commit).await;
         if !matches!(published, Ok(PublishResult::Done)) {
             lease.give_back(app).await;
         }

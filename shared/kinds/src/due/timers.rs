@@ -1,64 +1,25 @@
 //! Timers: put, list, read and delete a timer, and fire it when it is due.
 
+use crate::App;
 use std::time::Duration;
 
-use super::items::{DueStore, Timer, TimerPut};
-use crate::people::items::UserStore;
+use super::items::{Timer, TimerPut};
+use crate::due::messages::{ItemDue, TimerFired};
 use fanfold_core::id::Identity;
-use fanfold_core::limits::{
-    EVERY_MIN, SCHEDULE_AHEAD_MAX, TIMER_EVERY_MIN_DEFAULT, TIMER_EVERY_MIN_MAX,
-    TIMER_PAYLOAD_BYTES_MAX, TRIES_MAX,
-};
-use fanfold_core::message::{ItemDue, TimerFired};
+use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, TIMER_PAYLOAD_BYTES_MAX, TRIES_MAX};
+use fanfold_core::registry::WEBHOOKS;
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, Every, Time, TimerName, UserId};
-use fanfold_engines::valkey::{Valkey, WriteKind, WriteLimit};
-use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::{self, Stopwatch};
-use fanfold_runtime::config::ConfigError;
 use fanfold_runtime::retry::{look_again, pause};
-use fanfold_runtime::sqs::Queue;
-use fanfold_runtime::{Config, StartError, StoreError, metrics};
+use fanfold_runtime::{StoreError, metrics};
 use serde_json::Value;
 
 use super::lease::{HANDLED_ELSEWHERE, Lease};
-use super::{Due, Handled, OVERTAKEN_AFTER, hand_on, indexed, queue};
+use super::{Handled, OVERTAKEN_AFTER, hand_on, indexed};
 use crate::Error;
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
-
-/// The stores, the queue and the write limit of the use cases of timers.
-#[derive(Clone)]
-pub struct Timers {
-    pub due: DueStore,
-    pub users: UserStore,
-    pub valkey: Valkey,
-    pub items: Queue<ItemDue>,
-    pub limit: WriteLimit,
-    /// The least time between two occurrences.
-    pub every_min: Duration,
-}
-
-impl Timers {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        Ok(Self {
-            due: DueStore::new(sdk, config)?,
-            users: UserStore::new(sdk, config)?,
-            valkey: Valkey::new(sdk, config)?,
-            items: queue::items(sdk, config)?,
-            limit: WriteLimit::read(config, WriteKind::Timer)?,
-            every_min: every_min(config)?,
-        })
-    }
-}
-
-/// Reads the least time between two occurrences of a timer.
-fn every_min(config: &Config) -> Result<Duration, ConfigError> {
-    let bounds = EVERY_MIN.as_secs()..=TIMER_EVERY_MIN_MAX.as_secs();
-    let min = config.number("TIMER_EVERY_MIN", TIMER_EVERY_MIN_DEFAULT.as_secs(), bounds)?;
-    Ok(Duration::from_secs(min))
-}
 
 /// A timer to put.
 #[derive(Debug, Clone)]
@@ -84,7 +45,7 @@ pub struct TimerPage {
 /// Fails with [`Error::TimeRange`] if the time is too far, with [`Error::EveryTooShort`], with [`Error::PayloadTooBig`], with [`Error::TimersLimit`] if the
 /// caller has too many timers, and with [`Error::ProfileMissing`], [`Error::IdentityClash`] or [`Error::TooManyWrites`].
 pub async fn put(
-    app: &Timers,
+    app: &App,
     caller: &Identity,
     name: &TimerName,
     new: NewTimer,
@@ -99,8 +60,8 @@ pub async fn put(
         return Err(Error::TimeRange { field: "due_at", allowed: "at most 366 days ahead" });
     }
     // mutation: timer-every-min
-    if new.every.is_some_and(|every| every.length() < app.every_min) {
-        return Err(Error::EveryTooShort { min: app.every_min });
+    if new.every.is_some_and(|every| every.length() < app.settings.timer_every_min) {
+        return Err(Error::EveryTooShort { min: app.settings.timer_every_min });
     }
     // mutation: timer-phase
     let due_at = match new.every {
@@ -120,7 +81,7 @@ pub async fn put(
     let reads = async {
         futures::try_join!(app.users.profile(caller.user()), app.due.timer(caller.user(), name))
     };
-    let reads = within_limit(&app.valkey, app.limit, caller.user(), now, reads);
+    let reads = within_limit(&app.valkey, app.limits.timer, caller.user(), now, reads);
     let (profile, mut old) = reads.await?;
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
     let entry = timer.entry();
@@ -135,7 +96,7 @@ pub async fn put(
         }
         let sent = match &sent {
             Some(sent) => sent,
-            None => sent.insert(hand_on(&app.items, &entry, now + watch.elapsed()).await?),
+            None => sent.insert(hand_on(&app.outbox, &entry, now + watch.elapsed()).await?),
         };
         match app.due.put_timer(sent, &app.users, caller, old.as_ref(), &timer).await {
             Ok(TimerPut::Done) => {
@@ -165,14 +126,14 @@ pub async fn put(
 }
 
 /// Reads a timer of the caller.
-pub async fn read(app: &Timers, caller: &Identity, name: &TimerName) -> Result<Timer, Error> {
+pub async fn read(app: &App, caller: &Identity, name: &TimerName) -> Result<Timer, Error> {
     let timer = app.due.timer(caller.user(), name).await?;
     timer.ok_or_else(|| Error::NoSuchTimer(name.clone()))
 }
 
 /// A page of the caller's timers, by name.
 pub async fn list(
-    app: &Timers,
+    app: &App,
     caller: UserId,
     after: Option<&TimerName>,
     limit: usize,
@@ -184,7 +145,7 @@ pub async fn list(
 
 /// Deletes a timer of the caller. Fails with [`Error::NoSuchTimer`] if there is none, for example because it fired.
 pub async fn delete(
-    app: &Timers,
+    app: &App,
     caller: &Identity,
     name: &TimerName,
     now: Time,
@@ -192,7 +153,7 @@ pub async fn delete(
     let reads = async {
         futures::try_join!(app.users.profile(caller.user()), app.due.timer(caller.user(), name))
     };
-    let reads = within_limit(&app.valkey, app.limit, caller.user(), now, reads);
+    let reads = within_limit(&app.valkey, app.limits.timer, caller.user(), now, reads);
     let (profile, old) = reads.await?;
     let none = || Error::NoSuchTimer(name.clone());
     let mut old = old.ok_or_else(none)?;
@@ -217,7 +178,7 @@ pub async fn delete(
 /// come before the commit of its timer, twice, or late. A timer that is replaced meanwhile, and has the same time as
 /// before, fires as well.
 pub(super) async fn fire(
-    app: &Due,
+    app: &App,
     (owner, name): (UserId, &TimerName),
     message: &ItemDue,
     now: Time,
@@ -281,7 +242,7 @@ fn is_doubled(fired: &Timer, lease: &Lease, present: Option<&Timer>) -> bool {
 /// Fires a timer as it was read, unless its message was sent earlier. The result is that of the change that moves or removes
 /// it.
 async fn fire_once(
-    app: &Due,
+    app: &App,
     timer: &Timer,
     is_sent: bool,
     now: Time,
@@ -296,17 +257,17 @@ async fn fire_once(
     let fired = TimerFired::new(owner, &timer.revision, timer.due_at, missed, payload);
     if !is_sent {
         // mutation: timer-fired-first
-        app.timer_events.send(&fired).await?;
-        if let Some(webhooks) = &app.webhooks {
+        app.outbox.send(&fired).await?;
+        if app.settings.webhooks_on {
             // mutation: webhook-sent
-            webhooks.send(&fired).await?;
+            app.outbox.send_on(WEBHOOKS, &fired, Duration::ZERO).await?;
         }
     }
     let put = match next {
         None => app.due.end_timer(&app.users, timer).await?,
         Some((next, _)) => {
             let entry = DueEntry { at: next, item: timer.item() };
-            let sent = hand_on(&app.items, &entry, now).await?;
+            let sent = hand_on(&app.outbox, &entry, now).await?;
             let put = app.due.repeat_timer(&sent, timer, next).await?;
             let is_indexed = put != TimerPut::Done
                 || app.pause.is_on(now)

@@ -3,17 +3,20 @@
 use std::time::Duration;
 
 use super::receipts::Plan;
+use crate::fanout::messages::DeliverChunk;
 use crate::people::items::Profile;
+use crate::posts::messages::PostPublished;
 use fanfold_core::fanout::{Cutter, DeliveryCounts, FanoutPart, Share, before_range};
 use fanfold_core::limits::{CHUNK_FOLLOWERS_MAX, PARTITIONS_AT_ONCE, SEND_BATCH_MAX};
-use fanfold_core::message::{DeliverChunk, PostEvent, PostPublished};
+use fanfold_core::registry::{BULK_CHUNKS, BULK_EVENTS, CHUNKS, POST_EVENTS, QueueSpec};
 use fanfold_core::{Partition, PostId, Time, UserId};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
+use super::Dispatched;
 use super::push::{Audience, push_to_followers};
-use super::{Dispatch, Dispatched, Lane};
+use crate::App;
 
 /// The remaining time below which a dispatch sends the rest to its queue.
 const DISPATCH_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
@@ -26,180 +29,175 @@ struct CutPartition {
     rest: Option<u8>,
 }
 
-impl Dispatch {
-    /// Pushes a post to all followers in this invocation. For small audiences.
-    pub(crate) async fn push_whole(
-        &self,
-        post: PostId,
-        author: &Profile,
-        pointer: bool,
-        now: Time,
-    ) -> Result<DeliveryCounts, StoreError> {
-        let all = Partition::first(author.follower_partitions)
-            .map(|partition| self.push_partition(post, partition, pointer, now));
-        let all: Vec<_> = all.collect();
-        stream::iter(all)
-            .buffer_unordered(PARTITIONS_AT_ONCE)
-            .try_fold(DeliveryCounts::default(), async |sum, reached| Ok(sum.plus(reached)))
-            .await
-    }
+/// Pushes a post to all followers in this invocation. For small audiences.
+pub(crate) async fn push_whole(
+    app: &App,
+    post: PostId,
+    author: &Profile,
+    pointer: bool,
+    now: Time,
+) -> Result<DeliveryCounts, StoreError> {
+    let all = Partition::first(author.follower_partitions)
+        .map(|partition| push_partition(app, post, partition, pointer, now));
+    let all: Vec<_> = all.collect();
+    stream::iter(all)
+        .buffer_unordered(PARTITIONS_AT_ONCE)
+        .try_fold(DeliveryCounts::default(), async |sum, reached| Ok(sum.plus(reached)))
+        .await
+}
 
-    async fn push_partition(
-        &self,
-        post: PostId,
-        partition: Partition,
-        pointer: bool,
-        now: Time,
-    ) -> Result<DeliveryCounts, StoreError> {
-        let (mut reached, mut after) = (DeliveryCounts::default(), None);
-        loop {
-            let page =
-                self.graph.followers_page(post.author(), partition, after, self.page_followers);
-            let page = page.await?;
-            let audience = Audience { post, followers: &page.followers, read_at: now, pointer };
-            for spread in push_to_followers(&self.valkey, &self.graph, &[audience], now).await {
-                reached = reached.plus(spread.whole()?);
-            }
-            after = page.next;
-            if after.is_none() {
-                return Ok(reached);
-            }
+async fn push_partition(
+    app: &App,
+    post: PostId,
+    partition: Partition,
+    pointer: bool,
+    now: Time,
+) -> Result<DeliveryCounts, StoreError> {
+    let (mut reached, mut after) = (DeliveryCounts::default(), None);
+    loop {
+        let page =
+            app.graph.followers_page(post.author(), partition, after, app.settings.page_followers);
+        let page = page.await?;
+        let audience = Audience { post, followers: &page.followers, read_at: now, pointer };
+        for spread in push_to_followers(&app.valkey, &app.graph, &[audience], now).await {
+            reached = reached.plus(spread.whole()?);
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(reached);
         }
     }
+}
 
-    /// Cuts all followers into chunks. A large audience is divided into parts instead, and each part goes to a dispatch
-    /// of its own, so that the parts are cut at the same time.
-    pub(crate) async fn cut_whole(
-        &self,
-        post: PostId,
-        plan: Plan,
-        now: Time,
-        deadline: Deadline,
-    ) -> Result<Dispatched, StoreError> {
-        let pointer = plan.mark.is_some();
-        let event = |part| PostPublished {
-            bulk: plan.followers > self.fanout.bulk,
-            pointer,
-            ..PostPublished::part(post, part)
-        };
-        let whole = FanoutPart { first: 0, end: plan.partitions, range: 0 };
-        if !event(whole).bulk {
-            return self.cut_part(&event(whole), whole, now, deadline).await;
+/// Cuts all followers into chunks. A large audience is divided into parts instead, and each part goes to a dispatch
+/// of its own, so that the parts are cut at the same time.
+pub(crate) async fn cut_whole(
+    app: &App,
+    post: PostId,
+    plan: Plan,
+    now: Time,
+    deadline: Deadline,
+) -> Result<Dispatched, StoreError> {
+    let pointer = plan.mark.is_some();
+    let event = |part| PostPublished {
+        bulk: plan.followers > app.settings.fanout.bulk,
+        pointer,
+        ..PostPublished::part(post, part)
+    };
+    let whole = FanoutPart { first: 0, end: plan.partitions, range: 0 };
+    if !event(whole).bulk {
+        return cut_part(app, &event(whole), whole, now, deadline).await;
+    }
+    let parts: Vec<PostPublished> = (0..plan.partitions)
+        .step_by(usize::from(app.settings.partitions_per_part.max(1)))
+        .map(|first| FanoutPart {
+            first,
+            end: plan.partitions.min(first + app.settings.partitions_per_part),
+            range: 0,
+        })
+        .map(event)
+        .collect();
+    // mutation: dispatch-parts
+    app.outbox.send_all_on(BULK_EVENTS, &parts).await?;
+    Ok(Dispatched::Divided { parts: parts.len() })
+}
+
+/// Cuts the followers of some partitions into chunks. If the time runs out, the rest goes back to the queue as
+/// events.
+pub(crate) async fn cut_part(
+    app: &App,
+    event: &PostPublished,
+    part: FanoutPart,
+    now: Time,
+    deadline: Deadline,
+) -> Result<Dispatched, StoreError> {
+    let partitions: Vec<_> = (part.first..part.end)
+        .map(|partition| {
+            let is_first = partition == part.first;
+            let range = if is_first { part.range } else { 0 };
+            let one = FanoutPart { first: partition, end: partition + 1, range };
+            async move { Ok((one, cut_partition(app, event, one, is_first, now, deadline).await?)) }
+        })
+        .collect();
+    let mut cut: Vec<(FanoutPart, CutPartition)> =
+        stream::iter(partitions).buffer_unordered(PARTITIONS_AT_ONCE).try_collect().await?;
+    cut.sort_by_key(|(part, _)| part.first);
+    let chunks = cut.iter().map(|(_, cut)| cut.chunks).sum();
+    let left = cut.iter().filter_map(|(part, cut)| Some(FanoutPart { range: cut.rest?, ..*part }));
+    let rest = FanoutPart::joined(left);
+    if rest.is_empty() {
+        return Ok(Dispatched::Cut { chunks });
+    }
+    let rest_of = |part: &FanoutPart| PostPublished { part: Some(*part), ..event.clone() };
+    let events: Vec<PostPublished> = rest.iter().map(rest_of).collect();
+    // mutation: dispatch-rest
+    app.outbox.send_all_on(events_queue(event), &events).await?;
+    Ok(Dispatched::Continued { chunks, rest })
+}
+
+/// Cuts the followers of one partition into chunks, until the time runs out.
+async fn cut_partition(
+    app: &App,
+    event: &PostPublished,
+    part: FanoutPart,
+    is_first: bool,
+    now: Time,
+    deadline: Deadline,
+) -> Result<CutPartition, StoreError> {
+    let (author, buckets) = (event.post.author(), app.graph.buckets());
+    let mut cutter =
+        Cutter::new(Partition(part.first), part.range, buckets, app.settings.fanout.chunk);
+    let mut after = before_range(part.range, buckets);
+    let (mut waiting, mut sent) = (Vec::new(), 0);
+    loop {
+        // with little time left, a dispatch still completes one range of its first partition
+        let further = !is_first || cutter.at() > part.range;
+        if further && deadline.is_within(DISPATCH_TIME_LEFT_MIN) {
+            let (rest, chunk) = cutter.stop();
+            waiting.extend(chunk);
+            sent += send(app, event, &mut waiting, now, true).await?;
+            // mutation: dispatch-range
+            return Ok(CutPartition { chunks: sent, rest: Some(rest) });
         }
-        let parts: Vec<PostEvent> = (0..plan.partitions)
-            .step_by(usize::from(self.partitions_per_part.max(1)))
-            .map(|first| FanoutPart {
-                first,
-                end: plan.partitions.min(first + self.partitions_per_part),
-                range: 0,
-            })
-            .map(|part| event(part).into())
-            .collect();
-        // mutation: dispatch-parts
-        self.bulk.events.send_all(&parts).await?;
-        Ok(Dispatched::Divided { parts: parts.len() })
+        let page = app.graph.followers_after(
+            author,
+            Partition(part.first),
+            after,
+            app.settings.page_followers,
+        );
+        let page = page.await?;
+        waiting.extend(cutter.take(&page.followers));
+        let Some(next) = page.next else { break };
+        after = Some((next.bucket(buckets), next.0));
+        sent += send(app, event, &mut waiting, now, false).await?;
     }
+    waiting.extend(cutter.finish());
+    sent += send(app, event, &mut waiting, now, true).await?;
+    Ok(CutPartition { chunks: sent, rest: None })
+}
 
-    /// Cuts the followers of some partitions into chunks. If the time runs out, the rest goes back to the queue as
-    /// events.
-    pub(crate) async fn cut_part(
-        &self,
-        event: &PostPublished,
-        part: FanoutPart,
-        now: Time,
-        deadline: Deadline,
-    ) -> Result<Dispatched, StoreError> {
-        let partitions: Vec<_> =
-            (part.first..part.end)
-                .map(|partition| {
-                    let is_first = partition == part.first;
-                    let range = if is_first { part.range } else { 0 };
-                    let one = FanoutPart { first: partition, end: partition + 1, range };
-                    async move {
-                        Ok((one, self.cut_partition(event, one, is_first, now, deadline).await?))
-                    }
-                })
-                .collect();
-        let mut cut: Vec<(FanoutPart, CutPartition)> =
-            stream::iter(partitions).buffer_unordered(PARTITIONS_AT_ONCE).try_collect().await?;
-        cut.sort_by_key(|(part, _)| part.first);
-        let chunks = cut.iter().map(|(_, cut)| cut.chunks).sum();
-        let left =
-            cut.iter().filter_map(|(part, cut)| Some(FanoutPart { range: cut.rest?, ..*part }));
-        let rest = FanoutPart::joined(left);
-        if rest.is_empty() {
-            return Ok(Dispatched::Cut { chunks });
-        }
-        let rest_of = |part: &FanoutPart| PostPublished { part: Some(*part), ..event.clone() };
-        let events: Vec<PostEvent> = rest.iter().map(|part| rest_of(part).into()).collect();
-        // mutation: dispatch-rest
-        self.lane(event).events.send_all(&events).await?;
-        Ok(Dispatched::Continued { chunks, rest })
-    }
+/// The queue that the parts and the rest of a fan-out go to. Large audiences have their own, so that other posts do not wait.
+fn events_queue(event: &PostPublished) -> &'static QueueSpec {
+    if event.bulk { BULK_EVENTS } else { POST_EVENTS }
+}
 
-    /// Cuts the followers of one partition into chunks, until the time runs out.
-    async fn cut_partition(
-        &self,
-        event: &PostPublished,
-        part: FanoutPart,
-        is_first: bool,
-        now: Time,
-        deadline: Deadline,
-    ) -> Result<CutPartition, StoreError> {
-        let (author, buckets) = (event.post.author(), self.graph.buckets());
-        let mut cutter = Cutter::new(Partition(part.first), part.range, buckets, self.fanout.chunk);
-        let mut after = before_range(part.range, buckets);
-        let (mut waiting, mut sent) = (Vec::new(), 0);
-        loop {
-            // with little time left, a dispatch still completes one range of its first partition
-            let further = !is_first || cutter.at() > part.range;
-            if further && deadline.is_within(DISPATCH_TIME_LEFT_MIN) {
-                let (rest, chunk) = cutter.stop();
-                waiting.extend(chunk);
-                sent += self.send(event, &mut waiting, now, true).await?;
-                // mutation: dispatch-range
-                return Ok(CutPartition { chunks: sent, rest: Some(rest) });
-            }
-            let page = self.graph.followers_after(
-                author,
-                Partition(part.first),
-                after,
-                self.page_followers,
-            );
-            let page = page.await?;
-            waiting.extend(cutter.take(&page.followers));
-            let Some(next) = page.next else { break };
-            after = Some((next.bucket(buckets), next.0));
-            sent += self.send(event, &mut waiting, now, false).await?;
-        }
-        waiting.extend(cutter.finish());
-        sent += self.send(event, &mut waiting, now, true).await?;
-        Ok(CutPartition { chunks: sent, rest: None })
-    }
-
-    /// The queues that an event's chunks and rest go to.
-    fn lane(&self, event: &PostPublished) -> &Lane {
-        if event.bulk { &self.bulk } else { &self.lane }
-    }
-
-    /// Sends the waiting chunks in groups of ten, which is one call to SQS. The remainder waits for more chunks, unless
-    /// `all` is set. Returns the number of messages that were sent.
-    async fn send(
-        &self,
-        event: &PostPublished,
-        waiting: &mut Vec<(Share, Vec<UserId>)>,
-        now: Time,
-        all: bool,
-    ) -> Result<usize, StoreError> {
-        let ready =
-            if all { waiting.len() } else { waiting.len() / SEND_BATCH_MAX * SEND_BATCH_MAX };
-        let chunks: Vec<DeliverChunk> = waiting
-            .drain(..ready)
-            .flat_map(|(share, followers)| chunks(event, share, followers, now))
-            .collect();
-        self.lane(event).chunks.send_all(&chunks).await?;
-        Ok(chunks.len())
-    }
+/// Sends the waiting chunks in groups of ten, which is one call to SQS. The remainder waits for more chunks, unless
+/// `all` is set. Returns the number of messages that were sent.
+async fn send(
+    app: &App,
+    event: &PostPublished,
+    waiting: &mut Vec<(Share, Vec<UserId>)>,
+    now: Time,
+    all: bool,
+) -> Result<usize, StoreError> {
+    let ready = if all { waiting.len() } else { waiting.len() / SEND_BATCH_MAX * SEND_BATCH_MAX };
+    let queue = if event.bulk { BULK_CHUNKS } else { CHUNKS };
+    let chunks: Vec<DeliverChunk> = waiting
+        .drain(..ready)
+        .flat_map(|(share, followers)| chunks(event, share, followers, now))
+        .collect();
+    app.outbox.send_all_on(queue, &chunks).await?;
+    Ok(chunks.len())
 }
 
 /// The messages of a share: one, unless it has more followers than a message can hold. Only the last message names the

@@ -1,42 +1,17 @@
 //! Deliver pushes posts to the home feeds of the followers in chunks, and counts the deliveries in receipts.
 
-use super::receipts::ReceiptStore;
-use crate::feeds::pulled::PulledStore;
-use crate::follows::items::GraphStore;
+use crate::App;
+use crate::fanout::messages::DeliverChunk;
 use fanfold_core::Time;
 use fanfold_core::fanout::DeliveryCounts;
 use fanfold_core::limits::CONCURRENCY;
-use fanfold_core::message::DeliverChunk;
 use fanfold_core::time::millis;
-use fanfold_engines::valkey::Valkey;
-use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::sqs::Outcome;
 use fanfold_runtime::trace::Trace;
-use fanfold_runtime::{Config, StartError, StoreError, metrics};
+use fanfold_runtime::{StoreError, metrics};
 use futures::stream::{self, StreamExt as _};
 
 use super::push::{Audience, Left, Spread, log_reached, push_to_followers};
-
-/// The stores of deliver.
-#[derive(Clone)]
-pub struct Deliver {
-    pub graph: GraphStore,
-    pub receipts: ReceiptStore,
-    pub pulled: PulledStore,
-    pub valkey: Valkey,
-}
-
-impl Deliver {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        Ok(Self {
-            graph: GraphStore::new(sdk, config)?,
-            receipts: ReceiptStore::new(sdk, config)?,
-            pulled: PulledStore::new(sdk, config)?,
-            valkey: Valkey::new(sdk, config)?,
-        })
-    }
-}
 
 /// Pushes the posts of chunks to the home feeds of their followers, with one script call per bucket for all chunks.
 /// Returns one outcome per chunk, in their order.
@@ -44,18 +19,14 @@ impl Deliver {
 /// If some buckets fail, the outcome of a chunk is [`Outcome::Left`]: a smaller chunk with the remaining followers, and
 /// the counts of the others. Deliver does not check that a post still exists, because readers pass over entries of
 /// deleted posts.
-pub async fn deliver(
-    app: &Deliver,
-    chunks: &[DeliverChunk],
-    now: Time,
-) -> Vec<Outcome<DeliverChunk>> {
+pub async fn deliver(app: &App, chunks: &[DeliverChunk], now: Time) -> Vec<Outcome<DeliverChunk>> {
     deliver_from(app, chunks, &[], now).await
 }
 
 /// Does what [`deliver`] does, and writes the log lines of each chunk with its trace. `traces` are in the order of
 /// `chunks`; a chunk without one gets the current trace.
 pub async fn deliver_from(
-    app: &Deliver,
+    app: &App,
     chunks: &[DeliverChunk],
     traces: &[Trace],
     now: Time,
@@ -82,7 +53,7 @@ pub async fn deliver_from(
 
 /// Logs and counts the push of a chunk, and returns its outcome.
 async fn outcome(
-    app: &Deliver,
+    app: &App,
     chunk: &DeliverChunk,
     spread: Spread,
     now: Time,
@@ -112,7 +83,7 @@ async fn outcome(
 /// Adds the counts of a chunk to the receipt. The call that completes the receipt knows that all followers have the
 /// post, and the pointer if there is one; the author's mark then becomes `pulled`.
 async fn note(
-    app: &Deliver,
+    app: &App,
     chunk: &DeliverChunk,
     reached: DeliveryCounts,
     now: Time,

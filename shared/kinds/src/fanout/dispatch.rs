@@ -4,62 +4,30 @@ use super::receipts::Plan;
 use crate::feeds::pulled::Standing;
 use crate::people::items::Profile;
 use crate::posts::items::PostState;
+use crate::posts::messages::PostPublished;
 use fanfold_core::limits::COMMIT_GRACE;
-use fanfold_core::message::{PostDeleted, PostEvent, PostPublished};
 use fanfold_core::time::millis;
-use fanfold_core::{FeedId, PostId, Time};
+use fanfold_core::{PostId, Time};
 use fanfold_engines::valkey::CardId;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::retry::look_again;
 use fanfold_runtime::{StoreError, metrics};
 
+pub use super::Dispatched;
+use super::cut;
 use super::push::log_reached;
-pub use super::{Dispatch, Dispatched};
+use crate::App;
 
 /// Percent of `PULL_FOLLOWERS` below which a pulled author is pushed again. The gap keeps authors near the
 /// limit from changing back and forth.
 const PULL_RELEASE_PERCENT: u64 = 80;
-
-/// Handles a message of the queues: dispatches a published post, or shows everybody that a post was deleted.
-pub async fn handle(
-    app: &Dispatch,
-    event: &PostEvent,
-    now: Time,
-    deadline: Deadline,
-) -> Result<(), StoreError> {
-    match event {
-        PostEvent::Published(event) => dispatch(app, event, now, deadline).await.map(drop),
-        PostEvent::Deleted(event) => deleted(app, event, now).await,
-    }
-}
-
-/// Marks the cards of a deleted post and of its author as stale, and removes the post from the author's own feeds. The
-/// event goes out before the commit, so the post is read until it is deleted. After [`COMMIT_GRACE`], the commit has
-/// failed.
-async fn deleted(app: &Dispatch, event: &PostDeleted, now: Time) -> Result<(), StoreError> {
-    let (post, mut looked) = (event.post, 0);
-    loop {
-        match app.posts.state(post).await? {
-            PostState::Published(_) if now > event.deleted_at + COMMIT_GRACE => return Ok(()),
-            // mutation: deletion-committed
-            PostState::Published(_) => look_again("the deletion", &mut looked).await?,
-            PostState::Deleted | PostState::Missing => break,
-        }
-    }
-    // mutation: deletion-card
-    app.valkey.cards_changed(&[CardId::Post(post), CardId::User(post.author())]).await?;
-    for feed in FeedId::own(post.author()) {
-        app.valkey.remove(feed, &[post]).await?;
-    }
-    Ok(())
-}
 
 /// Pushes a post to the author's own feeds, and pushes it to the followers or sends messages that do. An event with a
 /// part covers only the followers in that part.
 ///
 /// Fails with [`StoreError::NotCommittedYet`] if the post is not committed yet; the event is then tried again.
 pub async fn dispatch(
-    app: &Dispatch,
+    app: &App,
     event: &PostPublished,
     now: Time,
     deadline: Deadline,
@@ -71,10 +39,10 @@ pub async fn dispatch(
     if event.part.is_none() {
         // the number of the author's posts; the writer may have died before it did this
         // mutation: post-card
-        app.valkey.cards_changed(&[CardId::User(post.author())]).await?;
+        app.valkey.cards_changed(&[CardId::user(post.author())]).await?;
     }
     let (dispatched, followers) = match event.part {
-        Some(part) => (app.cut_part(event, part, now, deadline).await?, None),
+        Some(part) => (cut::cut_part(app, event, part, now, deadline).await?, None),
         // mutation: whole-dispatch
         None => whole(app, post, now, deadline).await?,
     };
@@ -87,11 +55,7 @@ pub async fn dispatch(
 
 /// Whether the post is committed and not deleted. The event goes out before the commit, so a missing post is read
 /// several times, and again when the event returns. After [`COMMIT_GRACE`], the commit has failed.
-async fn is_published(
-    app: &Dispatch,
-    event: &PostPublished,
-    now: Time,
-) -> Result<bool, StoreError> {
+async fn is_published(app: &App, event: &PostPublished, now: Time) -> Result<bool, StoreError> {
     let mut looked = 0;
     loop {
         match app.posts.state(event.post).await? {
@@ -107,7 +71,7 @@ async fn is_published(
 
 /// Dispatches a post to all followers. Also returns the number of followers, or `None` if the author has no profile.
 async fn whole(
-    app: &Dispatch,
+    app: &App,
     post: PostId,
     now: Time,
     deadline: Deadline,
@@ -127,8 +91,8 @@ async fn whole(
         }
         Way::Push { mark } => mark,
     };
-    if author.followers <= app.fanout.small {
-        let reached = app.push_whole(post, &author, mark.is_some(), now).await?;
+    if author.followers <= app.settings.fanout.small {
+        let reached = cut::push_whole(app, post, &author, mark.is_some(), now).await?;
         if let Some(mark) = mark {
             app.pulled.promote(author.id, mark).await?;
         }
@@ -141,7 +105,7 @@ async fn whole(
     }
     let plan = Plan { partitions: author.follower_partitions, followers: author.followers, mark };
     let dispatched = match app.receipts.plan(post, plan, now).await? {
-        Some(plan) => app.cut_whole(post, plan, now, deadline).await?,
+        Some(plan) => cut::cut_whole(app, post, plan, now, deadline).await?,
         None => Dispatched::Again,
     };
     Ok((dispatched, Some(author.followers)))
@@ -157,8 +121,8 @@ enum Way {
 
 /// Decides how a post reaches the followers. An author who crosses the threshold is marked, and pulled once every
 /// follower has a pointer. The posts of an author who has lost many followers are pushed again.
-async fn way(app: &Dispatch, post: PostId, author: &Profile) -> Result<Way, StoreError> {
-    let limit = app.fanout.pull;
+async fn way(app: &App, post: PostId, author: &Profile) -> Result<Way, StoreError> {
+    let limit = app.settings.fanout.pull;
     if limit == 0 {
         return Ok(Way::Push { mark: None });
     }

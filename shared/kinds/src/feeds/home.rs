@@ -1,7 +1,7 @@
 //! Home feeds: the posts of the followed authors and the user's own, merged.
 
+use crate::feeds::messages::RebuildFeed;
 use fanfold_core::limits::MERGE_ROUNDS_MAX;
-use fanfold_core::message::RebuildFeed;
 use fanfold_core::{FeedId, Merge, PostId, Slice, UserId};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::log::Chain;
@@ -16,6 +16,7 @@ impl Feeds {
         &'a self,
         feed: FeedId,
         token: String,
+        passes_on: bool,
         reading: &'a ReadContext,
     ) -> Reading<'a> {
         Box::pin(async move {
@@ -25,7 +26,8 @@ impl Feeds {
             // mutation: live-before-read
             let authors = self.authors(feed.user());
             let (authors, all) = futures::try_join!(authors, self.pulled.all())?;
-            if authors.len() > self.inline_authors && self.pass_on(feed, &token).await {
+            if passes_on && authors.len() > self.inline_authors {
+                self.pass_on(feed, token).await;
                 return Ok(Contents::Queued(authors));
             }
             let followed = authors.iter().copied();
@@ -75,15 +77,13 @@ impl Feeds {
         Ok(merge.finish())
     }
 
-    /// Queues the rebuild of a home feed with its lease. False: there is no queue.
-    async fn pass_on(&self, feed: FeedId, token: &str) -> bool {
-        let Some(rebuilds) = &self.rebuilds else { return false };
-        let sent = rebuilds.send(&RebuildFeed::new(feed.user(), token.to_owned()).into()).await;
+    /// Queues the rebuild of a home feed with its lease.
+    async fn pass_on(&self, feed: FeedId, lease: String) {
+        let sent = self.outbox.send(&RebuildFeed { user: feed.user(), lease }).await;
         // if sending fails, the page is answered all the same, and a reader after the end of the lease
         // queues another rebuild
         if let Err(error) = sent {
             tracing::warn!(error = %Chain(&error), "a rebuild was not queued");
         }
-        true
     }
 }

@@ -3,7 +3,6 @@
 //! | module | does |
 //! | --- | --- |
 //! | `stores` | the stores of feeds |
-//! | `context` | the state of one request |
 //! | `cached` | reads and rebuilds a feed in Valkey, whatever its contents |
 //! | `author`, `home` | the contents of each kind of feed |
 //! | `pointers` | merges the authors that a feed points to |
@@ -11,8 +10,8 @@
 
 mod author;
 mod cached;
-mod context;
 mod home;
+pub mod messages;
 mod older;
 mod pointers;
 pub mod pulled;
@@ -24,10 +23,11 @@ use fanfold_runtime::metrics;
 
 use cached::{CacheRead, Reading, reaches};
 pub use cached::{Rebuilt, Source};
-pub use context::ReadContext;
+pub use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::CachedSlice;
 pub use older::SliceError;
-pub use stores::{Feeds, PullBudget};
+pub use stores::Feeds;
+pub(crate) use stores::REBUILD_INLINE_AUTHORS;
 
 impl Feeds {
     /// The next posts of a feed that are older than `before`: `count` of them, or fewer at the end of the feed or
@@ -40,7 +40,7 @@ impl Feeds {
         count: usize,
         reading: &ReadContext,
     ) -> Result<(Slice, Source), SliceError> {
-        let contents = |token| self.contents(feed, token, reading);
+        let contents = |token| self.contents(feed, token, true, reading);
         let read = self.read_or_rebuild(feed, before, count, reading, contents);
         let known = reading.ask(read).await?;
         let authors = match known {
@@ -56,8 +56,8 @@ impl Feeds {
             Some(CacheRead::NotShown(authors)) => authors,
             Some(CacheRead::Shown(..)) => {
                 metrics::floor_crossing();
-                if let (FeedKind::Home, Some(budget)) = (feed.kind, &self.budget) {
-                    let pull = self.below_floor(budget, feed.user(), before, count, reading);
+                if feed.kind == FeedKind::Home {
+                    let pull = self.below_floor(feed.user(), before, count, reading);
                     return Ok((pull.await?, Source::Pull));
                 }
                 None
@@ -97,20 +97,21 @@ impl Feeds {
         lease: Option<&str>,
         reading: &ReadContext,
     ) -> Result<Rebuilt, StoreError> {
-        let contents = |token| self.contents(feed, token, reading);
+        let contents = |token| self.contents(feed, token, false, reading);
         self.rebuild_with(feed, lease, reading, contents).await
     }
 
-    /// What a rebuild of a feed reads.
+    /// What a rebuild of a feed reads. If `passes_on`, that of very many authors is passed on through the queue.
     fn contents<'a>(
         &'a self,
         feed: FeedId,
         token: String,
+        passes_on: bool,
         reading: &'a ReadContext,
     ) -> Reading<'a> {
         match feed.kind {
             FeedKind::Author => self.author_contents(feed.user()),
-            FeedKind::Home => self.home_contents(feed, token, reading),
+            FeedKind::Home => self.home_contents(feed, token, passes_on, reading),
         }
     }
 }

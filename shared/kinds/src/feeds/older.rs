@@ -14,7 +14,6 @@ use fanfold_runtime::StoreError;
 use fanfold_runtime::log::Chain;
 use futures::future::join;
 
-use super::stores::PullBudget;
 use super::{Feeds, ReadContext};
 use fanfold_engines::valkey::{Older, WriteLimit};
 
@@ -41,7 +40,6 @@ impl Feeds {
     /// The next posts of a user's live home feed that are older than `before`, which is below its floor.
     pub(super) async fn below_floor(
         &self,
-        PullBudget { users, limit }: &PullBudget,
         user: UserId,
         before: PostId,
         count: usize,
@@ -49,7 +47,7 @@ impl Feeds {
     ) -> Result<Slice, SliceError> {
         let now = reading.now;
         // the profile is read before the relations, so a relation that is missing below has changed the number
-        let profile = users.profile(user);
+        let (limit, profile) = (self.pulls, self.users.profile(user));
         let (profile, kept) = join(profile, reading.ask(self.valkey.older(user))).await;
         let relation_changes = profile?.map_or(0, |profile| profile.relation_changes);
         let is_complete = |older: &Older| {
@@ -68,17 +66,17 @@ impl Feeds {
                 return Ok(slice);
             }
         }
-        let waits = self.valkey.count_writes(*limit, user, 0, now);
+        let waits = self.valkey.count_writes(limit, user, 0, now);
         // mutation: older-limit
         if let Some(wait) = reading.ask(waits).await?.flatten() {
-            return Err(SliceError::Limited { limit: *limit, wait });
+            return Err(SliceError::Limited { limit, wait });
         }
         // an author feed in Valkey may lack a post until its event is handled
         let pulling = ReadContext::without_valkey(reading.time());
         let slice = self.pull_home(user, before, OLDER_POSTS.max(count), &pulling).await?;
         let older = Older { relation_changes, read_at: pulling.now, before, slice };
         let queries = pulling.queries().max(PULL_QUERIES_MIN);
-        if reading.ask(self.valkey.charge(*limit, user, queries, now)).await?.is_some()
+        if reading.ask(self.valkey.charge(limit, user, queries, now)).await?.is_some()
             && let Err(error) = self.valkey.keep_older(user, &older).await
         {
             // a full server refuses it: the next page is pulled again

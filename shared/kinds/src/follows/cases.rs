@@ -1,57 +1,22 @@
 //! Relations: follow, unfollow, and lists of followers and followed users.
 
-use super::items::{Committed, Ended, Ends, GraphStore, RelationRow};
-use crate::cards::{RelationCards, UserCards, changed};
+use super::items::{Committed, Ended, Ends, RelationRow};
+use crate::App;
 use crate::feeds::ReadContext;
-use crate::people::items::{Profile, UserStore};
+use crate::follows::messages::RelationChanged;
+use crate::people::items::Profile;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{FOLLOWING_MAX, PAGE_ROUNDS_MAX, TRIES_MAX};
-use fanfold_core::message::{GraphEvent, RelationChanged};
 use fanfold_core::{Change, Partition, Relation, Time, UserId, UserRef};
-use fanfold_engines::valkey::{CardId, Valkey, WriteKind, WriteLimit};
-use fanfold_runtime::aws::SdkConfig;
+use fanfold_engines::card::changed;
+use fanfold_engines::valkey::CardId;
+use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::pause;
-use fanfold_runtime::sqs::Queue;
-use fanfold_runtime::{Config, StartError, StoreError};
 
+use crate::Error;
 use crate::limit::within_limit;
-use crate::present::{UserPage, UserPageBuilder, UserPlace, Viewer};
-use crate::{Error, graph};
+use crate::present::{self, UserPage, UserPageBuilder, UserPlace, Viewer};
 use fanfold_engines::outbox::announced;
-
-/// The stores, the queue and the write limit of the use cases of relations.
-#[derive(Clone)]
-pub struct Relations {
-    pub users: UserStore,
-    pub graph: GraphStore,
-    pub events: Queue<GraphEvent>,
-    /// Counts writes.
-    pub valkey: Valkey,
-    pub limit: WriteLimit,
-}
-
-impl Relations {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        Ok(Self {
-            users: UserStore::new(sdk, config)?,
-            graph: GraphStore::new(sdk, config)?,
-            events: graph::events(sdk, config)?,
-            valkey: Valkey::new(sdk, config)?,
-            limit: WriteLimit::read(config, WriteKind::Relation)?,
-        })
-    }
-
-    /// The cards of users, from the same stores.
-    pub fn cards(&self) -> UserCards {
-        UserCards { valkey: self.valkey.clone(), users: self.users.clone() }
-    }
-
-    /// The cards of users with a viewer's relations to them, from the same stores.
-    pub fn relation_cards(&self) -> RelationCards {
-        RelationCards { users: self.cards(), graph: self.graph.clone() }
-    }
-}
 
 /// Makes the caller follow or unfollow a user. A repeated call succeeds.
 ///
@@ -59,14 +24,15 @@ impl Relations {
 /// follows [`FOLLOWING_MAX`] users, and with [`Error::ProfileMissing`] or [`Error::NoSuchUser`] if a profile is
 /// missing.
 pub async fn relate(
-    app: &Relations,
+    app: &App,
     caller: &Identity,
     user: &UserRef,
     relation: Relation,
     now: Time,
 ) -> Result<(), Error> {
     let me = caller.user();
-    let reads = within_limit(&app.valkey, app.limit, me, now, read_ends(app, me, user, now));
+    let reads =
+        within_limit(&app.valkey, app.limits.relation, me, now, read_ends(app, me, user, now));
     let Some(Read { author, mine, row }) = reads.await? else {
         return Err(Error::NoSuchUser(user.clone()));
     };
@@ -81,7 +47,7 @@ pub async fn relate(
     {
         return Err(Error::FollowingLimit { max: FOLLOWING_MAX });
     }
-    let cards = [CardId::User(me), CardId::Relation(me, author.id)];
+    let cards = [CardId::user(me), CardId::relation(me, author.id)];
     let related = change_from(app, caller, author, row, relation, now).await?;
     // mutation: relation-marked
     changed(&app.valkey, &cards).await;
@@ -103,14 +69,14 @@ struct Read {
 
 /// Reads the author, the caller and their relation, at the same time. `None` if the author has no profile.
 async fn read_ends(
-    app: &Relations,
+    app: &App,
     me: UserId,
     user: &UserRef,
     now: Time,
 ) -> Result<Option<Read>, StoreError> {
     let id = match user {
         UserRef::Id(id) => Some(*id),
-        UserRef::Handle(handle) => app.cards().owner(handle, &ReadContext::new(now)).await?,
+        UserRef::Handle(handle) => present::owner(app, handle, &ReadContext::new(now)).await?,
     };
     let (users, graph) = (&app.users, &app.graph);
     if let Some(id) = id {
@@ -149,7 +115,7 @@ pub enum Related {
 /// `author` was read earlier and may have been removed since. That is safe: the removal of a user waits for writers
 /// that read the profile, and then ends their relations too.
 pub async fn change(
-    app: &Relations,
+    app: &App,
     follower: &Identity,
     author: Profile,
     relation: Relation,
@@ -161,7 +127,7 @@ pub async fn change(
 
 /// Does what [`change`] does, from a relation that the caller has read.
 async fn change_from(
-    app: &Relations,
+    app: &App,
     follower: &Identity,
     mut author: Profile,
     mut old: Option<RelationRow>,
@@ -177,10 +143,11 @@ async fn change_from(
             return Ok(Related::Unchanged);
         }
         let change = Change { relation, at: Change::next_at(last, now) };
-        let event = RelationChanged::new(follower.user(), author.id, change.at);
+        let event =
+            RelationChanged { follower: follower.user(), author: author.id, changed_at: change.at };
         let commit =
             |sent| app.graph.commit(sent, &app.users, follower, &author, old.as_ref(), change);
-        match announced(&app.events, &event.into(), commit).await? {
+        match announced(&app.outbox, &event, commit).await? {
             Committed::Done => return Ok(Related::Changed),
             Committed::NoProfile => return Ok(Related::NoProfile),
             Committed::Raced => pause(tried).await,
@@ -194,25 +161,20 @@ async fn change_from(
 }
 
 /// Ends a relation of a user who is being removed. Returns whether this call ended it.
-pub async fn end(
-    graph: &GraphStore,
-    users: &UserStore,
-    events: &Queue<GraphEvent>,
-    ends: Ends,
-    now: Time,
-) -> Result<bool, StoreError> {
+pub async fn end(app: &App, ends: Ends, now: Time) -> Result<bool, StoreError> {
     let (Ends::Follower { follower, author } | Ends::Author { follower, author }) = ends;
     let mut counts_follower = true;
     for tried in 0..TRIES_MAX {
-        let old = graph.row(follower, author).await?;
+        let old = app.graph.row(follower, author).await?;
         let Some(old) = old.filter(|old| old.change().relation == Relation::Following) else {
             return Ok(false);
         };
         let at = Change::next_at(Some(old.change()), now);
         let change = Change { relation: Relation::NotFollowing, at };
-        let event = RelationChanged::new(follower, author, at).into();
-        let commit = |sent| graph.commit_end(sent, users, ends, &old, change, counts_follower);
-        match announced(events, &event, commit).await? {
+        let event = RelationChanged { follower, author, changed_at: at };
+        let commit =
+            |sent| app.graph.commit_end(sent, &app.users, ends, &old, change, counts_follower);
+        match announced(&app.outbox, &event, commit).await? {
             Ended::Done => return Ok(true),
             Ended::FollowerGone => counts_follower = false,
             Ended::Raced => pause(tried).await,
@@ -223,7 +185,7 @@ pub async fn end(
 
 /// A page of the users that a user follows.
 pub async fn following(
-    app: &Relations,
+    app: &App,
     viewer: &Viewer,
     owner: UserId,
     after: Option<UserPlace>,
@@ -231,8 +193,7 @@ pub async fn following(
     reading: &ReadContext,
 ) -> Result<UserPage<UserPlace>, Error> {
     let mut after = after.map(|(_, user)| user);
-    let cards = app.relation_cards();
-    let mut list = UserPageBuilder::new(&cards, viewer, limit, reading);
+    let mut list = UserPageBuilder::new(app, viewer, limit, reading);
     for _ in 0..PAGE_ROUNDS_MAX {
         let (page, next) = app.graph.following_page(owner, after, list.wanted()).await?;
         list.add(&in_partition(Partition(0), &page)).await?;
@@ -246,7 +207,7 @@ pub async fn following(
 
 /// A page of a user's followers, partition by partition.
 pub async fn followers(
-    app: &Relations,
+    app: &App,
     viewer: &Viewer,
     owner: UserId,
     after: Option<UserPlace>,
@@ -259,8 +220,7 @@ pub async fn followers(
         Some((partition, user)) => (partition, Some(user)),
         None => (Partition(0), None),
     };
-    let cards = app.relation_cards();
-    let mut list = UserPageBuilder::new(&cards, viewer, limit, reading);
+    let mut list = UserPageBuilder::new(app, viewer, limit, reading);
     let mut rounds = 0;
     while partition.0 < partitions && !list.is_full() {
         let page = app.graph.followers_page(owner, partition, after, list.wanted()).await?;

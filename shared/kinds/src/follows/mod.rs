@@ -1,8 +1,10 @@
 //! Follows: who follows whom, in both directions, with the counts of followers.
 
+pub mod cards;
 mod cases;
 pub mod events;
 pub mod items;
+pub mod messages;
 pub mod partitions;
 
-pub use cases::{Related, Relations, change, end, followers, following, relate};
+pub use cases::{Related, change, end, followers, following, relate};

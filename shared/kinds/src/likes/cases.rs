@@ -1,63 +1,22 @@
 //! Likes: like a post, take the like back, list who likes a post and what a user likes.
 
-use super::items::{GivenLike, Like, LikePut, LikeStore};
-use crate::cards::{PostCards, RelationCards, changed};
+use super::items::{GivenLike, Like, LikePut};
+use crate::App;
 use crate::feeds::ReadContext;
-use crate::follows::items::GraphStore;
-use crate::people::items::UserStore;
-use crate::posts::items::PostStore;
+use crate::likes::messages::LikeChanged;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{LIST_QUERY_MIN, PAGE_ROUNDS_MAX, TRIES_MAX};
-use fanfold_core::message::{GraphEvent, LikeChanged};
 use fanfold_core::{PostId, Time, UserId};
-use fanfold_engines::valkey::{CardId, Valkey, WriteKind, WriteLimit};
-use fanfold_runtime::aws::SdkConfig;
+use fanfold_engines::card::changed;
+use fanfold_engines::valkey::CardId;
 use fanfold_runtime::retry::pause;
-use fanfold_runtime::sqs::Queue;
-use fanfold_runtime::{Config, StartError, StoreError, clock};
+use fanfold_runtime::{StoreError, clock};
 
+use crate::Error;
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
 use crate::present::{self, ShownPost, UserPage, UserPageBuilder, Viewer};
-use crate::{Error, graph};
 use fanfold_engines::outbox::announced;
-
-/// The stores, the queue and the write limit of the use cases of likes.
-#[derive(Clone)]
-pub struct Likes {
-    pub likes: LikeStore,
-    pub posts: PostStore,
-    pub users: UserStore,
-    pub graph: GraphStore,
-    pub valkey: Valkey,
-    pub events: Queue<GraphEvent>,
-    pub limit: WriteLimit,
-}
-
-impl Likes {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        Ok(Self {
-            likes: LikeStore::new(sdk, config)?,
-            posts: PostStore::new(sdk, config)?,
-            users: UserStore::new(sdk, config)?,
-            graph: GraphStore::new(sdk, config)?,
-            valkey: Valkey::new(sdk, config)?,
-            events: graph::events(sdk, config)?,
-            limit: WriteLimit::read(config, WriteKind::Like)?,
-        })
-    }
-
-    /// The cards of posts, from the same stores.
-    fn cards(&self) -> PostCards {
-        PostCards::over(&self.valkey, &self.users, &self.posts, &self.likes)
-    }
-
-    /// The cards of users with a viewer's relations to them, from the same stores.
-    fn relation_cards(&self) -> RelationCards {
-        RelationCards { users: self.cards().users, graph: self.graph.clone() }
-    }
-}
 
 /// Makes the caller like a post, or takes the like back. A repeated call succeeds.
 ///
@@ -65,22 +24,22 @@ impl Likes {
 /// [`Error::IdentityClash`] or [`Error::TooManyWrites`] because of the caller. A like can be taken back also if its post is
 /// gone or hidden. The post is looked up by its card, because very many users may like one post at the same time.
 pub async fn put(
-    app: &Likes,
+    app: &App,
     caller: &Identity,
     post: PostId,
     liked: bool,
     now: Time,
 ) -> Result<(), Error> {
-    let (viewer, cards) = (Viewer::of(caller.user()), app.cards());
+    let viewer = Viewer::of(caller.user());
     let reading = ReadContext::new(now);
     let reads = async {
         futures::try_join!(
-            present::sees(&cards, &viewer, post, &reading),
+            present::sees(app, &viewer, post, &reading),
             app.users.profile(caller.user()),
             app.likes.like(caller.user(), post),
         )
     };
-    let reads = within_limit(&app.valkey, app.limit, caller.user(), now, reads);
+    let reads = within_limit(&app.valkey, app.limits.like, caller.user(), now, reads);
     let (sees, profile, old) = reads.await?;
     let profile = profile.ok_or(Error::ProfileMissing)?;
     must_belong_to(&profile, caller)?;
@@ -92,7 +51,7 @@ pub async fn put(
 
 /// Changes the caller's like, from a like that was read, and marks the caller's card.
 async fn change(
-    app: &Likes,
+    app: &App,
     caller: &Identity,
     post: PostId,
     mut old: Option<GivenLike>,
@@ -106,16 +65,16 @@ async fn change(
         }
         let put = match &old {
             Some(GivenLike { like, .. }) if !liked => {
-                let event = LikeChanged::new(user, post, None, now).into();
+                let event = LikeChanged { user, post, token: None, changed_at: now };
                 let commit = |sent| app.likes.take_back(sent, &app.users, caller, *like);
-                announced(&app.events, &event, commit).await?
+                announced(&app.outbox, &event, commit).await?
             }
             None if liked => {
                 let token = format!("{:016x}", clock::random());
-                let event = LikeChanged::new(user, post, Some(token.clone()), now).into();
+                let event = LikeChanged { user, post, token: Some(token.clone()), changed_at: now };
                 let given = GivenLike { like: Like { user, post, at: now }, token };
                 let commit = |sent| app.likes.add(sent, &app.users, caller, given);
-                announced(&app.events, &event, commit).await?
+                announced(&app.outbox, &event, commit).await?
             }
             Some(_) | None => LikePut::Done,
         };
@@ -123,7 +82,7 @@ async fn change(
             LikePut::Done => {
                 // also if nothing changed now: an earlier request may have died before it did this
                 // mutation: like-marked
-                changed(&app.valkey, &[CardId::Likes(user)]).await;
+                changed(&app.valkey, &[CardId::likes(user)]).await;
                 return Ok(());
             }
             LikePut::NoProfile => return Err(Error::ProfileMissing),
@@ -150,13 +109,12 @@ pub struct LikedPage {
 /// Reads a page of the posts that the viewer likes, newest like first. Posts that are gone or hidden are passed over and
 /// replaced.
 pub async fn liked(
-    app: &Likes,
+    app: &App,
     viewer: &Viewer,
     mut after: Option<LikedPlace>,
     limit: usize,
     reading: &ReadContext,
 ) -> Result<LikedPage, Error> {
-    let cards = app.cards();
     let mut found: Vec<(LikedPlace, ShownPost)> = Vec::new();
     for _ in 0..PAGE_ROUNDS_MAX {
         // one more than asked for shows whether there is a next page; some posts may be gone
@@ -165,7 +123,7 @@ pub async fn liked(
         let is_end = rows.len() < wanted;
         let ids: Vec<PostId> = rows.iter().map(|(_, post)| *post).collect();
         after = rows.last().copied();
-        let mut shown = present::posts(&cards, viewer, &ids, reading).await?;
+        let mut shown = present::posts(app, viewer, &ids, reading).await?;
         let rows = rows.into_iter();
         found.extend(rows.filter_map(|place| Some((place, shown.remove(&place.1)?))));
         if is_end || found.len() > limit {
@@ -183,18 +141,17 @@ pub async fn liked(
 /// Reads a page of the users who like a post, newest like first. Fails with [`Error::NoSuchPost`] if the viewer does not
 /// see the post.
 pub async fn likers(
-    app: &Likes,
+    app: &App,
     viewer: &Viewer,
     post: PostId,
     mut after: Option<LikerPlace>,
     limit: usize,
     reading: &ReadContext,
 ) -> Result<UserPage<LikerPlace>, Error> {
-    if !present::sees(&app.cards(), viewer, post, reading).await? {
+    if !present::sees(app, viewer, post, reading).await? {
         return Err(Error::NoSuchPost(post));
     }
-    let cards = app.relation_cards();
-    let mut list = UserPageBuilder::new(&cards, viewer, limit, reading);
+    let mut list = UserPageBuilder::new(app, viewer, limit, reading);
     for _ in 0..PAGE_ROUNDS_MAX {
         let wanted = list.wanted() as usize;
         let rows = app.likes.likers(post, after, wanted).await?;

@@ -1,44 +1,26 @@
 //! Handles the events of likes: marks cards, counts the likes of posts, and removes the likes of deleted posts.
 
+use crate::App;
 use std::time::Duration;
 
-use super::items::LikeStore;
-use crate::boards::items::BoardStore;
-use crate::posts::items::{LikesPut, PostState, PostStore};
+use crate::likes::messages::{CountLikes, LikeChanged};
+use crate::posts::items::{LikesPut, PostState};
+use crate::posts::messages::PostDeleted;
 use fanfold_core::limits::COMMIT_GRACE;
-use fanfold_core::message::{CountLikes, GraphEvent, LikeChanged, PostDeleted};
+use fanfold_core::registry::GRAPH_EVENTS;
 use fanfold_core::{PostId, Time};
-use fanfold_engines::valkey::{CardId, Counted, Valkey};
+use fanfold_engines::valkey::{CardId, Counted};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::retry::look_again;
-use fanfold_runtime::sqs::Queue;
-
-use fanfold_engines::tally::Counts;
 
 /// The remaining time below which the removal of the likes of a post ends and leaves the rest to another message.
 const LIKES_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 
-/// The stores, the queue and the settings of the handler of the events of likes.
-#[derive(Clone)]
-pub struct LikeEvents {
-    pub likes: LikeStore,
-    pub posts: PostStore,
-    pub boards: BoardStore,
-    pub valkey: Valkey,
-    /// The queue that these events come from. Requests for a count go to it as well.
-    pub events: Queue<GraphEvent>,
-    pub counts: Counts,
-}
-
 /// Marks the card of a user whose likes have changed, and requests a count of the post's likes. The event goes out before
 /// the commit, so the like is read until it is that of the event, or gone. After [`COMMIT_GRACE`], the commit has failed, or
 /// the like has changed again.
-pub async fn like_changed(
-    app: &LikeEvents,
-    event: &LikeChanged,
-    now: Time,
-) -> Result<(), StoreError> {
+pub async fn like_changed(app: &App, event: &LikeChanged, now: Time) -> Result<(), StoreError> {
     let mut looked = 0;
     loop {
         let given = app.likes.like(event.user, event.post).await?.map(|given| given.token);
@@ -50,18 +32,16 @@ pub async fn like_changed(
         look_again("the like", &mut looked).await?;
     }
     // mutation: like-card
-    app.valkey.cards_changed(&[CardId::Likes(event.user)]).await?;
-    let send = async |delay| {
-        let order = CountLikes::new(event.post).into();
-        app.events.send_after(&order, delay).await
-    };
+    app.valkey.cards_changed(&[CardId::likes(event.user)]).await?;
+    let order = CountLikes { post: event.post };
+    let send = async |delay| app.outbox.send_after(&order, delay).await;
     app.counts.request(&app.valkey, Counted::Likes(event.post), send).await
 }
 
 /// Counts the likes of a post and writes the number into the post and into the rows of the rankings. A change from now on requests another count. If the
 /// post is gone, its likes are removed: some were given while it was deleted.
 pub async fn count(
-    app: &LikeEvents,
+    app: &App,
     order: &CountLikes,
     now: Time,
     deadline: Deadline,
@@ -78,13 +58,13 @@ pub async fn count(
     }
     // also if nothing changed now: an earlier count may have died after it wrote the number
     // mutation: like-count-card
-    app.valkey.cards_changed(&[CardId::Post(post)]).await
+    app.valkey.cards_changed(&[CardId::post(post)]).await
 }
 
 /// Removes the likes of a deleted post. The event goes out before the deletion is committed, so the post is read until it
 /// is gone. After [`COMMIT_GRACE`], the deletion has failed.
 pub async fn post_deleted(
-    app: &LikeEvents,
+    app: &App,
     event: &PostDeleted,
     now: Time,
     deadline: Deadline,
@@ -101,12 +81,7 @@ pub async fn post_deleted(
 }
 
 /// Removes the likes of a post that is gone, as far as the deadline allows. Another message does the rest.
-async fn remove(
-    app: &LikeEvents,
-    post: PostId,
-    now: Time,
-    deadline: Deadline,
-) -> Result<(), StoreError> {
+async fn remove(app: &App, post: PostId, now: Time, deadline: Deadline) -> Result<(), StoreError> {
     let mut removed = 0;
     loop {
         let likes = app.likes.some_of(post).await?;
@@ -120,7 +95,7 @@ async fn remove(
             return Ok(());
         }
         app.likes.remove_all(&likes).await?;
-        let cards: Vec<CardId> = likes.iter().map(|like| CardId::Likes(like.user)).collect();
+        let cards: Vec<CardId> = likes.iter().map(|like| CardId::likes(like.user)).collect();
         // mutation: removed-like-cards
         app.valkey.cards_changed(&cards).await?;
         // last: a message that is tried again finds the likes by these rows
@@ -129,7 +104,8 @@ async fn remove(
         if deadline.is_within(LIKES_TIME_LEFT_MIN) {
             tracing::info!(%post, removed, "removed some likes of a deleted post");
             // mutation: likes-left
-            return app.events.send(&PostDeleted::new(post, now).into()).await;
+            let rest = PostDeleted { post, deleted_at: now };
+            return app.outbox.send_on(GRAPH_EVENTS, &rest, Duration::ZERO).await;
         }
     }
 }

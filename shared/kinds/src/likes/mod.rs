@@ -1,7 +1,9 @@
 //! Likes: who likes which post, lists of both directions, and their counts.
 
+pub mod cards;
 mod cases;
 pub mod events;
 pub mod items;
+pub mod messages;
 
-pub use cases::{LikedPage, LikedPlace, LikerPlace, Likes, liked, likers, put};
+pub use cases::{LikedPage, LikedPlace, LikerPlace, liked, likers, put};

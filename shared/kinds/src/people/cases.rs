@@ -1,31 +1,19 @@
 //! Profiles: create, change and find a profile.
 
 use super::items::{Profile, ProfilePut, UserStore};
-use crate::cards::changed;
+use crate::App;
+use crate::people::messages::ProfileChanged;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{DROP_SETTLES, TRIES_MAX};
-use fanfold_core::message::{GraphEvent, ProfileChanged};
-use fanfold_core::registry::GRAPH_EVENTS;
 use fanfold_core::{Handle, HandleHash, Time, UserRef, text};
-use fanfold_engines::valkey::{CardId, Valkey, WriteKind, WriteLimit};
-use fanfold_runtime::aws::SdkConfig;
+use fanfold_engines::card::changed;
+use fanfold_engines::valkey::CardId;
+use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::pause;
-use fanfold_runtime::sqs::Queue;
-use fanfold_runtime::{Config, StartError, StoreError};
 
 use crate::Error;
 use crate::limit::within_limit;
 use fanfold_engines::outbox::announced;
-
-/// The stores and the write limit of the use cases of profiles.
-#[derive(Clone)]
-pub struct Profiles {
-    pub users: UserStore,
-    /// Counts writes.
-    pub valkey: Valkey,
-    pub limit: WriteLimit,
-    pub events: Queue<GraphEvent>,
-}
 
 /// The result of [`put_profile`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,24 +22,12 @@ pub enum Put {
     Changed(Profile),
 }
 
-impl Profiles {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        Ok(Self {
-            users: UserStore::new(sdk, config)?,
-            valkey: Valkey::new(sdk, config)?,
-            limit: WriteLimit::read(config, WriteKind::Profile)?,
-            events: Queue::new(sdk, config, GRAPH_EVENTS)?,
-        })
-    }
-}
-
 /// Creates or changes the caller's profile.
 ///
 /// Fails with [`Error::Text`] if the handle or the name is not allowed, with [`Error::HandleTaken`] if another user has
 /// the handle, and with [`Error::BeingDropped`] while an earlier profile of the caller is being removed.
 pub async fn put_profile(
-    app: &Profiles,
+    app: &App,
     caller: &Identity,
     handle: &str,
     name: &str,
@@ -60,7 +36,7 @@ pub async fn put_profile(
     let (handle, name): (Handle, _) = (handle.parse()?, text::name(name)?);
     let user = caller.user();
     let reads = async { futures::try_join!(app.users.profile(user), app.users.owner(&handle)) };
-    let (old, owner) = within_limit(&app.valkey, app.limit, user, now, reads).await?;
+    let (old, owner) = within_limit(&app.valkey, app.limits.profile, user, now, reads).await?;
     // no event for a change that cannot be made
     if owner.is_some_and(|owner| owner != user) {
         return Err(Error::HandleTaken(handle));
@@ -71,12 +47,12 @@ pub async fn put_profile(
             return Err(Error::IdentityClash);
         }
         let revision = old.as_ref().map_or(0, |old| old.revision) + 1;
-        let event = ProfileChanged::new(user, now, Some(revision)).into();
+        let event = ProfileChanged { user, changed_at: now, revision: Some(revision) };
         let commit = |sent| app.users.put_profile_over(sent, old.as_ref(), caller, &handle, name);
-        let put = announced(&app.events, &event, commit).await?;
+        let put = announced(&app.outbox, &event, commit).await?;
         // the cards of handles are hints, which the user's card corrects; fresh ones save a look
-        let hint = |handle| CardId::Handle(HandleHash::of(handle));
-        let mut cards = vec![CardId::User(user), hint(&handle)];
+        let hint = |handle| CardId::handle(HandleHash::of(handle));
+        let mut cards = vec![CardId::user(user), hint(&handle)];
         cards.extend(old.as_ref().map(|old| hint(&old.handle)));
         // mutation: rename-marked
         changed(&app.valkey, &cards).await;

@@ -1,6 +1,9 @@
 //! People: profiles and their handles.
 
+pub mod cards;
 mod cases;
+pub mod events;
 pub mod items;
+pub mod messages;
 
-pub use cases::{Profiles, Put, find, must_belong_to, put_profile};
+pub use cases::{Put, find, must_belong_to, put_profile};

@@ -1,69 +1,25 @@
 //! Posts: publish, read and delete a post, and read its delivery status.
 
-use super::items::{Created, Deleted, KeyUse, Post, PostState, PostStore, RequestKey};
-use crate::cards::{PostCards, UserCard, changed};
-use crate::due::items::DueStore;
-use crate::fanout::receipts::ReceiptStore;
+use super::items::{Created, Deleted, KeyUse, Post, PostState, RequestKey};
+use crate::App;
 use crate::feeds::ReadContext;
-use crate::likes::items::LikeStore;
-use crate::people::items::UserStore;
+use crate::people::cards::UserCard;
+use crate::posts::messages::{PostDeleted, PostPublished};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::TRIES_MAX;
-use fanfold_core::message::{GraphEvent, ItemDue, PostDeleted, PostEvent, PostPublished};
-use fanfold_core::registry::POST_EVENTS;
 use fanfold_core::{FeedId, PostId, Time, text};
-use fanfold_engines::valkey::{CardId, Valkey, WriteKind, WriteLimit};
-use fanfold_runtime::aws::SdkConfig;
+use fanfold_engines::card::changed;
+use fanfold_engines::valkey::{CardId, Valkey};
 use fanfold_runtime::log::Chain;
-use fanfold_runtime::sqs::Queue;
-use fanfold_runtime::{Config, StartError, StoreError, clock};
+use fanfold_runtime::{StoreError, clock};
 use futures::future::join_all;
 
-use crate::due::queue;
+use crate::Error;
 pub use crate::fanout::receipts::Receipt;
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
 use crate::present::{self, ShownPost, Viewer};
-use crate::{Error, graph};
 use fanfold_engines::outbox::announced;
-
-/// The stores, the queue and the write limit of the use cases of posts.
-#[derive(Clone)]
-pub struct Posts {
-    pub posts: PostStore,
-    pub users: UserStore,
-    pub valkey: Valkey,
-    pub receipts: ReceiptStore,
-    pub events: Queue<PostEvent>,
-    pub likes: LikeStore,
-    pub graph_events: Queue<GraphEvent>,
-    pub due: DueStore,
-    pub items: Queue<ItemDue>,
-    pub limit: WriteLimit,
-}
-
-impl Posts {
-    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        Ok(Self {
-            posts: PostStore::new(sdk, config)?,
-            users: UserStore::new(sdk, config)?,
-            valkey: Valkey::new(sdk, config)?,
-            receipts: ReceiptStore::new(sdk, config)?,
-            events: Queue::new(sdk, config, POST_EVENTS)?,
-            likes: LikeStore::new(sdk, config)?,
-            graph_events: graph::events(sdk, config)?,
-            due: DueStore::new(sdk, config)?,
-            items: queue::items(sdk, config)?,
-            limit: WriteLimit::read(config, WriteKind::Post)?,
-        })
-    }
-
-    /// The cards of posts, from the same stores.
-    fn cards(&self) -> PostCards {
-        PostCards::over(&self.valkey, &self.users, &self.posts, &self.likes)
-    }
-}
 
 /// Publishes a post. Returns when the post is stored and its event is on the queue.
 ///
@@ -71,7 +27,7 @@ impl Posts {
 /// with [`Error::KeyReused`] or [`Error::PostDeleted`] because of an earlier request with the key, and with
 /// [`Error::ProfileMissing`], [`Error::IdentityClash`] or [`Error::TooManyWrites`] because of the author.
 pub async fn publish(
-    app: &Posts,
+    app: &App,
     author: &Identity,
     written: &str,
     key: Option<&str>,
@@ -83,7 +39,7 @@ pub async fn publish(
     let reads = async {
         futures::try_join!(app.users.profile(author.user()), key_use(app, key.as_ref(), now))
     };
-    let reads = within_limit(&app.valkey, app.limit, author.user(), now, reads);
+    let reads = within_limit(&app.valkey, app.limits.post, author.user(), now, reads);
     let (profile, earlier) = reads.await?;
     let profile = profile.ok_or(Error::ProfileMissing)?;
     must_belong_to(&profile, author)?;
@@ -95,7 +51,7 @@ pub async fn publish(
         let id = PostId::new(now, clock::random() as u16, author.user());
         let post = Post { id, text: written.clone().into_owned(), likes: 0 };
         let commit = |sent| app.posts.create(sent, &app.users, author, &post, key.as_ref(), now);
-        match announced(&app.events, &PostPublished::new(id).into(), commit).await? {
+        match announced(&app.outbox, &PostPublished::new(id), commit).await? {
             Created::Created => {
                 tracing::info!(post = %id, "published");
                 show_published(&app.valkey, id).await;
@@ -115,7 +71,7 @@ pub async fn publish(
 
 /// The earlier use of the key of a request, if the request has a key.
 pub(crate) async fn key_use(
-    app: &Posts,
+    app: &App,
     key: Option<&RequestKey>,
     now: Time,
 ) -> Result<Option<KeyUse>, StoreError> {
@@ -128,7 +84,7 @@ pub(crate) async fn key_use(
 /// The post that a key made earlier. Sends its event again, because the first answer may have been lost together with
 /// the event.
 async fn made_earlier(
-    app: &Posts,
+    app: &App,
     caller: &Identity,
     author: UserCard,
     earlier: KeyUse,
@@ -139,7 +95,7 @@ async fn made_earlier(
     let like = app.likes.like(caller.user(), earlier.post);
     match futures::try_join!(app.posts.state(earlier.post), like)? {
         (PostState::Published(post), like) => {
-            app.events.send(&PostPublished::new(post.id).into()).await?;
+            app.outbox.send(&PostPublished::new(post.id)).await?;
             // the first request may have died before it did this
             show_published(&app.valkey, post.id).await;
             tracing::info!(post = %post.id, again = true, "published");
@@ -152,7 +108,7 @@ async fn made_earlier(
 /// Makes the next request show a new post: in its author's own feeds, and in the number of the author's posts.
 pub(crate) async fn show_published(valkey: &Valkey, id: PostId) {
     // mutation: post-marked
-    let ids = [CardId::User(id.author())];
+    let ids = [CardId::user(id.author())];
     futures::join!(changed(valkey, &ids), push_to_author(valkey, id));
 }
 
@@ -166,7 +122,7 @@ async fn push_to_author(valkey: &Valkey, id: PostId) {
 }
 
 /// Removes the post from its author's own feeds. Its event does the same later.
-async fn remove_from_author(app: &Posts, id: PostId) {
+async fn remove_from_author(app: &App, id: PostId) {
     let ids = [id];
     let removals = FeedId::own(id.author()).map(|feed| app.valkey.remove(feed, &ids));
     for removed in join_all(removals).await {
@@ -179,13 +135,13 @@ async fn remove_from_author(app: &Posts, id: PostId) {
 
 /// Reads one post with its author. Fails with [`Error::NoSuchPost`] if the post is deleted, its author has no profile,
 /// or the author is hidden from the viewer.
-pub async fn read(app: &Posts, viewer: &Viewer, id: PostId, now: Time) -> Result<ShownPost, Error> {
-    let shown = present::post(&app.cards(), viewer, id, &ReadContext::new(now)).await?;
+pub async fn read(app: &App, viewer: &Viewer, id: PostId, now: Time) -> Result<ShownPost, Error> {
+    let shown = present::post(app, viewer, id, &ReadContext::new(now)).await?;
     shown.ok_or(Error::NoSuchPost(id))
 }
 
 /// Reads the delivery status of a post. Only its author may: others get [`Error::NotYours`].
-pub async fn delivery(app: &Posts, caller: &Identity, id: PostId) -> Result<Receipt, Error> {
+pub async fn delivery(app: &App, caller: &Identity, id: PostId) -> Result<Receipt, Error> {
     if id.author() != caller.user() {
         return Err(Error::NotYours { action: "see the delivery status of a post" });
     }
@@ -199,26 +155,21 @@ pub async fn delivery(app: &Posts, caller: &Identity, id: PostId) -> Result<Rece
 }
 
 /// Deletes a post. Only its author may: others get [`Error::NotYours`]. Deleting the post again succeeds.
-pub async fn delete(app: &Posts, caller: &Identity, id: PostId, now: Time) -> Result<(), Error> {
+pub async fn delete(app: &App, caller: &Identity, id: PostId, now: Time) -> Result<(), Error> {
     if id.author() != caller.user() {
         return Err(Error::NotYours { action: "delete a post" });
     }
     // the profile is read only to detect a newer version: its counter could then not be changed here
     let profile = app.users.profile(caller.user());
-    within_limit(&app.valkey, app.limit, caller.user(), now, profile).await?;
-    let event = PostDeleted::new(id, now);
-    let (of_posts, of_graph) = (event.clone().into(), event.into());
-    let delete = |graph| {
-        let commit = |sent| app.posts.delete(sent, graph, &app.users, caller, id, now);
-        announced(&app.events, &of_posts, commit)
-    };
-    // mutation: deletion-of-likes
-    match announced(&app.graph_events, &of_graph, delete).await? {
+    within_limit(&app.valkey, app.limits.post, caller.user(), now, profile).await?;
+    let event = PostDeleted { post: id, deleted_at: now };
+    let commit = |sent| app.posts.delete(sent, &app.users, caller, id, now);
+    match announced(&app.outbox, &event, commit).await? {
         Deleted::Missing => return Err(Error::NoSuchPost(id)),
         Deleted::Deleted | Deleted::Already => {}
     }
     // mutation: deletion-marked
-    let cards = [CardId::Post(id), CardId::User(id.author())];
+    let cards = [CardId::post(id), CardId::user(id.author())];
     futures::join!(changed(&app.valkey, &cards), remove_from_author(app, id));
     Ok(())
 }

@@ -3,57 +3,25 @@
 //! The count of the likes of a post adds to its rows in DynamoDB. A snapshot of a ranking is made of these rows when somebody
 //! reads it, and shared until the next one. It is a board in Valkey with the first places, made like a merged board.
 
+pub mod messages;
 pub mod rows;
 
+use crate::App;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::boards::items::BoardStore;
-use crate::cards::{PostCards, RelationCards, SeenUser};
 use crate::feeds::ReadContext;
-use fanfold_core::limits::{
-    BOARD_BATCH_MAX, BOARD_ROWS_IN_REQUEST, LIST_QUERY_MIN, PAGE_ROUNDS_MAX, RANKING_KEPT,
-    RANKING_SECONDS_DEFAULT, RANKING_SECONDS_MAX, RANKING_SECONDS_MIN,
-};
-use fanfold_core::message::{RebuildOrder, RebuildRanking};
+use crate::present::SeenUser;
+use crate::rankings::messages::RebuildRanking;
+use fanfold_core::limits::{BOARD_BATCH_MAX, LIST_QUERY_MIN, PAGE_ROUNDS_MAX, RANKING_KEPT};
 use fanfold_core::{Board, PostId, Ranking, RoundId, Snapshot, Time, UserId};
 use fanfold_engines::valkey::{BoardAnswer, BoardPage, PageOf, Ranked};
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::{Config, StartError, StoreError};
+use fanfold_runtime::StoreError;
 use futures::future::{BoxFuture, ready};
 
-use crate::boards::copy::{Copied, Copies, Sources, Version, call};
-use crate::home::Timeline;
+use crate::Error;
+use crate::boards::copy::{Copied, Place, Sources, Version, call};
 use crate::present::{self, ShownPost, Viewer};
-use crate::{Error, orders};
-
-/// The stores, the queue and the settings of rankings.
-#[derive(Clone)]
-pub struct Rankings {
-    pub copies: Copies,
-    pub cards: PostCards,
-    pub relations: RelationCards,
-    /// The time after which a snapshot is replaced.
-    pub every: Duration,
-}
-
-impl Rankings {
-    /// Makes the clients that timelines have not from the settings. An error names the setting that is missing or malformed.
-    pub fn over(timeline: &Timeline, sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        let Timeline { cards, feeds, .. } = timeline.clone();
-        let copies = Copies {
-            boards: BoardStore::new(sdk, config)?,
-            users: cards.users.users.clone(),
-            valkey: feeds.valkey,
-            rebuilds: orders::queue(sdk, config)?,
-            rows_in_request: BOARD_ROWS_IN_REQUEST,
-        };
-        let relations = RelationCards { users: cards.users.clone(), graph: feeds.graph };
-        let bounds = RANKING_SECONDS_MIN.as_secs()..=RANKING_SECONDS_MAX.as_secs();
-        let every = config.number("RANKING_SECONDS", RANKING_SECONDS_DEFAULT.as_secs(), bounds)?;
-        Ok(Self { copies, cards, relations, every: Duration::from_secs(every) })
-    }
-}
 
 /// A place in a ranking: after this place (from 1) of the snapshot of this time.
 pub type RankingPlace = (Time, u64);
@@ -89,7 +57,7 @@ pub enum Shown {
 /// Reads a page of a ranking. Posts and authors that are gone or hidden are passed over and replaced. A page after another one
 /// is of the same snapshot, if Valkey has it still. Fails with [`Error::RankingBuilding`] while there is no snapshot.
 pub async fn page(
-    app: &Rankings,
+    app: &App,
     viewer: &Viewer,
     ranking: Ranking,
     after: Option<RankingPlace>,
@@ -127,11 +95,11 @@ pub async fn page(
 
 /// Places of a snapshot in Valkey.
 async fn places(
-    app: &Rankings,
+    app: &App,
     snapshot: Board,
     page: PageOf<'_>,
 ) -> Result<BoardAnswer<BoardPage>, StoreError> {
-    Ok(match app.copies.valkey.board_page(&snapshot, page).await? {
+    Ok(match app.valkey.board_page(&snapshot, page).await? {
         BoardAnswer::Ready(Ranked::Page(page)) => BoardAnswer::Ready(page),
         BoardAnswer::Building => BoardAnswer::Building,
         BoardAnswer::Ready(Ranked::Unknown) | BoardAnswer::Missing => BoardAnswer::Missing,
@@ -141,7 +109,7 @@ async fn places(
 /// The first places of a page, of this snapshot, or of the present one if Valkey does not have it. While that one is being
 /// made, or one before it, of the newest one that is ready.
 async fn first_rows(
-    app: &Rankings,
+    app: &App,
     ranking: Ranking,
     snapshot: Option<Snapshot>,
     page: PageOf<'_>,
@@ -153,14 +121,14 @@ async fn first_rows(
     {
         return Ok((snapshot, found));
     }
-    let present = Snapshot::of(ranking, now, app.every);
+    let present = Snapshot::of(ranking, now, app.settings.ranking_every);
     let ask = |snapshot| places(app, snapshot, page);
-    call(&app.copies, present, now, ask).await?.ok_or(Error::RankingBuilding)
+    call(app, present, now, ask).await?.ok_or(Error::RankingBuilding)
 }
 
 /// What a viewer sees of places.
 async fn shown(
-    app: &Rankings,
+    app: &App,
     viewer: &Viewer,
     ranking: Ranking,
     found: BoardPage,
@@ -171,7 +139,7 @@ async fn shown(
         Ranking::PostsDay | Ranking::PostsWeek => {
             let rows = ids::<PostId>(found);
             let ids: Vec<PostId> = rows.iter().map(|(_, id)| *id).collect();
-            let mut found = present::posts(&app.cards, viewer, &ids, reading).await?;
+            let mut found = present::posts(app, viewer, &ids, reading).await?;
             let found = |(at, id)| Some(entry(at, Shown::Post(Box::new(found.remove(&id)?))));
             rows.into_iter().filter_map(found).collect()
         }
@@ -179,7 +147,7 @@ async fn shown(
             let mut rows = ids::<UserId>(found);
             rows.retain(|(_, id)| viewer.sees(*id));
             let ids: Vec<UserId> = rows.iter().map(|(_, id)| *id).collect();
-            let mut found = app.relations.users(viewer.user, &ids, reading).await?;
+            let mut found = present::seen(app, viewer.user, &ids, reading).await?;
             let found = |(at, id)| Some(entry(at, Shown::Author(Box::new(found.remove(&id)?))));
             rows.into_iter().filter_map(found).collect()
         }
@@ -214,11 +182,18 @@ impl Copied for Snapshot {
         Self { at: Time::from_ms(version), ..*self }
     }
 
-    fn order(&self, lease: &str) -> RebuildOrder {
-        RebuildRanking::new(*self, lease.to_owned()).into()
+    fn send_order<'a>(
+        &'a self,
+        app: &'a App,
+        from: Place,
+        lease: &'a str,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let order =
+            RebuildRanking { part: from.part, ..RebuildRanking::new(*self, lease.to_owned()) };
+        Box::pin(async move { app.outbox.send(&order).await })
     }
 
-    fn sources<'a>(&'a self, _: &'a Copies, _: Time) -> BoxFuture<'a, Result<Sources, StoreError>> {
+    fn sources<'a>(&'a self, _: &'a App, _: Time) -> BoxFuture<'a, Result<Sources, StoreError>> {
         Box::pin(ready(Ok(Sources::Ranking(*self))))
     }
 }

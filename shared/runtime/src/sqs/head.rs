@@ -1,7 +1,6 @@
 //! Reads kind, version and post of a body that cannot be decoded.
 
 use fanfold_core::PostId;
-use fanfold_core::message::KNOWN;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -21,9 +20,9 @@ impl Head {
         serde_json::from_str(body).unwrap_or_default()
     }
 
-    /// The version, if it is a newer version of a known kind. A newer function sent the message and can read it.
-    pub fn newer(&self) -> Option<u64> {
-        let (_, known) = KNOWN.iter().find(|(kind, _)| self.kind == *kind)?;
+    /// The version, if it is a newer version of one of these types. A newer function sent the message and can read it.
+    pub fn newer(&self, types: &[(&str, u32)]) -> Option<u64> {
+        let (_, known) = types.iter().find(|(kind, _)| self.kind == *kind)?;
         self.v.as_u64().filter(|v| *v > u64::from(*known))
     }
 
@@ -39,7 +38,7 @@ mod tests {
 
     #[test]
     fn a_newer_version_of_a_known_kind_is_not_poison() {
-        let newer = |body| Head::of(body).newer();
+        let newer = |body| Head::of(body).newer(&[("PostPublished", 1), ("RebuildFeed", 1)]);
         assert_eq!(newer(r#"{"type":"PostPublished","v":2,"post":{"any":"form"}}"#), Some(2));
         assert_eq!(newer(r#"{"v":4000000000000,"type":"RebuildFeed"}"#), Some(4_000_000_000_000));
         for poison in [

@@ -1,10 +1,10 @@
-//! SQS: typed queues, the runner of batches, retries and dead letters.
+//! SQS: the outbox, the runner of batches, retries and dead letters.
 
 pub mod batch;
 mod consume;
 mod head;
+mod outbox;
 mod probe;
-mod queue;
 mod record;
 mod redrive;
 mod retries;
@@ -12,7 +12,7 @@ mod text;
 
 pub use batch::{Incoming, Outcome};
 pub use consume::{Moment, consume, consume_batches};
+pub use outbox::{Announced, Outbox};
 pub use probe::QueueProbe;
-pub use queue::{Announced, Queue};
 pub use redrive::{DeadLetters, Redriven};
 pub use retries::Retries;

@@ -1,12 +1,12 @@
 //! Texts in characters that SQS takes.
 
-use serde::Serialize;
+use fanfold_core::message::Received;
 
 use crate::error::StoreError;
 
 /// The body of a message, in characters that SQS takes.
-pub(super) fn body<M: Serialize>(doing: &'static str, message: &M) -> Result<String, StoreError> {
-    let json = serde_json::to_string(message).map_err(StoreError::request(doing))?;
+pub(super) fn body<M: Received>(doing: &'static str, message: &M) -> Result<String, StoreError> {
+    let json = message.encode().map_err(StoreError::request(doing))?;
     // mutation: body-not-escaped
     Ok(match json.contains(NOT_CARRIED) {
         true => json.replace('\u{FFFE}', "\\ufffe").replace('\u{FFFF}', "\\uffff"),
@@ -27,9 +27,20 @@ pub(super) fn is_carried(c: char) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
+    use fanfold_core::message;
+    use fanfold_core::message::Received as _;
+    use fanfold_core::registry::CHUNKS;
     use proptest::prelude::*;
+    use serde::{Deserialize, Serialize};
 
     use super::body;
+
+    #[derive(Serialize, Deserialize)]
+    struct Texts {
+        texts: BTreeMap<String, String>,
+    }
+
+    message!(Texts 1 on CHUNKS);
 
     /// The characters of a message, of the API reference of SQS.
     fn is_taken(c: char) -> bool {
@@ -41,9 +52,9 @@ mod tests {
         fn every_text_and_name_is_carried(texts: BTreeMap<String, String>, more in "[\u{0}-\u{1f}\u{7f}\u{fffe}\u{ffff}\"\\\\]{0,9}") {
             let texts: BTreeMap<String, String> =
                 texts.into_iter().map(|(name, text)| (name + &more, text + &more)).collect();
-            let sent = body("sending", &texts).unwrap();
+            let sent = body("sending", &Texts { texts: texts.clone() }).unwrap();
             prop_assert!(sent.chars().all(is_taken), "{:?}", sent);
-            prop_assert_eq!(serde_json::from_str::<BTreeMap<String, String>>(&sent).unwrap(), texts);
+            prop_assert_eq!(Texts::decode(&sent).unwrap().texts, texts);
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::boards::messages::ScoresChanged;
 use fanfold_core::board::{Order, Orders, Round};
 use fanfold_core::limits::IDEMPOTENCY_KEPT;
-use fanfold_core::message::GraphEvent;
 use fanfold_core::{MemberName, Scores, Second, Time, UserId};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
@@ -158,7 +158,7 @@ impl BoardStore {
     /// change nothing. A member that was removed has none.
     pub async fn set_scores(
         &self,
-        _sent: &Announced<GraphEvent>,
+        _sent: &Announced<ScoresChanged>,
         rows: Rows,
         member: &MemberName,
         scores: &Scores,
@@ -183,7 +183,7 @@ impl BoardStore {
     /// whether it was made.
     pub async fn add_scores(
         &self,
-        sent: &Announced<GraphEvent>,
+        sent: &Announced<ScoresChanged>,
         rows: Rows,
         addition: &Addition<'_>,
         now: Time,
@@ -202,7 +202,7 @@ impl BoardStore {
     /// Adds in a transaction with the key. Transactions that meet on a member are tried again.
     async fn add_once(
         &self,
-        _sent: &Announced<GraphEvent>,
+        _sent: &Announced<ScoresChanged>,
         rows: Rows,
         addition: &Addition<'_>,
         name: &ScoreKey,
@@ -279,7 +279,7 @@ impl BoardStore {
     /// Removes a member. Returns whether it was there.
     pub async fn remove_scores(
         &self,
-        _sent: &Announced<GraphEvent>,
+        _sent: &Announced<ScoresChanged>,
         rows: Rows,
         member: &MemberName,
         now: Time,

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use crate::boards::messages::BoardChanged;
 use fanfold_core::board::{MergeOf, MergeSource};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::BOARDS_MAX;
-use fanfold_core::message::GraphEvent;
 use fanfold_core::{BoardId, UserId};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
@@ -110,7 +110,7 @@ impl BoardStore {
     /// Stores a board, in place of `old`, which was read before. A new one counts.
     pub async fn put_board(
         &self,
-        _sent: Announced<GraphEvent>,
+        _sent: Announced<BoardChanged>,
         users: &UserStore,
         owner: &Identity,
         old: Option<&StoredBoard>,
@@ -148,7 +148,7 @@ impl BoardStore {
     /// Removes the settings of a board that is as it was read. Its scores stay; the handler of the event removes them.
     pub async fn end_board(
         &self,
-        _sent: Announced<GraphEvent>,
+        _sent: Announced<BoardChanged>,
         old: &StoredBoard,
         end: BoardEnd<'_>,
     ) -> Result<BoardPut, StoreError> {

@@ -5,8 +5,8 @@ mod index;
 mod scheduled;
 mod timers;
 
+use crate::due::messages::ItemDue;
 use fanfold_core::limits::DUE_LOOK_AHEAD;
-use fanfold_core::message::ItemDue;
 use fanfold_core::{DueEntry, Time};
 use serde::{Deserialize, Serialize};
 

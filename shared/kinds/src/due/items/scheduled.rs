@@ -1,10 +1,10 @@
 //! Scheduled posts.
 
+use crate::posts::messages::PostPublished;
 use std::collections::BTreeSet;
 
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{DUE_TRIES_MAX, SCHEDULED_KEPT};
-use fanfold_core::message::PostEvent;
 use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
@@ -298,7 +298,7 @@ impl DueStore {
     /// Publishes a scheduled post: stores the post, ends the item, and changes the author's counters, all or nothing.
     pub async fn publish(
         &self,
-        _sent: Announced<PostEvent>,
+        _sent: Announced<PostPublished>,
         (users, posts): (&UserStore, &PostStore),
         item: &Scheduled,
         now: Time,

@@ -1,8 +1,8 @@
 //! The relations of a user who is being dropped. The user cannot add relations, because the profile is gone. Other
 //! users can, until functions that had read the profile have ended.
 
+use crate::follows::messages::RelationChanged;
 use fanfold_core::limits::DROP_PAGE;
-use fanfold_core::message::GraphEvent;
 use fanfold_core::{Change, Partition, UserId};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
@@ -38,7 +38,7 @@ impl GraphStore {
     /// read. `counts_follower` tells whether a follower who stays has a profile with a counter.
     pub async fn commit_end(
         &self,
-        _sent: Announced<GraphEvent>,
+        _sent: Announced<RelationChanged>,
         users: &UserStore,
         ends: Ends,
         old: &RelationRow,

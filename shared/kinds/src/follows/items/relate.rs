@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::follows::messages::RelationChanged;
 use fanfold_core::id::Identity;
-use fanfold_core::message::GraphEvent;
 use fanfold_core::{Change, Partition, Relation, UserId, fanout};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
@@ -57,7 +57,7 @@ impl GraphStore {
     /// concurrent follows would conflict on it.
     pub async fn commit(
         &self,
-        _sent: Announced<GraphEvent>,
+        _sent: Announced<RelationChanged>,
         users: &UserStore,
         follower: &Identity,
         author: &Profile,

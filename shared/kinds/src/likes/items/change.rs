@@ -1,7 +1,7 @@
 //! Liking a post, and taking the like back.
 
+use crate::likes::messages::LikeChanged;
 use fanfold_core::id::Identity;
-use fanfold_core::message::GraphEvent;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::Serialize;
@@ -55,7 +55,7 @@ impl LikeStore {
     /// on its item. The handler of the event removes the like if the post is gone.
     pub async fn add(
         &self,
-        sent: Announced<GraphEvent>,
+        sent: Announced<LikeChanged>,
         users: &UserStore,
         identity: &Identity,
         GivenLike { like, token }: GivenLike,
@@ -86,7 +86,7 @@ impl LikeStore {
     /// Removes a like: its rows and one count, all or nothing.
     pub async fn take_back(
         &self,
-        sent: Announced<GraphEvent>,
+        sent: Announced<LikeChanged>,
         users: &UserStore,
         identity: &Identity,
         like: Like,
@@ -102,7 +102,7 @@ impl LikeStore {
 
     async fn commit(
         &self,
-        _sent: Announced<GraphEvent>,
+        _sent: Announced<LikeChanged>,
         doing: &'static str,
         transaction: Transaction<LikeWrite>,
         like: Like,

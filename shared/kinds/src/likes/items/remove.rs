@@ -1,8 +1,8 @@
 //! Removing the likes of a deleted post, and those of a user who is being dropped.
 
+use crate::likes::messages::LikeChanged;
 use fanfold_core::PostId;
 use fanfold_core::limits::LIKE_PARTS;
-use fanfold_core::message::GraphEvent;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -70,7 +70,7 @@ impl LikeStore {
     /// has changed since it was read.
     pub async fn remove_of_dropped(
         &self,
-        _sent: Announced<GraphEvent>,
+        _sent: Announced<LikeChanged>,
         like: Like,
     ) -> Result<bool, StoreError> {
         let doing = "removing a like of a dropped user";

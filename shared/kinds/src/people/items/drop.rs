@@ -5,8 +5,8 @@
 //! A lease in the note allows one order at a time. Otherwise a delayed order could remove data of a user who has
 //! come back with the same id.
 
+use crate::people::messages::ProfileChanged;
 use fanfold_core::limits::TRIES_MAX;
-use fanfold_core::message::GraphEvent;
 use fanfold_core::{Time, UserId};
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ impl UserStore {
     /// Replaces the profile by a note and frees the handle, or takes the lease of an existing note.
     pub async fn begin_drop(
         &self,
-        sent: Announced<GraphEvent>,
+        sent: Announced<ProfileChanged>,
         user: UserId,
         now: Time,
         lease_until: Time,
@@ -86,7 +86,7 @@ impl UserStore {
 
     async fn close(
         &self,
-        _sent: &Announced<GraphEvent>,
+        _sent: &Announced<ProfileChanged>,
         profile: Profile,
         lease_until: Time,
     ) -> Result<Option<Dropping>, StoreError> {

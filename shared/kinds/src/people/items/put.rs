@@ -1,8 +1,8 @@
 //! Making and changing a profile.
 
+use crate::people::messages::ProfileChanged;
 use fanfold_core::Handle;
 use fanfold_core::id::Identity;
-use fanfold_core::message::GraphEvent;
 
 use super::{
     HandleItem, Profile, ProfileItem, ProfilePut, UserStore, handle_pk, identity_text, profile_pk,
@@ -27,7 +27,7 @@ impl UserStore {
     /// Makes or changes the profile of an identity. Profile and handle change in one transaction.
     pub async fn put_profile(
         &self,
-        sent: Announced<GraphEvent>,
+        sent: Announced<ProfileChanged>,
         identity: &Identity,
         handle: &Handle,
         name: &str,
@@ -39,7 +39,7 @@ impl UserStore {
     /// Makes or changes the profile of an identity. `old` is the present profile, read by the caller.
     pub async fn put_profile_over(
         &self,
-        _sent: Announced<GraphEvent>,
+        _sent: Announced<ProfileChanged>,
         old: Option<&Profile>,
         identity: &Identity,
         handle: &Handle,

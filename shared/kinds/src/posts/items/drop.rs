@@ -1,7 +1,7 @@
 //! The posts of a user who is being dropped. The user cannot add posts any more.
 
+use crate::posts::messages::PostDeleted;
 use fanfold_core::limits::{DROP_PAGE, DROP_QUERIES_AT_ONCE, POST_TOMBSTONE_KEPT};
-use fanfold_core::message::GraphEvent;
 use fanfold_core::{PostId, Time, UserId};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
@@ -63,7 +63,7 @@ impl PostStore {
     /// Replaces the posts of a page by tombstones. Returns the number of new tombstones.
     pub async fn bury(
         &self,
-        _sent: Announced<GraphEvent>,
+        _sent: Announced<PostDeleted>,
         author: UserId,
         page: ToBury,
         now: Time,

@@ -2,11 +2,11 @@
 
 use fanfold_core::id::Identity;
 use fanfold_core::limits::POST_TOMBSTONE_KEPT;
-use fanfold_core::message::{GraphEvent, PostEvent};
 use fanfold_core::{PostId, Time};
 
 use super::{Post, PostItem, PostState, PostStore, RequestKey, posts_pk};
 use crate::people::items::{Counter, Owner, UserStore};
+use crate::posts::messages::{PostDeleted, PostPublished};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::table::{Stored as _, Write, key, number, write};
 use fanfold_runtime::error::StoreError;
@@ -74,7 +74,7 @@ impl PostStore {
     /// Stores a post, adds 1 to the author's counter, and stores the request's key, all or nothing.
     pub async fn create(
         &self,
-        _sent: Announced<PostEvent>,
+        _sent: Announced<PostPublished>,
         users: &UserStore,
         author: &Identity,
         post: &Post,
@@ -101,8 +101,7 @@ impl PostStore {
     /// Replaces a post by a tombstone, and subtracts 1 from the author's counter, all or nothing.
     pub async fn delete(
         &self,
-        _sent: Announced<PostEvent>,
-        _sent_to_graph: Announced<GraphEvent>,
+        _sent: Announced<PostDeleted>,
         users: &UserStore,
         author: &Identity,
         id: PostId,

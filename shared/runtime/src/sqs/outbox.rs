@@ -1,14 +1,15 @@
-//! Typed queues: sends messages, one by one or in batches.
+//! Sends messages, one by one or in batches.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use fanfold_core::limits::{SEND_BATCH_BYTES_MAX, SEND_BATCH_MAX, TRIES_MAX};
-use fanfold_core::registry::QueueOf;
-use serde::Serialize;
+use fanfold_core::message::Message;
+use fanfold_core::registry::{QUEUES, QueueSpec, TIMER_EVENTS};
 
 use super::record::attributes;
 use super::text::body;
@@ -17,13 +18,12 @@ use crate::error::StoreError;
 use crate::retry::pause;
 use crate::trace::Trace;
 
-/// Sends messages of type `M` to a queue. Each message has the id of the HTTP request that caused it as the
-/// attribute `request`.
-pub struct Queue<M> {
+/// Sends messages to their queues. Each message has the id of the HTTP request that caused it as the attribute `request`.
+#[derive(Clone)]
+pub struct Outbox {
     client: Client,
-    url: String,
-    /// The message group of a message.
-    group: fn(&M) -> Option<String>,
+    /// The URL of each queue, or why the function has none.
+    urls: Arc<Vec<(&'static QueueSpec, Result<String, ConfigError>)>>,
 }
 
 /// A message of a batch.
@@ -34,7 +34,7 @@ struct ToSend {
 }
 
 /// The proof that the event of a commit was sent. A commit that has an event takes it, so that the commit cannot run
-/// before the event. Only [`Queue::announce`] makes one, for one commit.
+/// before the event. Only [`Outbox::announce`] and its kind make one, for one commit.
 #[must_use]
 pub struct Announced<M>(PhantomData<fn(M)>);
 
@@ -46,41 +46,44 @@ impl<M> Announced<M> {
     }
 }
 
-impl<M> Clone for Queue<M> {
-    fn clone(&self) -> Self {
-        Self { client: self.client.clone(), url: self.url.clone(), group: self.group }
-    }
-}
-
-impl<M: Serialize> Queue<M> {
-    /// Reads the URL of the queue. Fails if the setting is missing.
-    pub fn new(sdk: &SdkConfig, config: &Config, queue: QueueOf<M>) -> Result<Self, ConfigError> {
-        let url = config.text(queue.spec.url)?;
-        Ok(Self { client: Client::new(sdk), url, group: |_| None })
-    }
-
-    /// Sends messages with a message group. While the messages of one group hold up the others, SQS delivers the others
-    /// first. (It calls this a fair queue. The queue stays a standard one, without an order.)
-    #[must_use]
-    pub fn in_groups(mut self, group: fn(&M) -> Option<String>) -> Self {
-        self.group = group;
-        self
+impl Outbox {
+    /// Reads the URLs of the queues that the function lists. Fails if a setting is missing.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
+        let queues = QUEUES.iter().chain([&TIMER_EVENTS]);
+        let urls = queues.map(|queue| match config.store(queue.url) {
+            Ok(url) => Ok((*queue, Ok(url))),
+            Err(unlisted @ ConfigError::Unlisted { .. }) => Ok((*queue, Err(unlisted))),
+            Err(error) => Err(error),
+        });
+        let urls = urls.collect::<Result<_, ConfigError>>()?;
+        Ok(Self { client: Client::new(sdk), urls: Arc::new(urls) })
     }
 
-    /// Sends a message.
-    pub async fn send(&self, message: &M) -> Result<(), StoreError> {
+    /// Sends a message to its queues.
+    pub async fn send<M: Message>(&self, message: &M) -> Result<(), StoreError> {
         self.send_after(message, Duration::ZERO).await
     }
 
-    /// Sends an event before its commit. Returns the proof that the commit takes.
-    pub async fn announce(&self, event: &M) -> Result<Announced<M>, StoreError> {
-        self.send(event).await?;
-        Ok(Announced(PhantomData))
+    /// Sends a message that is delivered `delay` later at the earliest, in whole seconds.
+    pub async fn send_after<M: Message>(
+        &self,
+        message: &M,
+        delay: Duration,
+    ) -> Result<(), StoreError> {
+        for queue in M::QUEUES {
+            self.send_on(queue, message, delay).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends an event to its queues before its commit. Returns the proof that the commit takes.
+    pub async fn announce<M: Message>(&self, event: &M) -> Result<Announced<M>, StoreError> {
+        self.announce_after(event, Duration::ZERO).await
     }
 
     /// Sends an event before its commit, to be delivered `delay` later at the earliest. Returns the proof that the commit
     /// takes.
-    pub async fn announce_after(
+    pub async fn announce_after<M: Message>(
         &self,
         event: &M,
         delay: Duration,
@@ -89,19 +92,29 @@ impl<M: Serialize> Queue<M> {
         Ok(Announced(PhantomData))
     }
 
-    /// Sends the events of one commit before it. Returns the proof that the commit takes.
-    pub async fn announce_all(&self, events: &[M]) -> Result<Announced<M>, StoreError> {
-        self.send_all(events).await?;
+    /// Sends the events of one commit before it, to one queue. Returns the proof that the commit takes.
+    pub async fn announce_all_on<M: Message>(
+        &self,
+        queue: &'static QueueSpec,
+        events: &[M],
+    ) -> Result<Announced<M>, StoreError> {
+        self.send_all_on(queue, events).await?;
         Ok(Announced(PhantomData))
     }
 
-    /// Sends a message that is delivered `delay` seconds later at the earliest.
-    pub async fn send_after(&self, message: &M, delay: Duration) -> Result<(), StoreError> {
+    /// Sends a message to one queue, to be delivered `delay` later at the earliest.
+    pub async fn send_on<M: Message>(
+        &self,
+        queue: &'static QueueSpec,
+        message: &M,
+        delay: Duration,
+    ) -> Result<(), StoreError> {
         let doing = "sending a message";
-        let body = body(doing, message)?;
-        tracing::debug!(queue = self.url, bytes = body.len(), "sending a message");
-        let call = self.client.send_message().queue_url(&self.url).message_body(body);
-        let call = call.set_message_group_id((self.group)(message));
+        let (url, body) = (self.url(doing, queue)?, body(doing, message)?);
+        tracing::debug!(queue = url, bytes = body.len(), "sending a message");
+        let call = self.client.send_message().queue_url(url).message_body(body);
+        // mutation: message-group
+        let call = call.set_message_group_id(message.group());
         let call = call.set_delay_seconds(Some(delay.as_secs() as i32).filter(|delay| *delay > 0));
         let request = attributes(Trace::current().request.as_ref())?;
         let sent = call.set_message_attributes(request).send().await;
@@ -109,21 +122,26 @@ impl<M: Serialize> Queue<M> {
         Ok(())
     }
 
-    /// Sends all messages in batches. Messages of a batch that SQS does not take are sent again, up to [`TRIES_MAX`]
-    /// times, except those that it can never take, which stop no others. After another error, some messages may have been sent.
-    pub async fn send_all(&self, messages: &[M]) -> Result<(), StoreError> {
-        self.send_all_after(messages.iter().map(|message| (message, Duration::ZERO))).await
+    /// Sends all messages to one queue in batches. Messages of a batch that SQS does not take are sent again, up to
+    /// [`TRIES_MAX`] times, except those that it can never take, which stop no others. After another error, some messages may
+    /// have been sent.
+    pub async fn send_all_on<M: Message>(
+        &self,
+        queue: &'static QueueSpec,
+        messages: &[M],
+    ) -> Result<(), StoreError> {
+        let delayed = messages.iter().map(|message| (message, Duration::ZERO));
+        self.send_all_after_on(queue, delayed).await
     }
 
     /// The same, for messages that are each delivered after a delay at the earliest, in whole seconds.
-    pub async fn send_all_after<'a>(
+    pub async fn send_all_after_on<'a, M: Message>(
         &self,
+        queue: &'static QueueSpec,
         messages: impl IntoIterator<Item = (&'a M, Duration)>,
-    ) -> Result<(), StoreError>
-    where
-        M: 'a,
-    {
+    ) -> Result<(), StoreError> {
         let doing = "sending messages";
+        let url = self.url(doing, queue)?;
         let (mut batch, mut bytes, mut refused) = (Vec::new(), 0, Ok(()));
         for (message, delay) in messages {
             let body = match body(doing, message) {
@@ -134,21 +152,35 @@ impl<M: Serialize> Queue<M> {
                 }
             };
             if batch.len() == SEND_BATCH_MAX || bytes + body.len() > SEND_BATCH_BYTES_MAX {
-                let sent = self.send_batch(doing, std::mem::take(&mut batch)).await;
+                let sent = self.send_batch(doing, url, std::mem::take(&mut batch)).await;
                 lasting(sent, &mut refused)?;
                 bytes = 0;
             }
             bytes += body.len();
-            let (delay_s, group) = (delay.as_secs() as i32, (self.group)(message));
+            let (delay_s, group) = (delay.as_secs() as i32, message.group());
             batch.push(ToSend { body, delay_s, group });
         }
-        lasting(self.send_batch(doing, batch).await, &mut refused)?;
+        lasting(self.send_batch(doing, url, batch).await, &mut refused)?;
         refused
+    }
+
+    /// The URL of a queue. Fails if the function does not list the queue.
+    fn url(&self, doing: &'static str, queue: &'static QueueSpec) -> Result<&str, StoreError> {
+        let url = self.urls.iter().find(|(known, _)| *known == queue).map(|(_, url)| url);
+        match url {
+            Some(Ok(url)) => Ok(url),
+            Some(Err(source)) => Err(StoreError::Unlisted { doing, source: source.clone() }),
+            None => {
+                let source = ConfigError::Missing(queue.url);
+                Err(StoreError::Unlisted { doing, source })
+            }
+        }
     }
 
     async fn send_batch(
         &self,
         doing: &'static str,
+        url: &str,
         messages: Vec<ToSend>,
     ) -> Result<(), StoreError> {
         let (all, request) = (messages.len(), attributes(Trace::current().request.as_ref())?);
@@ -168,7 +200,7 @@ impl<M: Serialize> Queue<M> {
                     entry.set_message_attributes(request.clone()).build()
                 })
                 .collect();
-            let call = self.client.send_message_batch().queue_url(&self.url);
+            let call = self.client.send_message_batch().queue_url(url);
             let answer =
                 call.set_entries(Some(entries.map_err(StoreError::request(doing))?)).send().await;
             let answer = answer.map_err(StoreError::sqs(doing))?;

@@ -40,7 +40,7 @@ impl ReadContext {
     }
 
     /// Counts a read of an author feed.
-    pub(super) fn count_query(&self) {
+    pub fn count_query(&self) {
         self.queries.fetch_add(1, Ordering::Relaxed);
     }
 

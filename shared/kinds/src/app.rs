@@ -1,0 +1,191 @@
+//! What every use case works with: the stores, the queues and the settings of a function, made once when it starts.
+//!
+//! A function may use the tables and queues alone that it lists in the registry, as the template gives it rights on no others.
+//! Every use of another one fails with [`StoreError::Unlisted`](fanfold_runtime::StoreError::Unlisted), also in tests.
+
+use std::time::Duration;
+
+use fanfold_core::limits::{
+    AUDIT_FEEDS_DEFAULT, AUDIT_FEEDS_MAX, BOARD_ROWS_IN_REQUEST, COMMIT_GRACE, COUNT_DELAY,
+    DROP_SETTLES, DUE_BATCH, EVERY_MIN, FOLLOWERS_PER_QUERY, RANKING_SECONDS_DEFAULT,
+    RANKING_SECONDS_MAX, RANKING_SECONDS_MIN, TIMER_EVERY_MIN_DEFAULT, TIMER_EVERY_MIN_MAX,
+};
+use fanfold_engines::tally::Counts;
+use fanfold_engines::valkey::{FeedSettings, Valkey, WriteKind, WriteLimit};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::config::ConfigError;
+use fanfold_runtime::sqs::Outbox;
+use fanfold_runtime::{Config, StartError};
+
+use crate::boards::items::BoardStore;
+use crate::due::items::DueStore;
+use crate::due::pause::Pause;
+use crate::fanout::receipts::ReceiptStore;
+use crate::fanout::settings::FanOutSettings;
+use crate::feeds::Feeds;
+use crate::feeds::pulled::PulledStore;
+use crate::follows::items::GraphStore;
+use crate::likes::items::LikeStore;
+use crate::people::items::UserStore;
+use crate::posts::items::PostStore;
+
+/// Partitions of a large audience that one dispatch reads.
+const PARTITIONS_PER_PART: u16 = 8;
+/// Feeds that one run of the sweep removes.
+const SWEEP_FEEDS_MAX: u64 = 50_000;
+
+/// The stores, the queues and the settings of a function.
+#[derive(Clone)]
+pub struct App {
+    pub users: UserStore,
+    pub posts: PostStore,
+    pub receipts: ReceiptStore,
+    pub graph: GraphStore,
+    pub pulled: PulledStore,
+    pub likes: LikeStore,
+    pub boards: BoardStore,
+    pub due: DueStore,
+    pub valkey: Valkey,
+    pub feeds: Feeds,
+    pub outbox: Outbox,
+    pub limits: Limits,
+    pub counts: Counts,
+    /// Whether due items leave Valkey alone for a while.
+    pub pause: Pause,
+    pub settings: Settings,
+}
+
+/// How often a user may write, and what pages that are pulled may cost.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub post: WriteLimit,
+    pub relation: WriteLimit,
+    pub profile: WriteLimit,
+    pub timer: WriteLimit,
+    pub like: WriteLimit,
+    pub board: WriteLimit,
+    pub pull: WriteLimit,
+}
+
+/// The settings of use cases. Tests change those without a name in the environment.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    pub fanout: FanOutSettings,
+    /// Followers that one query of a fan-out reads.
+    pub page_followers: i32,
+    /// Partitions of a large audience in each part of its fan-out.
+    pub partitions_per_part: u16,
+    /// The least time between two occurrences of a timer (`TIMER_EVERY_MIN`).
+    pub timer_every_min: Duration,
+    /// Whether the operator gave an address for webhooks (`WEBHOOKS_ON`).
+    pub webhooks_on: bool,
+    /// The most entries that a look-ahead takes from a part at once.
+    pub due_batch: usize,
+    /// The time after which a snapshot of a ranking is replaced (`RANKING_SECONDS`).
+    pub ranking_every: Duration,
+    /// Rows of a part that a request reads to make a copy; see [`BOARD_ROWS_IN_REQUEST`].
+    pub rows_in_request: i32,
+    /// The delay of events about boards: longer than a writer lives.
+    pub event_delay: Duration,
+    /// How long the removal of a user waits for other functions; see [`DROP_SETTLES`].
+    pub drop_settles: Duration,
+    /// Feeds that one audit compares (`AUDIT_FEEDS`).
+    pub audit_feeds: usize,
+    /// A feed that was not read for this long is dropped (`INACTIVE_AFTER`).
+    pub inactive_after: Duration,
+    /// The most feeds that one run of the sweep drops, and the most `rel` keys that it removes. The last round over the
+    /// buckets may exceed the limit.
+    pub sweep_feeds_max: u64,
+}
+
+impl App {
+    /// Makes the clients from the settings. An error names the setting that is missing or malformed.
+    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        Self::over(Valkey::new(sdk, config)?, sdk, config)
+    }
+
+    /// The same, over a client of Valkey.
+    pub fn over(valkey: Valkey, sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        let (users, posts) = (UserStore::new(sdk, config)?, PostStore::new(sdk, config)?);
+        let (graph, pulled) = (GraphStore::new(sdk, config)?, PulledStore::new(sdk, config)?);
+        let (outbox, limits) = (Outbox::new(sdk, config)?, Limits::read(config)?);
+        let feeds = Feeds {
+            valkey: valkey.clone(),
+            posts: posts.clone(),
+            graph: graph.clone(),
+            pulled: pulled.clone(),
+            users: users.clone(),
+            outbox: outbox.clone(),
+            pulls: limits.pull,
+            inline_authors: crate::feeds::REBUILD_INLINE_AUTHORS,
+        };
+        Ok(Self {
+            users,
+            posts,
+            receipts: ReceiptStore::new(sdk, config)?,
+            graph,
+            pulled,
+            likes: LikeStore::new(sdk, config)?,
+            boards: BoardStore::new(sdk, config)?,
+            due: DueStore::new(sdk, config)?,
+            valkey,
+            feeds,
+            outbox,
+            limits,
+            counts: Counts::after(COUNT_DELAY),
+            pause: Pause::default(),
+            settings: Settings::read(config)?,
+        })
+    }
+}
+
+impl Limits {
+    fn read(config: &Config) -> Result<Self, ConfigError> {
+        let limit = |kind| WriteLimit::read(config, kind);
+        Ok(Self {
+            post: limit(WriteKind::Post)?,
+            relation: limit(WriteKind::Relation)?,
+            profile: limit(WriteKind::Profile)?,
+            timer: limit(WriteKind::Timer)?,
+            like: limit(WriteKind::Like)?,
+            board: limit(WriteKind::Board)?,
+            pull: limit(WriteKind::Pull)?,
+        })
+    }
+}
+
+impl Settings {
+    fn read(config: &Config) -> Result<Self, ConfigError> {
+        let seconds = |name, default: Duration, least: Duration, most: Duration| {
+            let read = config.number(name, default.as_secs(), least.as_secs()..=most.as_secs());
+            read.map(Duration::from_secs)
+        };
+        let (audit_feeds, most) = (AUDIT_FEEDS_DEFAULT as u64, AUDIT_FEEDS_MAX as u64);
+        let (every_min, every_max) = (EVERY_MIN, TIMER_EVERY_MIN_MAX);
+        Ok(Self {
+            fanout: FanOutSettings::read(config)?,
+            page_followers: FOLLOWERS_PER_QUERY,
+            partitions_per_part: PARTITIONS_PER_PART,
+            timer_every_min: seconds(
+                "TIMER_EVERY_MIN",
+                TIMER_EVERY_MIN_DEFAULT,
+                every_min,
+                every_max,
+            )?,
+            webhooks_on: config.number("WEBHOOKS_ON", 0, 0..=1)? == 1,
+            due_batch: DUE_BATCH,
+            ranking_every: seconds(
+                "RANKING_SECONDS",
+                RANKING_SECONDS_DEFAULT,
+                RANKING_SECONDS_MIN,
+                RANKING_SECONDS_MAX,
+            )?,
+            rows_in_request: BOARD_ROWS_IN_REQUEST,
+            event_delay: COMMIT_GRACE,
+            drop_settles: DROP_SETTLES,
+            audit_feeds: config.number("AUDIT_FEEDS", audit_feeds, 1..=most)? as usize,
+            inactive_after: FeedSettings::read(config)?.inactive_after,
+            sweep_feeds_max: SWEEP_FEEDS_MAX,
+        })
+    }
+}

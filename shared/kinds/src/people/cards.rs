@@ -1,0 +1,116 @@
+//! The cards of people: what is shown of a user, and who has a handle.
+
+use fanfold_core::{Handle, HandleHash, UserId};
+use fanfold_engines::card::{Card, Made, Text};
+use fanfold_engines::valkey::{CardId, KeyKind};
+use futures::future::try_join_all;
+use serde::{Deserialize, Serialize};
+
+use super::items::Profile;
+use crate::App;
+
+/// What is shown of a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserCard {
+    /// The user's id.
+    pub id: UserId,
+    /// The handle, without `@`.
+    pub handle: Handle,
+    /// The name that is shown.
+    pub name: String,
+    /// The number of posts.
+    pub posts: u64,
+    /// The number of followers at the last count.
+    pub followers: u64,
+    /// The number of followed authors.
+    pub following: u64,
+}
+
+impl From<Profile> for UserCard {
+    fn from(profile: Profile) -> Self {
+        let Profile { id, handle, name, posts, followers, following, .. } = profile;
+        Self { id, handle, name, posts, followers, following }
+    }
+}
+
+/// In JSON. Names are short, because they are stored with each card.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UserText {
+    #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
+    profile: Option<ProfileText>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ProfileText(Handle, String, u64, u64, u64);
+
+/// The user, if there is a profile.
+impl Card<App> for Option<UserCard> {
+    type Of = UserId;
+
+    fn id(user: &UserId) -> CardId {
+        CardId::user(*user)
+    }
+
+    fn of(id: CardId) -> Option<UserId> {
+        id.id(KeyKind::UserCard).map(|user| UserId(user as u64))
+    }
+
+    fn fetch(app: &App, users: Vec<UserId>) -> Made<'_, UserId, Self> {
+        Box::pin(async move {
+            let mut profiles = app.users.profiles(&users).await?;
+            let card = |user| (user, profiles.remove(&user).map(UserCard::from));
+            Ok(users.into_iter().map(card).collect())
+        })
+    }
+
+    fn text(&self) -> Option<Text> {
+        let profile = self.clone().map(|card| {
+            let UserCard { id: _, handle, name, posts, followers, following } = card;
+            ProfileText(handle, name, posts, followers, following)
+        });
+        let keep = if profile.is_some() { Text::of } else { Text::of_nothing };
+        serde_json::to_vec(&UserText { profile }).ok().map(keep)
+    }
+
+    fn decode(user: &UserId, text: &[u8]) -> Option<Self> {
+        let UserText { profile } = serde_json::from_slice(text).ok()?;
+        Some(profile.map(|profile| {
+            let ProfileText(handle, name, posts, followers, following) = profile;
+            UserCard { id: *user, handle, name, posts, followers, following }
+        }))
+    }
+}
+
+/// The user who had the handle when the card was filled. The user's card says whether this is still so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandleOwner(pub Option<UserId>);
+
+impl Card<App> for HandleOwner {
+    type Of = Handle;
+
+    fn id(handle: &Handle) -> CardId {
+        CardId::handle(HandleHash::of(handle))
+    }
+
+    fn of(_: CardId) -> Option<Handle> {
+        // the name has a hash alone; and the card may be old, which is no fault
+        None
+    }
+
+    fn fetch(app: &App, handles: Vec<Handle>) -> Made<'_, Handle, Self> {
+        let owner = async |handle| {
+            let owner = app.users.owner(&handle).await?;
+            Ok((handle, Self(owner)))
+        };
+        Box::pin(try_join_all(handles.into_iter().map(owner)))
+    }
+
+    fn text(&self) -> Option<Text> {
+        serde_json::to_vec(&self.0?).ok().map(Text::of)
+    }
+
+    fn decode(_: &Handle, text: &[u8]) -> Option<Self> {
+        serde_json::from_slice(text).ok().map(|user| Self(Some(user)))
+    }
+}

@@ -1,0 +1,71 @@
+//! The card of a post: its state, with the text and the number of likes.
+
+use std::collections::HashMap;
+
+use fanfold_core::PostId;
+use fanfold_engines::card::{Card, Made, Text};
+use fanfold_engines::valkey::{CardId, KeyKind};
+use serde::{Deserialize, Serialize};
+
+use super::items::{Post, PostState};
+use crate::App;
+
+/// In JSON. Names are short, because they are stored with each card.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PostText {
+    /// The text. `None`: the post was deleted.
+    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// The number of likes.
+    #[serde(rename = "l", default, skip_serializing_if = "is_zero")]
+    likes: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Card<App> for PostState {
+    type Of = PostId;
+
+    fn id(post: &PostId) -> CardId {
+        CardId::post(*post)
+    }
+
+    fn of(id: CardId) -> Option<PostId> {
+        id.id(KeyKind::PostCard).map(PostId)
+    }
+
+    fn fetch(app: &App, posts: Vec<PostId>) -> Made<'_, PostId, Self> {
+        Box::pin(async move {
+            let mut states: HashMap<PostId, Self> = app.posts.states(&posts).await?;
+            let state = |post| (post, states.remove(&post).unwrap_or(Self::Missing));
+            Ok(posts.into_iter().map(state).collect())
+        })
+    }
+
+    fn text(&self) -> Option<Text> {
+        let text = match self {
+            // it may be committed later
+            Self::Missing => return None,
+            Self::Deleted => PostText { text: None, likes: 0 },
+            Self::Published(Post { id: _, text, likes }) => {
+                PostText { text: Some(text.clone()), likes: *likes }
+            }
+        };
+        serde_json::to_vec(&text).ok().map(Text::of)
+    }
+
+    fn decode(post: &PostId, text: &[u8]) -> Option<Self> {
+        let PostText { text, likes } = serde_json::from_slice(text).ok()?;
+        let published = |text| Self::Published(Post { id: *post, text, likes });
+        Some(text.map_or(Self::Deleted, published))
+    }
+
+    fn is_same(&self, right: &Self) -> bool {
+        // a tombstone expires, and the post stays deleted
+        let is_gone = |state: &Self| !matches!(state, Self::Published(_));
+        self == right || (is_gone(self) && is_gone(right))
+    }
+}

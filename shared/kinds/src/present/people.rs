@@ -1,0 +1,135 @@
+//! What a viewer sees of users.
+
+use std::collections::HashMap;
+
+use fanfold_core::limits::CARD_MARK_WITHIN;
+use fanfold_core::{Handle, HandleHash, UserId, UserRef};
+use fanfold_engines::card::{Found, Wanted};
+use fanfold_engines::reading::ReadContext;
+use fanfold_engines::valkey::CardId;
+use fanfold_runtime::StoreError;
+
+use super::Viewer;
+use crate::follows::cards::Follows;
+use crate::people::cards::{HandleOwner, UserCard};
+use crate::{App, Error};
+
+/// A user as a viewer sees them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenUser {
+    /// What every viewer sees.
+    pub card: UserCard,
+    /// Whether the viewer follows this user.
+    pub is_followed: bool,
+}
+
+/// Reads what every viewer sees of a user. Fails with [`Error::NoSuchUser`] if there is no profile, or the user is hidden
+/// from the viewer.
+pub async fn user(
+    app: &App,
+    viewer: &Viewer,
+    user: &UserRef,
+    reading: &ReadContext,
+) -> Result<UserCard, Error> {
+    let found = find(app, None, user, reading).await?;
+    let found = found.filter(|found| viewer.sees(found.card.id));
+    found.map(|found| found.card).ok_or_else(|| Error::NoSuchUser(user.clone()))
+}
+
+/// Reads a user with the viewer's relation. Fails like [`user`].
+pub async fn profile(
+    app: &App,
+    viewer: &Viewer,
+    user: &UserRef,
+    reading: &ReadContext,
+) -> Result<SeenUser, Error> {
+    let found = find(app, Some(viewer.user), user, reading).await?;
+    let found = found.filter(|found| viewer.sees(found.card.id));
+    found.ok_or_else(|| Error::NoSuchUser(user.clone()))
+}
+
+/// The users with these ids. Users without a profile are left out.
+pub async fn users(
+    app: &App,
+    users: &[UserId],
+    reading: &ReadContext,
+) -> Result<HashMap<UserId, UserCard>, StoreError> {
+    let seen = look(app, None, users, reading).await?;
+    Ok(seen.into_iter().map(|(user, seen)| (user, seen.card)).collect())
+}
+
+/// The users with these ids, as the viewer sees them. Users without a profile are left out.
+pub async fn seen(
+    app: &App,
+    viewer: UserId,
+    users: &[UserId],
+    reading: &ReadContext,
+) -> Result<HashMap<UserId, SeenUser>, StoreError> {
+    look(app, Some(viewer), users, reading).await
+}
+
+/// The user who has a handle, or had it a short time ago.
+pub(crate) async fn owner(
+    app: &App,
+    handle: &Handle,
+    reading: &ReadContext,
+) -> Result<Option<UserId>, StoreError> {
+    let wanted = Wanted::default().and::<HandleOwner>([handle.clone()]);
+    let found = wanted.read(&app.valkey, app, reading).await?;
+    Ok(found.get::<App, HandleOwner>(handle).and_then(|owner| owner.0))
+}
+
+/// The users with these ids. The relations of a viewer to them are read at the same time.
+async fn look(
+    app: &App,
+    viewer: Option<UserId>,
+    users: &[UserId],
+    reading: &ReadContext,
+) -> Result<HashMap<UserId, SeenUser>, StoreError> {
+    let others = |viewer| users.iter().filter(move |user| **user != viewer);
+    let pairs =
+        viewer.into_iter().flat_map(|viewer| others(viewer).map(move |user| (viewer, *user)));
+    let wanted =
+        Wanted::default().and::<Option<UserCard>>(users.iter().copied()).and::<Follows>(pairs);
+    let found = wanted.read(&app.valkey, app, reading).await?;
+    let is_followed = |viewer, user| {
+        found.get::<App, Follows>(&(viewer, user)).is_some_and(|Follows(follows)| *follows)
+    };
+    let seen = |user: &UserId| {
+        let card = card(&found, *user)?.clone();
+        let is_followed = viewer.is_some_and(|viewer| is_followed(viewer, *user));
+        Some((*user, SeenUser { card, is_followed }))
+    };
+    Ok(users.iter().filter_map(seen).collect())
+}
+
+fn card(found: &Found, user: UserId) -> Option<&UserCard> {
+    found.get::<App, Option<UserCard>>(&user)?.as_ref()
+}
+
+/// The user with this id or handle. `None` if there is none.
+async fn find(
+    app: &App,
+    viewer: Option<UserId>,
+    user: &UserRef,
+    reading: &ReadContext,
+) -> Result<Option<SeenUser>, StoreError> {
+    let one = async |user| Ok(look(app, viewer, &[user], reading).await?.remove(&user));
+    let handle = match user {
+        UserRef::Id(user) => return one(*user).await,
+        UserRef::Handle(handle) => handle,
+    };
+    let Some(user) = owner(app, handle, reading).await? else { return Ok(None) };
+    let found = one(user).await?;
+    // mutation: card-handle
+    if found.as_ref().is_some_and(|found| found.card.handle == *handle) {
+        return Ok(found);
+    }
+    // the handle was given up or taken over since the card was filled
+    let id = CardId::handle(HandleHash::of(handle));
+    reading.ask(app.valkey.cards_changed_within(CARD_MARK_WITHIN, &[id])).await?;
+    match app.users.owner(handle).await? {
+        Some(user) => Ok(one(user).await?.filter(|found| found.card.handle == *handle)),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,37 @@
+//! A message of any queue of the deployment.
+
+use fanfold_core::message::Received as _;
+use fanfold_core::registry::{
+    BULK_CHUNKS, BULK_EVENTS, CHUNKS, DUE_ITEMS, GRAPH_EVENTS, POST_EVENTS, QueueSpec, REBUILDS,
+};
+use fanfold_kinds::due::messages::{ItemDue, TimerFired};
+use fanfold_kinds::fanout::messages::DeliverChunk;
+use fanfold_kinds::subscriptions::{GraphEvent, PostEvent, RebuildOrder};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnyMessage {
+    Post(PostEvent),
+    Chunk(DeliverChunk),
+    Graph(GraphEvent),
+    Rebuild(RebuildOrder),
+    Due(ItemDue),
+    Fired(TimerFired),
+}
+
+impl AnyMessage {
+    /// Decodes the body of a message on this queue.
+    pub fn decode(queue: &QueueSpec, body: &str) -> Result<Self, serde_json::Error> {
+        match queue {
+            queue if [POST_EVENTS, BULK_EVENTS].contains(&queue) => {
+                PostEvent::decode(body).map(Self::Post)
+            }
+            queue if [CHUNKS, BULK_CHUNKS].contains(&queue) => {
+                DeliverChunk::decode(body).map(Self::Chunk)
+            }
+            queue if queue == GRAPH_EVENTS => GraphEvent::decode(body).map(Self::Graph),
+            queue if queue == REBUILDS => RebuildOrder::decode(body).map(Self::Rebuild),
+            queue if queue == DUE_ITEMS => ItemDue::decode(body).map(Self::Due),
+            _ => TimerFired::decode(body).map(Self::Fired),
+        }
+    }
+}
