@@ -31,62 +31,59 @@ impl CardKind {
     }
 }
 
-/// A post.
-const POST: CardKind = CardKind::new(KeyKind::PostCard, b'p', Form::Post);
-/// A user.
-const USER: CardKind = CardKind::new(KeyKind::UserCard, b'u', Form::One);
-/// The user who has a handle.
-const HANDLE: CardKind = CardKind::new(KeyKind::HandleCard, b'h', Form::One);
-/// Whether the first user, who is the viewer, follows the second one.
-const RELATION: CardKind = CardKind::new(KeyKind::RelationCard, b'r', Form::Two);
-/// What a viewer likes, of the newest posts.
-const LIKES: CardKind = CardKind::new(KeyKind::LikesCard, b'l', Form::One);
-/// The settings of a board.
-const BOARD: CardKind = CardKind::new(KeyKind::BoardCard, b'b', Form::Two);
-
-const KINDS: [&CardKind; 6] = [&POST, &USER, &HANDLE, &RELATION, &LIKES, &BOARD];
+/// The kinds, in the order in which their cards are filled.
+static KINDS: [CardKind; 6] = [
+    CardKind::new(KeyKind::PostCard, b'p', Form::Post),
+    CardKind::new(KeyKind::UserCard, b'u', Form::One),
+    CardKind::new(KeyKind::HandleCard, b'h', Form::One),
+    CardKind::new(KeyKind::RelationCard, b'r', Form::Two),
+    CardKind::new(KeyKind::LikesCard, b'l', Form::One),
+    CardKind::new(KeyKind::BoardCard, b'b', Form::Two),
+];
 
 /// The name of a card.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CardId {
-    letter: u8,
+    /// The place of the kind among [`KINDS`].
+    kind: u8,
     id: u128,
 }
 
 impl CardId {
     /// The card of a post.
     pub fn post(post: PostId) -> Self {
-        Self { letter: POST.letter, id: post.0 }
+        Self { kind: 0, id: post.0 }
     }
 
     /// The card of a user.
     pub fn user(user: UserId) -> Self {
-        Self { letter: USER.letter, id: user.0.into() }
+        Self { kind: 1, id: user.0.into() }
     }
 
     /// The user who has a handle.
     pub fn handle(hash: HandleHash) -> Self {
-        Self { letter: HANDLE.letter, id: hash.0.into() }
+        Self { kind: 2, id: hash.0.into() }
     }
 
     /// Whether the first user, who is the viewer, follows the second one.
     pub fn relation(viewer: UserId, user: UserId) -> Self {
-        Self { letter: RELATION.letter, id: pair(viewer.0, user.0) }
+        Self { kind: 3, id: pair(viewer.0, user.0) }
     }
 
     /// What a viewer likes, of the newest posts.
     pub fn likes(viewer: UserId) -> Self {
-        Self { letter: LIKES.letter, id: viewer.0.into() }
+        Self { kind: 4, id: viewer.0.into() }
     }
 
     /// The settings of a board.
     pub fn board(board: BoardId) -> Self {
-        Self { letter: BOARD.letter, id: pair(board.owner.0, board.name.0) }
+        Self { kind: 5, id: pair(board.owner.0, board.name.0) }
     }
 
     /// The kind.
     pub fn kind(self) -> &'static CardKind {
-        KINDS.into_iter().find(|kind| kind.letter == self.letter).unwrap_or(&POST)
+        let [first, ..] = &KINDS;
+        KINDS.get(usize::from(self.kind)).unwrap_or(first)
     }
 
     /// The id of a card of this kind, as the number that it is. `None`: the card is of another kind.
@@ -115,18 +112,18 @@ impl CardId {
             Form::One => bytes.get(8..).unwrap_or_default(),
             Form::Post | Form::Two => &bytes,
         };
-        [&[self.letter], id].concat()
+        [&[self.kind().letter], id].concat()
     }
 
     /// The card with this name. `None` for other names.
     pub(super) fn named(name: &[u8]) -> Option<Self> {
         let (letter, rest) = name.split_first()?;
-        let kind = KINDS.into_iter().find(|kind| kind.letter == *letter)?;
-        let id = match kind.form {
+        let place = KINDS.iter().position(|kind| kind.letter == *letter)?;
+        let id = match KINDS.get(place)?.form {
             Form::One => u64::from_be_bytes(rest.try_into().ok()?).into(),
             Form::Post | Form::Two => u128::from_be_bytes(rest.try_into().ok()?),
         };
-        Some(Self { letter: *letter, id })
+        Some(Self { kind: place as u8, id })
     }
 
     /// The id, as keys have it.
