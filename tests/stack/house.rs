@@ -229,15 +229,15 @@ fn a_commit_with_an_event_takes_the_proof_that_it_was_sent() {
 #[test]
 fn the_proof_of_an_event_is_made_in_one_place() {
     let makers = [
-        ("shared/runtime/src/sqs/queue.rs", "fn assumed("),
+        ("shared/runtime/src/sqs/outbox.rs", "fn assumed("),
         ("shared/engines/src/outbox.rs", ".announce("),
-        ("shared/engines/src/outbox.rs", ".announce_all("),
+        ("shared/engines/src/outbox.rs", ".announce_all_on("),
         ("shared/engines/src/outbox.rs", ".announce_after("),
         ("shared/kinds/src/due/mod.rs", ".announce_after("),
     ];
     for folder in ["shared", "functions"] {
         for (file, text) in sources(folder) {
-            for maker in ["assumed(", ".announce(", ".announce_all(", ".announce_after("] {
+            for maker in ["assumed(", ".announce(", ".announce_all_on(", ".announce_after("] {
                 let is_home =
                     makers.iter().any(|(home, call)| file.ends_with(home) && call.contains(maker));
                 let allowed = usize::from(is_home);

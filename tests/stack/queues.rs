@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use fanfold_core::message::Received as _;
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_runtime::clock;
@@ -123,7 +124,7 @@ async fn deliver_handles_reordered_and_repeated_batches_and_returns_bad_records(
             let post = post.parse().expect("an id");
             let followers = vec![UserId(1), reader];
             let chunk = DeliverChunk::new(post, cut_at, followers);
-            serde_json::to_string(&chunk).expect("JSON")
+            chunk.encode().expect("JSON")
         })
         .collect();
     check_batches("DeliverFunction", &chunks).await;

@@ -24,6 +24,7 @@ mod rankings;
 mod rebuild;
 mod relations;
 mod retries;
+mod stores;
 mod sweep;
 mod valkey_limits;
 mod viewer;

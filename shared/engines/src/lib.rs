@@ -6,6 +6,7 @@
 //! | [`valkey`] | feeds, cards, copies and counters in Valkey; one function for each script in `valkey/lua` |
 //! | [`outbox`] | sends an event before its commit |
 //! | [`card`] | what pages show of items, from Valkey, else from DynamoDB |
+//! | [`rank`] | copies of rows in Valkey, which ranks them |
 //! | [`reading`] | the state of one request that reads |
 //! | [`tally`] | many changes lead to one count a second |
 //! | [`buckets`] | the number of buckets |
@@ -13,6 +14,7 @@
 pub mod buckets;
 pub mod card;
 pub mod outbox;
+pub mod rank;
 pub mod reading;
 pub mod table;
 pub mod tally;

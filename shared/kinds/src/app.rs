@@ -10,6 +10,7 @@ use fanfold_core::limits::{
     DROP_SETTLES, DUE_BATCH, EVERY_MIN, FOLLOWERS_PER_QUERY, RANKING_SECONDS_DEFAULT,
     RANKING_SECONDS_MAX, RANKING_SECONDS_MIN, TIMER_EVERY_MIN_DEFAULT, TIMER_EVERY_MIN_MAX,
 };
+use fanfold_engines::rank::Copier;
 use fanfold_engines::tally::Counts;
 use fanfold_engines::valkey::{FeedSettings, Valkey, WriteKind, WriteLimit};
 use fanfold_runtime::aws::SdkConfig;
@@ -136,6 +137,14 @@ impl App {
             pause: Pause::default(),
             settings: Settings::read(config)?,
         })
+    }
+}
+
+impl App {
+    /// Makes copies in Valkey.
+    pub fn copier(&self) -> Copier<'_, Self> {
+        let Settings { rows_in_request, .. } = self.settings;
+        Copier { valkey: &self.valkey, source: self, rows_in_request }
     }
 }
 

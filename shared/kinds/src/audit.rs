@@ -18,8 +18,8 @@ use fanfold_runtime::{StoreError, metrics};
 use serde::Serialize;
 
 use crate::boards::compare;
-use crate::boards::copy::Target;
 use crate::boards::items::StoredBoard;
+use crate::boards::target::Target;
 use crate::follows::cards::Follows;
 use crate::likes::cards::NewestLiked;
 use crate::people::cards::UserCard;

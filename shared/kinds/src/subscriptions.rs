@@ -12,7 +12,7 @@ use crate::likes::messages::{CountLikes, LikeChanged};
 use crate::people::messages::ProfileChanged;
 use crate::posts::messages::{PostDeleted, PostPublished};
 use crate::rankings::messages::RebuildRanking;
-use crate::{App, boards, follows, likes, people, posts, rebuild};
+use crate::{App, boards, follows, likes, people, posts, rankings, rebuild};
 
 macro_rules! handled {
     ($(#[$doc:meta])* $name:ident($app:ident, $now:ident, $deadline:ident):
@@ -59,6 +59,6 @@ handled! {
     /// A message on `rebuilds`, for `rebuild`.
     RebuildOrder(app, now, deadline):
     RebuildFeed(order) => rebuild::rebuild(app, order, now),
-    RebuildBoard(order) => boards::copy::continue_round(app, order, now, deadline),
-    RebuildRanking(order) => boards::copy::continue_ranking(app, order, now, deadline),
+    RebuildBoard(order) => boards::events::continue_round(app, order, now, deadline),
+    RebuildRanking(order) => rankings::continue_ranking(app, order, now, deadline),
 }

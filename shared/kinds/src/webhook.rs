@@ -24,6 +24,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fanfold_core::Time;
 use fanfold_core::limits::WEBHOOK_ANSWER_WITHIN;
+use fanfold_core::message::Received as _;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::ConfigError;
 use fanfold_runtime::error::BoxError;
@@ -112,7 +113,7 @@ impl Receiver {
         now: Time,
         answer_within: Duration,
     ) -> Result<StatusCode, BoxError> {
-        let body = serde_json::to_string(message)?;
+        let body = message.encode()?;
         let timestamp = (now.ms() / 1_000) as i64;
         let signature = self.signer.sign(&message.id, timestamp, body.as_bytes())?;
         let request = Request::post(self.address.clone())

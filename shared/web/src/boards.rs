@@ -648,7 +648,7 @@ pub struct RoundView {
     pub ends_at: Option<String>,
 }
 
-fn round(target: &fanfold_kinds::boards::copy::Target) -> RoundView {
+fn round(target: &fanfold_kinds::boards::target::Target) -> RoundView {
     let span = target.board.settings.span(target.round);
     RoundView {
         first_day: target.round.first().map(|day| day.to_string()),

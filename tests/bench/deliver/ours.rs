@@ -2,6 +2,7 @@
 
 use aws_lambda_events::sqs::SqsEvent;
 use fanfold_core::limits::CHUNK_FOLLOWERS_DEFAULT;
+use fanfold_core::message::Received as _;
 use fanfold_core::{PostId, UserId};
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_runtime::clock::now;
@@ -35,7 +36,7 @@ impl Variant for Ours {
     fn prepare(&mut self, audience: &Audience, post: PostId) {
         let body = |chunk: &[UserId]| {
             let chunk = DeliverChunk::new(post, now(), chunk.to_vec());
-            serde_json::to_string(&chunk).expect("a body")
+            chunk.encode().expect("a body")
         };
         let batches = audience.followers.chunks(CHUNK_FOLLOWERS_DEFAULT * 10);
         let bodies = batches.map(|batch| batch.chunks(CHUNK_FOLLOWERS_DEFAULT).map(body).collect());

@@ -8,7 +8,7 @@ use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::PageOf;
 use fanfold_kinds::audit::{Audited, audit, check, check_boards, check_cards};
 use fanfold_kinds::boards::change::{Change, What};
-use fanfold_kinds::boards::copy::Target;
+use fanfold_kinds::boards::target::Target;
 use fanfold_kinds::boards::{self, BoardRef};
 use fanfold_kinds::feeds::Source;
 use fanfold_kinds::home::Span;

@@ -9,14 +9,16 @@ use axum::response::{IntoResponse as _, Response};
 use fanfold_core::board::{BoardSettings, Day, MergeBy, MergeOf, MergeSource, Ranks};
 use fanfold_core::limits::{BOARD_MERGED_EVERY, BOARD_PARTS, BOARDS_MAX};
 use fanfold_core::{FeedId, MemberName, PostId, RoundId, Scores, Time};
+use fanfold_engines::rank::make;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{BoardAnswer, BoardChange, CardId, PageOf, Valkey};
 use fanfold_kinds::Error;
 use fanfold_kinds::boards::change::{Change, Changed, Outcome, What, change};
-use fanfold_kinds::boards::copy::{Target, continue_round, make};
+use fanfold_kinds::boards::events::continue_round;
 use fanfold_kinds::boards::items::{Added, Addition, ScoreKey, StoredBoard};
 use fanfold_kinds::boards::messages::RebuildBoard;
 use fanfold_kinds::boards::read::{page, standings};
+use fanfold_kinds::boards::target::Target;
 use fanfold_kinds::boards::{BoardRef, settings};
 use fanfold_kinds::subscriptions::{GraphEvent, RebuildOrder};
 use fanfold_runtime::clock::Deadline;
@@ -652,7 +654,7 @@ async fn orders_are_in_the_group_of_their_owner() {
     let board = put(&world, "b", json!({})).await;
     let (app, target) = without_copy(&world, board, |n| n).await;
     world.take().await;
-    make(&app, &target, world.now()).await.expect("begun");
+    make(app.copier(), &target, world.now()).await.expect("begun");
     let mut feeds = world.app.feeds.clone();
     feeds.inline_authors = 0;
     let (home, reading) = (FeedId::home(world.id("ash")), ReadContext::new(world.now()));
@@ -714,7 +716,7 @@ async fn a_large_board_is_copied_by_messages_and_never_shown_in_part() {
             break;
         }
     }
-    make(&app, &target, world.now()).await.expect("begun");
+    make(app.copier(), &target, world.now()).await.expect("begun");
     world.drain().await;
     let shown = page(&app, &name, PageOf::Rank { from: 1, limit: 100 }, world.now()).await;
     let shown = shown.expect("a page").page;

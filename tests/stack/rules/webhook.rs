@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
 use fanfold_core::limits::{WEBHOOK_IN_FLIGHT_MAX, WEBHOOK_TRIED_FOR};
+use fanfold_core::message::Received as _;
 use fanfold_core::registry::WEBHOOKS;
 use fanfold_core::{Time, UserId};
 use fanfold_kinds::due::messages::TimerFired;
@@ -140,7 +141,7 @@ async fn a_webhook_is_signed_and_keeps_its_id() {
     assert_eq!(first.header("host"), format!("127.0.0.1:{}", receiver.port));
     assert_eq!(first.header("content-type"), "application/json");
     assert!(first.header("user-agent").starts_with("Fanfold/"), "{first:?}");
-    assert_eq!(first.body, serde_json::to_string(&message).expect("JSON"));
+    assert_eq!(first.body, message.encode().expect("JSON"));
     assert_eq!(first.header("webhook-timestamp"), (now.ms() / 1_000).to_string());
     // repetitions have the same id and body, and the time of their try
     assert_eq!(first.header("webhook-id"), message.id);
@@ -192,7 +193,7 @@ async fn a_timer_that_fires_is_posted() {
         panic!("{requests:?} {fired:?}")
     };
     assert_eq!((posted, request.header("webhook-id")), (1, &*fired.id));
-    assert_eq!(request.body, serde_json::to_string(fired).expect("JSON"));
+    assert_eq!(request.body, fired.encode().expect("JSON"));
     assert_eq!(fired.payload, json!({"renew": 7}));
 }
 
@@ -304,7 +305,7 @@ async fn a_webhook_is_tried_for_a_day_and_then_becomes_a_dead_letter() {
     let receiver = Receiver::start(Some(answer)).await;
     let app = app(&receiver.address());
     let retries = Retries::new(&world.sdk, &world.config, &[WEBHOOKS]).unwrap();
-    let body = serde_json::to_string(&fired("renew")).expect("JSON");
+    let body = fired("renew").encode().expect("JSON");
     // the number of records that were returned to the queue, and the lengths of both queues
     let run = async |receives, failing_for| {
         let one = async |message: TimerFired| deliver(&app, &message, clock::now()).await;

@@ -220,7 +220,7 @@ impl Crowd {
             Err(error) => {
                 println!("retry: {error:?}");
                 self.retried.set(self.retried.get() + 1);
-                let body = serde_json::to_string(&message).expect("a message");
+                let body = message.encode().expect("a message");
                 self.send(body, Duration::from_secs(1));
             }
         }

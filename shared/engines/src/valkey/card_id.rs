@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use fanfold_core::{BoardId, HandleHash, PostId, UserId};
+use fanfold_core::{BoardId, Bucket, HandleHash, PostId, UserId};
 
-use super::keys::KeyKind;
+use super::keys::{Key, KeyKind, Keys};
 
 /// A kind of cards.
 #[derive(Debug, PartialEq, Eq)]
@@ -133,6 +133,20 @@ impl CardId {
             Form::One => UserId(self.id as u64).to_string(),
             Form::Two => format!("{}:{}", UserId((self.id >> 64) as u64), UserId(self.id as u64)),
         }
+    }
+}
+
+impl Keys {
+    /// The bucket of a card. The card of a post is in the bucket of its author, and a viewer's relations and likes are in
+    /// the bucket of the viewer.
+    pub fn bucket_of_card(self, card: CardId) -> Bucket {
+        self.bucket(card.place())
+    }
+
+    /// The key of a card.
+    pub fn card(self, card: CardId) -> Key {
+        let bucket = self.bucket_of_card(card);
+        Key::new(card.kind().key, None, bucket, Some(&card.text()))
     }
 }
 

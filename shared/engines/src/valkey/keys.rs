@@ -12,8 +12,6 @@ use std::ops::Deref;
 use fanfold_core::{Bucket, DueEntry, DuePart, FeedId, FeedKind, PostId, RoundId, UserId};
 use redis::{Cmd, RedisWrite, ToRedisArgs, ToSingleRedisArg};
 
-use super::card_id::CardId;
-
 /// A kind of requests that has its own limit: writes, and reads that cost as much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteKind {
@@ -160,7 +158,12 @@ impl KeyKind {
 pub struct Key(String);
 
 impl Key {
-    fn new(kind: KeyKind, subkind: Option<&str>, bucket: Bucket, of: Option<&dyn Display>) -> Self {
+    pub(super) fn new(
+        kind: KeyKind,
+        subkind: Option<&str>,
+        bucket: Bucket,
+        of: Option<&dyn Display>,
+    ) -> Self {
         let kind = kind.name();
         Self(match (subkind, of) {
             (None, None) => format!("{kind}:{{{bucket}}}"),
@@ -299,18 +302,6 @@ impl Keys {
         Key::new(KeyKind::Limit, Some(kind.name()), self.bucket(user), Some(&user))
     }
 
-    /// The bucket of a card. The card of a post is in the bucket of its author, and a viewer's relations and likes are in
-    /// the bucket of the viewer.
-    pub fn bucket_of_card(self, card: CardId) -> Bucket {
-        self.bucket(card.place())
-    }
-
-    /// The key of a card.
-    pub fn card(self, card: CardId) -> Key {
-        let bucket = self.bucket_of_card(card);
-        Key::new(card.kind().key, None, bucket, Some(&card.text()))
-    }
-
     /// The names of the cards of a bucket.
     pub fn cards(self, bucket: Bucket) -> Key {
         Key::new(KeyKind::Cards, None, bucket, None)
@@ -361,6 +352,7 @@ impl Keys {
 
 #[cfg(test)]
 mod tests {
+    use super::super::card_id::CardId;
     use fanfold_core::{BoardId, HandleHash};
 
     use super::*;

@@ -17,7 +17,10 @@ use fanfold_runtime::{StoreError, clock};
 use futures::future::{try_join, try_join_all};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use super::copy::{self, Target, WAITS_MS, make, place};
+use super::fallen::place;
+use super::target::Target;
+use fanfold_engines::rank::{self, WAITS_MS, make};
+
 use super::{BoardRef, find};
 use crate::Error;
 use crate::limit::all_within_limit;
@@ -314,13 +317,13 @@ async fn ranked(
             done.out.splice(0..0, fallen);
             return Ok(Some(done));
         }
-        let made = make(app, target, now).await?;
+        let made = make(app.copier(), target, now).await?;
         let Some(wait) = waits.next() else { return Ok(None) };
         match made {
-            copy::Made::Ready(out) => fallen = out,
+            rank::Made::Ready(out) => fallen = out,
             // mutation: board-first-writers
-            copy::Made::Soon => clock::sleep(Duration::from_millis(*wait)).await,
-            copy::Made::Queued => return Ok(None),
+            rank::Made::Soon => clock::sleep(Duration::from_millis(*wait)).await,
+            rank::Made::Queued => return Ok(None),
         }
     }
 }

@@ -8,7 +8,8 @@ use fanfold_core::{MemberName, Scores, Time};
 use fanfold_engines::valkey::{BoardAnswer, PageOf, Ranked};
 use fanfold_runtime::{StoreError, clock};
 
-use super::copy::{Target, has_fallen, place};
+use super::fallen::{has_fallen, place};
+use super::target::Target;
 
 /// The scores of a member that differ: those of the copy, and those of the rows.
 pub type Difference = (Option<Scores>, Option<Scores>);

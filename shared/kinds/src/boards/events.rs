@@ -12,7 +12,10 @@ use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 
-use super::copy::{Target, has_fallen, named, place};
+use super::fallen::{has_fallen, place};
+use super::messages::RebuildBoard;
+use super::target::{Target, named};
+use fanfold_engines::rank::{Place, continue_copy};
 
 /// Layouts of a deleted board whose copies are removed at once. Copies of earlier ones expire.
 const BOARD_LAYOUTS_REMOVED: u64 = 10;
@@ -107,4 +110,18 @@ fn first_round(event: &BoardChanged, now: Time) -> Round {
 async fn rest(app: &App, event: &BoardChanged, first: Round) -> Result<(), StoreError> {
     let rest = BoardChanged { first, ..event.clone() };
     app.outbox.send(&rest).await
+}
+
+/// Continues to make the copy of a large round.
+pub async fn continue_round(
+    app: &App,
+    order: &RebuildBoard,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    let board = app.boards.board(order.board).await?;
+    let Some(board) = board.filter(|board| board.token == order.token) else { return Ok(()) };
+    let target = Target::at(board, order.round, order.version);
+    let from = Place { part: order.part, after: order.after.clone() };
+    continue_copy(app.copier(), &target, from, &order.lease, now, deadline).await
 }

@@ -8,19 +8,23 @@
 //! | [`settings`] | make, change, list and delete a board |
 //! | [`change`] | set, add to and remove scores |
 //! | [`read`] | ranks, pages, ranges and percentiles |
-//! | [`copy`] | makes copies, and calls them |
-//! | [`apply`] | handles the events |
+//! | [`target`] | a round, with its copy |
+//! | [`source`] | what copies are made from |
+//! | [`fallen`] | places members on copies, and removes those who fell out |
+//! | [`events`] | handles the events |
 //! | [`compare`] | compares copies with their rows |
 
 pub mod cards;
 pub mod change;
 pub mod compare;
-pub mod copy;
 pub mod events;
+pub mod fallen;
 pub mod items;
 pub mod messages;
 pub mod read;
 pub mod settings;
+pub mod source;
+pub mod target;
 
 use crate::App;
 
@@ -31,7 +35,7 @@ use fanfold_core::{BoardId, BoardName, Time, UserId};
 use fanfold_engines::card::Wanted;
 
 use crate::Error;
-use copy::Target;
+use target::Target;
 
 /// The name of a board in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,9 @@ use fanfold_core::limits::BOARD_BATCH_MAX;
 use fanfold_core::{Board, MemberName, Scores, Time};
 use fanfold_engines::valkey::{BoardPage, PageOf, Ranked, Standing};
 
-use super::copy::{Target, call};
+use super::target::Target;
+use fanfold_engines::rank::call;
+
 use super::{BoardRef, target};
 use crate::Error;
 
@@ -55,7 +57,7 @@ pub async fn page(
     let target = target(app, board, now).await?;
     let valkey = &app.valkey;
     let ask = |copy: Board| async move { valkey.board_page(&copy, page).await };
-    let answer = call(app, target, now, ask).await?;
+    let answer = call(app.copier(), target, now, ask).await?;
     let (target, shown) = answer.ok_or(Error::BoardBuilding)?;
     match shown {
         Ranked::Page(page) => Ok(RoundPage { target, page }),
@@ -81,7 +83,7 @@ pub async fn standings(
     let target = target(app, board, now).await?;
     let valkey = &app.valkey;
     let ask = |copy: Board| async move { valkey.board_standings(&copy, members).await };
-    let answer = call(app, target, now, ask).await?;
+    let answer = call(app.copier(), target, now, ask).await?;
     let (target, found) = answer.ok_or(Error::BoardBuilding)?;
     let on_board = members.iter().zip(&found.standings);
     let on_board =

@@ -72,6 +72,7 @@ impl TimerFired {
     }
 }
 
+// mutation: due-group
 message!(ItemDue 1 on DUE_ITEMS; in groups by |message| message.entry.item.owner());
 message!(TimerFired 1 on TIMER_EVENTS; in groups by |fired| fired.owner);
 

@@ -30,5 +30,6 @@ pub struct CountLikes {
     pub post: PostId,
 }
 
+// mutation: graph-group
 message!(LikeChanged 1 on GRAPH_EVENTS; in groups by |event| event.post.author());
 message!(CountLikes 1 on GRAPH_EVENTS; in groups by |order| order.post.author());

@@ -62,4 +62,5 @@ impl PostPublished {
 }
 
 message!(PostPublished 1 on POST_EVENTS);
+// mutation: deletion-of-likes
 message!(PostDeleted 1 on GRAPH_EVENTS, POST_EVENTS; in groups by |event| event.post.author());

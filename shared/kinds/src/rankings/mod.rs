@@ -15,13 +15,14 @@ use crate::present::SeenUser;
 use crate::rankings::messages::RebuildRanking;
 use fanfold_core::limits::{BOARD_BATCH_MAX, LIST_QUERY_MIN, PAGE_ROUNDS_MAX, RANKING_KEPT};
 use fanfold_core::{Board, PostId, Ranking, RoundId, Snapshot, Time, UserId};
-use fanfold_engines::valkey::{BoardAnswer, BoardPage, PageOf, Ranked};
+use fanfold_engines::valkey::{BoardAnswer, BoardChange, BoardPage, PageOf, Ranked};
 use fanfold_runtime::StoreError;
+use fanfold_runtime::clock::Deadline;
 use futures::future::{BoxFuture, ready};
 
 use crate::Error;
-use crate::boards::copy::{Copied, Place, Sources, Version, call};
 use crate::present::{self, ShownPost, Viewer};
+use fanfold_engines::rank::{Copied, Place, Rows, RowsOf, Version, call, continue_copy};
 
 /// A place in a ranking: after this place (from 1) of the snapshot of this time.
 pub type RankingPlace = (Time, u64);
@@ -123,7 +124,7 @@ async fn first_rows(
     }
     let present = Snapshot::of(ranking, now, app.settings.ranking_every);
     let ask = |snapshot| places(app, snapshot, page);
-    call(app, present, now, ask).await?.ok_or(Error::RankingBuilding)
+    call(app.copier(), present, now, ask).await?.ok_or(Error::RankingBuilding)
 }
 
 /// What a viewer sees of places.
@@ -164,7 +165,7 @@ fn ids<T: FromStr>(found: BoardPage) -> Vec<((u64, u64), T)> {
     ids.collect()
 }
 
-impl Copied for Snapshot {
+impl Copied<App> for Snapshot {
     fn board(&self) -> Board {
         self.copy()
     }
@@ -193,7 +194,37 @@ impl Copied for Snapshot {
         Box::pin(async move { app.outbox.send(&order).await })
     }
 
-    fn sources<'a>(&'a self, _: &'a App, _: Time) -> BoxFuture<'a, Result<Sources, StoreError>> {
-        Box::pin(ready(Ok(Sources::Ranking(*self))))
+    fn rows<'a>(&'a self, _: &'a App, _: Time) -> RowsOf<'a, App> {
+        let rows: Box<dyn Rows<App>> = Box::new(RankingRows(*self));
+        Box::pin(ready(Ok(rows)))
     }
+}
+
+/// The likes that a ranking counts.
+struct RankingRows(Snapshot);
+
+impl Rows<App> for RankingRows {
+    fn queries(&self) -> usize {
+        self.0.days().len()
+    }
+
+    fn part<'a>(
+        &'a self,
+        app: &'a App,
+        part: u8,
+        limit: Option<i32>,
+    ) -> BoxFuture<'a, Result<Option<Vec<BoardChange>>, StoreError>> {
+        Box::pin(rows::part((&app.boards, &app.users), self.0, part, limit))
+    }
+}
+
+/// Continues to make the snapshot of a ranking of very many likes.
+pub async fn continue_ranking(
+    app: &App,
+    order: &RebuildRanking,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    let from = Place { part: order.part, after: None };
+    continue_copy(app.copier(), &order.snapshot(), from, &order.lease, now, deadline).await
 }

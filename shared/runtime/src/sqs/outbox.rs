@@ -78,7 +78,8 @@ impl Outbox {
 
     /// Sends an event to its queues before its commit. Returns the proof that the commit takes.
     pub async fn announce<M: Message>(&self, event: &M) -> Result<Announced<M>, StoreError> {
-        self.announce_after(event, Duration::ZERO).await
+        self.send(event).await?;
+        Ok(Announced(PhantomData))
     }
 
     /// Sends an event before its commit, to be delivered `delay` later at the earliest. Returns the proof that the commit
@@ -113,7 +114,6 @@ impl Outbox {
         let (url, body) = (self.url(doing, queue)?, body(doing, message)?);
         tracing::debug!(queue = url, bytes = body.len(), "sending a message");
         let call = self.client.send_message().queue_url(url).message_body(body);
-        // mutation: message-group
         let call = call.set_message_group_id(message.group());
         let call = call.set_delay_seconds(Some(delay.as_secs() as i32).filter(|delay| *delay > 0));
         let request = attributes(Trace::current().request.as_ref())?;
