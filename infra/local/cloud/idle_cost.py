@@ -61,7 +61,7 @@ def scheduled(stack: Stack) -> dict[str, float]:
 def metrics_written(function: str) -> int:
     """Custom metrics that a function writes with each invocation, from the source."""
     adapter = (ROOT / "functions" / function.lower() / "mod.rs").read_text()
-    found = re.search(r"\binvoked\(\s*(?:metrics::)?(\w+|&\[\])", adapter)
+    found = re.search(r"\binvoked\(\s*function,\s*(?:metrics::)?(\w+|&\[\])", adapter)
     if found[1] == "&[]":
         return 0
     metrics = (ROOT / "shared/runtime/src/metrics.rs").read_text()

@@ -6,8 +6,8 @@ use fanfold_core::{Board, Time};
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::{StoreError, clock};
 
+use super::copied::{Copied, Copier, Made};
 use super::make::make;
-use super::{Copied, Copier, Made};
 use crate::valkey::{BoardAnswer, Valkey, Versions};
 
 /// One use of a copy in this many makes Valkey keep it for longer.

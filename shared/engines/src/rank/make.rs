@@ -11,7 +11,7 @@ use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::{self, Deadline, Stopwatch};
 use futures::future::try_join_all;
 
-use super::{Copied, Copier, Made, Place, Rows};
+use super::copied::{Copied, Copier, Made, Place, Rows};
 use crate::valkey::{BoardBegun, BoardChange, BoardCommit, BoardLoaded, Valkey};
 
 /// Makes a copy, unless another function is making it.

@@ -9,6 +9,7 @@
 //! | [`change`] | set, add to and remove scores |
 //! | [`read`] | ranks, pages, ranges and percentiles |
 //! | [`target`] | a round, with its copy |
+//! | `copied` | how a round is copied |
 //! | [`source`] | what copies are made from |
 //! | [`fallen`] | places members on copies, and removes those who fell out |
 //! | [`events`] | handles the events |
@@ -17,6 +18,7 @@
 pub mod cards;
 pub mod change;
 pub mod compare;
+mod copied;
 pub mod events;
 pub mod fallen;
 pub mod items;
