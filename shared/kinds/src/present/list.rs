@@ -5,8 +5,8 @@ use fanfold_core::{Partition, UserId};
 use fanfold_engines::reading::ReadContext;
 use fanfold_runtime::StoreError;
 
-use super::Viewer;
 use super::people::{SeenUser, seen};
+use super::viewer::Viewer;
 use crate::App;
 
 /// A place in a list of users: after this user, in this partition of followers.

@@ -9,7 +9,7 @@ use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 
-use super::Viewer;
+use super::viewer::Viewer;
 use crate::follows::cards::Follows;
 use crate::people::cards::{HandleOwner, UserCard};
 use crate::{App, Error};
