@@ -8,15 +8,14 @@ mod bare;
 mod items;
 mod memory;
 
-use fanfold_kinds::App;
 use std::time::{Duration, Instant};
 
 use fanfold_core::{FeedId, PostId, UserId};
 use fanfold_engines::reading::ReadContext;
-use fanfold_kinds::Error;
 use fanfold_kinds::feeds::{Feeds, Source};
 use fanfold_kinds::home::{self, Page, Span};
 use fanfold_kinds::present::Viewer;
+use fanfold_kinds::{App, Error};
 use fanfold_runtime::clock::now;
 use futures::future::try_join_all;
 

@@ -1,12 +1,12 @@
 //! `write`: the calls to DynamoDB and SQS of a publication and of a follow, and how many of them are made one after
 //! the other. Each call to DynamoDB takes 5 ms longer, and each call to SQS 3 ms.
 
-use fanfold_kinds::App;
 use std::time::{Duration, Instant};
 
 use fanfold_core::id::Identity;
 use fanfold_core::{Handle, Relation, UserRef};
 use fanfold_engines::reading::ReadContext;
+use fanfold_kinds::App;
 use fanfold_kinds::follows::relate;
 use fanfold_kinds::people::put_profile;
 use fanfold_kinds::posts::publish;

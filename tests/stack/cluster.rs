@@ -1,12 +1,12 @@
 //! Real Valkey servers that fail: clusters with moving slots and dying primaries, replicas that answer, servers
 //! that hang, connections that are cut. Each test has its own servers.
 
-use fanfold_kinds::App;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fanfold_core::{DueEntry, DuePart, FeedId, PostId};
+use fanfold_kinds::App;
 use fanfold_kinds::due::handle::handle;
 use fanfold_kinds::due::lookahead::look_ahead;
 use fanfold_kinds::due::messages::ItemDue;

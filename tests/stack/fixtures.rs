@@ -8,15 +8,14 @@
 mod items;
 mod newer;
 
-use fanfold_core::Partition;
-use fanfold_core::message::Received;
 use std::fmt::Debug;
 
 use fanfold_core::board::{Period, Round};
 use fanfold_core::fanout::{FanoutPart, Share};
+use fanfold_core::message::Received;
 use fanfold_core::{
-    BoardId, Cursor, DueEntry, DueItem, FeedId, ListId, PostId, Ranking, ScheduledId, Snapshot,
-    Time, TimerName, UserId,
+    BoardId, Cursor, DueEntry, DueItem, FeedId, ListId, Partition, PostId, Ranking, ScheduledId,
+    Snapshot, Time, TimerName, UserId,
 };
 use fanfold_kinds::boards::messages::{BoardChanged, RebuildBoard, ScoresChanged};
 use fanfold_kinds::due::messages::{ItemDue, TimerFired};

@@ -4,9 +4,8 @@ mod arrows;
 
 use std::path::{Path, PathBuf};
 
-use arrows::Files;
-
 use crate::harness::root;
+use arrows::Files;
 
 /// The crates, each above those that it may use.
 const CRATES: [(&str, &str); 7] = [

@@ -3,12 +3,11 @@
 mod due;
 mod limit;
 
-use fanfold_core::Bucket;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use fanfold_core::limits::{FEED_CAP_DEFAULT, MEMORY_BEGINS_WITHIN, TRIM_POST_IN, trim_to};
-use fanfold_core::{Change, FeedId, PostId, Relation, Slice, Time, UserId};
+use fanfold_core::{Bucket, Change, FeedId, PostId, Relation, Slice, Time, UserId};
 use fanfold_engines::valkey::{
     Address, Backfill, CachedSlice, Chosen, FeedSettings, Push, Pushed, Read, RebuildStart,
     RelationApplied, Valkey,

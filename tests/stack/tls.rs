@@ -1,8 +1,6 @@
 //! Valkey over TLS, and with IAM instead of a password, on real servers with certificates of a private authority.
 //! A front terminates TLS and checks tokens as ElastiCache does. The server behind it checks the password.
 
-use fanfold_core::{Bucket, Time};
-use fanfold_kinds::App;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -12,8 +10,9 @@ use std::time::Duration;
 use aws_sdk_dynamodb::config::Credentials;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
-use fanfold_core::FeedId;
+use fanfold_core::{Bucket, FeedId, Time};
 use fanfold_engines::valkey::iam::{self, token};
+use fanfold_kinds::App;
 use fanfold_kinds::feeds::Source;
 use fanfold_kinds::home::Span;
 use fanfold_runtime::clock::now;

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`table`] | items in DynamoDB: their versions and keys, rows, batches and transactions |
 //! | [`valkey`] | feeds, cards, copies and counters in Valkey; one function for each script in `valkey/lua` |
+//! | [`idempotency`] | what a request with an `Idempotency-Key` made |
 //! | [`outbox`] | sends an event before its commit |
 //! | [`card`] | what pages show of items, from Valkey, else from DynamoDB |
 //! | [`rank`] | copies of rows in Valkey, which ranks them |
@@ -13,6 +14,7 @@
 
 pub mod buckets;
 pub mod card;
+pub mod idempotency;
 pub mod outbox;
 pub mod rank;
 pub mod reading;

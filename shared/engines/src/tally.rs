@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::valkey::probe::Cause;
-use crate::valkey::{CountRequest, Counted, Valkey};
 use fanfold_core::limits::{COUNT_DELAY, COUNTS_UNNOTED_MAX};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::{self, Stopwatch};
 use futures::lock::Mutex;
+
+use crate::valkey::probe::Cause;
+use crate::valkey::{CountRequest, Counted, Valkey};
 
 /// Times that a change checks whether another caller has requested the count, 5 to 80 ms apart.
 const COUNT_LOOKS_MAX: u32 = 5;

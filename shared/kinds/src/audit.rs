@@ -1,30 +1,26 @@
 //! The audit compares live feeds, cards and copies of boards with DynamoDB, and rebuilds those that differ.
 
-use crate::App;
-use fanfold_core::Bucket;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::feeds::ReadContext;
-use crate::follows::items::Counting;
-use crate::posts::items::LikesPut;
 use fanfold_core::limits::FEED_CAP_MAX;
-use fanfold_core::{FeedId, FeedKind, MemberName, PostId, Slice, Time};
-use fanfold_engines::card::Compared;
-use fanfold_engines::card::names;
+use fanfold_core::{Bucket, FeedId, FeedKind, MemberName, PostId, Slice, Time};
+use fanfold_engines::card::{Card as _, Compared, Wanted, names};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{CachedSlice, CardId, Read};
 use fanfold_runtime::clock::{self, Deadline, Stopwatch};
 use fanfold_runtime::{StoreError, metrics};
 use serde::Serialize;
 
+use crate::App;
 use crate::boards::compare;
 use crate::boards::items::StoredBoard;
 use crate::boards::target::Target;
 use crate::follows::cards::Follows;
+use crate::follows::items::Counting;
 use crate::likes::cards::NewestLiked;
 use crate::people::cards::UserCard;
-use crate::posts::items::PostState;
-use fanfold_engines::card::{Card as _, Wanted};
+use crate::posts::items::{LikesPut, PostState};
 
 /// The oldest and the newest cards of each visited bucket that the audit compares with DynamoDB, of each.
 const AUDIT_CARDS: usize = 4;

@@ -1,19 +1,17 @@
 //! Timelines: pages of home and author feeds.
 
-use crate::App;
-use crate::feeds::{ReadContext, SliceError, Source};
-use crate::limit::refused;
-use crate::posts::items::PostState;
-use crate::present::{PostWithAuthor, ShownPost, all_posts};
 use fanfold_core::limits::{PAGE_ROUNDS_MAX, PULL_QUERIES_MIN};
 use fanfold_core::{FeedId, PostId, Time, UserRef};
+use fanfold_engines::reading::ReadContext;
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::{StoreError, metrics};
 use futures::future::ready;
 
-use crate::Error;
-use crate::limit::all_within_limit;
-use crate::present::{self, Viewer};
+use crate::feeds::{SliceError, Source};
+use crate::limit::{all_within_limit, refused};
+use crate::posts::items::PostState;
+use crate::present::{self, PostWithAuthor, ShownPost, Viewer, all_posts};
+use crate::{App, Error};
 
 /// The part of a feed that a page is cut from. Both ends are exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

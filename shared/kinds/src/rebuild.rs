@@ -1,17 +1,19 @@
 //! Rebuilds a feed, a copy of a board or a ranking that a reader queued, or both feeds of a user by an operator's order.
 
-use crate::App;
 use std::time::Duration;
 
-use crate::feeds::messages::RebuildFeed;
-use crate::feeds::{Feeds, ReadContext, Rebuilt};
-use crate::people::items::Profile;
 use fanfold_core::limits::FEED_CAP_MAX;
 use fanfold_core::{FeedId, Handle, Slice, Time, UserId};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::CachedSlice;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::{self, Stopwatch};
 use serde::Serialize;
+
+use crate::App;
+use crate::feeds::messages::RebuildFeed;
+use crate::feeds::{Feeds, Rebuilt};
+use crate::people::items::Profile;
 
 /// Times that an operator's rebuild looks at a feed that another caller is rebuilding. With
 /// [`ADMIN_REBUILD_LOOK_EVERY`], this takes longer than a lease.

@@ -1,14 +1,13 @@
 //! The sweep drops feeds that nobody reads, and forgets changes of relations that no message relies on any more. On a full
 //! server it makes room: it drops some of the feeds that were read longest ago.
 
-use crate::App;
-
 use fanfold_core::Time;
 use fanfold_core::limits::{CONCURRENCY, REL_KEPT, SHED_IDLE, SWEEP_BATCH};
 use fanfold_runtime::StoreError;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
 
+use crate::App;
 use crate::due::rounds::rounds;
 
 /// Feeds that one run of the sweep removes to make room on full servers. They take about 50 MB. The last round over the buckets

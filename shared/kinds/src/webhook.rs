@@ -19,7 +19,6 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::due::messages::TimerFired;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fanfold_core::Time;
@@ -38,6 +37,8 @@ use hyper_util::rt::TokioExecutor;
 use standardwebhooks::{
     HEADER_WEBHOOK_ID, HEADER_WEBHOOK_SIGNATURE, HEADER_WEBHOOK_TIMESTAMP, Webhook as Signer,
 };
+
+use crate::due::messages::TimerFired;
 
 const URL: &str = "WEBHOOK_URL";
 const SECRET: &str = "WEBHOOK_SECRET";

@@ -1,6 +1,8 @@
 //! The runner of functions that schedules or operators invoke.
 
 use aws_config::SdkConfig;
+use fanfold_core::Time;
+use fanfold_core::registry::FunctionSpec;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
@@ -9,8 +11,6 @@ use crate::clock::Deadline;
 use crate::config::Config;
 use crate::trace::Trace;
 use crate::{StartError, aws, log, metrics};
-use fanfold_core::Time;
-use fanfold_core::registry::FunctionSpec;
 
 /// Runs a function for the life of its environment. `make` builds its stores when it starts. `handle` gets the
 /// event and the time at which Lambda ends the invocation. `always` are the metrics that every invocation

@@ -1,7 +1,6 @@
 //! The items that wait: 100 that are due, and others that are due within thirty days.
 
 use std::collections::BTreeMap;
-
 use std::time::Duration;
 
 use fanfold_core::limits::{DUE_QUERY_ROWS, TIMERS_MAX_DEFAULT};

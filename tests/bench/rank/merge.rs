@@ -1,6 +1,5 @@
 //! Ten boards merged into one, against `ZUNIONSTORE` of ten plain sorted sets.
 
-use fanfold_kinds::App;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -9,6 +8,7 @@ use fanfold_core::id::Identity;
 use fanfold_core::limits::{BOARD_MERGE_MAX, BOARD_MERGED_EVERY, BOARD_PARTS};
 use fanfold_core::{BoardName, Time};
 use fanfold_engines::valkey::PageOf;
+use fanfold_kinds::App;
 use fanfold_kinds::boards::events::continue_round;
 use fanfold_kinds::boards::items::{Rows, StoredBoard};
 use fanfold_kinds::boards::read::page;

@@ -3,7 +3,6 @@
 //! ways: as from a cluster, with a call of a script for each bucket, and as from a single node, with simple commands. AWS
 //! charges for the work of ElastiCache Serverless, which is a cluster; so the price is that of the first way.
 
-use fanfold_kinds::App;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,6 +10,7 @@ use std::time::Instant;
 use fanfold_core::{FeedId, PostId, UserId};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey};
+use fanfold_kinds::App;
 use fanfold_kinds::feeds::Source;
 use fanfold_kinds::people::cards::UserCard;
 use fanfold_kinds::posts::items::PostState;

@@ -2,16 +2,14 @@
 //! Messages stay on the queues until the test takes them. The test therefore decides when, in which order and
 //! how often they arrive.
 
-use fanfold_core::message::Received as _;
-use fanfold_kinds::App;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::harness::any::AnyMessage;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
 use fanfold_core::id::Identity;
+use fanfold_core::message::Received as _;
 use fanfold_core::registry::{
     CHUNKS, DUE_ITEMS, GRAPH_EVENTS, POST_EVENTS, QUEUES, REBUILDS, TIMER_EVENTS, WEBHOOKS,
 };
@@ -19,7 +17,6 @@ use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::tally::Counts;
 use fanfold_functions::admin::{self, Admin};
-use fanfold_kinds::due;
 use fanfold_kinds::due::messages::{ItemDue, TimerFired};
 use fanfold_kinds::fanout::deliver::{self};
 use fanfold_kinds::fanout::dispatch::{self};
@@ -35,12 +32,14 @@ use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
 use fanfold_kinds::posts::{self};
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::subscriptions::{GraphEvent, PostEvent, RebuildOrder};
+use fanfold_kinds::{App, due};
 use fanfold_runtime::aws::{self, SdkConfig};
 use fanfold_runtime::clock::{self, Deadline};
 use fanfold_runtime::sqs::Announced;
 use fanfold_runtime::{Config, StoreError};
 
 use super::{dice, setting};
+use crate::harness::any::AnyMessage;
 
 pub struct World {
     pub app: App,

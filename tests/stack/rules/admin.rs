@@ -1,6 +1,8 @@
 //! Orders of operators: rebuild feeds, return dead letters, drop a user. Only expiring data is left of a dropped
 //! user.
 
+use std::time::Duration;
+
 use fanfold_core::limits::DROP_SETTLES;
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, DueItem, FeedId, PostId, Scores, Slice, Time, UserRef, order};
@@ -18,7 +20,6 @@ use fanfold_kinds::{Error, people, posts};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use serde_json::{Value, json};
-use std::time::Duration;
 
 use super::store_without_delivery;
 use crate::harness::traces::{in_member, in_text};

@@ -1,6 +1,5 @@
 //! Boards, one rule at a time, through the real handlers.
 
-use fanfold_kinds::App;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
@@ -12,7 +11,6 @@ use fanfold_core::{FeedId, MemberName, PostId, RoundId, Scores, Time};
 use fanfold_engines::rank::make;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{BoardAnswer, BoardChange, CardId, PageOf, Valkey};
-use fanfold_kinds::Error;
 use fanfold_kinds::boards::change::{Change, Changed, Outcome, What, change};
 use fanfold_kinds::boards::events::continue_round;
 use fanfold_kinds::boards::items::{Added, Addition, ScoreKey, StoredBoard};
@@ -21,6 +19,7 @@ use fanfold_kinds::boards::read::{page, standings};
 use fanfold_kinds::boards::target::Target;
 use fanfold_kinds::boards::{BoardRef, settings};
 use fanfold_kinds::subscriptions::{GraphEvent, RebuildOrder};
+use fanfold_kinds::{App, Error};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_web::boards::{BoardPageQuery, changed_all, changed_one};

@@ -1,12 +1,11 @@
 //! Rule 8: Valkey is a cache. Without it, reads and posts continue.
 
-use fanfold_core::Bucket;
-use fanfold_kinds::App;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fanfold_core::{Change, FeedId, PostId, Relation, Slice, Time, UserId};
+use fanfold_core::{Bucket, Change, FeedId, PostId, Relation, Slice, Time, UserId};
 use fanfold_engines::valkey::{Answers, Counted, FeedSettings, Link, Valkey};
+use fanfold_kinds::App;
 use fanfold_kinds::fanout::deliver::{self};
 use fanfold_kinds::fanout::dispatch::dispatch;
 use fanfold_kinds::fanout::messages::DeliverChunk;

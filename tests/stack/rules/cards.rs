@@ -1,7 +1,5 @@
 //! Cards: what pages show comes from Valkey, and is never older than an acknowledged change.
 
-use fanfold_engines::card::Wanted;
-use fanfold_kinds::App;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,6 +7,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fanfold_core::limits::{CARD_ANSWER_WITHIN, CARD_LEASE, CARD_MARK_WITHIN, COMMIT_GRACE};
 use fanfold_core::{Bucket, Change, FeedId, PostId, Relation, Time, UserId, UserRef};
+use fanfold_engines::card::Wanted;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Answers, CardId, CardRead, FeedSettings, Fill, Link, Valkey};
 use fanfold_functions::admin::execute;
@@ -23,7 +22,7 @@ use fanfold_kinds::posts::messages::PostDeleted;
 use fanfold_kinds::posts::{self};
 use fanfold_kinds::present::{self, Viewer};
 use fanfold_kinds::subscriptions::GraphEvent;
-use fanfold_kinds::{follows, people};
+use fanfold_kinds::{App, follows, people};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use fanfold_runtime::{Config, StoreError};

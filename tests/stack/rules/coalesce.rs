@@ -1,13 +1,12 @@
 //! A batch takes one call to Valkey for each bucket, whatever chunks it consists of.
 
-use fanfold_core::Bucket;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fanfold_core::limits::MEMORY_BEGINS_WITHIN;
-use fanfold_core::{FeedId, Slice, UserId};
+use fanfold_core::{Bucket, FeedId, Slice, UserId};
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey};
 use fanfold_kinds::fanout::deliver;
 use fanfold_kinds::fanout::messages::DeliverChunk;

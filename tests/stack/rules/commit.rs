@@ -1,12 +1,12 @@
 //! Rule 1: a post is delivered only after its commit.
 
-use fanfold_kinds::App;
 use std::time::Duration;
 
 use fanfold_core::fanout::DeliveryCounts;
 use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::{FeedId, PostId, Relation, Slice, UserRef};
 use fanfold_engines::valkey::{CachedSlice, Read};
+use fanfold_kinds::App;
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
 use fanfold_kinds::follows::{self};
 use fanfold_kinds::posts::items::Post;

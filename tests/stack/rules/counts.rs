@@ -1,11 +1,11 @@
 //! The number of an author's followers, and the number of partitions for them.
 
-use fanfold_kinds::follows::events::relation_changed;
 use std::collections::BTreeSet;
 
 use fanfold_core::{PostId, UserId, UserRef};
 use fanfold_engines::valkey::{CountRequest, Counted};
 use fanfold_functions::users;
+use fanfold_kinds::follows::events::relation_changed;
 use fanfold_kinds::follows::items::Counting;
 use fanfold_kinds::people::items::{Profile, Total};
 use fanfold_kinds::present::Viewer;

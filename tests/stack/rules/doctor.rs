@@ -1,10 +1,10 @@
 //! The doctor, a check for operators: which assumptions hold, and the consequences of those that do not.
 
-use fanfold_core::Bucket;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fanfold_core::Bucket;
 use fanfold_engines::valkey::{Answers, FeedSettings, KeyKind, Link, Valkey};
 use fanfold_functions::admin::order::Order;
 use fanfold_functions::admin::{self, execute};

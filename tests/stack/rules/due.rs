@@ -1,7 +1,6 @@
 //! Rule 11: an item is published or fired at its time or later. A scheduled post is published once, and what is forgotten is
 //! found again. Each test has a Valkey server of its own, because all worlds share the index of due items.
 
-use fanfold_kinds::App;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,7 +12,6 @@ use fanfold_core::limits::{
 };
 use fanfold_core::{DueEntry, DuePart, FeedId, PostId, Time, TimerName};
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Loaded, Valkey};
-use fanfold_kinds::Error;
 use fanfold_kinds::due::handle::{Handled, handle};
 use fanfold_kinds::due::items::{
     DueStore, HandOn, ScheduleResult, Scheduled, ScheduledState, Timer, TimerPut,
@@ -25,6 +23,7 @@ use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
 use fanfold_kinds::posts::items::Post;
 use fanfold_kinds::posts::messages::PostPublished;
+use fanfold_kinds::{App, Error};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::Deadline;

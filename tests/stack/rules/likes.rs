@@ -1,6 +1,5 @@
 //! Likes, one rule at a time, through the real handlers.
 
-use fanfold_kinds::App;
 use std::time::Duration;
 
 use fanfold_core::limits::{COMMIT_GRACE, LIKES_CARD_MAX};
@@ -14,7 +13,7 @@ use fanfold_kinds::likes::{self, LikedPlace, LikerPlace};
 use fanfold_kinds::posts::items::LikesPut;
 use fanfold_kinds::posts::messages::PostDeleted;
 use fanfold_kinds::present::{ShownPost, Viewer};
-use fanfold_kinds::{Error, posts};
+use fanfold_kinds::{App, Error, posts};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;

@@ -1,6 +1,5 @@
 //! The write limits of a user.
 
-use fanfold_kinds::App;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use axum::response::IntoResponse as _;
 use fanfold_core::{FeedId, Relation, Scores, Time, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey, WriteKind, WriteLimit};
+use fanfold_kinds::App;
 use fanfold_kinds::boards::change::What;
 use fanfold_kinds::boards::{self, BoardRef};
 use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};

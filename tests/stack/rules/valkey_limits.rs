@@ -1,6 +1,5 @@
 //! The limits of ElastiCache: the length of a call, restricted commands, unknown scripts, throttling.
 
-use fanfold_core::Bucket;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +9,7 @@ use fanfold_core::limits::{
     DROP_PAGE, FEED_CAP_MAX, PAGE_ITEMS_MAX, PULLED_AUTHORS_MAX, REL_KEPT, SWEEP_BATCH,
     VALKEY_ARGUMENTS_MAX, VALKEY_THROTTLED_TRIES_MAX, trim_to,
 };
-use fanfold_core::{Change, FeedId, PostId, Relation, Slice, Time, UserId};
+use fanfold_core::{Bucket, Change, FeedId, PostId, Relation, Slice, Time, UserId};
 use fanfold_engines::valkey::{
     Address, Answers, Backfill, CardId, CardRead, Chosen, FeedSettings, Fill, Link, Push, Read,
     RebuildStart, RelationApplied, Valkey,

@@ -1,10 +1,10 @@
 //! Input of users must not write lines into the log or appear in them.
 
-use fanfold_kinds::App;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fanfold_core::{PostId, Time};
+use fanfold_kinds::App;
 use fanfold_runtime::clock;
 use fanfold_runtime::log::Chain;
 use reqwest::Method;

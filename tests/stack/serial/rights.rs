@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use crate::harness::any::AnyMessage;
 use fanfold_core::registry::{FUNCTIONS, FunctionSpec, QUEUES, QueueSpec, Trigger};
 use fanfold_runtime::clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::harness::any::AnyMessage;
 use crate::harness::client::Client;
 use crate::harness::{aws, eventually, output, root, setting};
 

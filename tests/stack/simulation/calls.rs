@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::harness::any::AnyMessage;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::registry::QUEUES;
 use fanfold_core::{FeedId, PostId, Ranking, Relation, Scores, Time, UserRef};
@@ -34,6 +33,7 @@ use super::apps::{Apps, PEOPLE, START, id, identity};
 use super::server::Server;
 use super::tasks::runtime;
 use super::units::Units;
+use crate::harness::any::AnyMessage;
 use crate::harness::{board_settings, root};
 
 /// Every call takes this long, so the time of an operation tells how many calls follow each other.

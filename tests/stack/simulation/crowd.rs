@@ -2,8 +2,6 @@
 //! any other call 5 ms. Transactions that write the same item at the same time are cancelled. An item or a
 //! partition key takes at most 1,000 write units and 3,000 read units per second. The clock is simulated.
 
-use fanfold_core::message::Received as _;
-use fanfold_kinds::boards::messages::RebuildBoard;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,12 +9,14 @@ use std::time::Duration;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::fanout::{FirstPartitions, partition_of};
 use fanfold_core::limits::BOARD_PARTS;
+use fanfold_core::message::Received as _;
 use fanfold_core::{BoardId, FeedId, PostId, Ranking, Relation, Scores, Time, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{PageOf, Ranked};
 use fanfold_kinds::boards::BoardRef;
 use fanfold_kinds::boards::change::{Change, Outcome as Changed, What};
 use fanfold_kinds::boards::events::continue_round;
+use fanfold_kinds::boards::messages::RebuildBoard;
 use fanfold_kinds::boards::target::Target;
 use fanfold_kinds::likes::items::LikeCount;
 use fanfold_kinds::present::Viewer;

@@ -7,13 +7,13 @@
 //! function that published it, and none is lost. Every accepted timer that was neither replaced nor deleted has fired. The
 //! numbers in the profiles are those of the rows, and nothing that is done is left in the index.
 
-use fanfold_core::message::Received as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::limits::{CLOCKS_DIFFER, DUE_FIRING_LEASE, DUE_HANDED_ON_LEASE};
+use fanfold_core::message::Received as _;
 use fanfold_core::{DueEntry, DuePart, PostId, ScheduledId, Time, TimerName, UserId};
 use fanfold_kinds::Error;
 use fanfold_kinds::due::handle::{Handled, handle};

@@ -2,13 +2,13 @@
 //! other call 10 ms, and each invocation 20 ms more. SQS delivers a delayed message up to 100 ms after its delay. The clock is
 //! simulated.
 
-use fanfold_core::message::Received as _;
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
+use fanfold_core::message::Received as _;
 use fanfold_core::{DueEntry, DueItem, PostId, Time, UserId};
 use fanfold_kinds::due::handle::{Handled, handle};
 use fanfold_kinds::due::lookahead::{LookedAhead, look_ahead};

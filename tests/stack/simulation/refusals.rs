@@ -1,9 +1,9 @@
 //! Texts and sizes that SQS or DynamoDB refuses, whenever they are sent.
 
-use fanfold_core::message::Received as _;
-use fanfold_core::registry::TIMER_EVENTS;
 use std::time::Duration;
 
+use fanfold_core::message::Received as _;
+use fanfold_core::registry::TIMER_EVENTS;
 use fanfold_kinds::due::handle::{Handled, handle};
 use fanfold_kinds::due::items::{HandOn, Timer};
 use fanfold_kinds::due::messages::{ItemDue, TimerFired};

@@ -1,9 +1,9 @@
 //! All readers return at once, and Valkey has lost all data.
 
-use crate::harness::world::page;
 use std::rc::Rc;
 use std::time::Duration;
 
+use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::limits::CONCURRENCY;
 use fanfold_core::{FeedId, Relation, UserRef};
 use fanfold_kinds::home::Span;
@@ -14,7 +14,7 @@ use super::apps::{Apps, POSTS, START, id, identity};
 use super::server::Server;
 use super::tasks::{Task, runtime, settle};
 use crate::harness::dice::Dice;
-use aws_sdk_dynamodb::config::retry::RetryConfig;
+use crate::harness::world::page;
 
 const READERS: usize = 60;
 const AUTHORS: usize = 20;

@@ -2,12 +2,12 @@
 
 use aws_sdk_dynamodb::types::{DeleteRequest, KeysAndAttributes, PutRequest, WriteRequest};
 use fanfold_core::limits::{CONCURRENCY, TRIES_MAX};
+use fanfold_runtime::error::StoreError;
+use fanfold_runtime::retry::pause;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::Item;
 use super::name::Table;
-use fanfold_runtime::error::StoreError;
-use fanfold_runtime::retry::pause;
 
 /// Items that DynamoDB takes in one `BatchGetItem`.
 const BATCH_GET_MAX: usize = 100;

@@ -9,12 +9,12 @@
 //! Rows of lists (posts by author, followers, followed authors) are read by their keys only. Another meaning
 //! needs other keys.
 
+use fanfold_runtime::error::StoreError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::attribute::Item;
 use super::keys::{Pk, pk_only};
-use fanfold_runtime::error::StoreError;
 
 /// An item with a version.
 pub trait Stored {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use aws_config::SdkConfig;
 use fanfold_core::Time;
-
-use super::transact::{CommitResult, Transaction};
-use super::{ItemKind, Pk, Table, key, number};
 use fanfold_runtime::clock;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
+
+use super::transact::{CommitResult, Transaction};
+use super::{ItemKind, Pk, Table, key, number};
 
 /// How long the items of a check stay, if the check dies before it deletes them.
 const PROBE_ITEM_KEPT: Duration = Duration::from_secs(3_600);

@@ -7,9 +7,8 @@
 //! rediss://user@host  rediss-cluster://user@host        login with IAM, see `iam.rs`
 //! ```
 
-use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};
-
 use fanfold_runtime::config::ConfigError;
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};
 
 /// The allowed forms, for an error.
 const TAKES: &str = "redis:// or rediss:// with a host, or redis-cluster:// or rediss-cluster:// \

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use fanfold_core::time::millis;
 use fanfold_core::{PostId, UserId};
+use fanfold_runtime::error::StoreError;
 
 use super::scripts::{self, Word};
 use super::{Key, Valkey, failed};
-use fanfold_runtime::error::StoreError;
 
 /// How long Valkey remembers that a count was requested. A count takes less.
 const COUNT_REQUEST_KEPT: Duration = Duration::from_secs(30);

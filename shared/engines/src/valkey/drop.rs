@@ -1,10 +1,9 @@
 //! Drops a user's feeds (`lua/drop.lua`).
 
-use fanfold_core::UserId;
+use fanfold_core::{FeedId, UserId};
+use fanfold_runtime::error::StoreError;
 
 use super::{Valkey, scripts};
-use fanfold_core::FeedId;
-use fanfold_runtime::error::StoreError;
 
 impl Valkey {
     /// Drops all feeds of a user, and the leases of their rebuilds. Returns the number of live feeds.

@@ -8,12 +8,12 @@ use fanfold_core::limits::{
 };
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, DuePart, Time};
+use fanfold_runtime::error::StoreError;
 use futures::future::try_join_all;
 use redis::Value;
 
 use super::scripts::{self, Word, unknown};
 use super::{Valkey, failed};
-use fanfold_runtime::error::StoreError;
 
 /// How long a timer whose message was sent, and whose removal met other changes of its owner, is not sent again. Its message
 /// is tried again within minutes.

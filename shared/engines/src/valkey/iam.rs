@@ -20,15 +20,15 @@ use aws_sigv4::http_request::{
 };
 use aws_sigv4::sign::v4::SigningParams;
 use fanfold_core::Time;
+use fanfold_runtime::clock;
+use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::log::Chain;
 use futures::stream::{self, Stream};
 use http::Request;
 use redis::{BasicAuth, ErrorKind, RedisError, RedisResult, StreamingCredentialsProvider};
 use tracing::subscriber::{NoSubscriber, with_default};
 
 use super::address::{Address, refused};
-use fanfold_runtime::clock;
-use fanfold_runtime::config::{Config, ConfigError};
-use fanfold_runtime::log::Chain;
 
 /// The validity of a token, as AWS documents it.
 const TOKEN_LIVES: Duration = Duration::from_secs(15 * 60);

@@ -6,10 +6,10 @@ use fanfold_core::limits::{self, WRITE_LIMIT_WINDOW};
 use fanfold_core::time::millis;
 use fanfold_core::{Time, UserId};
 use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::error::StoreError;
 
 use super::keys::{Key, WriteKind};
 use super::{Valkey, failed, scripts};
-use fanfold_runtime::error::StoreError;
 
 /// The number of writes of a kind that one user may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use fanfold_core::limits::VALKEY_THROTTLED_TRIES_MAX;
 use fanfold_core::time::millis;
+use fanfold_runtime::clock;
 use futures::future::{BoxFuture, FutureExt as _, Shared};
 use redis::aio::ConnectionLike;
 use redis::cluster::ClusterClient;
@@ -20,7 +21,6 @@ use redis::{
 use super::address::Address;
 use super::iam::Tokens;
 use super::node::{ANSWER_WITHIN, CONNECT_WITHIN, Node};
-use fanfold_runtime::clock;
 
 /// The first pause after a throttled command, give or take a half. Each further pause is
 /// twice as long.

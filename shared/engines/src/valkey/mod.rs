@@ -26,6 +26,8 @@ mod sweep;
 mod write;
 
 use aws_config::SdkConfig;
+use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::error::StoreError;
 use redis::RedisError;
 
 pub use address::Address;
@@ -37,8 +39,6 @@ pub use card_id::{CardId, CardKind};
 pub use cards::{CardRead, Fill};
 pub use count::{CountRequest, Counted};
 pub use due::{DueLease, DueLoad, Lease, Loaded, Taken};
-use fanfold_runtime::config::{Config, ConfigError};
-use fanfold_runtime::error::StoreError;
 use iam::Tokens;
 pub use keys::{Key, KeyKind, Keys, WriteKind};
 pub use limit::WriteLimit;

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use fanfold_core::limits::{MEMORY_BEGINS_WITHIN, REBUILD_LEASE};
 use fanfold_core::time::millis;
-use fanfold_core::{PostId, Slice, Time, UserId, order};
+use fanfold_core::{FeedId, PostId, Slice, Time, UserId, order};
+use fanfold_runtime::error::StoreError;
 use redis::{FromRedisValue, RedisError, Value};
 
 use super::scripts::{self, unknown};
 use super::{Valkey, failed};
-use fanfold_core::FeedId;
-use fanfold_runtime::error::StoreError;
 
 /// The result of reading a feed from Valkey.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,12 +2,11 @@
 
 use fanfold_core::limits::{MEMORY_BEGINS_WITHIN, REBUILD_LEASE};
 use fanfold_core::time::millis;
-use fanfold_core::{Bucket, Slice, Time, UserId, order};
+use fanfold_core::{Bucket, FeedId, Slice, Time, UserId, order};
+use fanfold_runtime::error::StoreError;
 
 use super::Valkey;
 use super::scripts::{self, Word};
-use fanfold_core::FeedId;
-use fanfold_runtime::error::StoreError;
 
 /// The result of beginning a rebuild.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,11 +2,10 @@
 
 use fanfold_core::limits::REL_KEPT;
 use fanfold_core::time::millis;
-use fanfold_core::{Change, Slice, UserId, order};
+use fanfold_core::{Change, FeedId, Slice, UserId, order};
+use fanfold_runtime::error::StoreError;
 
 use super::{Valkey, failed, scripts};
-use fanfold_core::FeedId;
-use fanfold_runtime::error::StoreError;
 
 /// The result of applying a change of a relation to a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,13 +4,13 @@
 //! has taken over), the call is repeated with the text.
 
 use fanfold_core::limits::VALKEY_ARGUMENTS_MAX;
+use fanfold_runtime::error::StoreError;
 use redis::aio::ConnectionLike as _;
 use redis::{
     Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind, ToRedisArgs,
 };
 
 use super::{Key, Link, failed};
-use fanfold_runtime::error::StoreError;
 
 /// Characters of an unknown script answer that are logged.
 const UNKNOWN_ANSWER_CHARS_MAX: usize = 100;

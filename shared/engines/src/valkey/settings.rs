@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::buckets::buckets;
 use fanfold_core::limits;
 use fanfold_runtime::config::{Config, ConfigError};
 
 use super::Address;
 use super::iam::Login;
+use crate::buckets::buckets;
 
 /// The settings of the feeds in Valkey.
 #[derive(Clone)]

@@ -1,11 +1,10 @@
 //! Drops feeds that nobody reads, and old relations (`lua/expire.lua`).
 
-use fanfold_core::Time;
 use fanfold_core::limits::SWEEP_BATCH;
+use fanfold_core::{Bucket, FeedId, Time};
+use fanfold_runtime::error::StoreError;
 
 use super::{Key, Keys, Valkey, failed, scripts};
-use fanfold_core::{Bucket, FeedId};
-use fanfold_runtime::error::StoreError;
 
 impl Valkey {
     /// Drops feeds of a bucket that were last read at `until` or before, at most `count` and

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fanfold_core::limits::{CLOCKS_DIFFER, SWEEP_BATCH, TRIM_POST_IN, VALKEY_ARGUMENTS_MAX};
-use fanfold_core::{Bucket, PostId, Time, order};
+use fanfold_core::{Bucket, FeedId, PostId, Time, order};
+use fanfold_runtime::clock::Stopwatch;
+use fanfold_runtime::error::StoreError;
 use futures::stream::{self, StreamExt as _};
 use redis::{ErrorKind, FromRedisValue, ParsingError, RedisResult, Value};
 
 use super::{Valkey, failed, scripts};
-use fanfold_core::FeedId;
-use fanfold_runtime::clock::Stopwatch;
-use fanfold_runtime::error::StoreError;
 
 /// Feeds in one script call. The server does nothing else while a script runs.
 const PUSH_FEEDS_MAX: usize = 1_000;

@@ -1,15 +1,14 @@
 //! Set, add to and remove scores.
 
-use crate::App;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use super::items::{Added, Addition, Row, ScoreKey, StoredBoard};
-use crate::boards::messages::ScoresChanged;
 use fanfold_core::board::{BoardError, Round};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_WRITES_AT_ONCE};
 use fanfold_core::{MemberName, Scores, Time};
+use fanfold_engines::outbox::announced_after;
+use fanfold_engines::rank::{self, WAITS_MS, make};
 use fanfold_engines::valkey::BoardAnswer;
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::sqs::Announced;
@@ -18,14 +17,13 @@ use futures::future::{try_join, try_join_all};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::fallen::place;
+use super::items::{Added, Addition, Row, ScoreKey, StoredBoard};
 use super::target::Target;
-use fanfold_engines::rank::{self, WAITS_MS, make};
-
 use super::{BoardRef, find};
-use crate::Error;
+use crate::boards::messages::ScoresChanged;
 use crate::limit::all_within_limit;
 use crate::people::must_belong_to;
-use fanfold_engines::outbox::announced_after;
+use crate::{App, Error};
 
 /// A change of the scores of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! Compares copies of rounds with their rows, for the audit.
 
-use crate::App;
 use std::collections::{BTreeSet, HashMap};
 
 use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_OUT_ROUNDS_MAX, BOARD_PARTS};
@@ -10,6 +9,7 @@ use fanfold_runtime::{StoreError, clock};
 
 use super::fallen::{has_fallen, place};
 use super::target::Target;
+use crate::App;
 
 /// The scores of a member that differ: those of the copy, and those of the rows.
 pub type Difference = (Option<Scores>, Option<Scores>);

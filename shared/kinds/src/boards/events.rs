@@ -3,11 +3,10 @@
 //! Both events are delivered later than their writer can live, so the commit has come or never will. The handlers read the
 //! present state.
 
-use crate::App;
-use crate::boards::messages::{BoardChanged, ScoresChanged};
 use fanfold_core::board::{Round, Zone};
 use fanfold_core::limits::{BOARD_KEPT_DAYS_MAX, BOARD_OUT_ROUNDS_MAX, BOARD_TIME_LEFT_MIN};
 use fanfold_core::{RoundId, Time};
+use fanfold_engines::rank::{Place, continue_copy};
 use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
@@ -15,7 +14,8 @@ use fanfold_runtime::clock::Deadline;
 use super::fallen::{has_fallen, place};
 use super::messages::RebuildBoard;
 use super::target::{Target, named};
-use fanfold_engines::rank::{Place, continue_copy};
+use crate::App;
+use crate::boards::messages::{BoardChanged, ScoresChanged};
 
 /// Layouts of a deleted board whose copies are removed at once. Copies of earlier ones expire.
 const BOARD_LAYOUTS_REMOVED: u64 = 10;

@@ -28,15 +28,13 @@ pub mod settings;
 pub mod source;
 pub mod target;
 
-use crate::App;
-
-use crate::boards::items::StoredBoard;
-use crate::feeds::ReadContext;
 use fanfold_core::board::Day;
 use fanfold_core::{BoardId, BoardName, Time, UserId};
 use fanfold_engines::card::Wanted;
+use fanfold_engines::reading::ReadContext;
 
-use crate::Error;
+use crate::boards::items::StoredBoard;
+use crate::{App, Error};
 use target::Target;
 
 /// The name of a board in a request.
@@ -67,7 +65,7 @@ async fn find(app: &App, board: &BoardRef, now: Time) -> Result<StoredBoard, Err
 }
 
 /// The round of a board that a request means. Fails with [`Error::NoSuchBoard`] and [`Error::NoSuchRound`].
-async fn target(app: &App, board: &BoardRef, now: Time) -> Result<Target, Error> {
+async fn meant(app: &App, board: &BoardRef, now: Time) -> Result<Target, Error> {
     let found = find(app, board, now).await?;
     let round = match board.day {
         None => found.settings.round(now),

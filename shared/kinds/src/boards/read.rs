@@ -1,17 +1,15 @@
 //! Ranks, pages, ranges and percentiles of a round. Each answer shows one state of the copy in Valkey.
 
-use crate::App;
 use std::collections::HashSet;
 
 use fanfold_core::limits::BOARD_BATCH_MAX;
 use fanfold_core::{Board, MemberName, Scores, Time};
+use fanfold_engines::rank::call;
 use fanfold_engines::valkey::{BoardPage, PageOf, Ranked, Standing};
 
 use super::target::Target;
-use fanfold_engines::rank::call;
-
-use super::{BoardRef, target};
-use crate::Error;
+use super::{BoardRef, meant};
+use crate::{App, Error};
 
 /// A page of a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +52,7 @@ pub async fn page(
     page: PageOf<'_>,
     now: Time,
 ) -> Result<RoundPage, Error> {
-    let target = target(app, board, now).await?;
+    let target = meant(app, board, now).await?;
     let valkey = &app.valkey;
     let ask = |copy: Board| async move { valkey.board_page(&copy, page).await };
     let answer = call(app.copier(), target, now, ask).await?;
@@ -80,7 +78,7 @@ pub async fn standings(
     if members.is_empty() || members.len() > BOARD_BATCH_MAX || different.len() < members.len() {
         return Err(Error::Members { max: BOARD_BATCH_MAX });
     }
-    let target = target(app, board, now).await?;
+    let target = meant(app, board, now).await?;
     let valkey = &app.valkey;
     let ask = |copy: Board| async move { valkey.board_standings(&copy, members).await };
     let answer = call(app.copier(), target, now, ask).await?;

@@ -1,10 +1,7 @@
 //! Make, change, list and delete a board.
 
-use crate::App;
 use std::collections::HashSet;
 
-use super::items::{BoardEnd, BoardPut, StoredBoard};
-use crate::boards::messages::BoardChanged;
 use fanfold_core::board::{BoardSettings, MergeOf, Period, Round};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{
@@ -12,15 +9,17 @@ use fanfold_core::limits::{
 };
 use fanfold_core::{BoardId, BoardName, Time, UserId};
 use fanfold_engines::card::changed;
+use fanfold_engines::outbox::announced_after;
 use fanfold_engines::valkey::CardId;
 use fanfold_runtime::retry::pause;
 use fanfold_runtime::{StoreError, clock};
 
 use super::BoardRef;
-use crate::Error;
+use super::items::{BoardEnd, BoardPut, StoredBoard};
+use crate::boards::messages::BoardChanged;
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
-use fanfold_engines::outbox::announced_after;
+use crate::{App, Error};
 
 /// Makes a board of the caller, or changes the settings of the one with this name. Also returns whether it is new.
 ///

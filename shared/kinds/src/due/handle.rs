@@ -1,9 +1,7 @@
 //! The handler of due items.
 
-use crate::App;
 use std::time::Duration;
 
-use crate::due::messages::ItemDue;
 use fanfold_core::limits::{CARD_MARK_WITHIN, DUE_LOOK_AHEAD};
 use fanfold_core::{DueEntry, DueItem, PostId, Time};
 use fanfold_runtime::log::Chain;
@@ -11,6 +9,8 @@ use fanfold_runtime::{StoreError, clock};
 
 pub use super::Handled;
 use super::{delay_until, scheduled, timers};
+use crate::App;
+use crate::due::messages::ItemDue;
 use crate::posts::show_published;
 
 /// Handles the message of a due item. Reads the item: only the entry that it has now is due.

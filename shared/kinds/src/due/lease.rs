@@ -1,11 +1,12 @@
 //! The lease of an item that is due.
 
-use crate::App;
 use fanfold_core::limits::CARD_MARK_WITHIN;
 use fanfold_core::{DueEntry, Time};
 use fanfold_engines::valkey::DueLease;
 use fanfold_runtime::clock;
 use fanfold_runtime::log::Chain;
+
+use crate::App;
 
 /// What a message waits for while another function has the lease of its item.
 pub(super) const HANDLED_ELSEWHERE: &str = "what another function publishes or fires";

@@ -1,11 +1,8 @@
 //! The look-ahead finds what is due within two minutes, and hands it on to SQS.
 
-use crate::App;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::items::Indexed;
-use crate::due::messages::ItemDue;
 use fanfold_core::limits::{CONCURRENCY, DUE_LOOK_AHEAD, DUE_OVERDUE_AFTER, DUE_PARTS};
 use fanfold_core::registry::DUE_ITEMS;
 use fanfold_core::time::millis;
@@ -18,7 +15,10 @@ use futures::stream::{self, StreamExt as _};
 use serde::Serialize;
 
 use super::delay_until;
+use super::items::Indexed;
 use super::rounds::rounds;
+use crate::App;
+use crate::due::messages::ItemDue;
 
 /// How far ahead Valkey knows all due items, at least.
 const DUE_HORIZON: Duration = Duration::from_secs(3_600);

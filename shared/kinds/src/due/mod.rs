@@ -25,17 +25,18 @@ pub mod rounds;
 pub mod scheduled;
 pub mod timers;
 
-use fanfold_runtime::sqs::Outbox;
 use std::time::Duration;
 
-use crate::due::items::HandOn;
-use crate::due::messages::ItemDue;
 use fanfold_core::limits::{CARD_MARK_WITHIN, SEND_DELAY_MAX};
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, Time};
 use fanfold_engines::valkey::Valkey;
 use fanfold_runtime::log::Chain;
+use fanfold_runtime::sqs::Outbox;
 use fanfold_runtime::{StoreError, clock};
+
+use crate::due::items::HandOn;
+use crate::due::messages::ItemDue;
 
 /// The result of handling the message of a due item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,27 +1,26 @@
 //! Scheduled posts: schedule, list, read, change and cancel a post, and publish it when it is due.
 
-use super::items::{
-    Cancelled, HandOn, PublishResult, Rescheduled, ScheduleResult, Scheduled, ScheduledState,
-};
-use crate::App;
-use crate::due::messages::ItemDue;
-use crate::posts::items::RequestKey;
-use crate::posts::messages::PostPublished;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, SCHEDULE_AHEAD_MIN, SCHEDULED_MAX, TRIES_MAX};
 use fanfold_core::time::millis;
 use fanfold_core::{PostId, ScheduledId, Time, UserId, text};
+use fanfold_engines::outbox::announced;
 use fanfold_runtime::clock::{self, Stopwatch};
 use fanfold_runtime::retry::{look_again, pause};
 use fanfold_runtime::{StoreError, metrics};
 
+use super::items::{
+    Cancelled, HandOn, PublishResult, Rescheduled, ScheduleResult, Scheduled, ScheduledState,
+};
 use super::lease::{HANDLED_ELSEWHERE, Lease};
 use super::{Handled, OVERTAKEN_AFTER, hand_on, indexed};
-use crate::Error;
+use crate::due::messages::ItemDue;
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
+use crate::posts::items::PostKey;
 use crate::posts::key_use;
-use fanfold_engines::outbox::announced;
+use crate::posts::messages::PostPublished;
+use crate::{App, Error};
 
 /// A post to schedule.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +62,7 @@ pub async fn schedule(
     let watch = Stopwatch::start();
     // the request is compared as it was sent, with every field; no text of a post begins with this character
     let request = format!("\0{} {}", new.publish_at, new.text);
-    let key = new.key.map(|name| RequestKey::new(author.user(), name, &request));
+    let key = new.key.map(|name| PostKey::new(author.user(), name, &request));
     let text = text::post_text(new.text)?.into_owned();
     let reads = async {
         futures::try_join!(app.users.profile(author.user()), key_use(app, key.as_ref(), now))
@@ -123,7 +122,10 @@ async fn refused(app: &App, author: &Identity) -> Result<Error, Error> {
 }
 
 /// The scheduled post that a key made earlier.
-async fn made_earlier(app: &App, earlier: crate::posts::items::KeyUse) -> Result<Scheduled, Error> {
+async fn made_earlier(
+    app: &App,
+    earlier: crate::posts::items::PostKeyUse,
+) -> Result<Scheduled, Error> {
     if !earlier.same_request {
         return Err(Error::KeyReused);
     }

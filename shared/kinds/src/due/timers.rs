@@ -1,10 +1,7 @@
 //! Timers: put, list, read and delete a timer, and fire it when it is due.
 
-use crate::App;
 use std::time::Duration;
 
-use super::items::{Timer, TimerPut};
-use crate::due::messages::{ItemDue, TimerFired};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, TIMER_PAYLOAD_BYTES_MAX, TRIES_MAX};
 use fanfold_core::registry::WEBHOOKS;
@@ -15,11 +12,13 @@ use fanfold_runtime::retry::{look_again, pause};
 use fanfold_runtime::{StoreError, metrics};
 use serde_json::Value;
 
+use super::items::{Timer, TimerPut};
 use super::lease::{HANDLED_ELSEWHERE, Lease};
 use super::{Handled, OVERTAKEN_AFTER, hand_on, indexed};
-use crate::Error;
+use crate::due::messages::{ItemDue, TimerFired};
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
+use crate::{App, Error};
 
 /// A timer to put.
 #[derive(Debug, Clone)]

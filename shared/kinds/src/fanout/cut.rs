@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use super::receipts::Plan;
-use crate::fanout::messages::DeliverChunk;
-use crate::people::items::Profile;
-use crate::posts::messages::PostPublished;
 use fanfold_core::fanout::{Cutter, DeliveryCounts, FanoutPart, Share, before_range};
 use fanfold_core::limits::{CHUNK_FOLLOWERS_MAX, PARTITIONS_AT_ONCE, SEND_BATCH_MAX};
 use fanfold_core::registry::{BULK_CHUNKS, BULK_EVENTS, CHUNKS, POST_EVENTS, QueueSpec};
@@ -16,7 +12,11 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::Dispatched;
 use super::push::{Audience, push_to_followers};
+use super::receipts::Plan;
 use crate::App;
+use crate::fanout::messages::DeliverChunk;
+use crate::people::items::Profile;
+use crate::posts::messages::PostPublished;
 
 /// The remaining time below which a dispatch sends the rest to its queue.
 const DISPATCH_TIME_LEFT_MIN: Duration = Duration::from_secs(5);

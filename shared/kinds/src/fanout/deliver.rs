@@ -1,7 +1,5 @@
 //! Deliver pushes posts to the home feeds of the followers in chunks, and counts the deliveries in receipts.
 
-use crate::App;
-use crate::fanout::messages::DeliverChunk;
 use fanfold_core::Time;
 use fanfold_core::fanout::DeliveryCounts;
 use fanfold_core::limits::CONCURRENCY;
@@ -12,6 +10,8 @@ use fanfold_runtime::{StoreError, metrics};
 use futures::stream::{self, StreamExt as _};
 
 use super::push::{Audience, Left, Spread, log_reached, push_to_followers};
+use crate::App;
+use crate::fanout::messages::DeliverChunk;
 
 /// Pushes the posts of chunks to the home feeds of their followers, with one script call per bucket for all chunks.
 /// Returns one outcome per chunk, in their order.

@@ -1,10 +1,5 @@
 //! Dispatch takes a published post and decides how it reaches the author's followers.
 
-use super::receipts::Plan;
-use crate::feeds::pulled::Standing;
-use crate::people::items::Profile;
-use crate::posts::items::PostState;
-use crate::posts::messages::PostPublished;
 use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::time::millis;
 use fanfold_core::{PostId, Time};
@@ -16,7 +11,12 @@ use fanfold_runtime::{StoreError, metrics};
 pub use super::Dispatched;
 use super::cut;
 use super::push::log_reached;
+use super::receipts::Plan;
 use crate::App;
+use crate::feeds::pulled::Standing;
+use crate::people::items::Profile;
+use crate::posts::items::PostState;
+use crate::posts::messages::PostPublished;
 
 /// Percent of `PULL_FOLLOWERS` below which a pulled author is pushed again. The gap keeps authors near the
 /// limit from changing back and forth.

@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::follows::items::GraphStore;
 use fanfold_core::fanout::DeliveryCounts;
 use fanfold_core::limits::{LOOKS_MAX, REL_KEPT};
 use fanfold_core::time::millis;
 use fanfold_core::{FeedId, PostId, Time, UserId};
 use fanfold_engines::valkey::{Chosen, Forgotten, Push, Pushed, Valkey};
 use fanfold_runtime::StoreError;
+
+use crate::follows::items::GraphStore;
 
 /// A post, and followers of its author who should see it.
 #[derive(Debug, Clone, Copy)]

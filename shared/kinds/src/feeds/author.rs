@@ -2,12 +2,13 @@
 
 use fanfold_core::merge::Wanted;
 use fanfold_core::{FeedId, Merge, PostId, Slice, UserId};
+use fanfold_engines::reading::ReadContext;
+use fanfold_engines::valkey::CachedSlice;
 use fanfold_runtime::error::StoreError;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
+use super::Feeds;
 use super::cached::{CacheRead, Contents, Reading, reaches};
-use super::{Feeds, ReadContext};
-use fanfold_engines::valkey::CachedSlice;
 
 /// Authors of a merge that are read at the same time. A rebuild may wait for a thousand answers.
 const MERGE_CONCURRENCY: usize = 64;

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use fanfold_core::{FeedId, PostId, Slice, UserId};
+use fanfold_engines::reading::ReadContext;
+use fanfold_engines::valkey::{CachedSlice, Read, RebuildStart};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::{clock, metrics};
 use futures::future::BoxFuture;
 use serde::Serialize;
 
-use super::{Feeds, ReadContext};
-use fanfold_engines::valkey::{CachedSlice, Read, RebuildStart};
+use super::Feeds;
 
 /// Times that a reader looks at a feed that another caller is rebuilding, 5 to 80 ms apart, before the page
 /// is pulled.

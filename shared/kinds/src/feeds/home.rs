@@ -1,14 +1,15 @@
 //! Home feeds: the posts of the followed authors and the user's own, merged.
 
-use crate::feeds::messages::RebuildFeed;
 use fanfold_core::limits::MERGE_ROUNDS_MAX;
 use fanfold_core::{FeedId, Merge, PostId, Slice, UserId};
+use fanfold_engines::reading::ReadContext;
+use fanfold_engines::valkey::CachedSlice;
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::log::Chain;
 
+use super::Feeds;
 use super::cached::{Contents, Reading};
-use super::{Feeds, ReadContext};
-use fanfold_engines::valkey::CachedSlice;
+use crate::feeds::messages::RebuildFeed;
 
 impl Feeds {
     /// What a rebuild of a home feed reads. A feed of too many authors is passed on, with the lease `token`.

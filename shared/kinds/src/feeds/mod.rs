@@ -18,13 +18,13 @@ pub mod pulled;
 mod stores;
 
 use fanfold_core::{FeedId, FeedKind, PostId, Slice};
+use fanfold_engines::reading::ReadContext;
+use fanfold_engines::valkey::CachedSlice;
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::metrics;
 
 use cached::{CacheRead, Reading, reaches};
 pub use cached::{Rebuilt, Source};
-pub use fanfold_engines::reading::ReadContext;
-use fanfold_engines::valkey::CachedSlice;
 pub use older::SliceError;
 pub use stores::Feeds;
 pub(crate) use stores::REBUILD_INLINE_AUTHORS;

@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use fanfold_core::limits::{OLDER_KEPT, OLDER_SETTLES, PULL_QUERIES_MIN};
 use fanfold_core::{PostId, Slice, UserId};
+use fanfold_engines::reading::ReadContext;
+use fanfold_engines::valkey::{Older, WriteLimit};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::log::Chain;
 use futures::future::join;
 
-use super::{Feeds, ReadContext};
-use fanfold_engines::valkey::{Older, WriteLimit};
+use super::Feeds;
 
 /// Posts that a pull below the floor of a home feed merges, at least: three large pages, and the post that shows that there is
 /// a fourth one. Valkey keeps them for the pages that follow.

@@ -1,12 +1,12 @@
 //! Merges a live feed with the author feeds that it points to.
 
 use fanfold_core::limits::MERGE_ROUNDS_MAX;
-use fanfold_core::{Merge, PostId, Slice, UserId};
-
-use super::cached::reaches;
-use super::{Feeds, ReadContext};
-use fanfold_core::FeedId;
+use fanfold_core::{FeedId, Merge, PostId, Slice, UserId};
+use fanfold_engines::reading::ReadContext;
 use fanfold_runtime::error::StoreError;
+
+use super::Feeds;
+use super::cached::reaches;
 
 /// The index of the live feed in the merge. The authors follow it.
 const FEED: usize = 0;

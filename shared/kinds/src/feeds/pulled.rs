@@ -9,7 +9,6 @@ use std::collections::HashMap;
 
 use fanfold_core::limits::PULLED_AUTHORS_MAX;
 use fanfold_core::{PostId, UserId};
-
 use fanfold_engines::table::{Item, ItemKind, Table, Value, Write, check, pk_only, text};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};

@@ -1,12 +1,12 @@
 //! The stores that feeds are read from.
 
+use fanfold_engines::valkey::{Valkey, WriteLimit};
 use fanfold_runtime::sqs::Outbox;
 
 use super::pulled::PulledStore;
 use crate::follows::items::GraphStore;
 use crate::people::items::UserStore;
 use crate::posts::items::PostStore;
-use fanfold_engines::valkey::{Valkey, WriteLimit};
 
 /// The most followed authors with which a home feed is rebuilt within the request. With more, the page is
 /// pulled, and the feed is rebuilt through a queue.

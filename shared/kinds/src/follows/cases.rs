@@ -1,22 +1,21 @@
 //! Relations: follow, unfollow, and lists of followers and followed users.
 
-use super::items::{Committed, Ended, Ends, RelationRow};
-use crate::App;
-use crate::feeds::ReadContext;
-use crate::follows::messages::RelationChanged;
-use crate::people::items::Profile;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{FOLLOWING_MAX, PAGE_ROUNDS_MAX, TRIES_MAX};
 use fanfold_core::{Change, Partition, Relation, Time, UserId, UserRef};
 use fanfold_engines::card::changed;
+use fanfold_engines::outbox::announced;
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::pause;
 
-use crate::Error;
+use super::items::{Committed, Ended, Ends, RelationRow};
+use crate::follows::messages::RelationChanged;
 use crate::limit::within_limit;
+use crate::people::items::Profile;
 use crate::present::{self, UserPage, UserPageBuilder, UserPlace, Viewer};
-use fanfold_engines::outbox::announced;
+use crate::{App, Error};
 
 /// Makes the caller follow or unfollow a user. A repeated call succeeds.
 ///

@@ -1,15 +1,16 @@
 //! Handles the events of the graph: applies a changed relation to the follower's home feed, and counts the author's
 //! followers. `likes/events.rs` handles those of likes, and `boards/events.rs` those of boards.
 
-use super::items::Counting;
-use crate::App;
-use crate::feeds::ReadContext;
-use crate::follows::messages::{CountFollowers, RelationChanged};
 use fanfold_core::limits::{COMMIT_GRACE, LOOKS_MAX};
 use fanfold_core::{Change, PostId, Relation, Time, UserId};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Backfill, CardId, Counted, RelationApplied};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::look_again;
+
+use super::items::Counting;
+use crate::App;
+use crate::follows::messages::{CountFollowers, RelationChanged};
 
 /// Handles a changed relation: applies it to the follower's home feed, and marks the cards that show it.
 pub async fn relation_changed(

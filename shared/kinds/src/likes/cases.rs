@@ -1,22 +1,21 @@
 //! Likes: like a post, take the like back, list who likes a post and what a user likes.
 
-use super::items::{GivenLike, Like, LikePut};
-use crate::App;
-use crate::feeds::ReadContext;
-use crate::likes::messages::LikeChanged;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{LIST_QUERY_MIN, PAGE_ROUNDS_MAX, TRIES_MAX};
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_engines::card::changed;
+use fanfold_engines::outbox::announced;
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::CardId;
 use fanfold_runtime::retry::pause;
 use fanfold_runtime::{StoreError, clock};
 
-use crate::Error;
+use super::items::{GivenLike, Like, LikePut};
+use crate::likes::messages::LikeChanged;
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
 use crate::present::{self, ShownPost, UserPage, UserPageBuilder, Viewer};
-use fanfold_engines::outbox::announced;
+use crate::{App, Error};
 
 /// Makes the caller like a post, or takes the like back. A repeated call succeeds.
 ///

@@ -1,11 +1,7 @@
 //! Handles the events of likes: marks cards, counts the likes of posts, and removes the likes of deleted posts.
 
-use crate::App;
 use std::time::Duration;
 
-use crate::likes::messages::{CountLikes, LikeChanged};
-use crate::posts::items::{LikesPut, PostState};
-use crate::posts::messages::PostDeleted;
 use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::registry::GRAPH_EVENTS;
 use fanfold_core::{PostId, Time};
@@ -13,6 +9,11 @@ use fanfold_engines::valkey::{CardId, Counted};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::retry::look_again;
+
+use crate::App;
+use crate::likes::messages::{CountLikes, LikeChanged};
+use crate::posts::items::{LikesPut, PostState};
+use crate::posts::messages::PostDeleted;
 
 /// The remaining time below which the removal of the likes of a post ends and leaves the rest to another message.
 const LIKES_TIME_LEFT_MIN: Duration = Duration::from_secs(5);

@@ -1,19 +1,18 @@
 //! Profiles: create, change and find a profile.
 
-use super::items::{Profile, ProfilePut, UserStore};
-use crate::App;
-use crate::people::messages::ProfileChanged;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{DROP_SETTLES, TRIES_MAX};
 use fanfold_core::{Handle, HandleHash, Time, UserRef, text};
 use fanfold_engines::card::changed;
+use fanfold_engines::outbox::announced;
 use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::pause;
 
-use crate::Error;
+use super::items::{Profile, ProfilePut, UserStore};
 use crate::limit::within_limit;
-use fanfold_engines::outbox::announced;
+use crate::people::messages::ProfileChanged;
+use crate::{App, Error};
 
 /// The result of [`put_profile`].
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,25 +1,24 @@
 //! Posts: publish, read and delete a post, and read its delivery status.
 
-use super::items::{Created, Deleted, KeyUse, Post, PostState, RequestKey};
-use crate::App;
-use crate::feeds::ReadContext;
-use crate::people::cards::UserCard;
-use crate::posts::messages::{PostDeleted, PostPublished};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::TRIES_MAX;
 use fanfold_core::{FeedId, PostId, Time, text};
 use fanfold_engines::card::changed;
+use fanfold_engines::outbox::announced;
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{CardId, Valkey};
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::{StoreError, clock};
 use futures::future::join_all;
 
-use crate::Error;
+use super::items::{Created, Deleted, Post, PostKey, PostKeyUse, PostState};
 pub use crate::fanout::receipts::Receipt;
 use crate::limit::within_limit;
+use crate::people::cards::UserCard;
 use crate::people::must_belong_to;
+use crate::posts::messages::{PostDeleted, PostPublished};
 use crate::present::{self, ShownPost, Viewer};
-use fanfold_engines::outbox::announced;
+use crate::{App, Error};
 
 /// Publishes a post. Returns when the post is stored and its event is on the queue.
 ///
@@ -34,7 +33,7 @@ pub async fn publish(
     now: Time,
 ) -> Result<ShownPost, Error> {
     // the request is compared as it was sent, with every field
-    let key = key.map(|name| RequestKey::new(author.user(), name, written));
+    let key = key.map(|name| PostKey::new(author.user(), name, written));
     let written = text::post_text(written)?;
     let reads = async {
         futures::try_join!(app.users.profile(author.user()), key_use(app, key.as_ref(), now))
@@ -72,9 +71,9 @@ pub async fn publish(
 /// The earlier use of the key of a request, if the request has a key.
 pub(crate) async fn key_use(
     app: &App,
-    key: Option<&RequestKey>,
+    key: Option<&PostKey>,
     now: Time,
-) -> Result<Option<KeyUse>, StoreError> {
+) -> Result<Option<PostKeyUse>, StoreError> {
     match key {
         Some(key) => app.posts.key_use(key, now).await,
         None => Ok(None),
@@ -87,7 +86,7 @@ async fn made_earlier(
     app: &App,
     caller: &Identity,
     author: UserCard,
-    earlier: KeyUse,
+    earlier: PostKeyUse,
 ) -> Result<ShownPost, Error> {
     if !earlier.same_request {
         return Err(Error::KeyReused);

@@ -6,23 +6,21 @@
 pub mod messages;
 pub mod rows;
 
-use crate::App;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::feeds::ReadContext;
-use crate::present::SeenUser;
-use crate::rankings::messages::RebuildRanking;
 use fanfold_core::limits::{BOARD_BATCH_MAX, LIST_QUERY_MIN, PAGE_ROUNDS_MAX, RANKING_KEPT};
 use fanfold_core::{Board, PostId, Ranking, RoundId, Snapshot, Time, UserId};
+use fanfold_engines::rank::{Copied, Place, Rows, RowsOf, Version, call, continue_copy};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{BoardAnswer, BoardChange, BoardPage, PageOf, Ranked};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use futures::future::{BoxFuture, ready};
 
-use crate::Error;
-use crate::present::{self, ShownPost, Viewer};
-use fanfold_engines::rank::{Copied, Place, Rows, RowsOf, Version, call, continue_copy};
+use crate::present::{self, SeenUser, ShownPost, Viewer};
+use crate::rankings::messages::RebuildRanking;
+use crate::{App, Error};
 
 /// A place in a ranking: after this place (from 1) of the snapshot of this time.
 pub type RankingPlace = (Time, u64);

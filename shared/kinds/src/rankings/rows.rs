@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::boards::items::{BoardStore, all_rows};
-use crate::people::items::UserStore;
 use fanfold_core::limits::RANKING_PLACES_MAX;
 use fanfold_core::{MemberName, Scores, Snapshot, UserId};
 use fanfold_engines::valkey::BoardChange;
 use fanfold_runtime::StoreError;
 use futures::future::try_join_all;
+
+use crate::boards::items::{BoardStore, all_rows};
+use crate::people::items::UserStore;
 
 /// Authors with as many likes as the last one of a ranking whose followers are compared, together with those before them.
 const RANKING_AUTHORS_COMPARED: usize = 2_000;

@@ -14,13 +14,13 @@ use fanfold_core::board::{BoardSettings, Round};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::BOARD_PARTS;
 use fanfold_core::{BoardId, BoardName, MemberName, RoundId, Scores, Second, Time};
+use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Table, key};
+use fanfold_runtime::aws::SdkConfig;
+use fanfold_runtime::config::{Config, ConfigError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::people::items::identity_text;
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Table, key};
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::config::{Config, ConfigError};
 pub(crate) use rankings::Received;
 pub use rows::{RowPage, all_rows};
 pub use scores::{Added, Addition, ScoreKey};

@@ -6,12 +6,12 @@
 
 use fanfold_core::board::{Day, Zone};
 use fanfold_core::{Hour, IdError, PostId, Time, UserId};
+use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Write, check, key, number, read};
 use fanfold_runtime::error::StoreError;
 use futures::future::try_join_all;
 use serde::Deserialize;
 
 use super::{BoardStore, RowPage, part_of};
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Write, check, key, number, read};
 
 /// Rows that count the likes of an author.
 const RANKING_AUTHOR_ROWS: u8 = 16;

@@ -2,11 +2,11 @@
 
 use fanfold_core::limits::BOARD_PARTS;
 use fanfold_core::{MemberName, RoundId};
+use fanfold_engines::table::{Item, Pk, key, read, read_key};
 use fanfold_runtime::error::StoreError;
 use serde::Deserialize;
 
 use super::{BoardStore, Row, ScoreItem, scores_pk};
-use fanfold_engines::table::{Item, Pk, key, read, read_key};
 
 /// Rows that a removal of scores reads and deletes at once.
 const BOARD_REMOVED_PAGE: i32 = 500;

@@ -3,17 +3,16 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::boards::messages::ScoresChanged;
-use fanfold_core::board::{Order, Orders, Round};
-use fanfold_core::limits::IDEMPOTENCY_KEPT;
-use fanfold_core::{MemberName, Scores, Second, Time, UserId};
+use fanfold_core::board::{BoardError, Order, Orders, Round};
+use fanfold_core::{MemberName, Scores, Time, UserId};
+use fanfold_engines::idempotency::RequestKey;
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{Item, ItemKind, Stored, hashed, number, read};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
-use serde::{Deserialize, Serialize};
 
 use super::{BoardStore, Row, Rows, ScoreItem, StoredBoard};
-use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Write, hashed, key, number, read, write};
+use crate::boards::messages::ScoresChanged;
 
 /// How long DynamoDB keeps the revision of a member that was removed.
 const BOARD_TOMBSTONE_KEPT: Duration = Duration::from_secs(24 * 3600);
@@ -57,24 +56,10 @@ impl ScoreKey {
         Self { hash, round }
     }
 
-    fn pk(&self) -> Pk {
-        ItemKind::ScoreKey.pk(&self.hash)
+    /// The key, with what is added.
+    fn with(&self, by: &Scores) -> RequestKey {
+        RequestKey::new(ItemKind::ScoreKey.pk(&self.hash), &format!("{:?}", by.as_slice()))
     }
-}
-
-#[derive(Serialize, Deserialize)]
-struct KeyItem {
-    sk: String,
-    v: u32,
-    /// A hash of what was added.
-    request: String,
-    /// The round to which it was added.
-    round: Round,
-    expires_at: Second,
-}
-
-impl Stored for KeyItem {
-    const V: u32 = 1;
 }
 
 /// The result of an addition.
@@ -208,7 +193,8 @@ impl BoardStore {
         name: &ScoreKey,
         now: Time,
     ) -> Result<Added, StoreError> {
-        let doing = ADDING;
+        let (doing, key) = (ADDING, name.with(&addition.by));
+        let unread = |error: BoardError| StoreError::Item { doing, source: error.into() };
         let (update, condition, values) = sums(rows, &addition.by, now);
         let update = self
             .table
@@ -219,16 +205,14 @@ impl BoardStore {
         let mut transaction = Transaction::new(doing);
         transaction.add(AddWrite::Row, update);
         // mutation: board-add-once
-        transaction.add(AddWrite::Key, self.put_key(doing, name, &addition.by, now)?);
+        transaction.add(AddWrite::Key, self.table.put_key(doing, &key, name.round, now)?);
         match transaction.commit_within(BOARD_ADD_TRIES).await? {
             CommitResult::Done => Ok(Added::Done),
             refused if refused.refused(AddWrite::Key) => {
-                let item = key(&name.pk(), "-");
-                let item = self.table.get(doing, item).await?;
-                let item = item.map(|item| read::<KeyItem>(doing, item)).transpose()?;
-                Ok(match item {
-                    Some(item) if item.request != request(&addition.by) => Added::KeyReused,
-                    item => Added::Earlier(item.map_or(name.round, |item| item.round)),
+                Ok(match self.table.key_use(&key, now).await? {
+                    Some(used) if !used.same_request => Added::KeyReused,
+                    Some(used) => Added::Earlier(used.made.parse().map_err(unread)?),
+                    None => Added::Earlier(name.round),
                 })
             }
             CommitResult::Refused(_) => Ok(Added::Overflow),
@@ -252,28 +236,6 @@ impl BoardStore {
             .values(values);
         let is_added = update.changed_once(ADDING, BOARD_ADD_TRIES).await?;
         Ok(if is_added { Added::Done } else { Added::Overflow })
-    }
-
-    /// The write of a key, on condition that it is unused or has expired.
-    fn put_key(
-        &self,
-        doing: &'static str,
-        name: &ScoreKey,
-        by: &Scores,
-        now: Time,
-    ) -> Result<Write, StoreError> {
-        let item = KeyItem {
-            sk: "-".to_owned(),
-            v: KeyItem::V,
-            request: request(by),
-            round: name.round,
-            expires_at: now.expires_after(IDEMPOTENCY_KEPT),
-        };
-        Ok(self
-            .table
-            .put(write(doing, &name.pk(), &item)?)
-            .condition("attribute_not_exists(pk) OR expires_at <= :now")
-            .value(":now", number(now.second())))
     }
 
     /// Removes a member. Returns whether it was there.
@@ -366,11 +328,6 @@ fn is_better(orders: &Orders) -> String {
         };
     }
     format!("attribute_not_exists(s0) OR {condition}")
-}
-
-/// A hash of what is added.
-fn request(by: &Scores) -> String {
-    hashed(&format!("{:?}", by.as_slice()))
 }
 
 #[cfg(test)]

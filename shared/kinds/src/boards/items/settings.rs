@@ -2,19 +2,19 @@
 
 use std::collections::HashSet;
 
-use crate::boards::messages::BoardChanged;
 use fanfold_core::board::{MergeOf, MergeSource};
 use fanfold_core::id::Identity;
 use fanfold_core::limits::BOARDS_MAX;
 use fanfold_core::{BoardId, UserId};
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{Item, ItemKind, Pk, Stored, key, number, read, text, write};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
 
 use super::{BoardStore, StoredBoard};
+use crate::boards::messages::BoardChanged;
 use crate::people::items::{Counter, Owner, UserStore};
-use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, key, number, read, text, write};
 
 #[derive(Serialize, Deserialize)]
 struct BoardItem {

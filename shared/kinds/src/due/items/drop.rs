@@ -3,6 +3,8 @@
 
 use fanfold_core::limits::{DROP_PAGE, DROP_QUERIES_AT_ONCE};
 use fanfold_core::{DueEntry, DueItem, ScheduledId, Time, TimerName, UserId};
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{key, number, read_key};
 use fanfold_runtime::error::StoreError;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Deserialize;
@@ -11,8 +13,6 @@ use super::DueStore;
 use super::scheduled::{ScheduledState, scheduled_pk, soonest_key};
 use super::timers::timers_pk;
 use crate::posts::items::PostStore;
-use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{key, number, read_key};
 
 /// What was removed of a page of a user's scheduled posts or timers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

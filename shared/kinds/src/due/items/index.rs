@@ -5,14 +5,14 @@ use std::collections::HashMap;
 
 use fanfold_core::limits::DUE_QUERY_ROWS;
 use fanfold_core::{DueEntry, DueItem, DuePart, Hour, Time};
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{ItemKind, Pk, Stored, key, number, read, read_key, text};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
 
 use super::scheduled::scheduled_pk;
 use super::timers::timers_pk;
 use super::{DueStore, entry_pk};
-use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{ItemKind, Pk, Stored, key, number, read, read_key, text};
 
 /// The hour before which a part of the index has no entries.
 #[derive(Serialize, Deserialize)]

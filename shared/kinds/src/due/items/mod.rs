@@ -5,17 +5,16 @@ mod index;
 mod scheduled;
 mod timers;
 
-use crate::due::messages::ItemDue;
 use fanfold_core::limits::DUE_LOOK_AHEAD;
 use fanfold_core::{DueEntry, Time};
-use serde::{Deserialize, Serialize};
-
 use fanfold_engines::table::{ItemKind, Pk, Stored, Table, Write, key, write};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
+use serde::{Deserialize, Serialize};
 
+use crate::due::messages::ItemDue;
 pub use drop::Forgotten;
 pub use index::Indexed;
 pub use scheduled::{

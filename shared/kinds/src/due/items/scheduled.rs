@@ -1,22 +1,22 @@
 //! Scheduled posts.
 
-use crate::posts::messages::PostPublished;
 use std::collections::BTreeSet;
 
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{DUE_TRIES_MAX, SCHEDULED_KEPT};
 use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId};
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{
+    Item, ItemKind, Pk, Stored, Write, key, number, read, read_key, text, write,
+};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
 
 use super::{DueStore, HandOn};
 use crate::people::items::{Counter, Owner, UserStore, add_all};
-use crate::posts::items::{Post, PostStore, RequestKey};
-use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{
-    Item, ItemKind, Pk, Stored, Write, key, number, read, read_key, text, write,
-};
+use crate::posts::items::{Post, PostKey, PostStore};
+use crate::posts::messages::PostPublished;
 
 /// A scheduled post.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,7 +212,7 @@ impl DueStore {
         (users, posts): (&UserStore, &PostStore),
         author: &Identity,
         item: &Scheduled,
-        request: Option<&RequestKey>,
+        request: Option<&PostKey>,
         now: Time,
     ) -> Result<ScheduleResult, StoreError> {
         let doing = "storing a scheduled post";
@@ -224,7 +224,7 @@ impl DueStore {
             post: item.post,
             revision: item.revision,
             state: ScheduledState::Waiting,
-            made_by: request.map(RequestKey::name),
+            made_by: request.map(PostKey::name),
             expires_at: None,
         };
         let pk = scheduled_pk(item.id.author());

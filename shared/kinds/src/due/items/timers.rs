@@ -3,13 +3,13 @@
 use fanfold_core::id::Identity;
 use fanfold_core::limits::DUE_TRIES_MAX;
 use fanfold_core::{DueEntry, DueItem, Every, Time, TimerName, UserId};
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{ItemKind, Pk, Stored, key, number, read, text, write};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
 
 use super::{DueStore, HandOn};
 use crate::people::items::{Counter, Owner, UserStore};
-use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{ItemKind, Pk, Stored, key, number, read, text, write};
 
 /// A timer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use fanfold_core::fanout::{DeliveryCounts, RANGES, Share};
 use fanfold_core::{Partition, PostId, Time};
-use serde::Deserialize;
-
 use fanfold_engines::table::{
     ItemKind, Pk, Stored, Table, Value, Write, flag, key, length_of, number, numbers, read, text,
 };
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
+use serde::Deserialize;
+
 pub use read::Receipt;
 
 /// How long a delivery receipt stays.

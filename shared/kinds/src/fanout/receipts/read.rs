@@ -2,11 +2,11 @@
 
 use fanfold_core::fanout::{DeliveryCounts, RANGES};
 use fanfold_core::{PostId, Time};
+use fanfold_engines::table::{Item, Stored, length_of, read};
+use fanfold_runtime::error::StoreError;
 use serde::Deserialize;
 
 use super::{ReceiptStore, V, receipt_pk};
-use fanfold_engines::table::{Item, Stored, length_of, read};
-use fanfold_runtime::error::StoreError;
 
 /// The progress of the fan-out of a post.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

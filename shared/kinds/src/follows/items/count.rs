@@ -10,14 +10,14 @@
 
 use fanfold_core::limits::{PARTITIONS_AT_ONCE, TRIES_MAX};
 use fanfold_core::{Partition, UserId, fanout};
+use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Write, check, key, number, read};
+use fanfold_runtime::error::StoreError;
+use fanfold_runtime::retry::pause;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Deserialize;
 
 use super::GraphStore;
 use crate::people::items::{Total, UserStore};
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Write, check, key, number, read};
-use fanfold_runtime::error::StoreError;
-use fanfold_runtime::retry::pause;
 
 /// Rows that count the followers of one partition. DynamoDB cancels transactions that write the same item
 /// at the same time, so each row takes about 60 changes a second.

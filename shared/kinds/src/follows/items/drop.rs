@@ -1,17 +1,17 @@
 //! The relations of a user who is being dropped. The user cannot add relations, because the profile is gone. Other
 //! users can, until functions that had read the profile have ended.
 
-use crate::follows::messages::RelationChanged;
 use fanfold_core::limits::DROP_PAGE;
 use fanfold_core::{Change, Partition, UserId};
+use fanfold_engines::table::key;
+use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 
 use super::relate::RelationWrite;
 use super::{GraphStore, RelationRow, follower_sk, followers_pk, following_pk};
+use crate::follows::messages::RelationChanged;
 use crate::people::items::{Counter, Owner, UserStore};
-use fanfold_engines::table::key;
-use fanfold_engines::table::transact::{CommitResult, Transaction};
 
 /// A relation to end, because one of its two users is being dropped.
 #[derive(Debug, Clone, Copy)]

@@ -9,16 +9,16 @@ use std::collections::BTreeSet;
 
 use fanfold_core::fanout::FirstPartitions;
 use fanfold_core::{Bucket, Change, Partition, Relation, Second, Time, UserId};
-use serde::{Deserialize, Serialize};
-
-use super::partitions::{first_partitions, followers_per_partition};
-pub use count::Counting;
-pub use drop::{Ended, Ends};
 use fanfold_engines::buckets::buckets;
 use fanfold_engines::table::{ItemKind, Pk, Stored, Table, key, read};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
+use serde::{Deserialize, Serialize};
+
+use super::partitions::{first_partitions, followers_per_partition};
+pub use count::Counting;
+pub use drop::{Ended, Ends};
 pub use pages::FollowerPage;
 pub use relate::Committed;
 

@@ -3,11 +3,11 @@
 use fanfold_core::fanout::Place;
 use fanfold_core::limits::FOLLOWERS_PER_QUERY;
 use fanfold_core::{Partition, UserId};
+use fanfold_engines::table::{key, read_key};
+use fanfold_runtime::error::StoreError;
 use serde::Deserialize;
 
 use super::{GraphStore, follower_sk, followers_pk, following_pk};
-use fanfold_engines::table::{key, read_key};
-use fanfold_runtime::error::StoreError;
 
 #[derive(Deserialize)]
 struct FollowingKey {

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use crate::follows::messages::RelationChanged;
 use fanfold_core::id::Identity;
 use fanfold_core::{Change, Partition, Relation, UserId, fanout};
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{Stored, key, number, write};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::Serialize;
 
 use super::{FollowingItem, GraphStore, RelationRow, follower_sk, followers_pk, following_pk};
+use crate::follows::messages::RelationChanged;
 use crate::people::items::{Counter, Owner, Profile, UserStore};
-use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Stored, key, number, write};
 
 /// How long the row of an ended relation stays, so that the next change gets a later time.
 const RELATION_TOMBSTONE_KEPT: Duration = Duration::from_secs(2 * 24 * 3600);

@@ -1,7 +1,8 @@
 //! Liking a post, and taking the like back.
 
-use crate::likes::messages::LikeChanged;
 use fanfold_core::id::Identity;
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{Stored, number, write};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::Serialize;
@@ -9,9 +10,8 @@ use serde::Serialize;
 use super::{
     GivenLike, Like, LikeItem, LikeStore, like_pk, liked_pk, liked_sk, liker_sk, likers_pk,
 };
+use crate::likes::messages::LikeChanged;
 use crate::people::items::UserStore;
-use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Stored, number, write};
 
 /// A row of a list. Its sort key says everything.
 #[derive(Serialize)]

@@ -3,12 +3,12 @@
 
 use fanfold_core::PostId;
 use fanfold_core::limits::LIKE_PARTS;
+use fanfold_engines::table::{Item, Stored, Write, check, number, read};
+use fanfold_runtime::error::StoreError;
 use futures::future::try_join_all;
 use serde::Deserialize;
 
 use super::{Like, LikeStore, like_counts_pk};
-use fanfold_engines::table::{Item, Stored, Write, check, number, read};
-use fanfold_runtime::error::StoreError;
 
 /// One of the rows that count the likes of a part.
 #[derive(Deserialize)]

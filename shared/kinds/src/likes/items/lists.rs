@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use fanfold_core::limits::LIKE_PARTS;
 use fanfold_core::{PostId, Time, UserId};
+use fanfold_engines::table::rows::Rows;
+use fanfold_engines::table::{Pk, key, read_key};
+use fanfold_runtime::error::StoreError;
 use futures::future::try_join_all;
 use serde::Deserialize;
 
 use super::{Like, LikeStore, like_pk, liked_pk, liked_sk, liker_sk, likers_pk, place};
-use fanfold_engines::table::rows::Rows;
-use fanfold_engines::table::{Pk, key, read_key};
-use fanfold_runtime::error::StoreError;
 
 #[derive(Deserialize)]
 struct ListKey {

@@ -12,14 +12,14 @@ mod remove;
 
 use fanfold_core::limits::LIKE_PARTS;
 use fanfold_core::{PostId, Time, UserId};
-use serde::{Deserialize, Serialize};
-
-pub use change::LikePut;
-pub use count::LikeCount;
 use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Table, key, read};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
+use serde::{Deserialize, Serialize};
+
+pub use change::LikePut;
+pub use count::LikeCount;
 
 /// Rows that count the likes of one part. Transactions that write the same row at the same time are cancelled.
 const LIKE_COUNT_ROWS: u64 = 16;

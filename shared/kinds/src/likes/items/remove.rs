@@ -1,16 +1,15 @@
 //! Removing the likes of a deleted post, and those of a user who is being dropped.
 
-use crate::likes::messages::LikeChanged;
 use fanfold_core::PostId;
 use fanfold_core::limits::LIKE_PARTS;
+use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::change::LikeWrite;
 use super::{Like, LikeStore};
-
-use fanfold_engines::table::transact::{CommitResult, Transaction};
+use crate::likes::messages::LikeChanged;
 
 /// Likes of a deleted post that are read and removed in one step.
 const LIKES_REMOVED_PAGE: usize = 200;

@@ -5,17 +5,17 @@
 //! A lease in the note allows one order at a time. Otherwise a delayed order could remove data of a user who has
 //! come back with the same id.
 
-use crate::people::messages::ProfileChanged;
 use fanfold_core::limits::TRIES_MAX;
 use fanfold_core::{Time, UserId};
-use serde::{Deserialize, Serialize};
-
-use super::{Profile, UserStore, handle_pk, has_profile, profile_pk};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::table::{Stored, Write, number, pk_only, read, text, write};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::retry::pause;
 use fanfold_runtime::sqs::Announced;
+use serde::{Deserialize, Serialize};
+
+use super::{Profile, UserStore, handle_pk, has_profile, profile_pk};
+use crate::people::messages::ProfileChanged;
 
 /// The note of a user who is being dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

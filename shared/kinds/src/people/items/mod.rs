@@ -11,16 +11,16 @@ use fanfold_core::fanout::FirstPartitions;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{BOARDS_MAX, SCHEDULED_MAX, TIMERS_MAX_DEFAULT, TIMERS_MAX_MAX};
 use fanfold_core::{Handle, UserId, UserRef};
-use serde::{Deserialize, Serialize};
-
-use crate::follows::partitions::first_partitions;
-pub use drop::{DropBegun, Dropping};
 use fanfold_engines::table::{
     Item, ItemKind, Pk, Stored, Table, Write, number, pk_only, read, text,
 };
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
+use serde::{Deserialize, Serialize};
+
+use crate::follows::partitions::first_partitions;
+pub use drop::{DropBegun, Dropping};
 
 /// The profile of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,16 +1,16 @@
 //! Making and changing a profile.
 
-use crate::people::messages::ProfileChanged;
 use fanfold_core::Handle;
 use fanfold_core::id::Identity;
-
-use super::{
-    HandleItem, Profile, ProfileItem, ProfilePut, UserStore, handle_pk, identity_text, profile_pk,
-};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::table::{Stored as _, number, pk_only, text, write};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
+
+use super::{
+    HandleItem, Profile, ProfileItem, ProfilePut, UserStore, handle_pk, identity_text, profile_pk,
+};
+use crate::people::messages::ProfileChanged;
 
 /// The names of the writes of a transaction about a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,16 +1,16 @@
 //! The posts of a user who is being dropped. The user cannot add posts any more.
 
-use crate::posts::messages::PostDeleted;
 use fanfold_core::limits::{DROP_PAGE, DROP_QUERIES_AT_ONCE, POST_TOMBSTONE_KEPT};
 use fanfold_core::{PostId, Time, UserId};
+use fanfold_engines::table::{Item, key, read, read_key, write};
+use fanfold_runtime::error::StoreError;
+use fanfold_runtime::sqs::Announced;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::keys::key_pk;
 use super::{PostItem, PostStore, posts_pk};
 use crate::fanout::receipts::ReceiptStore;
-use fanfold_engines::table::{Item, key, read, read_key, write};
-use fanfold_runtime::error::StoreError;
-use fanfold_runtime::sqs::Announced;
+use crate::posts::messages::PostDeleted;
 
 /// What a removal reads of a post or a tombstone.
 const ATTRIBUTES: &str = "pk, sk, v, deleted_at_ms, made_by";

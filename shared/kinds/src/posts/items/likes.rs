@@ -2,14 +2,14 @@
 
 use fanfold_core::limits::TRIES_MAX;
 use fanfold_core::{PostId, Time};
+use fanfold_engines::table::transact::{CommitResult, Transaction};
+use fanfold_engines::table::{Stored as _, Write, key, number, read};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::retry::pause;
 
 use super::{PostItem, PostStore, posts_pk};
 use crate::boards::items::{BoardStore, Received};
 use crate::likes::items::LikeCount;
-use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Stored as _, Write, key, number, read};
 
 /// The result of writing the number of likes into a post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

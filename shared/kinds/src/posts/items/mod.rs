@@ -8,14 +8,14 @@ mod write;
 use std::collections::HashMap;
 
 use fanfold_core::{PostId, Second, Slice, Time, UserId};
-use serde::{Deserialize, Serialize};
-
-pub use drop::{Erased, ToBury};
 use fanfold_engines::table::{ItemKind, Pk, Stored, Table, key, read, read_key};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
-pub use keys::{KeyUse, RequestKey};
+use serde::{Deserialize, Serialize};
+
+pub use drop::{Erased, ToBury};
+pub use keys::{PostKey, PostKeyUse};
 pub use likes::LikesPut;
 pub use write::{Created, Deleted};
 

@@ -3,14 +3,14 @@
 use fanfold_core::id::Identity;
 use fanfold_core::limits::POST_TOMBSTONE_KEPT;
 use fanfold_core::{PostId, Time};
-
-use super::{Post, PostItem, PostState, PostStore, RequestKey, posts_pk};
-use crate::people::items::{Counter, Owner, UserStore};
-use crate::posts::messages::{PostDeleted, PostPublished};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::table::{Stored as _, Write, key, number, write};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
+
+use super::{Post, PostItem, PostKey, PostState, PostStore, posts_pk};
+use crate::people::items::{Counter, Owner, UserStore};
+use crate::posts::messages::{PostDeleted, PostPublished};
 
 /// The names of the writes of a transaction about a post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,14 +53,14 @@ impl PostStore {
         &self,
         doing: &'static str,
         post: &Post,
-        request: Option<&RequestKey>,
+        request: Option<&PostKey>,
     ) -> Result<Write, StoreError> {
         let item = PostItem {
             sk: post.id,
             v: PostItem::V,
             text: Some(post.text.clone()),
             deleted_at: None,
-            made_by: request.map(RequestKey::name),
+            made_by: request.map(PostKey::name),
             likes: 0,
             like_changes: 0,
             expires_at: None,
@@ -78,7 +78,7 @@ impl PostStore {
         users: &UserStore,
         author: &Identity,
         post: &Post,
-        request: Option<&RequestKey>,
+        request: Option<&PostKey>,
         now: Time,
     ) -> Result<Created, StoreError> {
         let doing = "storing a post";
