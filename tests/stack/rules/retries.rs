@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
 use fanfold_core::limits::REQUEUES_MAX;
-use fanfold_core::message::{self, Received};
+use fanfold_core::message::Received;
 use fanfold_core::registry::{BULK_EVENTS, CHUNKS, QueueSpec};
-use fanfold_core::{PostId, Time};
+use fanfold_core::{PostId, Time, message};
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_runtime::sqs::{Incoming, Outcome, Retries, batch};

@@ -27,7 +27,8 @@ pub(super) fn is_carried(c: char) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use fanfold_core::message::{self, Received as _};
+    use fanfold_core::message;
+    use fanfold_core::message::Received as _;
     use fanfold_core::registry::CHUNKS;
     use proptest::prelude::*;
     use serde::{Deserialize, Serialize};
