@@ -14,7 +14,9 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
-use fanfold_core::registry::{self, BULK_CHUNKS, BULK_EVENTS, POST_EVENTS, QUEUES, QueueSpec};
+use fanfold_core::registry::{
+    self, BULK_CHUNKS, BULK_EVENTS, POST_EVENTS, QUEUES, QueueSpec, TIMER_EVENTS,
+};
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
 
@@ -71,7 +73,10 @@ pub fn config(redis_url: &str, numbers: &[(&str, usize)]) -> Config {
         name if chunks.contains(&name) => CHUNKS,
         name => name,
     };
-    let urls = QUEUES.iter().map(|queue| (queue.url.to_owned(), url(queue).to_owned()));
+    let urls = QUEUES
+        .iter()
+        .chain([&TIMER_EVENTS])
+        .map(|queue| (queue.url.to_owned(), url(queue).to_owned()));
     let settings = [
         ("REDIS_URL", redis_url),
         ("USERS_TABLE", USERS),
