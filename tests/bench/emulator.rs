@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fanfold_core::UserId;
+use fanfold_core::message::Received as _;
 use fanfold_kinds::posts::messages::PostPublished;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -120,7 +121,7 @@ impl Emulator {
         let mut state = self.lock();
         let body = state.events.pop_front()?;
         state.counts.received(body.len());
-        Some(serde_json::from_str(&body).expect("an event"))
+        Some(PostPublished::decode(&body).expect("an event"))
     }
 
     /// Wakes the functions that wait for chunks.
