@@ -56,7 +56,7 @@ pub struct Audited {
     pub boards_differed: u64,
 }
 
-/// Compares random live feeds, until [`Audit::sample`] feeds were compared or the deadline is near.
+/// Compares random live feeds, until as many were compared as the settings say, or the deadline is near.
 pub async fn audit(app: &App, now: Time, deadline: Deadline) -> Result<Audited, StoreError> {
     let (mut audited, buckets) = (Audited::default(), app.valkey.keys().buckets());
     let (mut chosen, stopwatch) = (HashSet::new(), Stopwatch::start());
