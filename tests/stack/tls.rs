@@ -83,7 +83,7 @@ async fn tls_requires_a_certificate_of_this_host_by_a_trusted_authority() {
         let world = World::with(&settings).await;
         let posts = people(&world).await;
         settle(&world, &posts).await;
-        assert!(front.connections() >= 4, "{scheme}: {} connections", front.connections());
+        assert!(front.connections() > 0, "{scheme}: no connection goes through the front");
 
         let (seen, file) = (front.connections(), another.path());
         for changes in [("REDIS_CA_FILE", ""), ("REDIS_CA_FILE", file)] {
