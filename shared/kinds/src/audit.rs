@@ -165,7 +165,6 @@ pub async fn compare_cards(app: &App, ids: &[CardId], now: Time) -> Result<Compa
         .among::<Follows>(ids)
         .among::<NewestLiked>(ids)
         .among::<Option<Box<StoredBoard>>>(ids);
-    eprintln!("DBG {ids:?}");
     wanted.differing(&app.valkey, app, now).await
 }
 

@@ -337,7 +337,8 @@ mod tests {
 
     #[test]
     fn methods_of_a_type_in_several_files_are_uses() {
-        let dispatch = ("dispatch", "pub struct Dispatch;\nfn whole(app: &App) { app.cut_part() }");
+        let dispatch =
+            ("dispatch", "pub struct Dispatch;\nfn whole(app: &Dispatch) { app.cut_part() }");
         let cut = (
             "cut",
             "use crate::dispatch::Dispatch;\nimpl Dispatch {\n    pub(crate) fn cut_part(&self) {}\n}",
@@ -346,7 +347,7 @@ mod tests {
         // with the type below both, there is none
         let below = ("app", "pub struct Dispatch;");
         let dispatch =
-            ("dispatch", "use crate::app::Dispatch;\nfn whole(app: &App) { app.cut_part() }");
+            ("dispatch", "use crate::app::Dispatch;\nfn whole(app: &Dispatch) { app.cut_part() }");
         let cut = (
             "cut",
             "use crate::app::Dispatch;\nimpl Dispatch {\n    pub(crate) fn cut_part(&self) {}\n}",
