@@ -6,10 +6,10 @@
 pub mod admin;
 pub mod audit;
 pub mod boards;
+pub mod changes;
 pub mod deliver;
 pub mod dispatch;
 pub mod due;
-pub mod graph;
 pub mod http;
 pub mod lookahead;
 pub mod posts;
@@ -43,7 +43,7 @@ pub async fn run(name: &str, prepare: Prepare) -> Result<(), StartError> {
         "boards" => boards::run(function, prepare).await,
         "dispatch" => dispatch::run(function).await,
         "deliver" => deliver::run(function).await,
-        "graph" => graph::run(function).await,
+        "changes" => changes::run(function).await,
         "rebuild" => rebuild::run(function).await,
         "webhook" => webhook::run(function).await,
         "timers" => timers::run(function, prepare).await,

@@ -9,7 +9,7 @@ use axum::response::Response;
 use fanfold_core::registry::FunctionSpec;
 use fanfold_engines::valkey::PageOf;
 use fanfold_kinds::App;
-use fanfold_kinds::boards::change::{Change, What, change};
+use fanfold_kinds::boards::change::{ScoreChange, What, change};
 use fanfold_kinds::boards::{read, settings};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::boards::{
@@ -294,7 +294,7 @@ async fn remove(
     Query(query): Query<ChangeQuery>,
 ) -> Result<StatusCode, Problem> {
     let board = query.board(caller.user(), board);
-    let changes = [Change { member, what: What::Remove }];
+    let changes = [ScoreChange { member, what: What::Remove }];
     removed_one(change(&app, &caller.identity, &board, &changes, None, clock::now()).await?)
 }
 

@@ -12,7 +12,7 @@ use fanfold_core::limits::TEXT_CHARS_MAX;
 use fanfold_core::registry::FunctionSpec;
 use fanfold_core::text::pattern;
 use fanfold_kinds::App;
-use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
+use fanfold_kinds::due::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::posts::{self};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::{Moment, ScheduledQuery, present};
@@ -256,7 +256,7 @@ async fn change_scheduled(
     JsonBody(body): JsonBody<ScheduledChange>,
 ) -> Result<Json<ScheduledView>, Problem> {
     let publish_at = body.publish_at.map(|Moment(at)| at);
-    let change = Change { text: body.text.as_deref(), publish_at };
+    let change = ScheduledEdit { text: body.text.as_deref(), publish_at };
     if change.text.is_none() && publish_at.is_none() {
         return Err(Problem::new(Kind::InvalidBody, "send text, publish_at or both"));
     }

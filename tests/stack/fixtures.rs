@@ -26,7 +26,7 @@ use fanfold_kinds::likes::messages::{CountLikes, LikeChanged};
 use fanfold_kinds::people::messages::ProfileChanged;
 use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
 use fanfold_kinds::rankings::messages::RebuildRanking;
-use fanfold_kinds::subscriptions::{GraphEvent, PostEvent, RebuildOrder};
+use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
 use serde_json::Value;
 
 /// Compares messages with the lines of a file, in the same order and in both directions.
@@ -83,11 +83,11 @@ fn deliver_chunk_messages_keep_their_form() {
 fn post_deleted_and_profile_changed_messages_keep_their_form() {
     let (at, user) = (Time::from_ms(1_767_225_600_123), UserId(0xa7ea_d61c_7209_542e));
     let deleted = PostDeleted { post: post(), deleted_at: at };
-    let (of_posts, of_likes) = (PostEvent::from(deleted.clone()), GraphEvent::from(deleted));
+    let (of_posts, of_likes) = (PostEvent::from(deleted.clone()), ChangeEvent::from(deleted));
     check_lines(include_str!("../fixtures/v1/post-deleted.jsonl"), &[of_posts]);
     check_lines(include_str!("../fixtures/v1/post-deleted.jsonl"), &[of_likes]);
     let changed =
-        |revision| GraphEvent::ProfileChanged(ProfileChanged { user, changed_at: at, revision });
+        |revision| ChangeEvent::ProfileChanged(ProfileChanged { user, changed_at: at, revision });
     let changed = [changed(Some(2)), changed(None)];
     check_lines(include_str!("../fixtures/v1/profile-changed.jsonl"), &changed);
 }
@@ -97,7 +97,7 @@ fn relation_count_and_rebuild_messages_keep_their_form() {
     let count = CountFollowers { author: UserId(0xa7ea_d61c_7209_542e) };
     check_lines(
         include_str!("../fixtures/v1/count-followers.jsonl"),
-        &[GraphEvent::CountFollowers(count)],
+        &[ChangeEvent::CountFollowers(count)],
     );
     let change = RelationChanged {
         follower: UserId(1),
@@ -110,7 +110,7 @@ fn relation_count_and_rebuild_messages_keep_their_form() {
     );
     check_lines(
         include_str!("../fixtures/v1/relation-changed.jsonl"),
-        &[GraphEvent::RelationChanged(change)],
+        &[ChangeEvent::RelationChanged(change)],
     );
     let rebuild =
         RebuildFeed { user: UserId(0xa7ea_d61c_7209_542e), lease: "00f1c3a5b7d9e0ff".to_owned() };
@@ -121,7 +121,7 @@ fn relation_count_and_rebuild_messages_keep_their_form() {
 fn messages_about_likes_keep_their_form() {
     let (at, user) = (Time::from_ms(1_767_225_600_123), UserId(0xa7ea_d61c_7209_542e));
     let changed = |token: Option<&str>| {
-        GraphEvent::from(LikeChanged {
+        ChangeEvent::from(LikeChanged {
             user,
             post: post(),
             token: token.map(str::to_owned),
@@ -130,7 +130,7 @@ fn messages_about_likes_keep_their_form() {
     };
     let lines = include_str!("../fixtures/v1/like-changed.jsonl");
     check_lines(lines, &[changed(Some("00f1c3a5b7d9e0ff")), changed(None)]);
-    let count = GraphEvent::from(CountLikes { post: post() });
+    let count = ChangeEvent::from(CountLikes { post: post() });
     check_lines(include_str!("../fixtures/v1/count-likes.jsonl"), &[count]);
 }
 
@@ -142,12 +142,12 @@ fn messages_about_boards_keep_their_form() {
     let week: Round = "2026-01-05".parse().expect("a round");
     let members = || ["one", "Räuber"].map(|name| name.parse().expect("a name")).to_vec();
     let scores = [Round::ALL, week].map(|round| {
-        GraphEvent::from(ScoresChanged { board, token: token(), round, members: members() })
+        ChangeEvent::from(ScoresChanged { board, token: token(), round, members: members() })
     });
     check_lines(include_str!("../fixtures/v1/scores-changed.jsonl"), &scores);
     let changed = [(Period::All, Round::ALL, 0), (Period::Week, week, 3)];
     let changed = changed.map(|(period, first, layout)| {
-        GraphEvent::from(BoardChanged { board, token: token(), period, first, layout })
+        ChangeEvent::from(BoardChanged { board, token: token(), period, first, layout })
     });
     check_lines(include_str!("../fixtures/v1/board-changed.jsonl"), &changed);
     let first = RebuildBoard {

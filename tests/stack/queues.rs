@@ -147,12 +147,12 @@ async fn graph_handles_reordered_and_repeated_batches_and_returns_bad_records() 
     };
     // the present relation counts, whatever the events say
     let events = [event(1), event(2), event(3)];
-    check_batches("GraphFunction", &events).await;
+    check_batches("ChangesFunction", &events).await;
     people.at_rest(&people.posts).await;
     let follow = format!("/v1/users/{}/follow", people.author.id);
     assert_eq!(people.reader.delete(&follow).await.status, 204);
     people.at_rest(&[]).await;
-    check_batches("GraphFunction", &events).await;
+    check_batches("ChangesFunction", &events).await;
     people.at_rest(&[]).await;
 }
 
@@ -231,7 +231,7 @@ async fn only_poison_ends_in_the_dead_letter_queue() {
         ("ChunksQueueUrl", "ChunksDeadQueueUrl"),
         ("BulkEventsQueueUrl", "BulkEventsDeadQueueUrl"),
         ("BulkChunksQueueUrl", "BulkChunksDeadQueueUrl"),
-        ("GraphEventsQueueUrl", "GraphEventsDeadQueueUrl"),
+        ("ChangeEventsQueueUrl", "ChangeEventsDeadQueueUrl"),
         ("RebuildsQueueUrl", "RebuildsDeadQueueUrl"),
         ("DueItemsQueueUrl", "DueItemsDeadQueueUrl"),
         ("WebhooksQueueUrl", "WebhooksDeadQueueUrl"),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use fanfold_core::limits::{FEED_CAP_DEFAULT, MEMORY_BEGINS_WITHIN, TRIM_POST_IN, trim_to};
-use fanfold_core::{Bucket, Change, FeedId, PostId, Relation, Slice, Time, UserId};
+use fanfold_core::{Bucket, FeedId, PostId, Relation, RelationChange, Slice, Time, UserId};
 use fanfold_engines::valkey::{
     Address, Backfill, CachedSlice, Chosen, FeedSettings, Push, Pushed, Read, RebuildStart,
     RelationApplied, Valkey,
@@ -25,7 +25,7 @@ struct Model {
     live: HashMap<FeedId, Time>,
     feeds: HashMap<FeedId, FeedModel>,
     locks: HashMap<FeedId, u64>,
-    relations: BTreeMap<(UserId, UserId), Change>,
+    relations: BTreeMap<(UserId, UserId), RelationChange>,
     /// The time when the server's memory began, if it has one.
     memory: Option<Time>,
 }
@@ -259,7 +259,8 @@ async fn one_history(seed: u64) {
             }
             28..36 => {
                 let relation = *dice.pick(&[Relation::Following, Relation::NotFollowing]);
-                let change = Change { relation, at: now - Duration::from_millis(dice.below(4)) };
+                let change =
+                    RelationChange { relation, at: now - Duration::from_millis(dice.below(4)) };
                 let backfill = (relation == Relation::Following && !dice.one_in(6))
                     .then(|| some_slice(&mut dice, &[author], now));
                 let pulled = dice.one_in(3);
@@ -400,7 +401,7 @@ fn relate(
     model: &mut Model,
     key: FeedId,
     author: UserId,
-    change: Change,
+    change: RelationChange,
     backfill: Option<&Backfill>,
     same_memory: bool,
 ) -> RelationApplied {

@@ -619,7 +619,7 @@ class Parameters(unittest.TestCase):
 
     # settings that not every function has
     SETTINGS = {
-        "FollowersPerPartition": ("FOLLOWERS_PER_PARTITION", {"Graph", "Audit"}),
+        "FollowersPerPartition": ("FOLLOWERS_PER_PARTITION", {"Changes", "Audit"}),
         "FollowerPartitions": ("FOLLOWER_PARTITIONS", {"Users"}),
         "PostsPerMinute": ("POSTS_PER_MINUTE", {"Posts"}),
         "RelationChangesPerMinute": ("RELATION_CHANGES_PER_MINUTE", {"Users"}),
@@ -816,7 +816,7 @@ class Rights(unittest.TestCase):
         users, graph = (stack.attribute(table, "Arn") for table in ("UsersTable", "GraphTable"))
         writers = {f for f in functions(stack) if graph in may(stack, f, "dynamodb:UpdateItem")}
         self.assertEqual(writers, {"Users", "Admin"})
-        for function in ("Graph", "Audit"):
+        for function in ("Changes", "Audit"):
             self.assertIn(graph, may(stack, function, "dynamodb:Query"), function)
             for action in ("dynamodb:GetItem", "dynamodb:UpdateItem"):
                 self.assertIn(users, may(stack, function, action), f"{function} {action}")
@@ -859,7 +859,7 @@ class Webhooks(unittest.TestCase):
             logs = {r for each in limits if "logs:PutLogEvents" in all_of(each["Action"]) for r in all_of(each["Resource"])}
             self.assertTrue(all(each.endswith("-webhook:*") for each in logs), logs)
             for key in ("Runtime", "Architectures", "MemorySize"):
-                self.assertEqual(stack["Webhook"][key], stack["Graph"][key], key)
+                self.assertEqual(stack["Webhook"][key], stack["Changes"][key], key)
 
     def test_the_secret_is_in_one_environment_and_nowhere_else(self):
         secret = self.SECRETS[0]

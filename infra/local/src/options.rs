@@ -99,7 +99,7 @@ mod tests {
     fn arguments_are_checked_before_a_system_is_looked_for() {
         let (kind, said) = refused("local redrive nonsense");
         assert_eq!(kind, ErrorKind::InvalidValue);
-        assert!(said.contains("nonsense") && said.contains("graph-events"), "{said}");
+        assert!(said.contains("nonsense") && said.contains("change-events"), "{said}");
         for line in
             ["local rebuild ash", "local drop ash --yes", "local rebuild @", "local rebuild 12"]
         {
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn orders_are_taken() {
         for line in [
-            "local redrive graph-events",
+            "local redrive change-events",
             "local rebuild @ash",
             "local rebuild 0123456789abcdef --stack fanfold --region eu-central-1",
             "local drop @ash --yes",

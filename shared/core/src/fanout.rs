@@ -37,7 +37,7 @@ impl fmt::Display for Partition {
 pub struct FirstPartitions(pub u16);
 
 /// A place in the order of a partition's followers: bucket and user.
-pub type Place = (Bucket, u64);
+pub type FollowerPlace = (Bucket, u64);
 
 /// The number of partitions for this many followers, with about `per_partition` in each: a power of two, at
 /// most [`AUTHOR_PARTITIONS_MAX`].
@@ -68,7 +68,7 @@ pub fn range_of(follower: UserId, buckets: u16) -> u8 {
 }
 
 /// The last place before a range. `None` for the first range.
-pub fn before_range(range: u8, buckets: u16) -> Option<Place> {
+pub fn before_range(range: u8, buckets: u16) -> Option<FollowerPlace> {
     match range_start(range, buckets) {
         (Bucket(0), 0) => None,
         (Bucket(bucket), 0) => Some((Bucket(bucket - 1), u64::MAX)),
@@ -77,7 +77,7 @@ pub fn before_range(range: u8, buckets: u16) -> Option<Place> {
 }
 
 /// The first place of a range.
-fn range_start(range: u8, buckets: u16) -> Place {
+fn range_start(range: u8, buckets: u16) -> FollowerPlace {
     let whole = u128::from(buckets.max(1)) << 64;
     let start = (u128::from(range) * whole).div_ceil(u128::from(RANGES));
     let (bucket, user) = ((start >> 64) as u16, start as u64);
@@ -272,7 +272,7 @@ mod tests {
         assert!((0..100).all(|n| partition_of(UserId(n << 32), 2, FirstPartitions(4)).0 < 2));
     }
 
-    fn place(user: UserId, buckets: u16) -> Place {
+    fn place(user: UserId, buckets: u16) -> FollowerPlace {
         (user.bucket(buckets), user.0)
     }
 

@@ -44,7 +44,7 @@ pub use feed::{FeedId, FeedKind};
 pub use id::{Bucket, IdError, PostId, UserId, UserRef};
 pub use merge::Merge;
 pub use ranking::{Ranking, Snapshot};
-pub use relation::{Change, Relation};
+pub use relation::{Relation, RelationChange};
 pub use slice::Slice;
 pub use text::{Handle, HandleHash};
 pub use time::{Hour, Second, Time};

@@ -163,7 +163,7 @@ macro_rules! received {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{CHUNKS, GRAPH_EVENTS};
+    use crate::registry::{CHANGE_EVENTS, CHUNKS};
 
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -179,7 +179,7 @@ mod tests {
         at: u64,
     }
 
-    message!(Sown 1 on GRAPH_EVENTS; in groups by |event| event.seeds);
+    message!(Sown 1 on CHANGE_EVENTS; in groups by |event| event.seeds);
     message!(Reap 3 on CHUNKS);
     received!(Work: Sown, Reap);
 

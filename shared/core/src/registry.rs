@@ -45,8 +45,8 @@ queues! {
     /// Chunks of large fan-outs, for `deliver`.
     BULK_CHUNKS = "bulk-chunks", "BulkChunks", ["DeliverChunk"];
     /// Changed relations, profiles, likes, boards and scores, counts of followers and likes, and posts that are gone with
-    /// their likes, for `graph`.
-    GRAPH_EVENTS = "graph-events", "GraphEvents", ["RelationChanged", "ProfileChanged", "CountFollowers", "LikeChanged",
+    /// their likes, for `changes`.
+    CHANGE_EVENTS = "change-events", "ChangeEvents", ["RelationChanged", "ProfileChanged", "CountFollowers", "LikeChanged",
         "CountLikes", "PostDeleted", "ScoresChanged", "BoardChanged"];
     /// Rebuilds of home feeds of many authors, of large boards, and of rankings of very many likes, for `rebuild`.
     REBUILDS = "rebuilds", "Rebuilds", ["RebuildFeed", "RebuildBoard", "RebuildRanking"];
@@ -135,7 +135,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "LIKES_TABLE",
             POST_EVENTS.url,
             DUE_ITEMS.url,
-            GRAPH_EVENTS.url,
+            CHANGE_EVENTS.url,
             "POSTS_PER_MINUTE",
             "LIKE_CHANGES_PER_MINUTE",
         ],
@@ -160,7 +160,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         settings: &[
             "USERS_TABLE",
             "BOARDS_TABLE",
-            GRAPH_EVENTS.url,
+            CHANGE_EVENTS.url,
             REBUILDS.url,
             "BOARD_CHANGES_PER_MINUTE",
         ],
@@ -172,7 +172,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         settings: &[
             "USERS_TABLE",
             "GRAPH_TABLE",
-            GRAPH_EVENTS.url,
+            CHANGE_EVENTS.url,
             "FOLLOWER_PARTITIONS",
             "RELATION_CHANGES_PER_MINUTE",
             "PROFILE_CHANGES_PER_MINUTE",
@@ -217,9 +217,9 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         settings: TABLES,
     },
     FunctionSpec {
-        name: "graph",
-        resource: "Graph",
-        trigger: Trigger::Queues(&[GRAPH_EVENTS]),
+        name: "changes",
+        resource: "Changes",
+        trigger: Trigger::Queues(&[CHANGE_EVENTS]),
         settings: &[
             "USERS_TABLE",
             "POSTS_TABLE",

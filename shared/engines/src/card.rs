@@ -28,7 +28,7 @@ const CARD_OF_NOTHING_KEPT: Duration = Duration::from_secs(10);
 const CARD_LOOKS_MAX: u32 = 7;
 
 /// Cards that are made, each with what it is of.
-pub type Made<'a, Of, C> = BoxFuture<'a, Result<Vec<(Of, C)>, StoreError>>;
+pub type Fetched<'a, Of, C> = BoxFuture<'a, Result<Vec<(Of, C)>, StoreError>>;
 
 /// A kind of cards, made from a source `S`.
 pub trait Card<S>: PartialEq + Sized + Send + Sync + 'static {
@@ -42,7 +42,7 @@ pub trait Card<S>: PartialEq + Sized + Send + Sync + 'static {
     fn of(id: CardId) -> Option<Self::Of>;
 
     /// Makes cards from DynamoDB, strongly consistent. Those that are left out are missing.
-    fn fetch(source: &S, of: Vec<Self::Of>) -> Made<'_, Self::Of, Self>;
+    fn fetch(source: &S, of: Vec<Self::Of>) -> Fetched<'_, Self::Of, Self>;
 
     /// The text that Valkey keeps. `None`: it keeps nothing.
     fn text(&self) -> Option<Text>;
@@ -120,7 +120,7 @@ trait Part<S>: Send + Sync {
     fn ids(&self) -> Vec<CardId>;
     fn has(&self, id: CardId) -> bool;
     fn decode(&self, id: CardId, text: &[u8]) -> Option<AnyCard>;
-    fn fetch<'a>(&'a self, source: &'a S, ids: &[CardId]) -> Made<'a, CardId, AnyCard>;
+    fn fetch<'a>(&'a self, source: &'a S, ids: &[CardId]) -> Fetched<'a, CardId, AnyCard>;
     fn text(&self, id: CardId, found: &Found) -> Option<Text>;
     fn is_same(&self, card: &AnyCard, right: Option<&AnyCard>) -> bool;
 }
@@ -140,7 +140,7 @@ impl<S: Sync, C: Card<S>> Part<S> for PartOf<S, C> {
         C::decode(self.0.get(&id)?, text).map(|card| Box::new(card) as AnyCard)
     }
 
-    fn fetch<'a>(&'a self, source: &'a S, ids: &[CardId]) -> Made<'a, CardId, AnyCard> {
+    fn fetch<'a>(&'a self, source: &'a S, ids: &[CardId]) -> Fetched<'a, CardId, AnyCard> {
         let of: Vec<C::Of> = ids.iter().filter_map(|id| self.0.get(id).cloned()).collect();
         Box::pin(async move {
             if of.is_empty() {

@@ -12,7 +12,7 @@ use fanfold_core::limits::{
 };
 use fanfold_engines::rank::Copier;
 use fanfold_engines::tally::Counts;
-use fanfold_engines::valkey::{FeedSettings, Valkey, WriteKind, WriteLimit};
+use fanfold_engines::valkey::{FeedSettings, LimitKind, RateLimit, Valkey};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::ConfigError;
 use fanfold_runtime::sqs::Outbox;
@@ -59,13 +59,13 @@ pub struct App {
 /// How often a user may write, and what pages that are pulled may cost.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    pub post: WriteLimit,
-    pub relation: WriteLimit,
-    pub profile: WriteLimit,
-    pub timer: WriteLimit,
-    pub like: WriteLimit,
-    pub board: WriteLimit,
-    pub pull: WriteLimit,
+    pub post: RateLimit,
+    pub relation: RateLimit,
+    pub profile: RateLimit,
+    pub timer: RateLimit,
+    pub like: RateLimit,
+    pub board: RateLimit,
+    pub pull: RateLimit,
 }
 
 /// The settings of use cases. Tests change those without a name in the environment.
@@ -150,15 +150,15 @@ impl App {
 
 impl Limits {
     fn read(config: &Config) -> Result<Self, ConfigError> {
-        let limit = |kind| WriteLimit::read(config, kind);
+        let limit = |kind| RateLimit::read(config, kind);
         Ok(Self {
-            post: limit(WriteKind::Post)?,
-            relation: limit(WriteKind::Relation)?,
-            profile: limit(WriteKind::Profile)?,
-            timer: limit(WriteKind::Timer)?,
-            like: limit(WriteKind::Like)?,
-            board: limit(WriteKind::Board)?,
-            pull: limit(WriteKind::Pull)?,
+            post: limit(LimitKind::Post)?,
+            relation: limit(LimitKind::Relation)?,
+            profile: limit(LimitKind::Profile)?,
+            timer: limit(LimitKind::Timer)?,
+            like: limit(LimitKind::Like)?,
+            board: limit(LimitKind::Board)?,
+            pull: limit(LimitKind::Pull)?,
         })
     }
 }

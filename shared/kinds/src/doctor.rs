@@ -71,17 +71,17 @@ pub struct Diagnosis {
 }
 
 /// Whether the assumption holds, and the observation.
-type Found = (State, String);
+type Finding = (State, String);
 
-fn holds(found: impl Into<String>) -> Result<Found, StoreError> {
+fn holds(found: impl Into<String>) -> Result<Finding, StoreError> {
     Ok((State::Holds, found.into()))
 }
 
-fn broken(found: impl Into<String>) -> Result<Found, StoreError> {
+fn broken(found: impl Into<String>) -> Result<Finding, StoreError> {
     Ok((State::DoesNotHold, found.into()))
 }
 
-fn unknown(found: impl Into<String>) -> Result<Found, StoreError> {
+fn unknown(found: impl Into<String>) -> Result<Finding, StoreError> {
     Ok((State::Unknown, found.into()))
 }
 
@@ -90,7 +90,7 @@ fn unknown(found: impl Into<String>) -> Result<Found, StoreError> {
 async fn check(
     assumption: &'static str,
     follows: &'static str,
-    look: impl Future<Output = Result<Found, StoreError>>,
+    look: impl Future<Output = Result<Finding, StoreError>>,
 ) -> Check {
     let (state, found) = match clock::within(DOCTOR_CHECK, look).await {
         Some(Ok(found)) => found,
@@ -151,7 +151,8 @@ async fn of_valkey(valkey: &Valkey) -> Vec<Check> {
     )
     .await;
     let ask =
-        async |assumption, follows, look: BoxFuture<'_, Result<Found, StoreError>>| match answers {
+        async |assumption, follows, look: BoxFuture<'_, Result<Finding, StoreError>>| match answers
+        {
             Some(_) => check(assumption, follows, look).await,
             None => check(assumption, follows, async { unknown("Valkey does not answer") }).await,
         };
@@ -209,7 +210,7 @@ async fn of_valkey(valkey: &Valkey) -> Vec<Check> {
     vec![reached, commands, writes, role, eviction, arguments, script]
 }
 
-async fn commands(valkey: &Valkey, bucket: Bucket) -> Result<Found, StoreError> {
+async fn commands(valkey: &Valkey, bucket: Bucket) -> Result<Finding, StoreError> {
     let refused = valkey.refused_commands(bucket).await?;
     let (rights, others): (Vec<_>, Vec<_>) =
         refused.iter().partition(|refused| Cause::of_text(refused) == Cause::Rights);
@@ -220,7 +221,7 @@ async fn commands(valkey: &Valkey, bucket: Bucket) -> Result<Found, StoreError> 
     }
 }
 
-async fn writes(valkey: &Valkey) -> Result<Found, StoreError> {
+async fn writes(valkey: &Valkey) -> Result<Finding, StoreError> {
     let writes = valkey.write_each().await;
     let failed: Vec<&StoreError> = writes.iter().filter_map(|write| write.as_ref().err()).collect();
     let Some(first) = failed.first() else {
@@ -243,9 +244,9 @@ async fn writes(valkey: &Valkey) -> Result<Found, StoreError> {
 /// The worst result of all shards: `DoesNotHold`, then `Unknown`, then `Holds`.
 fn worst(
     infos: Vec<Result<ScriptInfo, StoreError>>,
-    judge: impl Fn(&ScriptInfo) -> Found,
-) -> Result<Found, StoreError> {
-    let mut worst: Option<Found> = None;
+    judge: impl Fn(&ScriptInfo) -> Finding,
+) -> Result<Finding, StoreError> {
+    let mut worst: Option<Finding> = None;
     for info in infos {
         let found = match &info {
             Ok(info) => judge(info),
@@ -263,7 +264,7 @@ fn worst(
     Ok(worst.unwrap_or((State::Unknown, "there are no buckets".to_owned())))
 }
 
-async fn role(valkey: &Valkey) -> Result<Found, StoreError> {
+async fn role(valkey: &Valkey) -> Result<Finding, StoreError> {
     worst(valkey.info_each("replication").await, |info| {
         match (info, info.field("role"), info.field("master_replid")) {
             (_, Some("master"), Some(id)) if id.len() >= 8 => {
@@ -281,7 +282,7 @@ async fn role(valkey: &Valkey) -> Result<Found, StoreError> {
     })
 }
 
-async fn eviction(valkey: &Valkey) -> Result<Found, StoreError> {
+async fn eviction(valkey: &Valkey) -> Result<Finding, StoreError> {
     worst(valkey.info_each("memory").await, |info| match info.field("maxmemory_policy") {
         Some(policy) if policy.starts_with("allkeys-") => (State::DoesNotHold, policy.to_owned()),
         Some(policy) => (State::Holds, policy.to_owned()),
@@ -357,7 +358,7 @@ async fn of_queue(queue: &QueueProbe) -> Vec<Check> {
 
 /// Checks a function's clock against AWS. The clocks of two functions may differ in opposite directions, so each may
 /// differ from AWS by half of [`CLOCKS_DIFFER`].
-fn clocks(apart: Option<Duration>) -> Result<Found, StoreError> {
+fn clocks(apart: Option<Duration>) -> Result<Finding, StoreError> {
     match apart {
         None => unknown("SQS did not return its time"),
         Some(apart) if apart <= CLOCKS_DIFFER / 2 => {

@@ -8,7 +8,7 @@ use fanfold_core::text::TextError;
 use fanfold_core::{
     BoardName, Handle, MemberName, PostId, ScheduledId, TimerName, UserId, UserRef,
 };
-use fanfold_engines::valkey::WriteKind;
+use fanfold_engines::valkey::LimitKind;
 use fanfold_runtime::StoreError;
 
 /// The reason why a use case refused a request, or the error of a store.
@@ -41,7 +41,7 @@ pub enum Error {
     #[error("the post that this key made, {0}, was deleted; use a new key")]
     PostDeleted(PostId),
     #[error("at most {per_minute} {} per minute are allowed; try again in {} s", written(.kind), .retry_after.as_secs())]
-    TooManyWrites { kind: WriteKind, per_minute: u64, retry_after: Duration },
+    TooManyWrites { kind: LimitKind, per_minute: u64, retry_after: Duration },
     /// A time that is too near or too far away.
     #[error("{field} must be {allowed}")]
     TimeRange { field: &'static str, allowed: &'static str },
@@ -97,14 +97,14 @@ pub enum Error {
 }
 
 /// The name of the counted writes, in the plural.
-fn written(kind: &WriteKind) -> &'static str {
+fn written(kind: &LimitKind) -> &'static str {
     match kind {
-        WriteKind::Post => "posts published, scheduled, changed or deleted",
-        WriteKind::Relation => "follows and unfollows",
-        WriteKind::Profile => "changes of the profile",
-        WriteKind::Timer => "changes of timers",
-        WriteKind::Like => "likes given and taken back",
-        WriteKind::Board => "changes of boards and of their members",
-        WriteKind::Pull => "queries for pages that are pulled",
+        LimitKind::Post => "posts published, scheduled, changed or deleted",
+        LimitKind::Relation => "follows and unfollows",
+        LimitKind::Profile => "changes of the profile",
+        LimitKind::Timer => "changes of timers",
+        LimitKind::Like => "likes given and taken back",
+        LimitKind::Board => "changes of boards and of their members",
+        LimitKind::Pull => "queries for pages that are pulled",
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fanfold_core::time::millis;
 use fanfold_core::{Time, UserId};
-use fanfold_engines::valkey::{Valkey, WriteLimit};
+use fanfold_engines::valkey::{RateLimit, Valkey};
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::{StoreError, clock, metrics};
 use futures::future::{Either, select};
@@ -22,7 +22,7 @@ const WRITE_LIMIT_GRACE: Duration = Duration::from_millis(20);
 /// If Valkey does not answer within `WRITE_LIMIT_GRACE` after `read`, the write is allowed.
 pub fn within_limit<T, E: Into<Error>>(
     valkey: &Valkey,
-    limit: WriteLimit,
+    limit: RateLimit,
     user: UserId,
     now: Time,
     read: impl Future<Output = Result<T, E>>,
@@ -33,7 +33,7 @@ pub fn within_limit<T, E: Into<Error>>(
 /// The same, for a request that makes several writes, or 0 if it is charged later.
 pub async fn all_within_limit<T, E: Into<Error>>(
     valkey: &Valkey,
-    limit: WriteLimit,
+    limit: RateLimit,
     user: UserId,
     writes: u64,
     now: Time,
@@ -52,8 +52,8 @@ pub async fn all_within_limit<T, E: Into<Error>>(
 }
 
 /// The refusal of a user who must wait.
-pub(crate) fn refused(limit: WriteLimit, user: UserId, wait: Duration) -> Error {
-    let WriteLimit { kind, per_minute } = limit;
+pub(crate) fn refused(limit: RateLimit, user: UserId, wait: Duration) -> Error {
+    let RateLimit { kind, per_minute } = limit;
     tracing::info!(%user, kind = kind.name(), wait_ms = millis(wait), "write limited");
     metrics::write_limited();
     let retry_after = Duration::from_secs(millis(wait).div_ceil(1_000));

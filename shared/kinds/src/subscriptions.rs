@@ -43,8 +43,8 @@ handled! {
 }
 
 handled! {
-    /// A message on `graph-events`, for `graph`.
-    GraphEvent(app, now, deadline):
+    /// A message on `change-events`, for `changes`.
+    ChangeEvent(app, now, deadline):
     RelationChanged(event) => follows::events::relation_changed(app, event, now),
     ProfileChanged(event) => people::events::profile_changed(app, event, now),
     CountFollowers(order) => follows::events::count(app, order),

@@ -17,7 +17,7 @@ use fanfold_core::text::pattern::path_name;
 use fanfold_core::{BoardName, MemberName, Scores, UserId};
 use fanfold_engines::valkey::PageOf;
 use fanfold_kinds::boards::BoardRef;
-use fanfold_kinds::boards::change::{Change, Changed, Outcome, What};
+use fanfold_kinds::boards::change::{Changed, ScoreChange, ScoreOutcome, What};
 use fanfold_kinds::boards::items::StoredBoard;
 use fanfold_kinds::boards::read::{MemberStanding, RoundPage, RoundStandings};
 use serde::de::{self, DeserializeOwned};
@@ -719,10 +719,10 @@ pub struct SetScores {
 
 impl SetScores {
     /// The change of a member.
-    pub fn change(self, member: MemberName) -> Result<Change, Problem> {
+    pub fn change(self, member: MemberName) -> Result<ScoreChange, Problem> {
         let scores = scores(&self.scores)?;
         let what = if self.if_better { What::SetIfBetter(scores) } else { What::Set(scores) };
-        Ok(Change { member, what })
+        Ok(ScoreChange { member, what })
     }
 }
 
@@ -737,8 +737,8 @@ pub struct AddScores {
 
 impl AddScores {
     /// The change of a member.
-    pub fn change(self, member: MemberName) -> Result<Change, Problem> {
-        Ok(Change { member, what: What::Add(scores(&self.add)?) })
+    pub fn change(self, member: MemberName) -> Result<ScoreChange, Problem> {
+        Ok(ScoreChange { member, what: What::Add(scores(&self.add)?) })
     }
 }
 
@@ -835,13 +835,13 @@ fn only_true() -> RefOr<Schema> {
 
 impl ChangeMembers {
     /// The changes. Refuses one that is not exactly one change (422).
-    pub fn changes(self) -> Result<Vec<Change>, Problem> {
+    pub fn changes(self) -> Result<Vec<ScoreChange>, Problem> {
         self.changes.into_iter().map(MemberChange::change).collect()
     }
 }
 
 impl MemberChange {
-    fn change(self) -> Result<Change, Problem> {
+    fn change(self) -> Result<ScoreChange, Problem> {
         let Self { member, set, set_if_better, add, remove } = self;
         let what = match (set, set_if_better, add, remove) {
             (Some(to), None, None, None) => What::Set(scores(&to)?),
@@ -855,7 +855,7 @@ impl MemberChange {
                 return Err(Problem::new(Kind::InvalidScores, detail));
             }
         };
-        Ok(Change { member, what })
+        Ok(ScoreChange { member, what })
     }
 }
 
@@ -919,13 +919,13 @@ pub struct MemberResult {
     pub problem: Option<&'static str>,
 }
 
-fn parts(outcome: Outcome) -> (Option<Vec<ScoreText>>, Option<u64>, Option<Kind>) {
+fn parts(outcome: ScoreOutcome) -> (Option<Vec<ScoreText>>, Option<u64>, Option<Kind>) {
     match outcome {
-        Outcome::Placed { scores, rank } => (Some(texts(&scores)), rank, None),
-        Outcome::Gone => (None, None, None),
-        Outcome::Unknown => (None, None, Some(Kind::NoSuchMember)),
-        Outcome::Overflow => (None, None, Some(Kind::ScoreOverflow)),
-        Outcome::KeyReused => (None, None, Some(Kind::KeyReused)),
+        ScoreOutcome::Placed { scores, rank } => (Some(texts(&scores)), rank, None),
+        ScoreOutcome::Gone => (None, None, None),
+        ScoreOutcome::Unknown => (None, None, Some(Kind::NoSuchMember)),
+        ScoreOutcome::Overflow => (None, None, Some(Kind::ScoreOverflow)),
+        ScoreOutcome::KeyReused => (None, None, Some(Kind::KeyReused)),
     }
 }
 
@@ -955,18 +955,18 @@ pub fn removed_one(changed: Changed) -> Result<StatusCode, Problem> {
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn refused(member: &MemberName, outcome: Outcome) -> Result<(), Problem> {
+fn refused(member: &MemberName, outcome: ScoreOutcome) -> Result<(), Problem> {
     match outcome {
-        Outcome::Placed { .. } | Outcome::Gone => Ok(()),
-        Outcome::Unknown => Err(fanfold_kinds::Error::NoSuchMember(member.clone()).into()),
-        Outcome::Overflow => Err(fanfold_kinds::Error::ScoreOverflow(member.clone()).into()),
-        Outcome::KeyReused => Err(fanfold_kinds::Error::KeyReused.into()),
+        ScoreOutcome::Placed { .. } | ScoreOutcome::Gone => Ok(()),
+        ScoreOutcome::Unknown => Err(fanfold_kinds::Error::NoSuchMember(member.clone()).into()),
+        ScoreOutcome::Overflow => Err(fanfold_kinds::Error::ScoreOverflow(member.clone()).into()),
+        ScoreOutcome::KeyReused => Err(fanfold_kinds::Error::KeyReused.into()),
     }
 }
 
 /// The answer to changes of several members: 200, or 202 if their ranks are not known now.
 pub fn changed_all(changed: Changed) -> Response {
-    let result = |(member, outcome): (MemberName, Outcome)| {
+    let result = |(member, outcome): (MemberName, ScoreOutcome)| {
         let (scores, rank, problem) = parts(outcome);
         let problem = problem.map(Kind::uri);
         MemberResult { member: member.to_string(), scores, rank, problem }

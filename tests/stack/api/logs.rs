@@ -102,7 +102,7 @@ async fn logs_trace_a_follow_to_the_feed_and_a_read_to_its_rebuild() {
     let since = clock::now();
     let (reader, author) = (Client::new().await, Client::new().await);
     let request = request_of(&reader.put(&format!("/v1/users/{}/follow", author.id)).await);
-    let graph = function("Graph").await;
+    let graph = function("Changes").await;
     let related =
         eventually("related", async || entries(&graph, since, &request, "related").await.pop());
     let related = related.await;
@@ -152,7 +152,7 @@ async fn alarms_have_data() {
         ("Users", &["Requests", "Unavailable"]),
         ("Timeline", &["Requests", "Unavailable", "FeedHits", "FeedMisses"]),
         ("Dispatch", &["MessagesRequeued", "MessagesDead"]),
-        ("Graph", &["MessagesRequeued", "MessagesDead"]),
+        ("Changes", &["MessagesRequeued", "MessagesDead"]),
         ("Audit", &["AuditChecked", "AuditDifferences", "AuditRepaired"]),
     ] {
         let function = function(name).await;

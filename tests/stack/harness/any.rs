@@ -2,17 +2,17 @@
 
 use fanfold_core::message::Received as _;
 use fanfold_core::registry::{
-    BULK_CHUNKS, BULK_EVENTS, CHUNKS, DUE_ITEMS, GRAPH_EVENTS, POST_EVENTS, QueueSpec, REBUILDS,
+    BULK_CHUNKS, BULK_EVENTS, CHANGE_EVENTS, CHUNKS, DUE_ITEMS, POST_EVENTS, QueueSpec, REBUILDS,
 };
 use fanfold_kinds::due::messages::{ItemDue, TimerFired};
 use fanfold_kinds::fanout::messages::DeliverChunk;
-use fanfold_kinds::subscriptions::{GraphEvent, PostEvent, RebuildOrder};
+use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnyMessage {
     Post(PostEvent),
     Chunk(DeliverChunk),
-    Graph(GraphEvent),
+    Change(ChangeEvent),
     Rebuild(RebuildOrder),
     Due(ItemDue),
     Fired(TimerFired),
@@ -28,7 +28,7 @@ impl AnyMessage {
             queue if [CHUNKS, BULK_CHUNKS].contains(&queue) => {
                 DeliverChunk::decode(body).map(Self::Chunk)
             }
-            queue if queue == GRAPH_EVENTS => GraphEvent::decode(body).map(Self::Graph),
+            queue if queue == CHANGE_EVENTS => ChangeEvent::decode(body).map(Self::Change),
             queue if queue == REBUILDS => RebuildOrder::decode(body).map(Self::Rebuild),
             queue if queue == DUE_ITEMS => ItemDue::decode(body).map(Self::Due),
             _ => TimerFired::decode(body).map(Self::Fired),

@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::{
 use fanfold_core::id::Identity;
 use fanfold_core::message::Received as _;
 use fanfold_core::registry::{
-    CHUNKS, DUE_ITEMS, GRAPH_EVENTS, POST_EVENTS, QUEUES, REBUILDS, TIMER_EVENTS, WEBHOOKS,
+    CHANGE_EVENTS, CHUNKS, DUE_ITEMS, POST_EVENTS, QUEUES, REBUILDS, TIMER_EVENTS, WEBHOOKS,
 };
 use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
@@ -31,7 +31,7 @@ use fanfold_kinds::people::{self};
 use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
 use fanfold_kinds::posts::{self};
 use fanfold_kinds::present::Viewer;
-use fanfold_kinds::subscriptions::{GraphEvent, PostEvent, RebuildOrder};
+use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
 use fanfold_kinds::{App, due};
 use fanfold_runtime::aws::{self, SdkConfig};
 use fanfold_runtime::clock::{self, Deadline};
@@ -64,7 +64,7 @@ pub enum Message {
     Profile(ProfileChanged),
     Count(CountFollowers),
     /// Events of likes and boards.
-    Like(GraphEvent),
+    Like(ChangeEvent),
     Rebuild(RebuildOrder),
     Due(ItemDue),
     Fired(TimerFired),
@@ -76,7 +76,7 @@ impl From<AnyMessage> for Message {
             AnyMessage::Post(PostEvent::PostPublished(event)) => Self::Post(event),
             AnyMessage::Post(PostEvent::PostDeleted(event)) => Self::Deleted(event),
             AnyMessage::Chunk(chunk) => Self::Chunk(chunk),
-            AnyMessage::Graph(event) => event.into(),
+            AnyMessage::Change(event) => event.into(),
             AnyMessage::Rebuild(order) => Self::Rebuild(order),
             AnyMessage::Due(message) => Self::Due(message),
             AnyMessage::Fired(message) => Self::Fired(message),
@@ -84,17 +84,17 @@ impl From<AnyMessage> for Message {
     }
 }
 
-impl From<GraphEvent> for Message {
-    fn from(event: GraphEvent) -> Self {
+impl From<ChangeEvent> for Message {
+    fn from(event: ChangeEvent) -> Self {
         match event {
-            GraphEvent::RelationChanged(event) => Self::Relation(event),
-            GraphEvent::ProfileChanged(event) => Self::Profile(event),
-            GraphEvent::CountFollowers(order) => Self::Count(order),
-            event @ (GraphEvent::LikeChanged(_)
-            | GraphEvent::CountLikes(_)
-            | GraphEvent::ScoresChanged(_)
-            | GraphEvent::BoardChanged(_)
-            | GraphEvent::PostDeleted(_)) => Self::Like(event),
+            ChangeEvent::RelationChanged(event) => Self::Relation(event),
+            ChangeEvent::ProfileChanged(event) => Self::Profile(event),
+            ChangeEvent::CountFollowers(order) => Self::Count(order),
+            event @ (ChangeEvent::LikeChanged(_)
+            | ChangeEvent::CountLikes(_)
+            | ChangeEvent::ScoresChanged(_)
+            | ChangeEvent::BoardChanged(_)
+            | ChangeEvent::PostDeleted(_)) => Self::Like(event),
         }
     }
 }
@@ -346,11 +346,11 @@ impl World {
         let (queue, body) = match message {
             Message::Post(event) => (POST_EVENTS, event.encode()),
             Message::Deleted(event) => (POST_EVENTS, event.encode()),
-            Message::Profile(event) => (GRAPH_EVENTS, event.encode()),
+            Message::Profile(event) => (CHANGE_EVENTS, event.encode()),
             Message::Chunk(chunk) => (CHUNKS, chunk.encode()),
-            Message::Relation(event) => (GRAPH_EVENTS, event.encode()),
-            Message::Count(order) => (GRAPH_EVENTS, order.encode()),
-            Message::Like(event) => (GRAPH_EVENTS, event.encode()),
+            Message::Relation(event) => (CHANGE_EVENTS, event.encode()),
+            Message::Count(order) => (CHANGE_EVENTS, order.encode()),
+            Message::Like(event) => (CHANGE_EVENTS, event.encode()),
             Message::Rebuild(order) => (REBUILDS, order.encode()),
             Message::Due(message) => (DUE_ITEMS, message.encode()),
             Message::Fired(message) => (WEBHOOKS, message.encode()),

@@ -10,7 +10,7 @@ use fanfold_engines::table::ItemKind;
 use fanfold_engines::valkey::{KeyKind, Older, RebuildStart};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::{Order, read};
-use fanfold_kinds::boards::change::{Change, What};
+use fanfold_kinds::boards::change::{ScoreChange, What};
 use fanfold_kinds::boards::{self, BoardRef};
 use fanfold_kinds::due::scheduled::{self, NewScheduled};
 use fanfold_kinds::due::timers::{self, NewTimer};
@@ -155,7 +155,7 @@ async fn make_a_board(world: &World) {
         (text.as_str(), What::Remove),
         ("a secret", What::Set(score)),
     ] {
-        let change = Change { member: member.parse().unwrap(), what };
+        let change = ScoreChange { member: member.parse().unwrap(), what };
         let now = world.now();
         boards::change::change(&world.app, &ash, &board, &[change], None, now).await.unwrap();
     }

@@ -7,7 +7,7 @@ use fanfold_core::{Bucket, FeedId, PostId, Scores, Time, UserId, UserRef, order}
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::PageOf;
 use fanfold_kinds::audit::{Audited, audit, check, check_boards, check_cards};
-use fanfold_kinds::boards::change::{Change, What};
+use fanfold_kinds::boards::change::{ScoreChange, What};
 use fanfold_kinds::boards::target::Target;
 use fanfold_kinds::boards::{self, BoardRef};
 use fanfold_kinds::feeds::Source;
@@ -220,7 +220,7 @@ async fn a_board_that_differs_is_made_again() {
     let board = put.unwrap().0;
     let named = BoardRef { owner: ash.user(), name, day: None };
     let what = What::Set(Scores::new(&[1]).unwrap());
-    let change = Change { member: "x".parse().unwrap(), what };
+    let change = ScoreChange { member: "x".parse().unwrap(), what };
     boards::change::change(&world.app, &ash, &named, &[change], None, now).await.unwrap();
     let target = Target::new(board.clone(), board.settings.round(now), now);
     let bucket = target.copy().id.bucket(world.app.valkey.keys().buckets());

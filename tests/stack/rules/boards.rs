@@ -11,14 +11,14 @@ use fanfold_core::{FeedId, MemberName, PostId, RoundId, Scores, Time};
 use fanfold_engines::rank::make;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{BoardAnswer, BoardChange, CardId, PageOf, Valkey};
-use fanfold_kinds::boards::change::{Change, Changed, Outcome, What, change};
+use fanfold_kinds::boards::change::{Changed, ScoreChange, ScoreOutcome, What, change};
 use fanfold_kinds::boards::events::continue_round;
 use fanfold_kinds::boards::items::{Added, Addition, ScoreKey, StoredBoard};
 use fanfold_kinds::boards::messages::RebuildBoard;
 use fanfold_kinds::boards::read::{page, standings};
 use fanfold_kinds::boards::target::Target;
 use fanfold_kinds::boards::{BoardRef, settings};
-use fanfold_kinds::subscriptions::{GraphEvent, RebuildOrder};
+use fanfold_kinds::subscriptions::{ChangeEvent, RebuildOrder};
 use fanfold_kinds::{App, Error};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
@@ -64,8 +64,10 @@ async fn try_change(
     changes: &[(&str, What)],
     key: Option<&str>,
 ) -> Result<Changed, Error> {
-    let changes: Vec<Change> =
-        changes.iter().map(|(name, what)| Change { member: member(name), what: *what }).collect();
+    let changes: Vec<ScoreChange> = changes
+        .iter()
+        .map(|(name, what)| ScoreChange { member: member(name), what: *what })
+        .collect();
     change(app, &world.identity(user), board, &changes, key, world.now()).await
 }
 
@@ -77,8 +79,8 @@ pub(super) async fn changed(world: &World, board: &str, changes: &[(&str, What)]
 
 /// The rank of each changed member.
 fn ranks(changed: &Changed) -> Vec<Option<u64>> {
-    let rank = |(_, outcome): &(MemberName, Outcome)| match outcome {
-        Outcome::Placed { rank, .. } => *rank,
+    let rank = |(_, outcome): &(MemberName, ScoreOutcome)| match outcome {
+        ScoreOutcome::Placed { rank, .. } => *rank,
         _ => None,
     };
     changed.outcomes.iter().map(rank).collect()
@@ -163,7 +165,7 @@ async fn members_are_set_added_to_ranked_and_removed() {
     )
     .await;
     assert_eq!(ranks(&done), [Some(1), Some(3), None, Some(2)]);
-    assert_eq!(done.outcomes[2].1, Outcome::Unknown);
+    assert_eq!(done.outcomes[2].1, ScoreOutcome::Unknown);
     let done =
         changed(&world, "a game", &[("y", What::SetIfBetter(scores(&[8]))), ("z", What::Remove)])
             .await;
@@ -258,8 +260,8 @@ async fn scores_are_exact_and_a_sum_out_of_range_is_refused() {
         ],
     )
     .await;
-    let outcomes: Vec<Outcome> = done.outcomes.iter().map(|(_, outcome)| *outcome).collect();
-    assert_eq!(outcomes[..3], [Outcome::Overflow; 3]);
+    let outcomes: Vec<ScoreOutcome> = done.outcomes.iter().map(|(_, outcome)| *outcome).collect();
+    assert_eq!(outcomes[..3], [ScoreOutcome::Overflow; 3]);
     assert_eq!(ranks(&done)[3], Some(1));
     let done = changed(
         &world,
@@ -271,9 +273,9 @@ async fn scores_are_exact_and_a_sum_out_of_range_is_refused() {
     )
     .await;
     assert!(
-        matches!(done.outcomes[0].1, Outcome::Placed { scores: of, .. } if of == scores(&[-1, -1]))
+        matches!(done.outcomes[0].1, ScoreOutcome::Placed { scores: of, .. } if of == scores(&[-1, -1]))
     );
-    assert!(matches!(done.outcomes[1].1, Outcome::Placed { rank: Some(2), .. }), "{done:?}");
+    assert!(matches!(done.outcomes[1].1, ScoreOutcome::Placed { rank: Some(2), .. }), "{done:?}");
     let stored = rows(&world, &board).await;
     assert_eq!(stored["high"], [i64::MAX, i64::MIN]);
     assert_eq!(stored["next"], [i64::MIN, i64::MAX - 1]);
@@ -318,7 +320,7 @@ async fn concurrent_additions_with_keys_to_one_member_all_count_once() {
             let key = format!("writer {writer}, addition {}", nth / 2);
             let done = try_change(&world.app, &world, "ash", &board, &one, Some(&key)).await;
             let outcome = done.expect("changed").outcomes[0].1;
-            assert!(matches!(outcome, Outcome::Placed { rank: Some(1), .. }), "{outcome:?}");
+            assert!(matches!(outcome, ScoreOutcome::Placed { rank: Some(1), .. }), "{outcome:?}");
         }
     };
     join_all((0..10).map(add)).await;
@@ -338,12 +340,12 @@ async fn an_addition_with_a_key_is_made_once() {
     };
     for _ in 0..3 {
         let outcome = add("ash", "x", 5, "key").await;
-        assert_eq!(outcome, Outcome::Placed { scores: scores(&[5]), rank: Some(1) });
+        assert_eq!(outcome, ScoreOutcome::Placed { scores: scores(&[5]), rank: Some(1) });
     }
-    assert_eq!(add("ash", "x", 6, "key").await, Outcome::KeyReused);
+    assert_eq!(add("ash", "x", 6, "key").await, ScoreOutcome::KeyReused);
     // a key is for one user and one member
     for (user, name) in [("birch", "x"), ("ash", "y")] {
-        assert!(matches!(add(user, name, 6, "key").await, Outcome::Placed { .. }));
+        assert!(matches!(add(user, name, 6, "key").await, ScoreOutcome::Placed { .. }));
     }
     // two requests at the same time
     join_all((0..4).map(|_| add("ash", "x", 100, "another"))).await;
@@ -381,11 +383,11 @@ async fn an_addition_that_is_repeated_after_its_period_is_made_once() {
         assert_eq!((again.target.round, again.members), (today, Some(2)));
         assert_eq!(again.outcomes[0].1, placed_at(5, 2));
     }
-    assert_eq!(add(&[("x", What::Add(scores(&[6])))]).await.outcomes[0].1, Outcome::KeyReused);
+    assert_eq!(add(&[("x", What::Add(scores(&[6])))]).await.outcomes[0].1, ScoreOutcome::KeyReused);
     assert_eq!(names(&world, "b").await, Vec::<String>::new());
     // a request of which only a part was made on the first day
     let rest = add(&[of_y, of_x]).await;
-    let outcomes: Vec<Outcome> = rest.outcomes.iter().map(|(_, outcome)| *outcome).collect();
+    let outcomes: Vec<ScoreOutcome> = rest.outcomes.iter().map(|(_, outcome)| *outcome).collect();
     assert_eq!(outcomes, [placed_at(7, 1), placed_at(5, 2)]);
     assert_eq!((rest.target.round, rest.members), (tomorrow, Some(1)));
     assert_eq!(names(&world, "b").await, ["y"]);
@@ -396,8 +398,8 @@ async fn an_addition_that_is_repeated_after_its_period_is_made_once() {
     assert_eq!(of_today, ["best", "x"]);
 }
 
-fn placed_at(score: i64, rank: u64) -> Outcome {
-    Outcome::Placed { scores: scores(&[score]), rank: Some(rank) }
+fn placed_at(score: i64, rank: u64) -> ScoreOutcome {
+    ScoreOutcome::Placed { scores: scores(&[score]), rank: Some(rank) }
 }
 
 /// A key that another request has just used.
@@ -430,7 +432,7 @@ async fn the_worst_members_fall_out() {
         .into();
     let done = changed(&world, "b", &five).await;
     assert_eq!(done.out, [member("b"), member("a")]);
-    assert_eq!(done.outcomes[0].1, Outcome::Gone);
+    assert_eq!(done.outcomes[0].1, ScoreOutcome::Gone);
     assert_eq!(rows(&world, &board).await.into_keys().collect::<Vec<_>>(), ["c", "d", "e"]);
     changed(&world, "b", &[("d", What::Remove)]).await;
     assert_eq!(names(&world, "b").await, ["e", "c"]);
@@ -576,7 +578,7 @@ async fn writes_are_taken_and_ranked_later_without_valkey() {
     let (away, name) = (without_valkey(&world), board_of(&world, "ash", "b"));
     let set = [("b", What::Set(scores(&[2])))];
     let done = try_change(&away, &world, "ash", &name, &set, None).await.expect("taken");
-    assert_eq!(done.outcomes[0].1, Outcome::Placed { scores: scores(&[2]), rank: None });
+    assert_eq!(done.outcomes[0].1, ScoreOutcome::Placed { scores: scores(&[2]), rank: None });
     let expected =
         json!({"member": "b", "scores": ["2"], "rank": null, "members": null, "fell_out": []});
     let answer = changed_one(done.clone()).expect("an answer");
@@ -1104,7 +1106,7 @@ async fn nothing_is_left_of_a_deleted_board() {
         round,
         members: vec![late],
     };
-    let event = Message::Like(GraphEvent::ScoresChanged(event));
+    let event = Message::Like(ChangeEvent::ScoresChanged(event));
     world.handle(&event).await.expect("handled");
     assert_eq!(rows(&world, &first).await.len(), 0);
     assert_eq!(RoundId::of_rows(first.id, &first.token, round), target.rows().id);
@@ -1213,7 +1215,7 @@ async fn a_changed_board_is_shown_at_once() {
         first: new.settings.round(new.created_at),
         layout: new.layout,
     };
-    world.handle(&Message::Like(GraphEvent::BoardChanged(event))).await.expect("handled");
+    world.handle(&Message::Like(ChangeEvent::BoardChanged(event))).await.expect("handled");
     assert_eq!(read().await.expect("the board"), new);
     // of two writers that read the same, one is first
     let again = store.put_board(Announced::assumed(), users, &owner, Some(&old), &new).await;

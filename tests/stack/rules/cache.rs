@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fanfold_core::{Bucket, Change, FeedId, PostId, Relation, Slice, Time, UserId};
+use fanfold_core::{Bucket, FeedId, PostId, Relation, RelationChange, Slice, Time, UserId};
 use fanfold_engines::valkey::{Answers, Counted, FeedSettings, Link, Valkey};
 use fanfold_kinds::App;
 use fanfold_kinds::fanout::deliver::{self};
@@ -110,7 +110,7 @@ async fn an_unknown_answer_of_a_script_is_an_error() {
         Value::Array(vec![counts(0)]),
     ] {
         let valkey = Valkey::over(Link::given(Arc::new(Constant(odd.clone()))), &settings);
-        let change = Change { relation: Relation::Following, at: Time::from_ms(1) };
+        let change = RelationChange { relation: Relation::Following, at: Time::from_ms(1) };
         let slice = Slice::EMPTY;
         let errors = [
             valkey.begin(feed, "token", Time::from_ms(1)).await.err(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fanfold_core::limits::{CARD_ANSWER_WITHIN, CARD_LEASE, CARD_MARK_WITHIN, COMMIT_GRACE};
-use fanfold_core::{Bucket, Change, FeedId, PostId, Relation, Time, UserId, UserRef};
+use fanfold_core::{Bucket, FeedId, PostId, Relation, RelationChange, Time, UserId, UserRef};
 use fanfold_engines::card::Wanted;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Answers, CardId, CardRead, FeedSettings, Fill, Link, Valkey};
@@ -21,7 +21,7 @@ use fanfold_kinds::posts::items::{Deleted, PostState};
 use fanfold_kinds::posts::messages::PostDeleted;
 use fanfold_kinds::posts::{self};
 use fanfold_kinds::present::{self, Viewer};
-use fanfold_kinds::subscriptions::GraphEvent;
+use fanfold_kinds::subscriptions::ChangeEvent;
 use fanfold_kinds::{App, follows, people};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
@@ -313,7 +313,7 @@ async fn a_writer_sends_its_event_before_it_commits() {
     world.drain().await;
     world.delete("ash", post).await;
     let sent = all_messages(&world, "deleting").await;
-    let [Message::Deleted(of_post), Message::Like(GraphEvent::PostDeleted(of_likes))] = &sent[..]
+    let [Message::Deleted(of_post), Message::Like(ChangeEvent::PostDeleted(of_likes))] = &sent[..]
     else {
         panic!("{sent:?}");
     };
@@ -464,7 +464,7 @@ async fn the_audit_finds_a_card_that_differs() {
     assert!(!follows(&world, "birch", "ash").await);
     let (graph, birch) = (&world.app.graph, world.identity("birch"));
     let profile = world.app.users.profile(world.id("ash")).await.unwrap().expect("ash");
-    let change = Change { relation: Relation::Following, at: world.now() };
+    let change = RelationChange { relation: Relation::Following, at: world.now() };
     let (sent, users) = (Announced::assumed(), &world.app.users);
     let committed = graph.commit(sent, users, &birch, &profile, None, change).await.unwrap();
     assert_eq!(committed, Committed::Done);

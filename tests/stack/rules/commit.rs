@@ -84,7 +84,7 @@ async fn nothing_is_stored_if_its_event_cannot_be_sent() {
     let stored = posts.posts.by_author(world.id("ash"), PostId::MAX, 5).await.unwrap();
     assert_eq!(stored, Slice::EMPTY);
     let config =
-        world.config_with_one("GRAPH_EVENTS_QUEUE_URL", "http://127.0.0.1:1/no-such-queue");
+        world.config_with_one("CHANGE_EVENTS_QUEUE_URL", "http://127.0.0.1:1/no-such-queue");
     let users = App::new(&world.sdk, &config).unwrap();
     let (birch, follow) = (UserRef::Id(world.id("birch")), Relation::Following);
     let refused = follows::relate(&users, &identity, &birch, follow, now).await;

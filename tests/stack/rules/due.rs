@@ -18,7 +18,7 @@ use fanfold_kinds::due::items::{
 };
 use fanfold_kinds::due::lookahead::{LookedAhead, look_ahead};
 use fanfold_kinds::due::messages::ItemDue;
-use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
+use fanfold_kinds::due::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
 use fanfold_kinds::posts::items::Post;
@@ -564,7 +564,7 @@ async fn cancelling_and_publishing_say_which_was_first() {
     let now = world.now();
     let late = scheduled::cancel(&world.app, &ash, item.id, now).await;
     assert!(matches!(late, Err(Error::AlreadyPublished { post }) if post == item.post));
-    let change = Change { text: Some("other"), publish_at: None };
+    let change = ScheduledEdit { text: Some("other"), publish_at: None };
     let late = scheduled::change(&world.app, &ash, item.id, change, now).await;
     assert!(matches!(late, Err(Error::AlreadyPublished { .. })), "{late:?}");
     assert_eq!(posts_of_ash(&world).await, [item.post]);
@@ -581,7 +581,7 @@ async fn a_changed_time_is_the_time_of_publication() {
     let change = |text, ahead| {
         let publish_at = Some(now + ahead);
         let (ash, id) = (&ash, item.id);
-        let change = Change { text, publish_at };
+        let change = ScheduledEdit { text, publish_at };
         scheduled::change(&world.app, ash, id, change, now)
     };
     let sooner = change(Some("sooner"), 5 * MINUTE).await.unwrap();

@@ -16,7 +16,7 @@ use fanfold_kinds::fanout::dispatch::dispatch;
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::feeds::Source;
 use fanfold_kinds::posts::messages::PostPublished;
-use fanfold_kinds::subscriptions::GraphEvent;
+use fanfold_kinds::subscriptions::ChangeEvent;
 use fanfold_kinds::sweep::sweep;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
@@ -395,7 +395,7 @@ async fn counts_go_on_at_a_bounded_rate_on_a_full_server() {
         for message in world.take().await {
             world.handle(&message).await.expect("counted");
             match message {
-                Message::Like(GraphEvent::CountLikes(order)) => now.push(order.post),
+                Message::Like(ChangeEvent::CountLikes(order)) => now.push(order.post),
                 other => panic!("{other:?}"),
             }
         }

@@ -422,7 +422,7 @@ async fn messages_of_the_graph_are_in_the_group_of_the_author() {
     world.like("birch", post).await;
     world.follow("cedar", "ash").await;
     let ash = world.id("ash").to_string();
-    assert_eq!(world.groups("GRAPH_EVENTS_QUEUE_URL", 2).await, [ash.clone(), ash]);
+    assert_eq!(world.groups("CHANGE_EVENTS_QUEUE_URL", 2).await, [ash.clone(), ash]);
 }
 
 #[tokio::test]

@@ -6,11 +6,11 @@ use std::time::Duration;
 use axum::response::IntoResponse as _;
 use fanfold_core::{FeedId, Relation, Scores, Time, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
-use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey, WriteKind, WriteLimit};
+use fanfold_engines::valkey::{Answers, FeedSettings, LimitKind, Link, RateLimit, Valkey};
 use fanfold_kinds::App;
 use fanfold_kinds::boards::change::What;
 use fanfold_kinds::boards::{self, BoardRef};
-use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
+use fanfold_kinds::due::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_kinds::feeds::Source;
 use fanfold_kinds::follows::{self};
@@ -95,7 +95,7 @@ async fn scheduled_posts_count_as_posts_and_timers_have_a_limit() {
         scheduled::schedule(&world.app, &ash, new, now)
     };
     let item = schedule().await.unwrap();
-    let change = Change { text: Some("other"), publish_at: None };
+    let change = ScheduledEdit { text: Some("other"), publish_at: None };
     scheduled::change(&world.app, &ash, item.id, change, now).await.unwrap();
     world.publish("ash", "posts have the same limit").await;
     let refused = [
@@ -158,7 +158,7 @@ async fn each_member_of_a_bulk_change_counts() {
     boards::settings::put(&world.app, &ash, &name, settings, world.now()).await.expect("put");
     let board = BoardRef { owner: ash.user(), name, day: None };
     let change_many = async |count: i64| {
-        let change = |n: i64| boards::change::Change {
+        let change = |n: i64| boards::change::ScoreChange {
             member: format!("m{n}").parse().expect("a name"),
             what: What::Set(Scores::new(&[n]).expect("scores")),
         };
@@ -252,7 +252,7 @@ async fn a_write_that_valkey_refuses_to_count_is_allowed() {
     let settings = Config::from_pairs([("REDIS_URL", "redis://not-asked.invalid")]);
     let valkey =
         Valkey::over(Link::given(Arc::new(Refuses)), &FeedSettings::read(&settings).unwrap());
-    let limit = WriteLimit { kind: WriteKind::Post, per_minute: 1 };
+    let limit = RateLimit { kind: LimitKind::Post, per_minute: 1 };
     // the count fails before the read ends
     let read = async {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -269,7 +269,7 @@ async fn counting_writes_delays_a_request_by_a_bounded_time() {
     let settings = Config::from_pairs([("REDIS_URL", "redis://not-asked.invalid")]);
     let valkey =
         Valkey::over(Link::given(Arc::new(Hangs)), &FeedSettings::read(&settings).unwrap());
-    let limit = WriteLimit { kind: WriteKind::Post, per_minute: 1 };
+    let limit = RateLimit { kind: LimitKind::Post, per_minute: 1 };
     for read_ms in [0, 5, 500] {
         let start = tokio::time::Instant::now();
         let read = async {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fanfold_core::{Bucket, Change, FeedId, PostId, Relation, Slice};
+use fanfold_core::{Bucket, FeedId, PostId, Relation, RelationChange, Slice};
 use fanfold_engines::valkey::{Read, RebuildStart, RelationApplied};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::{Order, read};
@@ -32,7 +32,7 @@ async fn a_memory_that_begins_in_the_same_millisecond_has_another_name() {
     assert_eq!(valkey.begin(feed, "two", now).await.unwrap(), RebuildStart::Begun);
     let after = valkey.memory(feed.user()).await.unwrap();
     assert_ne!(before, after);
-    let change = Change { relation: Relation::Following, at: now };
+    let change = RelationChange { relation: Relation::Following, at: now };
     let related = valkey.relate(feed.user(), world.id("ash"), change, None, &before).await;
     assert_eq!(related.unwrap(), RelationApplied::Again, "it was read before the loss");
 }

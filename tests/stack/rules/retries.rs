@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::harness::aws;
 use crate::harness::world::World;
 
-const DEAD: &str = "GRAPH_EVENTS_QUEUE_URL";
+const DEAD: &str = "CHANGE_EVENTS_QUEUE_URL";
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Number {

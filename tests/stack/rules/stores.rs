@@ -38,7 +38,7 @@ async fn a_store_that_a_function_does_not_list_is_refused() {
             ("LIKES_TABLE", rows.map(drop)),
             ("LIKES_TABLE", several.map(drop)),
             ("USERS_TABLE", write),
-            ("GRAPH_EVENTS_QUEUE_URL", send),
+            ("CHANGE_EVENTS_QUEUE_URL", send),
         ] {
             let name = function.name;
             match done {

@@ -9,7 +9,7 @@ use fanfold_core::limits::{
     DROP_PAGE, FEED_CAP_MAX, PAGE_ITEMS_MAX, PULLED_AUTHORS_MAX, REL_KEPT, SWEEP_BATCH,
     VALKEY_ARGUMENTS_MAX, VALKEY_THROTTLED_TRIES_MAX, trim_to,
 };
-use fanfold_core::{Bucket, Change, FeedId, PostId, Relation, Slice, Time, UserId};
+use fanfold_core::{Bucket, FeedId, PostId, Relation, RelationChange, Slice, Time, UserId};
 use fanfold_engines::valkey::{
     Address, Answers, Backfill, CardId, CardRead, Chosen, FeedSettings, Fill, Link, Push, Read,
     RebuildStart, RelationApplied, Valkey,
@@ -104,7 +104,7 @@ async fn every_call_fits_the_largest_feed_and_the_most_authors() {
         (0..count as u64).map(|n| PostId::new(now - Duration::from_millis(n), 2, author)).collect();
     let backfill =
         Backfill { slice: Slice::above_floor(theirs, count + 1, Time::from_ms(5)), pulled: true };
-    let change = Change { relation: Relation::Following, at: now };
+    let change = RelationChange { relation: Relation::Following, at: now };
     let memory = valkey.memory(reader).await.unwrap();
     let related = valkey.relate(reader, author, change, Some(backfill), &memory).await.unwrap();
     assert_eq!(related, RelationApplied::Done(count as u64));

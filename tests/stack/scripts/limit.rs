@@ -1,7 +1,7 @@
 //! The script of write limits, against a model: a time until which the intervals of all requests last.
 
 use fanfold_core::{Time, UserId};
-use fanfold_engines::valkey::{Valkey, WriteKind, WriteLimit};
+use fanfold_engines::valkey::{LimitKind, RateLimit, Valkey};
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
 
@@ -18,7 +18,7 @@ async fn limits_match_the_model() {
         let mut dice = Dice(seed);
         // an interval is a whole number of ms
         let per_minute = *dice.pick(&[1, 5, 20, 100, 600]);
-        let limit = WriteLimit { kind: WriteKind::Board, per_minute };
+        let limit = RateLimit { kind: LimitKind::Board, per_minute };
         let (user, interval) = (UserId(seed), 60_000 / per_minute);
         let (mut now, mut until) = (1_800_000_000_000, 0);
         for _ in 0..40 {

@@ -16,10 +16,10 @@ use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::{MemberName, Scores, Time};
 use fanfold_engines::valkey::PageOf;
 use fanfold_kinds::Error;
-use fanfold_kinds::boards::change::{Change, Outcome as Changed, What, change};
+use fanfold_kinds::boards::change::{ScoreChange, ScoreOutcome as Changed, What, change};
 use fanfold_kinds::boards::read::{page, standings};
 use fanfold_kinds::boards::{BoardRef, compare, settings};
-use fanfold_kinds::subscriptions::GraphEvent;
+use fanfold_kinds::subscriptions::ChangeEvent;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
 use futures::future::LocalBoxFuture;
@@ -222,7 +222,7 @@ impl History {
         };
         let (apps, now, user) = (self.apps.clone(), self.clock(), PEOPLE[1]);
         let future = Box::pin(async move {
-            let changes = [Change { member: member(name), what: What::Add(scores(1 << bit)) }];
+            let changes = [ScoreChange { member: member(name), what: What::Add(scores(1 << bit)) }];
             let board = named(SUMS);
             let done =
                 change(&apps.app, &identity(user), &board, &changes, key.as_deref(), now).await;
@@ -247,7 +247,7 @@ impl History {
         let (apps, now) = (self.apps.clone(), self.clock());
         let user = PEOPLE[self.dice.below(PEOPLE.len() as u64) as usize];
         let future = Box::pin(async move {
-            let changes = [Change { member: member(name), what }];
+            let changes = [ScoreChange { member: member(name), what }];
             let (user, board) = (identity(user), named(SUMS));
             let done = change(&apps.app, &user, &board, &changes, None, now).await;
             Done::Set(name, score, done.map(|done| done.outcomes[0].1))
@@ -260,7 +260,7 @@ impl History {
         let mut names = OTHERS;
         self.dice.shuffle(&mut names);
         let count = 1 + self.dice.below(3) as usize;
-        let changes: Vec<Change> = names[..count]
+        let changes: Vec<ScoreChange> = names[..count]
             .iter()
             .map(|name| {
                 let score = scores(self.dice.below(5) as i64);
@@ -270,7 +270,7 @@ impl History {
                     3 => What::SetIfBetter(score),
                     _ => What::Set(score),
                 };
-                Change { member: member(name), what }
+                ScoreChange { member: member(name), what }
             })
             .collect();
         let (apps, now) = (self.apps.clone(), self.clock());
@@ -353,7 +353,7 @@ impl History {
         let deadline = if hurry { Deadline::at(Time::EPOCH) } else { Deadline::NONE };
         let future = Box::pin(async move {
             Done::Handled(match &message {
-                Message::Graph(event) => event.handle(&apps.app, now, deadline).await.into(),
+                Message::Change(event) => event.handle(&apps.app, now, deadline).await.into(),
                 Message::Rebuild(order) => order.handle(&apps.app, now, deadline).await.into(),
                 other => panic!("{other:?}"),
             })
@@ -369,7 +369,7 @@ impl History {
             // these messages have a delay that is longer than their writer lives
             let is_late = matches!(
                 message,
-                Message::Graph(GraphEvent::ScoresChanged(_) | GraphEvent::BoardChanged(_))
+                Message::Change(ChangeEvent::ScoresChanged(_) | ChangeEvent::BoardChanged(_))
             );
             let at = if is_late { self.now + COMMIT_GRACE } else { self.now };
             self.mail.push((at, message));
@@ -708,7 +708,7 @@ fn a_removal_that_is_repeated_is_a_removal() {
         apps.steps.set_free(true);
         let (owner, board) = (identity(PEOPLE[0]), named(SUMS));
         let changed = async |what| {
-            let changes = [Change { member: member("m"), what }];
+            let changes = [ScoreChange { member: member("m"), what }];
             let done = change(&apps.app, &owner, &board, &changes, None, now).await;
             done.map(|done| done.outcomes[0].1)
         };

@@ -13,11 +13,11 @@ use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::PageOf;
 use fanfold_functions::admin::order::Order;
 use fanfold_functions::admin::{self};
-use fanfold_kinds::boards::change::{Change as Score, What, change};
+use fanfold_kinds::boards::change::{ScoreChange as Score, What, change};
 use fanfold_kinds::boards::{BoardRef, read, settings};
 use fanfold_kinds::due::handle::handle as handle_due;
 use fanfold_kinds::due::lookahead::look_ahead;
-use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
+use fanfold_kinds::due::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_kinds::fanout::deliver;
 use fanfold_kinds::follows::{self};
@@ -125,7 +125,7 @@ async fn handle(apps: &Apps, message: AnyMessage, now: Time) {
             let mut outcomes = deliver::deliver(&apps.app, &[chunk], now).await;
             outcomes.pop().expect("an outcome").whole()
         }
-        AnyMessage::Graph(event) => event.handle(&apps.app, now, end).await,
+        AnyMessage::Change(event) => event.handle(&apps.app, now, end).await,
         AnyMessage::Rebuild(order) => order.handle(&apps.app, now, end).await,
         AnyMessage::Due(message) => {
             handle_due(&apps.app, &message, now.max(message.entry.at)).await.map(drop)
@@ -317,7 +317,7 @@ async fn due(count: &mut Count) {
     let post = schedule(count, "schedule a post").await;
     let other = schedule(count, "schedule another post").await;
     let change = count.of("change a scheduled post", async |apps, now| {
-        let change = Change { text: Some("another text"), publish_at: None };
+        let change = ScheduledEdit { text: Some("another text"), publish_at: None };
         scheduled::change(&apps.app, &me, post, change, now).await
     });
     change.await.expect("changed");

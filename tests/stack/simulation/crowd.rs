@@ -14,14 +14,14 @@ use fanfold_core::{BoardId, FeedId, PostId, Ranking, Relation, Scores, Time, Use
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{PageOf, Ranked};
 use fanfold_kinds::boards::BoardRef;
-use fanfold_kinds::boards::change::{Change, Outcome as Changed, What};
+use fanfold_kinds::boards::change::{ScoreChange, ScoreOutcome as Changed, What};
 use fanfold_kinds::boards::events::continue_round;
 use fanfold_kinds::boards::messages::RebuildBoard;
 use fanfold_kinds::boards::target::Target;
 use fanfold_kinds::likes::items::LikeCount;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{Shown, page};
-use fanfold_kinds::subscriptions::GraphEvent;
+use fanfold_kinds::subscriptions::ChangeEvent;
 use fanfold_runtime::clock::{self, Deadline};
 use fanfold_runtime::sqs::{Announced, Outcome};
 use fanfold_web::extract::FeedQuery;
@@ -204,7 +204,7 @@ impl Deployment {
             let message = message(&queue, &body);
             let is_count = matches!(
                 message,
-                Message::Graph(GraphEvent::CountFollowers(_) | GraphEvent::CountLikes(_))
+                Message::Change(ChangeEvent::CountFollowers(_) | ChangeEvent::CountLikes(_))
             );
             let delay = if is_count { Duration::from_secs(1) } else { Duration::ZERO };
             self.waiting.borrow_mut().push_back((Instant::now() + delay, message));
@@ -524,7 +524,7 @@ async fn open_board(deployment: &Deployment) -> BoardRef {
 
 /// A user changes a member of the board.
 async fn score(deployment: &Deployment, user: &str, board: &BoardRef, member: &str, what: What) {
-    let change = Change { member: member.parse().expect("a name"), what };
+    let change = ScoreChange { member: member.parse().expect("a name"), what };
     let (boards, me) = (&deployment.apps.app, identity(user));
     let changed = fanfold_kinds::boards::change::change;
     let done = changed(boards, &me, board, &[change], None, deployment.now()).await;

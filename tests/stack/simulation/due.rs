@@ -20,7 +20,7 @@ use fanfold_kinds::due::handle::{Handled, handle};
 use fanfold_kinds::due::items::{Scheduled, Timer};
 use fanfold_kinds::due::lookahead::{LookedAhead, look_ahead};
 use fanfold_kinds::due::messages::{ItemDue, TimerFired};
-use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
+use fanfold_kinds::due::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_kinds::subscriptions::PostEvent;
 use fanfold_runtime::StoreError;
@@ -179,7 +179,7 @@ impl History {
         let text = format!("changed {}", self.workers.len());
         let subject = Subject::Change(item, text.clone(), at);
         let future = Box::pin(async move {
-            let change = Change { text: Some(&text), publish_at: Some(at) };
+            let change = ScheduledEdit { text: Some(&text), publish_at: Some(at) };
             let me = identity(name(item.author()));
             let changed = scheduled::change(&apps.app, &me, item, change, now).await;
             Done::Changed(item, text.clone(), at, changed)

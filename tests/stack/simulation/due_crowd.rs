@@ -13,7 +13,7 @@ use fanfold_core::{DueEntry, DueItem, PostId, Time, UserId};
 use fanfold_kinds::due::handle::{Handled, handle};
 use fanfold_kinds::due::lookahead::{LookedAhead, look_ahead};
 use fanfold_kinds::due::messages::{ItemDue, TimerFired};
-use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
+use fanfold_kinds::due::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_kinds::subscriptions::PostEvent;
 use fanfold_runtime::clock::Deadline;
@@ -437,7 +437,7 @@ fn each_scheduled_post_has_one_message() {
             if n % 20 == 10 {
                 let changes = (0..48).map(async |nth| {
                     let (text, id) = (format!("changed {nth}"), *ids.first().expect("an id"));
-                    let change = Change { text: Some(&text), publish_at: None };
+                    let change = ScheduledEdit { text: Some(&text), publish_at: None };
                     scheduled::change(app, &me, id, change, START).await.map(drop)
                 });
                 let changed: Result<(), _> = join_all(changes).await.into_iter().collect();

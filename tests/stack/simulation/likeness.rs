@@ -11,7 +11,7 @@ use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::Order;
 use fanfold_kinds::due::lookahead::look_ahead;
 use fanfold_kinds::due::messages::ItemDue;
-use fanfold_kinds::due::scheduled::{self, Change, NewScheduled};
+use fanfold_kinds::due::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_kinds::due::{self};
 use fanfold_kinds::fanout::receipts::Plan;
@@ -192,7 +192,7 @@ async fn due_items(apps: &Apps, dice: &mut Dice, me: &Identity, now: Time) {
         2 => {
             for item in waiting {
                 let publish_at = dice.one_in(2).then(|| now + 5 * minute);
-                let change = Change { text: Some("changed"), publish_at };
+                let change = ScheduledEdit { text: Some("changed"), publish_at };
                 let _changed = scheduled::change(&apps.app, me, item.id, change, now).await;
                 if dice.one_in(2) {
                     let _ended = scheduled::cancel(&apps.app, me, item.id, now).await;

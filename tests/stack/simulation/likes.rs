@@ -230,7 +230,7 @@ impl History {
         let deadline = if hurry { Deadline::at(Time::EPOCH) } else { Deadline::NONE };
         let future = Box::pin(async move {
             Done::Handled(match &message {
-                Message::Graph(event) => event.handle(&apps.app, now, deadline).await.into(),
+                Message::Change(event) => event.handle(&apps.app, now, deadline).await.into(),
                 other => handle(&apps, other, now).await,
             })
         });

@@ -15,7 +15,7 @@ use fanfold_engines::valkey::{CachedSlice, CardId, KeyKind, Read};
 use fanfold_kinds::fanout::dispatch::Dispatched;
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::present::{SeenUser, Viewer};
-use fanfold_kinds::subscriptions::{GraphEvent, PostEvent, RebuildOrder};
+use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
@@ -86,7 +86,7 @@ impl AddAssign for Counts {
 pub(super) enum Message {
     Post(PostEvent),
     Chunk(DeliverChunk),
-    Graph(GraphEvent),
+    Change(ChangeEvent),
     Rebuild(RebuildOrder),
 }
 
@@ -1404,7 +1404,7 @@ pub(super) fn message(queue: &str, body: &str) -> Message {
     match queue {
         "post-events" | "bulk-events" => Message::Post(PostEvent::decode(body).expect(read)),
         "chunks" | "bulk-chunks" => Message::Chunk(DeliverChunk::decode(body).expect(read)),
-        "graph-events" => Message::Graph(GraphEvent::decode(body).expect(read)),
+        "change-events" => Message::Change(ChangeEvent::decode(body).expect(read)),
         "rebuilds" => Message::Rebuild(RebuildOrder::decode(body).expect(read)),
         other => panic!("{other} is not a queue"),
     }
@@ -1416,11 +1416,11 @@ fn subject(message: &Message) -> Subject {
         Message::Post(PostEvent::PostPublished(event)) => Subject::Post(event.post),
         Message::Post(PostEvent::PostDeleted(event)) => Subject::Post(event.post),
         Message::Chunk(chunk) => Subject::Post(chunk.post),
-        Message::Graph(GraphEvent::RelationChanged(event)) => {
+        Message::Change(ChangeEvent::RelationChanged(event)) => {
             Subject::Pair(event.follower, event.author)
         }
-        Message::Graph(GraphEvent::ProfileChanged(event)) => Subject::Profile(event.user),
-        Message::Graph(_) | Message::Rebuild(_) => Subject::Nothing,
+        Message::Change(ChangeEvent::ProfileChanged(event)) => Subject::Profile(event.user),
+        Message::Change(_) | Message::Rebuild(_) => Subject::Nothing,
     }
 }
 
@@ -1439,7 +1439,7 @@ pub(super) async fn handle(apps: &Apps, message: &Message, now: Time) -> Outcome
                 }
             }
         }
-        Message::Graph(event) => event.handle(&apps.app, now, Deadline::NONE).await.into(),
+        Message::Change(event) => event.handle(&apps.app, now, Deadline::NONE).await.into(),
         Message::Rebuild(order) => order.handle(&apps.app, now, Deadline::NONE).await.into(),
     }
 }

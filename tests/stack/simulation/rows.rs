@@ -10,7 +10,7 @@ use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::PageOf;
 use fanfold_functions::admin::order::Order;
 use fanfold_functions::admin::{self};
-use fanfold_kinds::boards::change::{Change, What, change};
+use fanfold_kinds::boards::change::{ScoreChange, What, change};
 use fanfold_kinds::boards::{BoardRef, read, settings};
 use fanfold_kinds::due::scheduled::{self, NewScheduled};
 use fanfold_kinds::due::timers::{self, NewTimer};
@@ -191,11 +191,11 @@ fn no_list_ends_where_a_query_ended() {
         }
         let name = "board 0".parse().expect("a name");
         let board = BoardRef { owner: me.user(), name, day: None };
-        let change_of = |n: usize| Change {
+        let change_of = |n: usize| ScoreChange {
             member: format!("member {n}").parse().expect("a name"),
             what: What::Set(Scores::new(&[n as i64]).expect("scores")),
         };
-        let changes: Vec<Change> = (0..60).map(change_of).collect();
+        let changes: Vec<ScoreChange> = (0..60).map(change_of).collect();
         change(&apps.app, &me, &board, &changes, None, tick(&mut now)).await.expect("changed");
         handle_all(&apps, now).await;
 

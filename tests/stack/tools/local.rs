@@ -340,5 +340,5 @@ fn check_redrive(post: &str) {
     }
     assert_eq!(length("ChunksDeadQueueUrl"), 0);
     let error = error_line(&["redrive", "no-such-queue"]);
-    assert!(error.contains("no-such-queue") && error.contains("graph-events"), "{error}");
+    assert!(error.contains("no-such-queue") && error.contains("change-events"), "{error}");
 }

@@ -86,14 +86,14 @@ pub async fn continue_copy<S: Sync>(
     loop {
         let step = Stopwatch::start();
         let next = match load_some(copier, &copy, &*rows, &place, lease, now).await? {
-            Loaded::Lost => {
+            Gathered::Lost => {
                 tracing::info!(copy = %copy.id, part = place.part, "the copy of a board was lost");
                 // or a function that died has made it ready
                 return clear_all(copier, target, lease, now, deadline).await;
             }
-            Loaded::UpTo(member) => Place { part: place.part, after: Some(member) },
-            Loaded::Part if place.part + 1 == BOARD_PARTS => break,
-            Loaded::Part => Place { part: place.part + 1, after: None },
+            Gathered::UpTo(member) => Place { part: place.part, after: Some(member) },
+            Gathered::Part if place.part + 1 == BOARD_PARTS => break,
+            Gathered::Part => Place { part: place.part + 1, after: None },
         };
         place = next;
         longest = longest.max(step.elapsed());
@@ -193,7 +193,7 @@ async fn few_rows<S: Sync>(
 }
 
 /// What was loaded of a part.
-enum Loaded {
+enum Gathered {
     /// The rest of it.
     Part,
     /// The rows up to this member.
@@ -210,12 +210,12 @@ async fn load_some<S: Sync>(
     from: &Place,
     lease: &str,
     now: Time,
-) -> Result<Loaded, StoreError> {
+) -> Result<Gathered, StoreError> {
     let (rows, up_to) = rows.page(copier.source, from).await?;
     if load(copier.valkey, copy, lease, &rows, now).await? == BoardLoaded::Lost {
-        return Ok(Loaded::Lost);
+        return Ok(Gathered::Lost);
     }
-    Ok(up_to.map_or(Loaded::Part, Loaded::UpTo))
+    Ok(up_to.map_or(Gathered::Part, Gathered::UpTo))
 }
 
 async fn load(

@@ -14,7 +14,7 @@ use redis::{Cmd, RedisWrite, ToRedisArgs, ToSingleRedisArg};
 
 /// A kind of requests that has its own limit: writes, and reads that cost as much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WriteKind {
+pub enum LimitKind {
     /// Publishing and deleting posts.
     Post,
     /// Following and unfollowing.
@@ -31,7 +31,7 @@ pub enum WriteKind {
     Pull,
 }
 
-impl WriteKind {
+impl LimitKind {
     /// All kinds.
     pub const ALL: [Self; 7] = [
         Self::Post,
@@ -298,7 +298,7 @@ impl Keys {
     }
 
     /// The counter of a user's writes of this kind.
-    pub fn limit(self, kind: WriteKind, user: UserId) -> Key {
+    pub fn limit(self, kind: LimitKind, user: UserId) -> Key {
         Key::new(KeyKind::Limit, Some(kind.name()), self.bucket(user), Some(&user))
     }
 
@@ -392,7 +392,7 @@ mod tests {
         all.extend(kinds.into_iter().zip(board));
         let versions = [KeyKind::BoardBegun, KeyKind::BoardNewest];
         all.extend(versions.into_iter().zip(keys.board_versions(RoundId(5))));
-        all.extend(WriteKind::ALL.map(|kind| (KeyKind::Limit, keys.limit(kind, user))));
+        all.extend(LimitKind::ALL.map(|kind| (KeyKind::Limit, keys.limit(kind, user))));
         for (kind, key) in &all {
             assert_eq!(KeyKind::of(key), Some(*kind), "{key}");
         }
@@ -412,7 +412,7 @@ mod tests {
         assert_eq!(&*keys.lock(feed), "lock:home:{5}:0123456700000105");
         assert_eq!(&*keys.live(keys.bucket(user)), "live:{5}");
         assert_eq!(&*keys.count(user), "lock:count:{5}:0123456700000105");
-        assert_eq!(&*keys.limit(WriteKind::Post, user), "limit:post:{5}:0123456700000105");
+        assert_eq!(&*keys.limit(LimitKind::Post, user), "limit:post:{5}:0123456700000105");
         assert_eq!(&*keys.rels(keys.bucket(user)), "rels:{5}");
         assert_eq!(Keys::feed_of(&keys.feed(feed)), Some(feed));
         for other in ["", "é", "home:{5}", "lock:home:{5}:0123456700000105", "home:{5}:x"] {

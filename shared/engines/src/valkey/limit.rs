@@ -8,40 +8,40 @@ use fanfold_core::{Time, UserId};
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 
-use super::keys::{Key, WriteKind};
+use super::keys::{Key, LimitKind};
 use super::{Valkey, failed, scripts};
 
 /// The number of writes of a kind that one user may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WriteLimit {
+pub struct RateLimit {
     /// The kind of writes.
-    pub kind: WriteKind,
+    pub kind: LimitKind,
     /// Writes per minute, or queries of pulls, which may come all at once. 0: no limit.
     pub per_minute: u64,
 }
 
-impl WriteLimit {
+impl RateLimit {
     /// Reads the setting of the limit.
-    pub fn read(config: &Config, kind: WriteKind) -> Result<Self, ConfigError> {
+    pub fn read(config: &Config, kind: LimitKind) -> Result<Self, ConfigError> {
         let (name, default) = match kind {
-            WriteKind::Post => ("POSTS_PER_MINUTE", limits::POSTS_PER_MINUTE_DEFAULT),
-            WriteKind::Relation => {
+            LimitKind::Post => ("POSTS_PER_MINUTE", limits::POSTS_PER_MINUTE_DEFAULT),
+            LimitKind::Relation => {
                 ("RELATION_CHANGES_PER_MINUTE", limits::RELATION_CHANGES_PER_MINUTE_DEFAULT)
             }
-            WriteKind::Profile => {
+            LimitKind::Profile => {
                 ("PROFILE_CHANGES_PER_MINUTE", limits::PROFILE_CHANGES_PER_MINUTE_DEFAULT)
             }
-            WriteKind::Timer => {
+            LimitKind::Timer => {
                 ("TIMER_CHANGES_PER_MINUTE", limits::TIMER_CHANGES_PER_MINUTE_DEFAULT)
             }
-            WriteKind::Like => ("LIKE_CHANGES_PER_MINUTE", limits::LIKE_CHANGES_PER_MINUTE_DEFAULT),
-            WriteKind::Board => {
+            LimitKind::Like => ("LIKE_CHANGES_PER_MINUTE", limits::LIKE_CHANGES_PER_MINUTE_DEFAULT),
+            LimitKind::Board => {
                 ("BOARD_CHANGES_PER_MINUTE", limits::BOARD_CHANGES_PER_MINUTE_DEFAULT)
             }
-            WriteKind::Pull => ("PULL_QUERIES_PER_MINUTE", limits::PULL_QUERIES_PER_MINUTE_DEFAULT),
+            LimitKind::Pull => ("PULL_QUERIES_PER_MINUTE", limits::PULL_QUERIES_PER_MINUTE_DEFAULT),
         };
         let max = match kind {
-            WriteKind::Pull => limits::PULL_QUERIES_PER_MINUTE_MAX,
+            LimitKind::Pull => limits::PULL_QUERIES_PER_MINUTE_MAX,
             _ => limits::WRITES_PER_MINUTE_MAX,
         };
         let per_minute = config.number(name, default, 0..=max)?;
@@ -54,7 +54,7 @@ impl Valkey {
     /// the result is the time until they are allowed. With 0 writes, it is the time until any is.
     pub fn count_writes(
         &self,
-        limit: WriteLimit,
+        limit: RateLimit,
         user: UserId,
         writes: u64,
         now: Time,
@@ -65,7 +65,7 @@ impl Valkey {
     /// Counts what a request has made already, also above the limit. Then the next requests must wait.
     pub async fn charge(
         &self,
-        limit: WriteLimit,
+        limit: RateLimit,
         user: UserId,
         made: u64,
         now: Time,
@@ -75,13 +75,13 @@ impl Valkey {
 
     async fn count(
         &self,
-        limit: WriteLimit,
+        limit: RateLimit,
         user: UserId,
         count: u64,
         made: &str,
         now: Time,
     ) -> Result<Option<Duration>, StoreError> {
-        let WriteLimit { kind, per_minute } = limit;
+        let RateLimit { kind, per_minute } = limit;
         if per_minute == 0 {
             return Ok(None);
         }
@@ -96,7 +96,7 @@ impl Valkey {
     /// Deletes the counters of a user's writes.
     pub async fn forget_limits(&self, user: UserId) -> Result<(), StoreError> {
         let keys: Vec<Key> =
-            WriteKind::ALL.iter().map(|kind| self.keys.limit(*kind, user)).collect();
+            LimitKind::ALL.iter().map(|kind| self.keys.limit(*kind, user)).collect();
         redis::cmd("UNLINK")
             .arg(keys)
             .query_async(&mut self.link.clone())

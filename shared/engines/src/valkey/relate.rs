@@ -2,7 +2,7 @@
 
 use fanfold_core::limits::REL_KEPT;
 use fanfold_core::time::millis;
-use fanfold_core::{Change, FeedId, Slice, UserId, order};
+use fanfold_core::{FeedId, RelationChange, Slice, UserId, order};
 use fanfold_runtime::error::StoreError;
 
 use super::{Valkey, failed, scripts};
@@ -39,7 +39,7 @@ impl Valkey {
         &self,
         reader: UserId,
         author: UserId,
-        change: Change,
+        change: RelationChange,
         backfill: Option<Backfill>,
         memory: &str,
     ) -> Result<RelationApplied, StoreError> {

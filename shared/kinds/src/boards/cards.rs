@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fanfold_core::board::id::NameHash;
 use fanfold_core::{BoardId, UserId};
-use fanfold_engines::card::{Card, Made, Text};
+use fanfold_engines::card::{Card, Fetched, Text};
 use fanfold_engines::valkey::{CardId, KeyKind};
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ impl Card<App> for Option<Box<StoredBoard>> {
         Some(BoardId { owner: UserId(owner), name: NameHash(name) })
     }
 
-    fn fetch(app: &App, ids: Vec<BoardId>) -> Made<'_, BoardId, Self> {
+    fn fetch(app: &App, ids: Vec<BoardId>) -> Fetched<'_, BoardId, Self> {
         Box::pin(async move {
             let found = app.boards.boards(&ids).await?.into_iter();
             let mut found: HashMap<BoardId, StoredBoard> =

@@ -27,7 +27,7 @@ use crate::{App, Error};
 
 /// A change of the scores of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct ScoreChange {
     /// The member.
     pub member: MemberName,
     /// What changes.
@@ -58,7 +58,7 @@ impl What {
 
 /// The result of the change of one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ScoreOutcome {
     /// The scores of the member after all changes, and its rank if it is known.
     Placed { scores: Scores, rank: Option<u64> },
     /// The member is not on the board: it was removed, or it fell out because of the limit.
@@ -77,7 +77,7 @@ pub struct Changed {
     /// The round. An addition that is repeated with its `Idempotency-Key` can have an earlier one.
     pub target: Target,
     /// The result for each member, in the order of the changes.
-    pub outcomes: Vec<(MemberName, Outcome)>,
+    pub outcomes: Vec<(MemberName, ScoreOutcome)>,
     /// The number of members. `None`: the ranks are not known now. The changes are made.
     pub members: Option<u64>,
     /// The members that fell out because of the limit.
@@ -94,7 +94,7 @@ pub async fn change(
     app: &App,
     caller: &Identity,
     board: &BoardRef,
-    changes: &[Change],
+    changes: &[ScoreChange],
     key: Option<&str>,
     now: Time,
 ) -> Result<Changed, Error> {
@@ -110,7 +110,7 @@ pub async fn change(
     may_write(app, caller, &found).await?;
     let width = found.settings.orders.as_slice().len();
     let fits =
-        |change: &Change| change.what.scores().is_none_or(|own| own.as_slice().len() == width);
+        |change: &ScoreChange| change.what.scores().is_none_or(|own| own.as_slice().len() == width);
     if !changes.iter().all(fits) {
         return Err(Error::Scores(BoardError::Scores));
     }
@@ -125,8 +125,8 @@ pub async fn change(
     for (member, made) in members.into_iter().zip(made) {
         let found = all.iter_mut().find_map(|changed| changed.outcomes.remove(&member));
         let outcome = match made {
-            Made::Refused(outcome) => outcome,
-            Made::In(_) => found.unwrap_or(Outcome::Gone),
+            Written::Refused(outcome) => outcome,
+            Written::In(_) => found.unwrap_or(ScoreOutcome::Gone),
         };
         outcomes.push((member, outcome));
     }
@@ -141,11 +141,11 @@ pub async fn change(
 
 /// What was made of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Made {
+enum Written {
     /// It is made, in this round. With an `Idempotency-Key`, an earlier request may have made it.
     In(Round),
     /// It is not made.
-    Refused(Outcome),
+    Refused(ScoreOutcome),
 }
 
 /// Places the changed members of each round on its copy: nearly always those of the present round alone, which is the last.
@@ -154,12 +154,12 @@ async fn of_rounds(
     board: &BoardRef,
     target: &Target,
     members: &[MemberName],
-    made: &[Made],
+    made: &[Written],
     now: Time,
 ) -> Result<Vec<InRound>, Error> {
-    let round = |made: &Made| match made {
-        Made::In(round) => *round,
-        Made::Refused(_) => target.round,
+    let round = |made: &Written| match made {
+        Written::In(round) => *round,
+        Written::Refused(_) => target.round,
     };
     let mut by_round: BTreeMap<Round, Vec<MemberName>> = BTreeMap::new();
     for (member, made) in members.iter().zip(made) {
@@ -186,7 +186,7 @@ async fn of_rounds(
 /// The result of the changes of one round.
 struct InRound {
     target: Target,
-    outcomes: HashMap<MemberName, Outcome>,
+    outcomes: HashMap<MemberName, ScoreOutcome>,
     /// The number of members. `None`: the ranks are not known now.
     members: Option<u64>,
     out: Vec<MemberName>,
@@ -223,14 +223,14 @@ async fn commit(
     app: &App,
     caller: &Identity,
     target: &Target,
-    changes: &[Change],
+    changes: &[ScoreChange],
     key: Option<&str>,
     sent: Announced<ScoresChanged>,
     now: Time,
-) -> Result<Vec<Made>, StoreError> {
+) -> Result<Vec<Written>, StoreError> {
     let (boards, rows, sent) = (&app.boards, target.rows(), &sent);
     let orders = &target.board.settings.orders;
-    let commits = changes.iter().map(|Change { member, what }| async move {
+    let commits = changes.iter().map(|ScoreChange { member, what }| async move {
         match what {
             What::Set(scores) => {
                 boards.set_scores(sent, rows, member, scores, None, now).await?;
@@ -245,18 +245,18 @@ async fn commit(
                 let addition = Addition { member, by: *by, key };
                 match boards.add_scores(sent, rows, &addition, now).await? {
                     Added::Done => {}
-                    Added::Earlier(round) => return Ok(Made::In(round)),
-                    Added::Overflow => return Ok(Made::Refused(Outcome::Overflow)),
-                    Added::KeyReused => return Ok(Made::Refused(Outcome::KeyReused)),
+                    Added::Earlier(round) => return Ok(Written::In(round)),
+                    Added::Overflow => return Ok(Written::Refused(ScoreOutcome::Overflow)),
+                    Added::KeyReused => return Ok(Written::Refused(ScoreOutcome::KeyReused)),
                 }
             }
             What::Remove => {
                 if !boards.remove_scores(sent, rows, member, now).await? {
-                    return Ok(Made::Refused(Outcome::Unknown));
+                    return Ok(Written::Refused(ScoreOutcome::Unknown));
                 }
             }
         }
-        Ok(Made::In(target.round))
+        Ok(Written::In(target.round))
     });
     let commits: Vec<_> = commits.collect();
     stream::iter(commits).buffered(BOARD_WRITES_AT_ONCE).try_collect().await
@@ -272,10 +272,10 @@ async fn placed(
     now: Time,
 ) -> InRound {
     let of_rows = |row: &Option<Row>| match row.as_ref().and_then(|row| row.scores) {
-        Some(scores) => Outcome::Placed { scores, rank: None },
-        None => Outcome::Gone,
+        Some(scores) => ScoreOutcome::Placed { scores, rank: None },
+        None => ScoreOutcome::Gone,
     };
-    let outcomes: Vec<Outcome> = rows.iter().map(of_rows).collect();
+    let outcomes: Vec<ScoreOutcome> = rows.iter().map(of_rows).collect();
     let done = match ranked(app, &target, rows.iter().flatten().cloned().collect(), now).await {
         Ok(done) => done,
         Err(error) => {
@@ -291,8 +291,8 @@ async fn placed(
     let outcomes = members.into_iter().zip(rows).map(|(member, row)| {
         // only members with a row were placed
         let place = row.and_then(|_| ranked.next()).and_then(|placed| placed.place);
-        let placed = |(scores, rank)| Outcome::Placed { scores, rank: Some(rank) };
-        (member, place.map_or(Outcome::Gone, placed))
+        let placed = |(scores, rank)| ScoreOutcome::Placed { scores, rank: Some(rank) };
+        (member, place.map_or(ScoreOutcome::Gone, placed))
     });
     let outcomes = outcomes.collect();
     let out = done.out.into_iter().map(|(member, _)| member).collect();

@@ -2,7 +2,7 @@
 
 use fanfold_core::board::{BoardId, MemberName, Period, Round};
 use fanfold_core::message;
-use fanfold_core::registry::{GRAPH_EVENTS, REBUILDS};
+use fanfold_core::registry::{CHANGE_EVENTS, REBUILDS};
 use serde::{Deserialize, Serialize};
 
 /// Scores of members of a board change. It is sent before the changes are committed, with a delay that is
@@ -63,8 +63,8 @@ pub struct RebuildBoard {
     pub after: Option<MemberName>,
 }
 
-message!(ScoresChanged 1 on GRAPH_EVENTS; in groups by |event| event.board);
-message!(BoardChanged 1 on GRAPH_EVENTS; in groups by |event| event.board);
+message!(ScoresChanged 1 on CHANGE_EVENTS; in groups by |event| event.board);
+message!(BoardChanged 1 on CHANGE_EVENTS; in groups by |event| event.board);
 // mutation: rebuild-group
 message!(RebuildBoard 1 on REBUILDS; in groups by |order| order.board.owner);
 

@@ -13,7 +13,7 @@ pub(super) const HANDLED_ELSEWHERE: &str = "what another function publishes or f
 
 /// The right of one function to send the messages of an item that is due. Two messages about one item then lead to one
 /// publication, or one `TimerFired`. Without Valkey everybody has the right, and messages may be sent twice.
-pub(super) struct Lease<'a> {
+pub(super) struct EntryLease<'a> {
     entry: &'a DueEntry,
     revision: String,
     /// Whether Valkey knows of it.
@@ -22,7 +22,7 @@ pub(super) struct Lease<'a> {
     pub is_sent: bool,
 }
 
-impl<'a> Lease<'a> {
+impl<'a> EntryLease<'a> {
     /// Takes the lease of an item as it was read. `None`: another function has it.
     pub async fn take(app: &App, entry: &'a DueEntry, revision: String, now: Time) -> Option<Self> {
         let free =

@@ -12,7 +12,7 @@ use fanfold_runtime::{StoreError, metrics};
 use super::items::{
     Cancelled, HandOn, PublishResult, Rescheduled, ScheduleResult, Scheduled, ScheduledState,
 };
-use super::lease::{HANDLED_ELSEWHERE, Lease};
+use super::lease::{EntryLease, HANDLED_ELSEWHERE};
 use super::{Handled, OVERTAKEN_AFTER, hand_on, indexed};
 use crate::due::messages::ItemDue;
 use crate::limit::within_limit;
@@ -35,7 +35,7 @@ pub struct NewScheduled<'a> {
 
 /// A change of a scheduled post. What is `None` stays.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Change<'a> {
+pub struct ScheduledEdit<'a> {
     pub text: Option<&'a str>,
     pub publish_at: Option<Time>,
 }
@@ -174,7 +174,7 @@ pub async fn change(
     app: &App,
     caller: &Identity,
     id: ScheduledId,
-    change: Change<'_>,
+    change: ScheduledEdit<'_>,
     now: Time,
 ) -> Result<Scheduled, Error> {
     let watch = Stopwatch::start();
@@ -294,7 +294,7 @@ pub(super) async fn publish_due(
                 }
                 Some(item) if item.publish_at == message.entry.at => {
                     let revision = item.revision.to_string();
-                    match Lease::take(app, &message.entry, revision, now).await {
+                    match EntryLease::take(app, &message.entry, revision, now).await {
                         Some(lease) => break (item, lease),
                         None => look_again(HANDLED_ELSEWHERE, &mut looked).await?,
                     }

@@ -13,7 +13,7 @@ use fanfold_runtime::{StoreError, metrics};
 use serde_json::Value;
 
 use super::items::{Timer, TimerPut};
-use super::lease::{HANDLED_ELSEWHERE, Lease};
+use super::lease::{EntryLease, HANDLED_ELSEWHERE};
 use super::{Handled, OVERTAKEN_AFTER, hand_on, indexed};
 use crate::due::messages::{ItemDue, TimerFired};
 use crate::limit::within_limit;
@@ -183,7 +183,7 @@ pub(super) async fn fire(
     now: Time,
 ) -> Result<Handled, StoreError> {
     let (mut looked, mut handled) = (0, Handled::NothingToDo);
-    let mut raced: Option<(Timer, Lease)> = None;
+    let mut raced: Option<(Timer, EntryLease)> = None;
     for tried in 0..TRIES_MAX {
         let (timer, lease) = loop {
             let timer = app.due.timer(owner, name).await?;
@@ -194,7 +194,7 @@ pub(super) async fn fire(
             match timer {
                 Some(timer) if timer.due_at == message.entry.at => {
                     let revision = timer.revision.clone();
-                    match Lease::take(app, &message.entry, revision, now).await {
+                    match EntryLease::take(app, &message.entry, revision, now).await {
                         Some(lease) => break (timer, lease),
                         None => look_again(HANDLED_ELSEWHERE, &mut looked).await?,
                     }
@@ -230,7 +230,7 @@ pub(super) async fn fire(
 
 /// Whether another function fired the same occurrence: the timer has moved to the next one, or is gone although nobody was
 /// to fire it at the same time.
-fn is_doubled(fired: &Timer, lease: &Lease, present: Option<&Timer>) -> bool {
+fn is_doubled(fired: &Timer, lease: &EntryLease, present: Option<&Timer>) -> bool {
     match present {
         _ if lease.is_sent => false,
         Some(present) => present.revision == fired.revision && present.due_at != fired.due_at,

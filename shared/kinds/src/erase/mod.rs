@@ -25,7 +25,7 @@ use crate::posts::messages::PostDeleted;
 mod steps;
 
 use fanfold_core::limits::{ADMIN_TIME_LEFT_MIN, CONCURRENCY, DROP_LEASE, DROP_PAGE};
-use fanfold_core::registry::GRAPH_EVENTS;
+use fanfold_core::registry::CHANGE_EVENTS;
 use fanfold_core::time::millis;
 use fanfold_core::{DueEntry, Partition, PostId, Time, UserId};
 use fanfold_engines::outbox::{all_announced, announced, announced_after};
@@ -217,7 +217,7 @@ impl Work<'_> {
                 page.live().map(|post| PostDeleted { post, deleted_at: self.time() }).collect();
             let bury = |sent| posts.bury(sent, self.user, page, self.now);
             // mutation: buried-likes
-            let count = all_announced(&self.app.outbox, GRAPH_EVENTS, &events, bury).await?;
+            let count = all_announced(&self.app.outbox, CHANGE_EVENTS, &events, bury).await?;
             // all posts of the page, because an earlier order may have died before it did this
             // mutation: buried-cards
             self.forget_cards(all).await?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use fanfold_core::limits::{OLDER_KEPT, OLDER_SETTLES, PULL_QUERIES_MIN};
 use fanfold_core::{PostId, Slice, UserId};
 use fanfold_engines::reading::ReadContext;
-use fanfold_engines::valkey::{Older, WriteLimit};
+use fanfold_engines::valkey::{Older, RateLimit};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::log::Chain;
 use futures::future::join;
@@ -28,7 +28,7 @@ pub enum SliceError {
     /// A store did not answer.
     Store(StoreError),
     /// The reader has made too many queries, and must wait for this long.
-    Limited { limit: WriteLimit, wait: Duration },
+    Limited { limit: RateLimit, wait: Duration },
 }
 
 impl From<StoreError> for SliceError {

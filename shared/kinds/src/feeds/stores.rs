@@ -1,6 +1,6 @@
 //! The stores that feeds are read from.
 
-use fanfold_engines::valkey::{Valkey, WriteLimit};
+use fanfold_engines::valkey::{RateLimit, Valkey};
 use fanfold_runtime::sqs::Outbox;
 
 use super::pulled::PulledStore;
@@ -28,7 +28,7 @@ pub struct Feeds {
     /// Sends the rebuilds of home feeds of many authors.
     pub outbox: Outbox,
     /// The queries of pulls below the floor of a home feed that a reader may make.
-    pub pulls: WriteLimit,
+    pub pulls: RateLimit,
     /// The most followed authors with which a home feed is rebuilt at once.
     pub inline_authors: usize,
 }

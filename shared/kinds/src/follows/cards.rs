@@ -1,7 +1,7 @@
 //! The card of a relation: whether a viewer follows a user.
 
 use fanfold_core::UserId;
-use fanfold_engines::card::{Card, Found, Made, Text};
+use fanfold_engines::card::{Card, Fetched, Found, Text};
 use fanfold_engines::valkey::{CardId, KeyKind};
 
 use crate::App;
@@ -23,7 +23,7 @@ impl Card<App> for Follows {
         id.ids(KeyKind::RelationCard).map(|(viewer, user)| (UserId(viewer), UserId(user)))
     }
 
-    fn fetch(app: &App, pairs: Vec<Self::Of>) -> Made<'_, Self::Of, Self> {
+    fn fetch(app: &App, pairs: Vec<Self::Of>) -> Fetched<'_, Self::Of, Self> {
         Box::pin(async move {
             let doing = "reading a viewer's relations";
             let following = app.graph.following_pairs(doing, pairs.iter().copied().collect());

@@ -2,7 +2,7 @@
 
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{FOLLOWING_MAX, PAGE_ROUNDS_MAX, TRIES_MAX};
-use fanfold_core::{Change, Partition, Relation, Time, UserId, UserRef};
+use fanfold_core::{Partition, Relation, RelationChange, Time, UserId, UserRef};
 use fanfold_engines::card::changed;
 use fanfold_engines::outbox::announced;
 use fanfold_engines::reading::ReadContext;
@@ -32,7 +32,7 @@ pub async fn relate(
     let me = caller.user();
     let reads =
         within_limit(&app.valkey, app.limits.relation, me, now, read_ends(app, me, user, now));
-    let Some(Read { author, mine, row }) = reads.await? else {
+    let Some(RowsRead { author, mine, row }) = reads.await? else {
         return Err(Error::NoSuchUser(user.clone()));
     };
     if author.id == me {
@@ -58,7 +58,7 @@ pub async fn relate(
 }
 
 /// What a change of a relation reads first.
-struct Read {
+struct RowsRead {
     author: Profile,
     /// The caller's profile.
     mine: Option<Profile>,
@@ -72,7 +72,7 @@ async fn read_ends(
     me: UserId,
     user: &UserRef,
     now: Time,
-) -> Result<Option<Read>, StoreError> {
+) -> Result<Option<RowsRead>, StoreError> {
     let id = match user {
         UserRef::Id(id) => Some(*id),
         UserRef::Handle(handle) => present::owner(app, handle, &ReadContext::new(now)).await?,
@@ -87,14 +87,14 @@ async fn read_ends(
             UserRef::Handle(handle) => author.handle == *handle,
         };
         match author.filter(is_meant) {
-            Some(author) => return Ok(Some(Read { author, mine, row })),
+            Some(author) => return Ok(Some(RowsRead { author, mine, row })),
             None if matches!(user, UserRef::Id(_)) => return Ok(None),
             None => {}
         }
     }
     let Some(author) = users.find(user).await? else { return Ok(None) };
     let (mine, row) = futures::try_join!(users.profile(me), graph.row(me, author.id))?;
-    Ok(Some(Read { author, mine, row }))
+    Ok(Some(RowsRead { author, mine, row }))
 }
 
 /// The result of a change of a relation.
@@ -141,7 +141,7 @@ async fn change_from(
         if last.map_or(Relation::NotFollowing, |last| last.relation) == relation {
             return Ok(Related::Unchanged);
         }
-        let change = Change { relation, at: Change::next_at(last, now) };
+        let change = RelationChange { relation, at: RelationChange::next_at(last, now) };
         let event =
             RelationChanged { follower: follower.user(), author: author.id, changed_at: change.at };
         let commit =
@@ -168,8 +168,8 @@ pub async fn end(app: &App, ends: Ends, now: Time) -> Result<bool, StoreError> {
         let Some(old) = old.filter(|old| old.change().relation == Relation::Following) else {
             return Ok(false);
         };
-        let at = Change::next_at(Some(old.change()), now);
-        let change = Change { relation: Relation::NotFollowing, at };
+        let at = RelationChange::next_at(Some(old.change()), now);
+        let change = RelationChange { relation: Relation::NotFollowing, at };
         let event = RelationChanged { follower, author, changed_at: at };
         let commit =
             |sent| app.graph.commit_end(sent, &app.users, ends, &old, change, counts_follower);

@@ -2,7 +2,7 @@
 //! followers. `likes/events.rs` handles those of likes, and `boards/events.rs` those of boards.
 
 use fanfold_core::limits::{COMMIT_GRACE, LOOKS_MAX};
-use fanfold_core::{Change, PostId, Relation, Time, UserId};
+use fanfold_core::{PostId, Relation, RelationChange, Time, UserId};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Backfill, CardId, Counted, RelationApplied};
 use fanfold_runtime::StoreError;
@@ -89,7 +89,7 @@ async fn present_change(
     app: &App,
     event: &RelationChanged,
     now: Time,
-) -> Result<Change, StoreError> {
+) -> Result<RelationChange, StoreError> {
     let mut looked = 0;
     loop {
         let change = app.graph.relation(event.follower, event.author).await?;
@@ -97,7 +97,7 @@ async fn present_change(
         // mutation: relation-committed
         if committed || now > event.changed_at + COMMIT_GRACE {
             // no row: the tombstone of an unfollow has expired, or there never was a relation
-            let none = Change { relation: Relation::NotFollowing, at: event.changed_at };
+            let none = RelationChange { relation: Relation::NotFollowing, at: event.changed_at };
             return Ok(change.unwrap_or(none));
         }
         look_again("the relation", &mut looked).await?;

@@ -1,6 +1,6 @@
 //! The messages of follows.
 
-use fanfold_core::registry::GRAPH_EVENTS;
+use fanfold_core::registry::CHANGE_EVENTS;
 use fanfold_core::{Time, UserId, message};
 use serde::{Deserialize, Serialize};
 
@@ -26,5 +26,5 @@ pub struct CountFollowers {
     pub author: UserId,
 }
 
-message!(RelationChanged 1 on GRAPH_EVENTS; in groups by |event| event.author);
-message!(CountFollowers 1 on GRAPH_EVENTS; in groups by |order| order.author);
+message!(RelationChanged 1 on CHANGE_EVENTS; in groups by |event| event.author);
+message!(CountFollowers 1 on CHANGE_EVENTS; in groups by |order| order.author);

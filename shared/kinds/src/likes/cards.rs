@@ -2,7 +2,7 @@
 
 use fanfold_core::limits::LIKES_CARD_MAX;
 use fanfold_core::{PostId, UserId};
-use fanfold_engines::card::{Card, Made, Text};
+use fanfold_engines::card::{Card, Fetched, Text};
 use fanfold_engines::valkey::{CardId, KeyKind};
 use futures::future::try_join_all;
 
@@ -48,7 +48,7 @@ impl Card<App> for NewestLiked {
         id.id(KeyKind::LikesCard).map(|viewer| UserId(viewer as u64))
     }
 
-    fn fetch(app: &App, viewers: Vec<UserId>) -> Made<'_, UserId, Self> {
+    fn fetch(app: &App, viewers: Vec<UserId>) -> Fetched<'_, UserId, Self> {
         let read = async |viewer| {
             let posts = app.likes.newest_liked(viewer, LIKES_CARD_MAX).await?;
             Ok((viewer, Self::read(posts)))

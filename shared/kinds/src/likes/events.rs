@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fanfold_core::limits::COMMIT_GRACE;
-use fanfold_core::registry::GRAPH_EVENTS;
+use fanfold_core::registry::CHANGE_EVENTS;
 use fanfold_core::{PostId, Time};
 use fanfold_engines::valkey::{CardId, Counted};
 use fanfold_runtime::StoreError;
@@ -106,7 +106,7 @@ async fn remove(app: &App, post: PostId, now: Time, deadline: Deadline) -> Resul
             tracing::info!(%post, removed, "removed some likes of a deleted post");
             // mutation: likes-left
             let rest = PostDeleted { post, deleted_at: now };
-            return app.outbox.send_on(GRAPH_EVENTS, &rest, Duration::ZERO).await;
+            return app.outbox.send_on(CHANGE_EVENTS, &rest, Duration::ZERO).await;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The messages of likes.
 
-use fanfold_core::registry::GRAPH_EVENTS;
+use fanfold_core::registry::CHANGE_EVENTS;
 use fanfold_core::{PostId, Time, UserId, message};
 use serde::{Deserialize, Serialize};
 
@@ -31,5 +31,5 @@ pub struct CountLikes {
 }
 
 // mutation: graph-group
-message!(LikeChanged 1 on GRAPH_EVENTS; in groups by |event| event.post.author());
-message!(CountLikes 1 on GRAPH_EVENTS; in groups by |order| order.post.author());
+message!(LikeChanged 1 on CHANGE_EVENTS; in groups by |event| event.post.author());
+message!(CountLikes 1 on CHANGE_EVENTS; in groups by |order| order.post.author());

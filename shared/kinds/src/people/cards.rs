@@ -1,7 +1,7 @@
 //! The cards of people: what is shown of a user, and who has a handle.
 
 use fanfold_core::{Handle, HandleHash, UserId};
-use fanfold_engines::card::{Card, Made, Text};
+use fanfold_engines::card::{Card, Fetched, Text};
 use fanfold_engines::valkey::{CardId, KeyKind};
 use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ impl Card<App> for Option<UserCard> {
         id.id(KeyKind::UserCard).map(|user| UserId(user as u64))
     }
 
-    fn fetch(app: &App, users: Vec<UserId>) -> Made<'_, UserId, Self> {
+    fn fetch(app: &App, users: Vec<UserId>) -> Fetched<'_, UserId, Self> {
         Box::pin(async move {
             let mut profiles = app.users.profiles(&users).await?;
             let card = |user| (user, profiles.remove(&user).map(UserCard::from));
@@ -98,7 +98,7 @@ impl Card<App> for HandleOwner {
         None
     }
 
-    fn fetch(app: &App, handles: Vec<Handle>) -> Made<'_, Handle, Self> {
+    fn fetch(app: &App, handles: Vec<Handle>) -> Fetched<'_, Handle, Self> {
         let owner = async |handle| {
             let owner = app.users.owner(&handle).await?;
             Ok((handle, Self(owner)))

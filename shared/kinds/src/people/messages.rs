@@ -1,6 +1,6 @@
 //! The messages of people.
 
-use fanfold_core::registry::GRAPH_EVENTS;
+use fanfold_core::registry::CHANGE_EVENTS;
 use fanfold_core::{Time, UserId, message};
 use serde::{Deserialize, Serialize};
 
@@ -19,4 +19,4 @@ pub struct ProfileChanged {
     pub revision: Option<u64>,
 }
 
-message!(ProfileChanged 1 on GRAPH_EVENTS; in groups by |event| event.user);
+message!(ProfileChanged 1 on CHANGE_EVENTS; in groups by |event| event.user);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use fanfold_core::PostId;
-use fanfold_engines::card::{Card, Made, Text};
+use fanfold_engines::card::{Card, Fetched, Text};
 use fanfold_engines::valkey::{CardId, KeyKind};
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ impl Card<App> for PostState {
         id.id(KeyKind::PostCard).map(PostId)
     }
 
-    fn fetch(app: &App, posts: Vec<PostId>) -> Made<'_, PostId, Self> {
+    fn fetch(app: &App, posts: Vec<PostId>) -> Fetched<'_, PostId, Self> {
         Box::pin(async move {
             let mut states: HashMap<PostId, Self> = app.posts.states(&posts).await?;
             let state = |post| (post, states.remove(&post).unwrap_or(Self::Missing));

@@ -1,7 +1,7 @@
 //! The messages of posts.
 
 use fanfold_core::fanout::FanoutPart;
-use fanfold_core::registry::{GRAPH_EVENTS, POST_EVENTS};
+use fanfold_core::registry::{CHANGE_EVENTS, POST_EVENTS};
 use fanfold_core::{PostId, Time, message};
 use serde::{Deserialize, Serialize};
 
@@ -63,4 +63,4 @@ impl PostPublished {
 
 message!(PostPublished 1 on POST_EVENTS);
 // mutation: deletion-of-likes
-message!(PostDeleted 1 on GRAPH_EVENTS, POST_EVENTS; in groups by |event| event.post.author());
+message!(PostDeleted 1 on CHANGE_EVENTS, POST_EVENTS; in groups by |event| event.post.author());

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::people::items::identity_text;
-pub(crate) use rankings::Received;
+pub(crate) use rankings::AuthorRow;
 pub use rows::{RowPage, all_rows};
 pub use scores::{Added, Addition, ScoreKey};
 pub use settings::{BoardEnd, BoardPut};

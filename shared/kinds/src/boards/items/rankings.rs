@@ -49,7 +49,7 @@ const HOURS: [&str; 24] = [
 
 /// When a change of an author's likes is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Received {
+pub(crate) enum AuthorRow {
     /// Never: it makes the row.
     Made,
     /// If there is no row: that of a dropped author is not made again.
@@ -72,11 +72,11 @@ impl BoardStore {
     }
 
     /// The write that adds to the likes that the author of a post has received.
-    pub(crate) fn received(&self, post: PostId, by: i64, refused: Received) -> Write {
+    pub(crate) fn received(&self, post: PostId, by: i64, refused: AuthorRow) -> Write {
         let condition = match refused {
-            Received::Made => "attribute_not_exists(v) OR v <= :v",
+            AuthorRow::Made => "attribute_not_exists(v) OR v <= :v",
             // mutation: ranking-dropped-author
-            Received::Known => "v <= :v",
+            AuthorRow::Known => "v <= :v",
         };
         self.table
             .update(received_key(post))

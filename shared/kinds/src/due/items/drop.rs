@@ -16,7 +16,7 @@ use crate::posts::items::PostStore;
 
 /// What was removed of a page of a user's scheduled posts or timers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Forgotten {
+pub struct ForgottenItems {
     /// Scheduled posts and timers that were found. 0: none is left.
     pub found: u64,
     /// Those that were removed.
@@ -49,7 +49,7 @@ impl DueStore {
         &self,
         user: UserId,
         posts: &PostStore,
-    ) -> Result<Forgotten, StoreError> {
+    ) -> Result<ForgottenItems, StoreError> {
         let doing = "removing scheduled posts";
         let pk = scheduled_pk(user);
         let rows = self.table.rows(doing, &pk).only("sk, publish_at_ms, made_by, #reserved");
@@ -84,11 +84,11 @@ impl DueStore {
             })
             .collect();
         let keys = names.len() as u64;
-        Ok(Forgotten { keys, ..forgotten(found.len(), removals).await? })
+        Ok(ForgottenItems { keys, ..forgotten(found.len(), removals).await? })
     }
 
     /// Removes a page of a user's timers.
-    pub async fn forget_timers(&self, user: UserId) -> Result<Forgotten, StoreError> {
+    pub async fn forget_timers(&self, user: UserId) -> Result<ForgottenItems, StoreError> {
         let doing = "removing timers";
         let pk = timers_pk(user);
         let found = self
@@ -125,9 +125,9 @@ impl DueStore {
 async fn forgotten(
     found: usize,
     removals: Vec<impl Future<Output = Result<Option<DueEntry>, StoreError>>>,
-) -> Result<Forgotten, StoreError> {
+) -> Result<ForgottenItems, StoreError> {
     let removed = stream::iter(removals).buffer_unordered(DROP_QUERIES_AT_ONCE);
     let removed: Vec<Option<DueEntry>> = removed.try_collect().await?;
     let entries: Vec<DueEntry> = removed.into_iter().flatten().collect();
-    Ok(Forgotten { found: found as u64, items: entries.len() as u64, entries, keys: 0 })
+    Ok(ForgottenItems { found: found as u64, items: entries.len() as u64, entries, keys: 0 })
 }

@@ -34,7 +34,7 @@ pub struct Entries {
     /// Rows that this version does not know, for example entries of a newer kind. They stay where they are.
     pub unknown: u64,
     /// The place after which the next page begins. `None`: there are no later entries within the bounds.
-    pub next: Option<Place>,
+    pub next: Option<EntryPlace>,
 }
 
 /// An entry as the index has it.
@@ -48,7 +48,7 @@ pub struct Indexed {
 
 /// A place in an hour of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct EntryPlace {
     sk: String,
     /// The time of the last row before it. Later rows may have the same time.
     pub at: Time,
@@ -69,7 +69,7 @@ impl DueStore {
         part: DuePart,
         hour: Hour,
         (from, until): (Time, Time),
-        after: Option<Place>,
+        after: Option<EntryPlace>,
     ) -> Result<Entries, StoreError> {
         let doing = "reading due items";
         let pk = hour_pk(hour, part);
@@ -92,7 +92,7 @@ impl DueStore {
         if let Some(last) = page.next {
             let sk = read_key::<Row>(doing, last)?.sk;
             let at = sk.split('#').next().and_then(|at| at.parse().ok()).unwrap_or_default();
-            found.next = Some(Place { sk, at: Time::from_ms(at) });
+            found.next = Some(EntryPlace { sk, at: Time::from_ms(at) });
         }
         Ok(found)
     }

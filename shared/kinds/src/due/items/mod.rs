@@ -15,7 +15,7 @@ use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
 
 use crate::due::messages::ItemDue;
-pub use drop::Forgotten;
+pub use drop::ForgottenItems;
 pub use index::Indexed;
 pub use scheduled::{
     Cancelled, PublishResult, Rescheduled, ScheduleResult, Scheduled, ScheduledState,

@@ -2,7 +2,7 @@
 //! users can, until functions that had read the profile have ended.
 
 use fanfold_core::limits::DROP_PAGE;
-use fanfold_core::{Change, Partition, UserId};
+use fanfold_core::{Partition, RelationChange, UserId};
 use fanfold_engines::table::key;
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_runtime::StoreError;
@@ -42,7 +42,7 @@ impl GraphStore {
         users: &UserStore,
         ends: Ends,
         old: &RelationRow,
-        change: Change,
+        change: RelationChange,
         counts_follower: bool,
     ) -> Result<Ended, StoreError> {
         let (Ends::Follower { follower, author } | Ends::Author { follower, author }) = ends;

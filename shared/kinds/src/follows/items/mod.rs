@@ -8,7 +8,7 @@ mod relate;
 use std::collections::BTreeSet;
 
 use fanfold_core::fanout::FirstPartitions;
-use fanfold_core::{Bucket, Change, Partition, Relation, Second, Time, UserId};
+use fanfold_core::{Bucket, Partition, Relation, RelationChange, Second, Time, UserId};
 use fanfold_engines::buckets::buckets;
 use fanfold_engines::table::{ItemKind, Pk, Stored, Table, key, read};
 use fanfold_runtime::aws::SdkConfig;
@@ -47,8 +47,8 @@ pub struct RelationRow(FollowingItem);
 
 impl RelationRow {
     /// The last change of the relation.
-    pub fn change(&self) -> Change {
-        Change { relation: self.0.relation, at: self.0.changed_at }
+    pub fn change(&self) -> RelationChange {
+        RelationChange { relation: self.0.relation, at: self.0.changed_at }
     }
 }
 
@@ -78,7 +78,7 @@ impl GraphStore {
         &self,
         follower: UserId,
         author: UserId,
-    ) -> Result<Option<Change>, StoreError> {
+    ) -> Result<Option<RelationChange>, StoreError> {
         Ok(self.row(follower, author).await?.map(|row| row.change()))
     }
 

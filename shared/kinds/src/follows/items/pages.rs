@@ -1,6 +1,6 @@
 //! Reading lists of users in pages.
 
-use fanfold_core::fanout::Place;
+use fanfold_core::fanout::FollowerPlace;
 use fanfold_core::limits::FOLLOWERS_PER_QUERY;
 use fanfold_core::{Partition, UserId};
 use fanfold_engines::table::{key, read_key};
@@ -91,7 +91,7 @@ impl GraphStore {
         &self,
         author: UserId,
         partition: Partition,
-        after: Option<Place>,
+        after: Option<FollowerPlace>,
         count: i32,
     ) -> Result<FollowerPage, StoreError> {
         let doing = "reading an author's followers";

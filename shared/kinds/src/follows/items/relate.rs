@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fanfold_core::id::Identity;
-use fanfold_core::{Change, Partition, Relation, UserId, fanout};
+use fanfold_core::{Partition, Relation, RelationChange, UserId, fanout};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::table::{Stored, key, number, write};
 use fanfold_runtime::StoreError;
@@ -62,7 +62,7 @@ impl GraphStore {
         follower: &Identity,
         author: &Profile,
         old: Option<&RelationRow>,
-        change: Change,
+        change: RelationChange,
     ) -> Result<Committed, StoreError> {
         let doing = "changing a relation";
         let (partition, by) = match (change.relation, old) {
@@ -97,7 +97,7 @@ impl GraphStore {
         (follower, author): (UserId, UserId),
         partition: Partition,
         old: Option<&RelationRow>,
-        change: Change,
+        change: RelationChange,
     ) -> Result<(), StoreError> {
         let doing = "changing a relation";
         let follows = change.relation == Relation::Following;

@@ -18,7 +18,7 @@ struct ListKey {
 }
 
 #[derive(Deserialize)]
-struct PostKey {
+struct ListedPost {
     sk: PostId,
 }
 
@@ -32,7 +32,7 @@ impl LikeStore {
         let doing = "reading the newest posts that a user likes";
         let pk = like_pk(user);
         let rows = self.rows(doing, &pk).only("sk").first(None, count).await?;
-        rows.into_iter().map(|row| Ok(read_key::<PostKey>(doing, row)?.sk)).collect()
+        rows.into_iter().map(|row| Ok(read_key::<ListedPost>(doing, row)?.sk)).collect()
     }
 
     /// Those of these posts that the user likes. The posts must differ.
@@ -44,7 +44,7 @@ impl LikeStore {
         let doing = "reading likes of older posts";
         let keys = posts.iter().map(|post| key(&like_pk(user), post)).collect();
         let found = self.table.get_all(doing, keys).await?;
-        found.into_iter().map(|row| Ok(read_key::<PostKey>(doing, row)?.sk)).collect()
+        found.into_iter().map(|row| Ok(read_key::<ListedPost>(doing, row)?.sk)).collect()
     }
 
     /// What a user likes, newest like first: at most `count`, after this place.

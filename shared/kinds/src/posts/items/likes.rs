@@ -8,7 +8,7 @@ use fanfold_runtime::error::StoreError;
 use fanfold_runtime::retry::pause;
 
 use super::{PostItem, PostStore, posts_pk};
-use crate::boards::items::{BoardStore, Received};
+use crate::boards::items::{AuthorRow, BoardStore};
 use crate::likes::items::LikeCount;
 
 /// The result of writing the number of likes into a post.
@@ -67,7 +67,7 @@ impl PostStore {
                 // mutation: ranking-trend
                 transaction.add(CountWrite::Trend, boards.trend(post, by, now));
                 // mutation: ranking-author
-                let author = boards.received(post, by, Received::Made);
+                let author = boards.received(post, by, AuthorRow::Made);
                 transaction.add(CountWrite::Author, author);
             }
             match transaction.commit().await? {
@@ -98,7 +98,7 @@ impl PostStore {
             let mut transaction = Transaction::new(doing);
             transaction.add(CountWrite::Post, update);
             let by = -(known.likes as i64);
-            transaction.add(CountWrite::Author, boards.received(post, by, Received::Known));
+            transaction.add(CountWrite::Author, boards.received(post, by, AuthorRow::Known));
             match transaction.commit().await? {
                 CommitResult::Done => return Ok(()),
                 // the author was dropped, and has no row

@@ -1,7 +1,0 @@
-//! Runs the function `graph` for `cargo lambda watch`.
-
-use fanfold_runtime::StartError;
-
-fn main() -> Result<(), StartError> {
-    fanfold_functions::run_in_development("graph")
-}
