@@ -20,6 +20,8 @@
 //! | [`sweep`] | drop feeds that nobody reads, and forget old relations |
 //! | [`audit`] | compare live feeds with DynamoDB, and rebuild those that differ |
 //! | [`erase`] | remove everything that belongs to a user |
+//! | [`export`] | read everything that is stored about a user |
+//! | [`owned`] | what each kind does when a user is erased or exported, and in the audit |
 //! | [`doctor`] | check the assumptions about Valkey, DynamoDB, SQS and clocks |
 //! | [`memory`] | ignore the present data in Valkey, so that every feed is rebuilt |
 //! | [`limit`] | limit how often a user may write |
@@ -61,6 +63,7 @@ pub mod doctor;
 pub mod due;
 pub mod erase;
 pub mod error;
+pub mod export;
 pub mod fanout;
 pub mod feeds;
 pub mod follows;
@@ -68,6 +71,7 @@ pub mod home;
 pub mod likes;
 pub mod limit;
 pub mod memory;
+pub mod owned;
 pub mod people;
 pub mod posts;
 pub mod present;

@@ -20,6 +20,7 @@ pub mod items;
 mod lease;
 pub mod lookahead;
 pub mod messages;
+pub(crate) mod owned;
 pub mod pause;
 pub mod rounds;
 pub mod scheduled;

@@ -5,9 +5,10 @@ mod index;
 mod scheduled;
 mod timers;
 
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::DUE_LOOK_AHEAD;
 use fanfold_core::{DueEntry, Time};
-use fanfold_engines::table::{ItemKind, Pk, Stored, Table, Write, key, write};
+use fanfold_engines::table::{Stored, Table, Write, key, write};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;

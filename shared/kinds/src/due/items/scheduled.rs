@@ -1,14 +1,13 @@
 //! Scheduled posts.
 
+use fanfold_core::kinds::{ItemKind, Pk};
 use std::collections::BTreeSet;
 
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{DUE_TRIES_MAX, SCHEDULED_KEPT};
 use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{
-    Item, ItemKind, Pk, Stored, Write, key, number, read, read_key, text, write,
-};
+use fanfold_engines::table::{Item, Stored, Write, key, number, read, read_key, text, write};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,11 @@
 //! Timers.
 
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::DUE_TRIES_MAX;
 use fanfold_core::{DueEntry, DueItem, Every, Time, TimerName, UserId};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{ItemKind, Pk, Stored, key, number, read, text, write};
+use fanfold_engines::table::{Stored, key, number, read, text, write};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
 
