@@ -169,7 +169,6 @@ impl Erasing<'_> {
             }
         }
         let cards = std::mem::take(&mut self.cards);
-        // mutation: dropped-likes-card
         self.forget_cards(cards).await?;
         Ok(Progress::Done)
     }

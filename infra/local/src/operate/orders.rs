@@ -107,7 +107,11 @@ pub fn drop_user(user: &str, at: At) -> Done<ExitCode> {
         if dropped.get("done") == Some(&Value::Bool(true)) {
             let sums: Vec<String> =
                 sums.iter().map(|(name, count)| format!("{count} {name}")).collect();
-            println!("{user} is erased: {}", sums.join(", "));
+            let removed = sums.join(", ");
+            println!(
+                "{user} is erased: {}",
+                if removed.is_empty() { "nothing was left" } else { &removed }
+            );
             return Ok(ExitCode::SUCCESS);
         }
         let wait_ms = number(&dropped, "wait_ms");

@@ -46,6 +46,7 @@ impl Owned for Likes {
 
     fn forget<'a>(&'a self, erasing: &'a mut Erasing<'_>) -> Step<'a> {
         Box::pin(async move {
+            // mutation: dropped-likes-card
             erasing.forget_card_later(CardId::likes(erasing.user));
             Ok(Progress::Done)
         })
