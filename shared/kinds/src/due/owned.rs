@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::items::ForgottenItems;
 use crate::App;
-use crate::erase::{Erasing, Progress};
-use crate::export::{EXPORT_PAGE, Lines, place};
+use crate::owned::erasing::{Erasing, Progress};
+use crate::owned::{EXPORT_PAGE, Lines, place};
 use crate::owned::{Owned, Step, nothing};
 
 /// Scheduled posts.
