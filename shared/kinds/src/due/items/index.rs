@@ -1,9 +1,9 @@
 //! The index of due items: one partition key for each hour and part. What is due is found without a scan of all items
 //! that wait.
 
-use fanfold_core::kinds::{ItemKind, Pk};
 use std::collections::HashMap;
 
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::DUE_QUERY_ROWS;
 use fanfold_core::{DueEntry, DueItem, DuePart, Hour, Time};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
