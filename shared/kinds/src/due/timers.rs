@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, TIMER_PAYLOAD_BYTES_MAX, TRIES_MAX};
 use fanfold_core::registry::WEBHOOKS;
 use fanfold_core::time::millis;
@@ -80,7 +81,8 @@ pub async fn put(
     let reads = async {
         futures::try_join!(app.users.profile(caller.user()), app.due.timer(caller.user(), name))
     };
-    let reads = within_limit(&app.valkey, app.limits.timer, caller.user(), now, reads);
+    let reads =
+        within_limit(&app.valkey, app.limits.of(LimitKind::Timer), caller.user(), now, reads);
     let (profile, mut old) = reads.await?;
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
     let entry = timer.entry();
@@ -152,7 +154,8 @@ pub async fn delete(
     let reads = async {
         futures::try_join!(app.users.profile(caller.user()), app.due.timer(caller.user(), name))
     };
-    let reads = within_limit(&app.valkey, app.limits.timer, caller.user(), now, reads);
+    let reads =
+        within_limit(&app.valkey, app.limits.of(LimitKind::Timer), caller.user(), now, reads);
     let (profile, old) = reads.await?;
     let none = || Error::NoSuchTimer(name.clone());
     let mut old = old.ok_or_else(none)?;
