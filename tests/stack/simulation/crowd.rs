@@ -12,13 +12,13 @@ use fanfold_core::limits::BOARD_PARTS;
 use fanfold_core::message::Received as _;
 use fanfold_core::{BoardId, FeedId, PostId, Ranking, Relation, Scores, Time, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
+use fanfold_engines::tally::Tallied;
 use fanfold_engines::valkey::{PageOf, Ranked};
 use fanfold_kinds::boards::BoardRef;
 use fanfold_kinds::boards::change::{ScoreChange, ScoreOutcome as Changed, What};
 use fanfold_kinds::boards::events::continue_round;
 use fanfold_kinds::boards::messages::RebuildBoard;
 use fanfold_kinds::boards::target::Target;
-use fanfold_kinds::likes::items::LikeCount;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{Shown, page};
 use fanfold_kinds::subscriptions::ChangeEvent;
@@ -647,7 +647,7 @@ fn a_crowd_reads_a_ranking() {
         let mut all = Vec::new();
         for likes in 1..=30 {
             all.push(deployment.publish(STAR).await);
-            let count = LikeCount { likes, changes: likes };
+            let count = Tallied { number: likes, changes: likes };
             let put = posts.put_likes(boards, all[all.len() - 1], count, deployment.now()).await;
             put.expect("counted");
             sleep(Duration::from_millis(50)).await;
