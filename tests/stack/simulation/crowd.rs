@@ -14,6 +14,7 @@ use fanfold_core::{BoardId, FeedId, PostId, Ranking, Relation, Scores, Time, Use
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::tally::Tallied;
 use fanfold_engines::valkey::{PageOf, Ranked};
+use fanfold_functions::timeline::feed::FeedQuery;
 use fanfold_kinds::boards::BoardRef;
 use fanfold_kinds::boards::change::{ScoreChange, ScoreOutcome as Changed, What};
 use fanfold_kinds::boards::events::continue_round;
@@ -24,7 +25,6 @@ use fanfold_kinds::rankings::{Shown, page};
 use fanfold_kinds::subscriptions::ChangeEvent;
 use fanfold_runtime::clock::{self, Deadline};
 use fanfold_runtime::sqs::{Announced, Outcome};
-use fanfold_web::extract::FeedQuery;
 use futures::future::join_all;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
