@@ -1,4 +1,4 @@
-//! Scheduled posts: the routes, their query and their views.
+//! Scheduled posts: the routes and their views.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use fanfold_core::{Cursor, ListId, ScheduledId, Time, UserId};
+use fanfold_core::{List, ScheduledId};
 use fanfold_kinds::App;
 use fanfold_kinds::due::items::{Scheduled, ScheduledState};
-use fanfold_kinds::due::scheduled::{self, ScheduledEdit, ScheduledPage};
+use fanfold_kinds::due::scheduled::{self, ScheduledEdit, ScheduledOf, ScheduledPage};
 use fanfold_runtime::clock;
-use fanfold_web::extract::{Moment, limit, place, present, segment};
+use fanfold_web::extract::{Moment, present, segment};
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
-use fanfold_web::{Caller, JsonBody, Kind, Problem, Query};
+use fanfold_web::{Caller, JsonBody, Kind, ListQuery, Problem, Query};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -43,36 +43,6 @@ impl<S: Send + Sync> FromRequestParts<S> for ScheduledPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         Ok(Self { id: segment(parts, state).await? })
-    }
-}
-
-/// The query parameters of the list of scheduled posts.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ScheduledQuery {
-    /// The maximum number of items on a page.
-    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
-    limit: Option<String>,
-    /// The `next_cursor` of the previous page. A cursor is opaque: one that was not issued for this list is answered
-    /// with 404.
-    #[param(pattern = "^[A-Za-z0-9_-]{51}$", min_length = 51, max_length = 51)]
-    cursor: Option<String>,
-}
-
-impl ScheduledQuery {
-    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
-    pub fn limit(&self) -> Result<usize, Problem> {
-        limit(self.limit.as_deref())
-    }
-
-    /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
-    /// another form (400).
-    pub fn after(&self, owner: UserId) -> Result<Option<(Time, ScheduledId)>, Problem> {
-        place(self.cursor.as_deref(), ListId::Scheduled(owner), |cursor| match cursor {
-            Cursor::Scheduled { at, id } => Some((at, id)),
-            _ => None,
-        })
     }
 }
 
@@ -144,16 +114,15 @@ pub struct ScheduledList {
 
 impl ScheduledList {
     /// A page of a user's scheduled posts, with its cursor.
-    pub fn new(owner: UserId, page: ScheduledPage) -> Self {
-        let list = ListId::Scheduled(owner);
-        let next_cursor = page.next_after.map(|(at, id)| Cursor::Scheduled { at, id }.encode(list));
+    pub fn new(list: ScheduledOf, page: ScheduledPage) -> Self {
+        let next_cursor = page.next_after.map(|place| list.cursor(&place));
         Self { items: page.items.into_iter().map(ScheduledView::from).collect(), next_cursor }
     }
 }
 
 /// List the caller's scheduled posts, soonest first
 #[utoipa::path(
-    get, path = "/v1/scheduled", tag = "posts", security(("jwt" = [])), params(ScheduledQuery),
+    get, path = "/v1/scheduled", tag = "posts", security(("jwt" = [])), params(ListQuery<ScheduledOf>),
     responses(
         (status = 200, description = "A page of scheduled posts.", body = ScheduledList),
         BadRequest,
@@ -164,12 +133,12 @@ impl ScheduledList {
 async fn list_scheduled(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Query(query): Query<ScheduledQuery>,
+    Query(query): Query<ListQuery<ScheduledOf>>,
 ) -> Result<Json<ScheduledList>, Problem> {
-    let user = caller.user();
-    let (limit, after) = (query.limit()?, query.after(user)?);
-    let page = scheduled::list(&app, user, after, limit).await?;
-    Ok(Json(ScheduledList::new(user, page)))
+    let list = ScheduledOf(caller.user());
+    let (limit, after) = (query.limit()?, query.after(&list)?);
+    let page = scheduled::list(&app, list.0, after, limit).await?;
+    Ok(Json(ScheduledList::new(list, page)))
 }
 
 /// Read a scheduled post of the caller

@@ -1,6 +1,6 @@
 //! The query and the page of a feed.
 
-use fanfold_core::{Cursor, CursorError, FeedId, ListId, PostId};
+use fanfold_core::{FeedId, List, PostId};
 use fanfold_kinds::feeds::Source;
 use fanfold_kinds::home::{Page, Span};
 use fanfold_web::extract::limit;
@@ -53,11 +53,8 @@ impl FeedQuery {
     }
 
     /// The part of the feed that the page is cut from. Refuses a cursor of another feed (404) or of another form (400).
-    pub fn span(&self, list: ListId) -> Result<Span, Problem> {
-        let place = |text: &str| match Cursor::decode(text, list)? {
-            Cursor::Feed { before, after } => Ok(Span { before, after }),
-            _ => Err(CursorError::Foreign),
-        };
+    pub fn span(&self, feed: FeedId) -> Result<Span, Problem> {
+        let place = |text: &str| feed.place(text).map(|(before, after)| Span { before, after });
         let mut span = self.cursor.as_deref().map(place).transpose()?.unwrap_or(Span::ALL);
         if let Some(newest) = self.newer_than.as_deref().map(place).transpose()? {
             span.after = span.after.max(newest.before);
@@ -106,8 +103,7 @@ impl From<Source> for SourceView {
 impl FeedView {
     /// A page of a feed, with its cursors.
     pub fn new(feed: FeedId, span: Span, page: Page) -> Self {
-        let list = ListId::Feed(feed);
-        let cursor = |before, after| Cursor::Feed { before, after }.encode(list);
+        let cursor = |before, after| feed.cursor(&(before, after));
         let newest = page.posts.first().map_or(span.after, |shown| shown.post.id);
         let next_cursor = page.next_before.map(|before| cursor(before, span.after));
         let newest_cursor = cursor(newest, PostId::MIN);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use fanfold_core::registry::FunctionSpec;
-use fanfold_core::{FeedId, ListId, Time, UserRef};
+use fanfold_core::{FeedId, Time, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::App;
 use fanfold_kinds::home::{self};
@@ -70,7 +70,7 @@ async fn page(
     query: &FeedQuery,
     reading: &ReadContext,
 ) -> Result<FeedView, Problem> {
-    let (limit, span) = (query.limit()?, query.span(ListId::Feed(feed))?);
+    let (limit, span) = (query.limit()?, query.span(feed)?);
     let page = match query.is_pull()? {
         true => home::pulled_page(app, viewer, feed, span, limit, reading.now).await?,
         false => home::page(app, viewer, feed, span, limit, reading).await?,

@@ -1,19 +1,19 @@
-//! Rankings: the route, its query and its views.
+//! Rankings: the route and its views.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use fanfold_core::{Cursor, ListId, Ranking};
+use fanfold_core::{List, Ranking};
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::App;
-use fanfold_kinds::rankings::{RankingEntry, RankingPage, RankingPlace, Shown, page};
+use fanfold_kinds::rankings::{PlacesOf, RankingEntry, RankingPage, Shown, page};
 use fanfold_runtime::clock;
-use fanfold_web::extract::{limit, place, segment};
+use fanfold_web::extract::segment;
 use fanfold_web::problem::{BadRequest, Common, NotFound};
-use fanfold_web::{Problem, Query, Viewing};
-use serde::{Deserialize, Serialize};
+use fanfold_web::{ListQuery, Problem, Query, Viewing};
+use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -40,36 +40,6 @@ impl<S: Send + Sync> FromRequestParts<S> for RankingPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         Ok(Self { name: segment(parts, state).await? })
-    }
-}
-
-/// The query parameters of a ranking.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct RankingQuery {
-    /// The maximum number of items on a page.
-    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
-    limit: Option<String>,
-    /// The `next_cursor` of the previous page. For 15 minutes, it returns places of the same state of the ranking as that page. A
-    /// cursor is opaque: one that was not issued for this ranking is answered with 404.
-    #[param(pattern = "^[A-Za-z0-9_-]{40}$", min_length = 40, max_length = 40)]
-    cursor: Option<String>,
-}
-
-impl RankingQuery {
-    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`](fanfold_core::limits::PAGE_ITEMS_MAX) (400).
-    pub fn limit(&self) -> Result<usize, Problem> {
-        limit(self.limit.as_deref())
-    }
-
-    /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of another
-    /// form (400).
-    pub fn after(&self, ranking: Ranking) -> Result<Option<RankingPlace>, Problem> {
-        place(self.cursor.as_deref(), ListId::Ranking(ranking), |cursor| match cursor {
-            Cursor::Ranked { at, place } => Some((at, place)),
-            _ => None,
-        })
     }
 }
 
@@ -117,9 +87,8 @@ impl From<RankingEntry> for RankedView {
 
 impl From<RankingPage> for RankingView {
     fn from(page: RankingPage) -> Self {
-        let list = ListId::Ranking(page.ranking);
-        let next_cursor =
-            page.next_after.map(|(at, place)| Cursor::Ranked { at, place }.encode(list));
+        let list = PlacesOf(page.ranking);
+        let next_cursor = page.next_after.map(|place| list.cursor(&place));
         let items = page.entries.into_iter().map(RankedView::from).collect();
         Self { items, made_at: page.at.rfc3339(), next_cursor }
     }
@@ -128,7 +97,7 @@ impl From<RankingPage> for RankingView {
 /// Read a ranking of posts or authors
 #[utoipa::path(
     get, path = "/v1/rankings/{name}", tag = "rankings", security(("jwt" = [])),
-    params(RankingPath, RankingQuery),
+    params(RankingPath, ListQuery<PlacesOf>),
     responses(
         (status = 200, description = "A page of the ranking.", body = RankingView),
         BadRequest,
@@ -140,9 +109,9 @@ async fn ranking(
     State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
     RankingPath { name }: RankingPath,
-    Query(query): Query<RankingQuery>,
+    Query(query): Query<ListQuery<PlacesOf>>,
 ) -> Result<Json<RankingView>, Problem> {
-    let (limit, after) = (query.limit()?, query.after(name)?);
+    let (limit, after) = (query.limit()?, query.after(&PlacesOf(name))?);
     let reading = ReadContext::new(clock::now());
     Ok(Json(page(&app, &viewer, name, after, limit, &reading).await?.into()))
 }

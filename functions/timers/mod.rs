@@ -11,20 +11,20 @@ use fanfold_core::Every;
 use fanfold_core::limits::TIMER_PAYLOAD_DEPTH_MAX;
 use fanfold_core::registry::FunctionSpec;
 use fanfold_kinds::App;
-use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_kinds::due::timers::{self, NewTimer, TimersOf};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::Moment;
 use fanfold_web::problem::{
     BadBody, BadRequest, Common, NoProfile, NotFound, ProblemBody, TooMany,
 };
-use fanfold_web::{Caller, JsonBody, Kind, Problem, Query};
+use fanfold_web::{Caller, JsonBody, Kind, ListQuery, Problem, Query};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::view::{TimerList, TimerPath, TimerView, TimersQuery};
+use self::view::{TimerList, TimerPath, TimerView};
 use crate::http::{Prepare, serve, stores};
 
 pub(crate) async fn run(
@@ -82,7 +82,7 @@ fn depth(value: &Value) -> usize {
 /// List the caller's timers by name
 #[utoipa::path(
     get, path = "/v1/timers", operation_id = "list_timers", tag = "timers", security(("jwt" = [])),
-    params(TimersQuery),
+    params(ListQuery<TimersOf>),
     responses(
         (status = 200, description = "A page of timers.", body = TimerList),
         BadRequest,
@@ -93,12 +93,12 @@ fn depth(value: &Value) -> usize {
 async fn list(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Query(query): Query<TimersQuery>,
+    Query(query): Query<ListQuery<TimersOf>>,
 ) -> Result<Json<TimerList>, Problem> {
-    let user = caller.user();
-    let (limit, after) = (query.limit()?, query.after(user)?);
-    let page = timers::list(&app, user, after.as_ref(), limit).await?;
-    Ok(Json(TimerList::new(user, page)))
+    let list = TimersOf(caller.user());
+    let (limit, after) = (query.limit()?, query.after(&list)?);
+    let page = timers::list(&app, list.0, after.as_ref(), limit).await?;
+    Ok(Json(TimerList::new(list, page)))
 }
 
 /// Read a timer of the caller

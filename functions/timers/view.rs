@@ -1,13 +1,13 @@
-//! The path, the query and the views of timers.
+//! The path and the views of timers.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use fanfold_core::{Cursor, ListId, TimerName, UserId};
+use fanfold_core::{List, TimerName};
 use fanfold_kinds::due::items::Timer;
-use fanfold_kinds::due::timers::TimerPage;
+use fanfold_kinds::due::timers::{TimerPage, TimersOf};
 use fanfold_web::Problem;
-use fanfold_web::extract::{limit, place, segment};
-use serde::{Deserialize, Serialize};
+use fanfold_web::extract::segment;
+use serde::Serialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
@@ -25,36 +25,6 @@ impl<S: Send + Sync> FromRequestParts<S> for TimerPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         Ok(Self { name: segment(parts, state).await? })
-    }
-}
-
-/// The query parameters of the list of timers.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct TimersQuery {
-    /// The maximum number of items on a page.
-    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
-    limit: Option<String>,
-    /// The `next_cursor` of the previous page. A cursor is opaque: one that was not issued for this list is answered
-    /// with 404.
-    #[param(pattern = "^[A-Za-z0-9_-]{190}$", min_length = 190, max_length = 190)]
-    cursor: Option<String>,
-}
-
-impl TimersQuery {
-    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
-    pub fn limit(&self) -> Result<usize, Problem> {
-        limit(self.limit.as_deref())
-    }
-
-    /// The name after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of another
-    /// form (400).
-    pub fn after(&self, owner: UserId) -> Result<Option<TimerName>, Problem> {
-        place(self.cursor.as_deref(), ListId::Timers(owner), |cursor| match cursor {
-            Cursor::Timer { name } => Some(name),
-            _ => None,
-        })
     }
 }
 
@@ -97,9 +67,8 @@ impl From<Timer> for TimerView {
 
 impl TimerList {
     /// A page of a user's timers, with its cursor.
-    pub fn new(owner: UserId, page: TimerPage) -> Self {
-        let list = ListId::Timers(owner);
-        let next_cursor = page.next_after.map(|name| Cursor::Timer { name }.encode(list));
+    pub fn new(list: TimersOf, page: TimerPage) -> Self {
+        let next_cursor = page.next_after.map(|name| list.cursor(&name));
         Self { items: page.timers.into_iter().map(TimerView::from).collect(), next_cursor }
     }
 }

@@ -1,7 +1,5 @@
 //! The function `users` answers requests about profiles and relations, and serves the API description and the web page.
 
-pub mod query;
-
 use std::sync::Arc;
 
 use axum::Json;
@@ -11,9 +9,9 @@ use axum::response::{IntoResponse, Response};
 use fanfold_core::limits::NAME_CHARS_MAX;
 use fanfold_core::registry::FunctionSpec;
 use fanfold_core::text::pattern;
-use fanfold_core::{ListId, Relation, Time, UserRef};
+use fanfold_core::{Relation, Time, UserRef};
 use fanfold_engines::reading::ReadContext;
-use fanfold_kinds::follows::{self};
+use fanfold_kinds::follows::{self, FollowersOf, FollowingOf};
 use fanfold_kinds::people::cards::UserCard;
 use fanfold_kinds::people::{self, Put};
 use fanfold_kinds::present::{self, SeenUser, Viewer};
@@ -23,14 +21,13 @@ use fanfold_runtime::{StartError, clock};
 use fanfold_web::problem::{
     BadBody, BadRequest, Common, NoProfile, NotFound, ProblemBody, TooMany,
 };
-use fanfold_web::{Caller, JsonBody, Kind, Problem, Query, Viewing, shared_answers};
+use fanfold_web::{Caller, JsonBody, Kind, ListQuery, Problem, Query, Viewing, shared_answers};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::query::ListQuery;
 use crate::http::{Prepare, serve};
 use crate::views::people::{UserList, UserPath, UserView};
 
@@ -78,15 +75,15 @@ pub async fn followers(
     app: &App,
     viewer: &Viewer,
     user: &UserRef,
-    query: &ListQuery,
+    query: &ListQuery<FollowersOf>,
     now: Time,
 ) -> Result<UserList, Problem> {
     let reading = ReadContext::new(now);
     let owner = present::user(app, viewer, user, &reading).await?.id;
-    let list = ListId::Followers(owner);
-    let (limit, after) = (query.limit()?, query.after(list)?);
+    let list = FollowersOf(owner);
+    let (limit, after) = (query.limit()?, query.after(&list)?);
     let page = follows::followers(app, viewer, owner, after, limit, &reading).await?;
-    Ok(UserList::new(list, page))
+    Ok(UserList::new(&list, page))
 }
 
 /// Reads a page of the users that a user follows.
@@ -94,15 +91,15 @@ pub async fn following(
     app: &App,
     viewer: &Viewer,
     user: &UserRef,
-    query: &ListQuery,
+    query: &ListQuery<FollowingOf>,
     now: Time,
 ) -> Result<UserList, Problem> {
     let reading = ReadContext::new(now);
     let owner = present::user(app, viewer, user, &reading).await?.id;
-    let list = ListId::Following(owner);
-    let (limit, after) = (query.limit()?, query.after(list)?);
+    let list = FollowingOf(owner);
+    let (limit, after) = (query.limit()?, query.after(&list)?);
     let page = follows::following(app, viewer, owner, after, limit, &reading).await?;
-    Ok(UserList::new(list, page))
+    Ok(UserList::new(&list, page))
 }
 
 /// A profile to create or change.
@@ -255,7 +252,7 @@ async fn unfollow(
 /// List a user's followers
 #[utoipa::path(
     get, path = "/v1/users/{user}/followers", operation_id = "followers", tag = "users", security(("jwt" = [])),
-    params(UserPath, ListQuery),
+    params(UserPath, ListQuery<FollowersOf>),
     responses(
         (status = 200, description = "A page of users.", body = UserList),
         BadRequest,
@@ -267,7 +264,7 @@ async fn get_followers(
     State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
     UserPath { user }: UserPath,
-    Query(query): Query<ListQuery>,
+    Query(query): Query<ListQuery<FollowersOf>>,
 ) -> Result<Json<UserList>, Problem> {
     Ok(Json(followers(&app, &viewer, &user, &query, clock::now()).await?))
 }
@@ -275,7 +272,7 @@ async fn get_followers(
 /// List the users that a user follows
 #[utoipa::path(
     get, path = "/v1/users/{user}/following", operation_id = "following", tag = "users", security(("jwt" = [])),
-    params(UserPath, ListQuery),
+    params(UserPath, ListQuery<FollowingOf>),
     responses(
         (status = 200, description = "A page of users.", body = UserList),
         BadRequest,
@@ -287,7 +284,7 @@ async fn get_following(
     State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
     UserPath { user }: UserPath,
-    Query(query): Query<ListQuery>,
+    Query(query): Query<ListQuery<FollowingOf>>,
 ) -> Result<Json<UserList>, Problem> {
     Ok(Json(following(&app, &viewer, &user, &query, clock::now()).await?))
 }

@@ -2,7 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use fanfold_core::{Cursor, ListId, UserRef};
+use fanfold_core::{List, UserRef};
 use fanfold_kinds::people::cards::UserCard;
 use fanfold_kinds::present::{SeenUser, UserPage};
 use fanfold_web::Problem;
@@ -90,8 +90,8 @@ impl From<SeenUser> for UserView {
 
 impl UserList {
     /// A page of a list of users, with its cursor.
-    pub fn new<P: Into<Cursor>>(list: ListId, page: UserPage<P>) -> Self {
-        let next_cursor = page.next_after.map(|place| place.into().encode(list));
+    pub fn new<L: List>(list: &L, page: UserPage<L::Place>) -> Self {
+        let next_cursor = page.next_after.map(|place| list.cursor(&place));
         Self { items: page.users.into_iter().map(UserView::from).collect(), next_cursor }
     }
 }

@@ -8,26 +8,35 @@
 mod items;
 mod newer;
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::path::PathBuf;
 
 use fanfold_core::board::{Period, Round};
 use fanfold_core::fanout::{FanoutPart, Share};
 use fanfold_core::message::Received;
 use fanfold_core::{
-    BoardId, Cursor, DueEntry, DueItem, FeedId, ListId, Partition, PostId, Ranking, ScheduledId,
+    BoardId, DueEntry, DueItem, FeedId, FeedKind, List, Partition, PostId, Ranking, ScheduledId,
     Snapshot, Time, TimerName, UserId,
 };
 use fanfold_kinds::boards::messages::{BoardChanged, RebuildBoard, ScoresChanged};
 use fanfold_kinds::due::messages::{ItemDue, TimerFired};
+use fanfold_kinds::due::scheduled::ScheduledOf;
+use fanfold_kinds::due::timers::TimersOf;
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::feeds::messages::RebuildFeed;
 use fanfold_kinds::follows::messages::{CountFollowers, RelationChanged};
+use fanfold_kinds::follows::{FollowersOf, FollowingOf};
 use fanfold_kinds::likes::messages::{CountLikes, LikeChanged};
+use fanfold_kinds::likes::{LikedBy, LikersOf};
 use fanfold_kinds::people::messages::ProfileChanged;
 use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
+use fanfold_kinds::rankings::PlacesOf;
 use fanfold_kinds::rankings::messages::RebuildRanking;
 use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
 use serde_json::Value;
+
+use crate::harness::root;
 
 /// Compares messages with the lines of a file, in the same order and in both directions.
 fn check_lines<M: Received + PartialEq + Debug>(lines: &str, messages: &[M]) {
@@ -191,6 +200,14 @@ fn messages_about_due_items_keep_their_form() {
     check_lines(include_str!("../fixtures/v1/timer-fired.jsonl"), &[fired(0), fired(2)]);
 }
 
+/// The cursor of a place keeps its form. Returns the code of its list.
+fn keeps<L: List<Place: PartialEq + Debug>>(list: &L, place: L::Place, given: &Value) -> u8 {
+    let cursor = given["cursor"].as_str().expect("a cursor");
+    assert_eq!(list.cursor(&place), cursor, "{given}");
+    assert_eq!(list.place(cursor), Ok(place), "{given}");
+    list.code()
+}
+
 #[test]
 fn cursors_keep_their_form() {
     let cursors: Value =
@@ -199,43 +216,44 @@ fn cursors_keep_their_form() {
     for given in cursors.as_array().expect("a list") {
         let text = |name: &str| given[name].as_str().unwrap_or_default();
         let owner = || text("owner").parse().expect("an owner");
-        let list = match text("list") {
-            "home" => ListId::Feed(FeedId::home(owner())),
-            "author" => ListId::Feed(FeedId::author(owner())),
-            "followers" => ListId::Followers(owner()),
-            "following" => ListId::Following(owner()),
-            "scheduled" => ListId::Scheduled(owner()),
-            "timers" => ListId::Timers(owner()),
-            "likes" => ListId::Likes(owner()),
-            "likers" => ListId::Likers(text("owner").parse().expect("a post")),
-            "ranking" => ListId::Ranking(text("owner").parse().expect("a ranking")),
+        let number = |name: &str| given[name].as_u64().expect("a number");
+        let at = || Time::from_ms(number("at_ms"));
+        let post = |name| text(name).parse().expect("a post");
+        let user = || text("user").parse::<UserId>().expect("a user");
+        let span = || (post("before"), post("after"));
+        let in_partition = || (Partition(number("partition") as u16), user());
+        let code = match text("list") {
+            "home" => keeps(&FeedId::home(owner()), span(), given),
+            "author" => keeps(&FeedId::author(owner()), span(), given),
+            "followers" => keeps(&FollowersOf(owner()), in_partition(), given),
+            "following" => keeps(&FollowingOf(owner()), in_partition(), given),
+            "scheduled" => {
+                let id = text("id").parse().expect("an id");
+                keeps(&ScheduledOf(owner()), (at(), id), given)
+            }
+            "timers" => keeps(&TimersOf(owner()), text("name").parse().expect("a name"), given),
+            "likes" => keeps(&LikedBy(owner()), (at(), post("post")), given),
+            "likers" => keeps(&LikersOf(post("owner")), (at(), user()), given),
+            "ranking" => {
+                let ranking = text("owner").parse().expect("a ranking");
+                keeps(&PlacesOf(ranking), (at(), number("place")), given)
+            }
             other => panic!("{other}"),
         };
-        let at = || Time::from_ms(given["at_ms"].as_u64().expect("a time"));
-        let post = |name| text(name).parse().expect("a post");
-        let place = match list {
-            ListId::Feed(_) => Cursor::Feed { before: post("before"), after: post("after") },
-            ListId::Followers(_) | ListId::Following(_) => Cursor::User {
-                partition: Partition(given["partition"].as_u64().expect("a partition") as u16),
-                user: text("user").parse().expect("a user"),
-            },
-            ListId::Scheduled(_) => {
-                Cursor::Scheduled { at: at(), id: text("id").parse().expect("an id") }
-            }
-            ListId::Likes(_) => Cursor::Liked { at: at(), post: post("post") },
-            ListId::Likers(_) => {
-                Cursor::Liker { at: at(), user: text("user").parse().expect("a user") }
-            }
-            ListId::Ranking(_) => {
-                Cursor::Ranked { at: at(), place: given["place"].as_u64().expect("a place") }
-            }
-            ListId::Timers(_) => Cursor::Timer { name: text("name").parse().expect("a name") },
-        };
-        assert_eq!(Cursor::decode(text("cursor"), list), Ok(place.clone()), "{given}");
-        assert_eq!(place.encode(list), text("cursor"), "{given}");
-        lists.push(text("list").to_owned());
+        lists.push((text("list").to_owned(), code));
     }
     lists.sort_unstable();
     lists.dedup();
-    assert_eq!(lists.len(), 9, "every list has a cursor");
+    let codes: BTreeSet<u8> = lists.iter().map(|(_, code)| *code).collect();
+    assert_eq!(codes.len(), lists.len(), "lists have different codes");
+    let mut files = Vec::new();
+    ["shared/core/src", "shared/kinds/src"]
+        .iter()
+        .for_each(|folder| crate::house::files(&root().join(folder), &mut files));
+    let text = |file: &PathBuf| std::fs::read_to_string(file).expect("a source");
+    let declared =
+        |file| text(file).lines().filter(|line| line.starts_with("impl List for")).count();
+    let declared: usize = files.iter().map(declared).sum();
+    // each kind of feed has a code of its own
+    assert_eq!(lists.len(), declared + FeedKind::ALL.len() - 1, "every list has a cursor here");
 }

@@ -9,8 +9,9 @@ use fanfold_core::limits::{
     ACCENTS_MAX, BOARD_NAME_CHARS_MAX, GRAPHEME_CHARS_MAX, NAME_GRAPHEMES_MAX, TEXT_GRAPHEMES_MAX,
 };
 use fanfold_core::text::{name, post_text};
-use fanfold_core::{Cursor, FeedId, Handle, ListId, MemberName, PostId, UserId, UserRef};
+use fanfold_core::{FeedId, Handle, List, MemberName, PostId, UserId, UserRef};
 use fanfold_functions::{boards, posts, timeline, timers, users};
+use fanfold_kinds::follows::FollowingOf;
 use fanfold_web::OPENAPI_JSON;
 use fanfold_web::examples::Examples;
 use fanfold_web::router::specification;
@@ -318,10 +319,9 @@ fn ids_handles_and_cursors_match_the_specification() {
         let owner = UserId(dice.next());
         let id = PostId(u128::from(dice.next()) << 64 | u128::from(dice.next()));
         assert!(user(&owner.to_string()) && post(&id.to_string()));
-        let place = Cursor::Feed { before: id, after: PostId::MIN };
-        assert!(feed(&place.encode(ListId::Feed(FeedId::home(owner)))));
-        let place = Cursor::User { partition: Partition(dice.next() as u16), user: owner };
-        assert!(list(&place.encode(ListId::Following(owner))));
+        assert!(feed(&FeedId::home(owner).cursor(&(id, PostId::MIN))));
+        let place = (Partition(dice.next() as u16), owner);
+        assert!(list(&FollowingOf(owner).cursor(&place)));
     }
     let (longest, longer) = (format!("@{}", "a".repeat(30)), format!("@{}", "a".repeat(31)));
     for text in ["@ash_1", "@", "@Ash", "ash", "00000000000000FF", "", &longest, &longer, "@a\n"] {

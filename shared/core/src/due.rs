@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::{DUE_PARTS, EVERY_MAX, EVERY_MIN, TIMER_NAME_CHARS_MAX};
 use crate::time::{Hour, millis};
-use crate::{IdError, PostId, Time, UserId};
+use crate::{IdError, ListPlace, PostId, Time, UserId};
 
 /// The id of a scheduled post. It has the form of a post id: the time at which it was scheduled, 16 bits that make it
 /// unique, and the author. The post gets another id, whose time is that of its publication.
@@ -42,6 +42,18 @@ impl FromStr for ScheduledId {
     }
 }
 
+impl ListPlace for ScheduledId {
+    const BYTES: usize = PostId::BYTES;
+
+    fn encode(&self, to: &mut Vec<u8>) {
+        self.0.encode(to);
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        PostId::decode(bytes).map(Self)
+    }
+}
+
 /// The reason why a text is not part of a timer, or not an entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DueError {
@@ -67,6 +79,21 @@ pub enum DueError {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TimerName(String);
+
+impl ListPlace for TimerName {
+    const BYTES: usize = TIMER_NAME_CHARS_MAX;
+
+    /// Filled up, so that all cursors of the list have the same length.
+    fn encode(&self, to: &mut Vec<u8>) {
+        to.extend(self.0.bytes());
+        to.extend(std::iter::repeat_n(0, Self::BYTES.saturating_sub(self.0.len())));
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let name = bytes.split(|byte| *byte == 0).next()?;
+        std::str::from_utf8(name).ok()?.parse().ok()
+    }
+}
 
 impl TimerName {
     /// The name.

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Bucket, UserId};
+use crate::{Bucket, List, PostId, UserId};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $name:literal $code:literal of $owner:ident;)*) => {
@@ -98,6 +98,19 @@ pub struct FeedId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a feed is named by its kind, a colon and 16 lower-case hexadecimal digits")]
 pub struct FeedIdError;
+
+/// A page has the posts older than the first id and newer than the second.
+impl List for FeedId {
+    type Place = (PostId, PostId);
+
+    fn code(&self) -> u8 {
+        self.kind.code()
+    }
+
+    fn owner(&self) -> u64 {
+        self.owner.0
+    }
+}
 
 impl FeedId {
     /// The home feed of a user.

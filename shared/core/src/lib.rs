@@ -38,7 +38,7 @@ pub mod text;
 pub mod time;
 
 pub use board::{Board, BoardId, BoardName, MemberName, RoundId, Scores};
-pub use cursor::{Cursor, CursorError, ListId};
+pub use cursor::{CursorError, List, ListPlace};
 pub use due::{DueEntry, DueItem, DuePart, Every, ScheduledId, TimerName};
 pub use fanout::Partition;
 pub use feed::{FeedId, FeedKind};

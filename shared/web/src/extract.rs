@@ -1,6 +1,7 @@
 //! Extractors for bodies, keys, query parameters and path segments. Their errors name what is wrong.
 
 use std::fmt::Display;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 use axum::body::to_bytes;
@@ -10,9 +11,12 @@ use axum::http::request::Parts;
 use fanfold_core::limits::{
     BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARS_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX,
 };
-use fanfold_core::{Cursor, CursorError, ListId, Time};
+use fanfold_core::{List, Time};
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer};
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::{KnownFormat, ObjectBuilder, Required, SchemaFormat, Type};
 
 use crate::json::from_slice;
 use crate::{Kind, Problem};
@@ -85,17 +89,62 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// The place in a list that a cursor names. None without a cursor. Refuses a cursor of another list (404) or of another form
-/// (400).
-pub fn place<P>(
-    cursor: Option<&str>,
-    list: ListId,
-    of: impl FnOnce(Cursor) -> Option<P>,
-) -> Result<Option<P>, Problem> {
-    let Some(text) = cursor else { return Ok(None) };
-    of(Cursor::decode(text, list)?).map(Some).ok_or_else(|| CursorError::Foreign.into())
+/// The query parameters of a page of a list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound = "")]
+pub struct ListQuery<L> {
+    limit: Option<String>,
+    pub cursor: Option<String>,
+    #[serde(skip)]
+    list: PhantomData<fn() -> L>,
 }
 
+impl<L: List> ListQuery<L> {
+    /// A query for `limit` items, from `cursor` on.
+    pub fn page(limit: usize, cursor: Option<String>) -> Self {
+        Self { limit: Some(limit.to_string()), cursor, list: PhantomData }
+    }
+
+    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
+    pub fn limit(&self) -> Result<usize, Problem> {
+        limit(self.limit.as_deref())
+    }
+
+    /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
+    /// another form (400).
+    pub fn after(&self, list: &L) -> Result<Option<L::Place>, Problem> {
+        Ok(self.cursor.as_deref().map(|cursor| list.place(cursor)).transpose()?)
+    }
+}
+
+impl<L: List> IntoParams for ListQuery<L> {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let parameter = |name: &str, description: String, schema: ObjectBuilder| {
+            let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Query);
+            let parameter = parameter.description(Some(description)).required(Required::False);
+            parameter.schema(Some(schema)).build()
+        };
+        let number = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int32)))
+            .minimum(Some(1))
+            .maximum(Some(PAGE_ITEMS_MAX))
+            .default(Some(PAGE_ITEMS_DEFAULT.into()));
+        let chars = L::CURSOR_CHARS;
+        let cursor = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some(format!("^[A-Za-z0-9_-]{{{chars}}}$")))
+            .min_length(Some(chars))
+            .max_length(Some(chars));
+        let about = format!("The `next_cursor` of the previous page. {}", L::ABOUT);
+        vec![
+            parameter("limit", "The maximum number of items on a page.".to_owned(), number),
+            parameter("cursor", about, cursor),
+        ]
+    }
+}
+
+/// The number of items on a page.
 pub fn limit(text: Option<&str>) -> Result<usize, Problem> {
     let limit = number("limit", text, PAGE_ITEMS_DEFAULT as u64, 1, PAGE_ITEMS_MAX as u64)?;
     Ok(limit as usize)

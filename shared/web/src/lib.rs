@@ -29,7 +29,7 @@ mod served;
 pub mod shared_answers;
 
 pub use caller::{Caller, Viewing};
-pub use extract::{IdempotencyKey, JsonBody, Query};
+pub use extract::{IdempotencyKey, JsonBody, ListQuery, Query};
 pub use problem::{Kind, Problem};
 
 /// The OpenAPI description of the whole API, as JSON, generated from the handlers by `cargo local openapi`.

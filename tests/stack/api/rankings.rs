@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use fanfold_core::{Cursor, ListId, Ranking, Time};
+use fanfold_core::{List, Ranking, Time};
+use fanfold_kinds::rankings::PlacesOf;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -104,7 +105,7 @@ async fn what_is_no_ranking_is_refused() {
     }
     // a cursor of another ranking
     let at = Time::from_ms(1);
-    let cursor = |ranking, place| Cursor::Ranked { at, place }.encode(ListId::Ranking(ranking));
+    let cursor = |ranking, place| PlacesOf(ranking).cursor(&(at, place));
     let foreign = cursor(Ranking::PostsDay, 1);
     let answer = user.get(&format!("/v1/rankings/authors?cursor={foreign}")).await;
     assert_eq!(answer.problem(), (404, "/problems/invalid-cursor"));

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use fanfold_core::{PostId, UserId, UserRef};
 use fanfold_engines::valkey::CountRequest;
 use fanfold_functions::users;
-use fanfold_functions::users::query::ListQuery;
 use fanfold_kinds::follows;
 use fanfold_kinds::follows::events::relation_changed;
 use fanfold_kinds::follows::items::Counting;
 use fanfold_kinds::people::items::{Profile, Total};
 use fanfold_kinds::present::Viewer;
+use fanfold_web::ListQuery;
 
 use crate::harness::world::{Message, World};
 

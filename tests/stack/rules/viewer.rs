@@ -6,13 +6,13 @@ use fanfold_core::limits::PAGE_ROUNDS_MAX;
 use fanfold_core::{FeedId, PostId, Ranking, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_functions::timeline::feed::FeedQuery;
-use fanfold_functions::users::query::ListQuery;
 use fanfold_functions::{timeline, users};
 use fanfold_kinds::follows;
 use fanfold_kinds::home::{self, Page, Span};
 use fanfold_kinds::present::{self, Viewer};
 use fanfold_kinds::rankings::{self, Shown};
 use fanfold_web::Kind;
+use fanfold_web::ListQuery;
 
 use crate::harness::valkeys::Node;
 use crate::harness::world::World;
@@ -82,12 +82,12 @@ async fn a_hidden_author_is_replaced_on_pages_and_stays_in_the_feed() {
     assert!(present::user(cards, &Viewer::of(cedar), &of_birch, reading).await.is_ok());
     let profile = present::user(cards, &viewer, &of_birch, reading).await;
     assert!(matches!(profile, Err(fanfold_kinds::Error::NoSuchUser(_))));
-    let (feed, list) = (FeedQuery::page(5, None), ListQuery::page(5, None));
+    let feed = FeedQuery::page(5, None);
     let page = timeline::author(&world.app, &viewer, &of_birch, &feed, now).await;
     assert_eq!(page.expect_err("hidden").kind, Kind::NoSuchUser);
     for page in [
-        users::followers(relations, &viewer, &of_birch, &list, now).await,
-        users::following(relations, &viewer, &of_birch, &list, now).await,
+        users::followers(relations, &viewer, &of_birch, &ListQuery::page(5, None), now).await,
+        users::following(relations, &viewer, &of_birch, &ListQuery::page(5, None), now).await,
     ] {
         assert_eq!(page.expect_err("hidden").kind, Kind::NoSuchUser);
     }

@@ -3,7 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use fanfold_core::Partition;
-use fanfold_core::{Cursor, FeedId, ListId, PostId, UserId};
+use fanfold_core::{FeedId, List, PostId, UserId};
+use fanfold_kinds::follows::{FollowersOf, FollowingOf};
 use sha2::{Digest as _, Sha256};
 
 use crate::harness::client::Client;
@@ -54,10 +55,8 @@ async fn a_cursor_with_any_byte_changed_is_refused() {
 #[tokio::test]
 async fn a_cursor_of_another_list_or_user_or_version_is_refused() {
     let (user, other) = (Client::new().await, Client::new().await);
-    let feed = Cursor::Feed { before: PostId::MAX, after: PostId::MIN };
-    let place = Cursor::User { partition: Partition(0), user: UserId(0) };
+    let (span, place) = ((PostId::MAX, PostId::MIN), (Partition(0), UserId(0)));
     let feeds = [FeedId::home, FeedId::author];
-    let lists = [ListId::Followers, ListId::Following];
     let paths = [
         "/v1/timeline".to_owned(),
         format!("/v1/users/{}/posts", user.id),
@@ -66,8 +65,8 @@ async fn a_cursor_of_another_list_or_user_or_version_is_refused() {
     ];
     for (at, path) in paths.iter().enumerate() {
         for owner in [id(&user), id(&other)] {
-            let cursors = feeds.iter().map(|of| feed.encode(ListId::Feed(of(owner))));
-            let cursors = cursors.chain(lists.iter().map(|of| place.encode(of(owner))));
+            let lists = [FollowersOf(owner).cursor(&place), FollowingOf(owner).cursor(&place)];
+            let cursors = feeds.iter().map(|of| of(owner).cursor(&span)).chain(lists);
             for (kind, cursor) in cursors.enumerate() {
                 let answer = user.get(&format!("{path}?cursor={cursor}")).await;
                 if kind == at && owner == id(&user) {
@@ -94,9 +93,8 @@ async fn a_cursor_of_another_list_or_user_or_version_is_refused() {
 
 /// A changed cursor of a user's home feed, with a right checksum.
 fn forged(change: impl FnOnce(&mut Vec<u8>), user: UserId) -> String {
-    let feed = Cursor::Feed { before: PostId::MAX, after: PostId::MIN };
-    let mut bytes =
-        URL_SAFE_NO_PAD.decode(feed.encode(ListId::Feed(FeedId::home(user)))).expect("base64");
+    let cursor = FeedId::home(user).cursor(&(PostId::MAX, PostId::MIN));
+    let mut bytes = URL_SAFE_NO_PAD.decode(cursor).expect("base64");
     bytes.truncate(bytes.len() - 4);
     change(&mut bytes);
     let sum = Sha256::new().chain_update(b"fanfold cursor").chain_update(&bytes).finalize();
@@ -116,25 +114,24 @@ async fn a_cursor_with_a_recomputed_checksum_shows_nothing_new() {
     let all = [PostId::MAX, PostId::MIN, secret.parse().expect("an id"), PostId(1 << 64)];
     for before in all {
         for after in all {
-            let place = Cursor::Feed { before, after };
-            let mine = place.encode(ListId::Feed(FeedId::home(id(&attacker))));
+            let place = (before, after);
+            let mine = FeedId::home(id(&attacker)).cursor(&place);
             for query in [format!("cursor={mine}"), format!("newer_than={mine}")] {
                 let answer = attacker.get(&format!("/v1/timeline?{query}")).await;
                 assert_eq!(answer.status, 200, "{answer:?}");
                 assert!(answer.ids().iter().all(|post| *post == own), "{answer:?}");
             }
             // a cursor of the victim's feed is refused, even with a right checksum
-            let theirs = place.encode(ListId::Feed(FeedId::home(id(&victim))));
+            let theirs = FeedId::home(id(&victim)).cursor(&place);
             let answer = attacker.get(&format!("/v1/timeline?cursor={theirs}")).await;
             assert_eq!(answer.problem(), REFUSED);
         }
     }
-    let outside = Cursor::User { partition: Partition(u16::MAX), user: UserId(u64::MAX) };
-    let victim_id = id(&victim);
-    for (of, list) in
-        [(ListId::Followers(victim_id), "followers"), (ListId::Following(victim_id), "following")]
-    {
-        let cursor = outside.encode(of);
+    let (outside, of) = ((Partition(u16::MAX), UserId(u64::MAX)), id(&victim));
+    for (cursor, list) in [
+        (FollowersOf(of).cursor(&outside), "followers"),
+        (FollowingOf(of).cursor(&outside), "following"),
+    ] {
         let answer = attacker.get(&format!("/v1/users/{}/{list}?cursor={cursor}", victim.id)).await;
         assert_eq!((answer.status, answer.ids().len()), (200, 0), "{answer:?}");
     }

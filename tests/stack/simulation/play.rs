@@ -14,7 +14,6 @@ use fanfold_core::{FeedId, FeedKind, PostId, Relation, Time, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{CachedSlice, CardId, Read};
 use fanfold_functions::timeline::feed::FeedQuery;
-use fanfold_functions::users::query::ListQuery;
 use fanfold_kinds::fanout::dispatch::Dispatched;
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::present::{SeenUser, Viewer};
@@ -22,6 +21,7 @@ use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
+use fanfold_web::ListQuery;
 use fanfold_web::{Kind, Problem};
 use futures::future::LocalBoxFuture;
 
@@ -1342,10 +1342,15 @@ pub(super) async fn walk_list(
     let (app, user) = (&apps.app, UserRef::Id(owner));
     let viewer = &Viewer::of(owner);
     walk_pages(limit, shown, async |cursor| {
-        let query = ListQuery::page(limit, cursor);
         let page = match followers {
-            true => fanfold_functions::users::followers(app, viewer, &user, &query, now).await,
-            false => fanfold_functions::users::following(app, viewer, &user, &query, now).await,
+            true => {
+                let query = ListQuery::page(limit, cursor);
+                fanfold_functions::users::followers(app, viewer, &user, &query, now).await
+            }
+            false => {
+                let query = ListQuery::page(limit, cursor);
+                fanfold_functions::users::following(app, viewer, &user, &query, now).await
+            }
         };
         let page = match page {
             Err(problem) if problem.kind == Kind::NoSuchUser => return Ok(Page::END),

@@ -4,7 +4,7 @@ use fanfold_core::id::Identity;
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, SCHEDULE_AHEAD_MIN, SCHEDULED_MAX, TRIES_MAX};
 use fanfold_core::time::millis;
-use fanfold_core::{PostId, ScheduledId, Time, UserId, text};
+use fanfold_core::{List, PostId, ScheduledId, Time, UserId, text};
 use fanfold_engines::outbox::announced;
 use fanfold_runtime::clock::{self, Stopwatch};
 use fanfold_runtime::retry::{look_again, pause};
@@ -39,6 +39,22 @@ pub struct NewScheduled<'a> {
 pub struct ScheduledEdit<'a> {
     pub text: Option<&'a str>,
     pub publish_at: Option<Time>,
+}
+
+/// The scheduled posts of this user.
+#[derive(Debug, Clone, Copy)]
+pub struct ScheduledOf(pub UserId);
+
+impl List for ScheduledOf {
+    type Place = (Time, ScheduledId);
+
+    fn code(&self) -> u8 {
+        b's'
+    }
+
+    fn owner(&self) -> u64 {
+        self.0.0
+    }
 }
 
 /// A page of scheduled posts, soonest first.

@@ -7,7 +7,7 @@ use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, TIMER_PAYLOAD_BYTES_MAX, TRIES_MAX};
 use fanfold_core::registry::WEBHOOKS;
 use fanfold_core::time::millis;
-use fanfold_core::{DueEntry, Every, Time, TimerName, UserId};
+use fanfold_core::{DueEntry, Every, List, Time, TimerName, UserId};
 use fanfold_runtime::clock::{self, Stopwatch};
 use fanfold_runtime::retry::{look_again, pause};
 use fanfold_runtime::{StoreError, metrics};
@@ -30,6 +30,22 @@ pub struct NewTimer {
     pub every: Option<Every>,
     /// Any JSON.
     pub payload: Value,
+}
+
+/// The timers of this user.
+#[derive(Debug, Clone, Copy)]
+pub struct TimersOf(pub UserId);
+
+impl List for TimersOf {
+    type Place = TimerName;
+
+    fn code(&self) -> u8 {
+        b't'
+    }
+
+    fn owner(&self) -> u64 {
+        self.0.0
+    }
 }
 
 /// A page of timers, by name.

@@ -3,7 +3,7 @@
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{FOLLOWING_MAX, PAGE_ROUNDS_MAX, TRIES_MAX};
-use fanfold_core::{Partition, Relation, RelationChange, Time, UserId, UserRef};
+use fanfold_core::{List, Partition, Relation, RelationChange, Time, UserId, UserRef};
 use fanfold_engines::card::changed;
 use fanfold_engines::outbox::announced;
 use fanfold_engines::reading::ReadContext;
@@ -186,6 +186,38 @@ pub async fn end(app: &App, ends: Ends, now: Time) -> Result<bool, StoreError> {
         }
     }
     Err(StoreError::GaveUp { doing: "ending a relation", tries: TRIES_MAX })
+}
+
+/// The users who follow this user.
+#[derive(Debug, Clone, Copy)]
+pub struct FollowersOf(pub UserId);
+
+impl List for FollowersOf {
+    type Place = UserPlace;
+
+    fn code(&self) -> u8 {
+        b'f'
+    }
+
+    fn owner(&self) -> u64 {
+        self.0.0
+    }
+}
+
+/// The users whom this user follows.
+#[derive(Debug, Clone, Copy)]
+pub struct FollowingOf(pub UserId);
+
+impl List for FollowingOf {
+    type Place = UserPlace;
+
+    fn code(&self) -> u8 {
+        b'g'
+    }
+
+    fn owner(&self) -> u64 {
+        self.0.0
+    }
 }
 
 /// A page of the users that a user follows.

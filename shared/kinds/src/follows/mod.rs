@@ -8,4 +8,4 @@ pub mod messages;
 pub(crate) mod owned;
 pub mod partitions;
 
-pub use cases::{Related, change, end, followers, following, relate};
+pub use cases::{FollowersOf, FollowingOf, Related, change, end, followers, following, relate};

@@ -3,7 +3,7 @@
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{LIST_QUERY_MIN, PAGE_ROUNDS_MAX, TRIES_MAX};
-use fanfold_core::{PostId, Time, UserId};
+use fanfold_core::{List, PostId, Time, UserId};
 use fanfold_engines::card::changed;
 use fanfold_engines::outbox::announced;
 use fanfold_engines::reading::ReadContext;
@@ -91,6 +91,39 @@ async fn change(
         }
     }
     Err(StoreError::GaveUp { doing: "changing a like", tries: TRIES_MAX }.into())
+}
+
+/// The posts that this user likes.
+#[derive(Debug, Clone, Copy)]
+pub struct LikedBy(pub UserId);
+
+impl List for LikedBy {
+    type Place = LikedPlace;
+
+    fn code(&self) -> u8 {
+        b'l'
+    }
+
+    fn owner(&self) -> u64 {
+        self.0.0
+    }
+}
+
+/// The users who like this post.
+#[derive(Debug, Clone, Copy)]
+pub struct LikersOf(pub PostId);
+
+impl List for LikersOf {
+    type Place = LikerPlace;
+
+    fn code(&self) -> u8 {
+        b'k'
+    }
+
+    fn owner(&self) -> u64 {
+        // both halves of the id, so that posts of one author differ
+        (self.0.0 >> 64) as u64 ^ self.0.0 as u64
+    }
 }
 
 /// A place in the list of what a user likes: after the like of this time and post.

@@ -7,4 +7,4 @@ pub mod items;
 pub mod messages;
 pub(crate) mod owned;
 
-pub use cases::{LikedPage, LikedPlace, LikerPlace, liked, likers, put};
+pub use cases::{LikedBy, LikedPage, LikedPlace, LikerPlace, LikersOf, liked, likers, put};

@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fanfold_core::limits::{BOARD_BATCH_MAX, LIST_QUERY_MIN, PAGE_ROUNDS_MAX, RANKING_KEPT};
-use fanfold_core::{Board, PostId, Ranking, RoundId, Snapshot, Time, UserId};
+use fanfold_core::{Board, List, PostId, Ranking, RoundId, Snapshot, Time, UserId};
 use fanfold_engines::rank::{Copied, Place, Rows, RowsOf, Version, call, continue_copy};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{BoardAnswer, BoardChange, BoardPage, PageOf, Ranked};
@@ -22,6 +22,25 @@ use futures::future::{BoxFuture, ready};
 use crate::present::{self, SeenUser, ShownPost, Viewer};
 use crate::rankings::messages::RebuildRanking;
 use crate::{App, Error};
+
+/// The places of this ranking.
+#[derive(Debug, Clone, Copy)]
+pub struct PlacesOf(pub Ranking);
+
+impl List for PlacesOf {
+    type Place = RankingPlace;
+
+    const ABOUT: &'static str = "For 15 minutes, it returns places of the same state of the ranking as that page. A\n\
+        cursor is opaque: one that was not issued for this ranking is answered with 404.";
+
+    fn code(&self) -> u8 {
+        b'r'
+    }
+
+    fn owner(&self) -> u64 {
+        self.0 as u64
+    }
+}
 
 /// A place in a ranking: after this place (from 1) of the snapshot of this time.
 pub type RankingPlace = (Time, u64);
