@@ -10,7 +10,9 @@ use fanfold_core::limits::{
     DROP_SETTLES, DUE_BATCH, EVERY_MIN, FOLLOWERS_PER_QUERY, RANKING_SECONDS_DEFAULT,
     RANKING_SECONDS_MAX, RANKING_SECONDS_MIN, TIMER_EVERY_MIN_DEFAULT, TIMER_EVERY_MIN_MAX,
 };
+use fanfold_engines::due::{Due, DueIndex, Pause};
 use fanfold_engines::rank::Copier;
+use fanfold_engines::table::Table;
 use fanfold_engines::tally::Counts;
 use fanfold_engines::valkey::{FeedSettings, LimitKind, RateLimit, Valkey};
 use fanfold_runtime::aws::SdkConfig;
@@ -19,8 +21,6 @@ use fanfold_runtime::sqs::Outbox;
 use fanfold_runtime::{Config, StartError};
 
 use crate::boards::items::BoardStore;
-use crate::due::items::DueStore;
-use crate::due::pause::Pause;
 use crate::fanout::receipts::ReceiptStore;
 use crate::fanout::settings::FanOutSettings;
 use crate::feeds::Feeds;
@@ -29,6 +29,8 @@ use crate::follows::items::GraphStore;
 use crate::likes::items::LikeStore;
 use crate::people::items::UserStore;
 use crate::posts::items::PostStore;
+use crate::scheduled::items::ScheduledStore;
+use crate::timers::items::TimerStore;
 
 /// Partitions of a large audience that one dispatch reads.
 const PARTITIONS_PER_PART: u16 = 8;
@@ -45,7 +47,9 @@ pub struct App {
     pub pulled: PulledStore,
     pub likes: LikeStore,
     pub boards: BoardStore,
-    pub due: DueStore,
+    pub scheduled: ScheduledStore,
+    pub timers: TimerStore,
+    pub due_index: DueIndex,
     pub valkey: Valkey,
     pub feeds: Feeds,
     pub outbox: Outbox,
@@ -109,6 +113,8 @@ impl App {
     pub fn over(valkey: Valkey, sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
         let (users, posts) = (UserStore::new(sdk, config)?, PostStore::new(sdk, config)?);
         let (graph, pulled) = (GraphStore::new(sdk, config)?, PulledStore::new(sdk, config)?);
+        let due = Table::new(sdk, config, "DUE_TABLE")?;
+        let due_index = DueIndex::new(due.clone());
         let (outbox, limits) = (Outbox::new(sdk, config)?, Limits::read(config)?);
         let feeds = Feeds {
             valkey: valkey.clone(),
@@ -128,7 +134,9 @@ impl App {
             pulled,
             likes: LikeStore::new(sdk, config)?,
             boards: BoardStore::new(sdk, config)?,
-            due: DueStore::new(sdk, config)?,
+            scheduled: ScheduledStore::new(due.clone(), due_index.clone()),
+            timers: TimerStore::new(due, due_index.clone()),
+            due_index,
             valkey,
             feeds,
             outbox,
@@ -141,6 +149,12 @@ impl App {
 }
 
 impl App {
+    /// Hands on due items.
+    pub fn due(&self) -> Due<'_> {
+        let Self { due_index: index, valkey, outbox, pause, .. } = self;
+        Due { index, valkey, outbox, pause, batch: self.settings.due_batch }
+    }
+
     /// Makes copies in Valkey.
     pub fn copier(&self) -> Copier<'_, Self> {
         let Settings { rows_in_request, .. } = self.settings;

@@ -284,8 +284,8 @@ impl Work<'_> {
     /// Removes the scheduled posts and timers.
     async fn due(&mut self) -> Result<Progress, StoreError> {
         loop {
-            let scheduled = self.app.due.forget_scheduled(self.user, &self.app.posts).await?;
-            let timers = self.app.due.forget_timers(self.user).await?;
+            let scheduled = self.app.scheduled.forget_scheduled(self.user, &self.app.posts).await?;
+            let timers = self.app.timers.forget_timers(self.user).await?;
             self.dropped.keys += scheduled.keys;
             self.dropped.scheduled += scheduled.items;
             self.dropped.timers += timers.items;

@@ -1,19 +1,22 @@
-//! Scheduled posts.
+//! Scheduled posts in DynamoDB.
+
+mod drop;
 
 use std::collections::BTreeSet;
 
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{DUE_TRIES_MAX, SCHEDULED_KEPT};
 use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId};
+use fanfold_engines::due::{DueIndex, HandOn};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::table::{
-    Item, ItemKind, Pk, Stored, Write, key, number, read, read_key, text, write,
+    Item, ItemKind, Pk, Stored, Table, Write, key, number, read, read_key, text, write,
 };
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
 
-use super::{DueStore, HandOn};
+use super::TAG;
 use crate::people::items::{Counter, Owner, UserStore, add_all};
 use crate::posts::items::{Post, PostKey, PostStore};
 use crate::posts::messages::PostPublished;
@@ -50,8 +53,13 @@ pub enum ScheduledState {
 impl Scheduled {
     /// Its entry in the index of due items.
     pub fn entry(&self) -> DueEntry {
-        DueEntry { at: self.publish_at, item: DueItem::Post(self.id) }
+        entry(self.id, self.publish_at)
     }
+}
+
+/// The entry of a scheduled post in the index of due items.
+fn entry(id: ScheduledId, at: Time) -> DueEntry {
+    DueEntry { at, item: DueItem { tag: TAG, owner: id.author(), key: id.to_string() } }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -162,7 +170,19 @@ pub enum PublishResult {
     NoProfile,
 }
 
-impl DueStore {
+/// The scheduled posts, in the table of due items.
+#[derive(Clone)]
+pub struct ScheduledStore {
+    table: Table,
+    index: DueIndex,
+}
+
+impl ScheduledStore {
+    /// The scheduled posts of a table, with the index of due items.
+    pub fn new(table: Table, index: DueIndex) -> Self {
+        Self { table, index }
+    }
+
     /// Reads a scheduled post. `None` if it does not exist.
     pub async fn scheduled(&self, id: ScheduledId) -> Result<Option<Scheduled>, StoreError> {
         let doing = "reading a scheduled post";
@@ -322,6 +342,16 @@ impl DueStore {
         })
     }
 
+    /// The condition that an entry leads to no scheduled post.
+    pub fn stray_scheduled(&self, id: ScheduledId, at: Time) -> Write {
+        self.table
+            .check(key(&scheduled_pk(id.author()), id))
+            .condition("attribute_not_exists(pk) OR #state <> :waiting OR publish_at_ms <> :at")
+            .name("#state", "state")
+            .value(":waiting", text("waiting"))
+            .value(":at", number(at))
+    }
+
     /// The change of an item that waits and is as it was read.
     fn change(&self, old: &Scheduled) -> Write {
         self.table
@@ -359,7 +389,7 @@ impl DueStore {
         let pk = soonest_pk(item.id.author());
         let soonest = self.table.put(write(doing, &pk, &row)?);
         transaction.add(ScheduledWrite::Soonest, soonest);
-        transaction.add(ScheduledWrite::Entry, self.put_entry(doing, &item.entry(), sent)?);
+        transaction.add(ScheduledWrite::Entry, self.index.put_entry(doing, &item.entry(), sent)?);
         Ok(())
     }
 
@@ -367,16 +397,16 @@ impl DueStore {
         let row = soonest_key(item.publish_at, item.id);
         let delete = self.table.delete(row);
         transaction.add(ScheduledWrite::Old, delete);
-        transaction.add(ScheduledWrite::Old, self.delete_entry(&item.entry()));
+        transaction.add(ScheduledWrite::Old, self.index.delete_entry(&item.entry()));
     }
 }
 
-pub(crate) fn scheduled_pk(user: UserId) -> Pk {
+fn scheduled_pk(user: UserId) -> Pk {
     ItemKind::Scheduled.pk(user)
 }
 
 /// The key of the row of a scheduled post in the list of its author.
-pub(crate) fn soonest_key(at: Time, id: ScheduledId) -> Item {
+fn soonest_key(at: Time, id: ScheduledId) -> Item {
     key(&soonest_pk(id.author()), soonest_sk(at, id))
 }
 

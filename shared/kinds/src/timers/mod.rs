@@ -1,0 +1,11 @@
+//! Timers: a name, a time and a payload. When the time has come, a message with the payload is sent.
+
+mod cases;
+pub mod events;
+pub mod items;
+pub mod messages;
+
+pub use cases::{NewTimer, TimerPage, delete, list, put, read};
+
+/// The tag of timers among due items.
+pub const TAG: char = 't';
