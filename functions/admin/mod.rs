@@ -6,8 +6,9 @@ use fanfold_core::limits::{ADMIN_TIME_LEFT_MIN, REDRIVE_MAX};
 use fanfold_core::registry::{FunctionSpec, QUEUES, QueueSpec};
 use fanfold_core::{Time, UserId, UserRef};
 use fanfold_kinds::doctor::{self, Doctor};
+use fanfold_kinds::export::ExportPlace;
 use fanfold_kinds::people::items::Profile;
-use fanfold_kinds::{App, erase, memory, rebuild};
+use fanfold_kinds::{App, erase, export, memory, rebuild};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::clock::{self, Deadline};
 use fanfold_runtime::invoke::invoked;
@@ -66,6 +67,11 @@ pub async fn execute(
         Order::DropUser { user: text } => {
             let id = id_of(app, &user(&text)?).await?;
             answer(Box::pin(erase::drop_user(app, id, now, deadline)).await?)
+        }
+        Order::Export { user: text, after } => {
+            let user = find(app, &user(&text)?).await?.id;
+            let from = after.map_or(Ok(ExportPlace::FIRST), |after| after.parse())?;
+            answer(Box::pin(export::export(app, user, from, now)).await?)
         }
         Order::Redrive { queue: name } => {
             let known = admin.dead_letters.iter().find(|(queue, _)| queue.name == name);

@@ -2,6 +2,7 @@
 
 use fanfold_core::UserRef;
 use fanfold_core::registry::QUEUES;
+use fanfold_kinds::export::ExportPlaceError;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::log::Chain;
 use serde::Deserialize;
@@ -15,6 +16,8 @@ pub enum Order {
     RebuildFeed { user: String },
     /// Erases a user. Must be given again until the answer has `"done":true`.
     DropUser { user: String },
+    /// Reads a page of everything that is stored about a user. `after` is the `next` of the page before.
+    Export { user: String, after: Option<String> },
     /// Returns the dead letters of a queue to the queue.
     Redrive { queue: String },
     /// Begins a new memory of every bucket, so every feed is rebuilt when it is read next.
@@ -32,6 +35,8 @@ pub enum Refusal {
     User(String),
     #[error("user: {0} has no profile in this system")]
     NoSuchUser(UserRef),
+    #[error("after: {0}")]
+    After(#[from] ExportPlaceError),
     #[error("queue: {0:?} is not one of {names}", names = queue_names())]
     Queue(String),
     #[error("user: other functions kept rebuilding the feed; try again")]

@@ -1,11 +1,11 @@
 //! The registry of queues, functions and settings agrees with the template.
 
+use fanfold_core::kinds::ItemKind;
 use std::collections::BTreeSet;
 
 use fanfold_core::registry::{
     FROM_LAMBDA, FUNCTIONS, QUEUES, SHARED, TIMER_EVENTS, Trigger, UNSET,
 };
-use fanfold_engines::table::ItemKind;
 use yaml_rust2::{Yaml, YamlLoader};
 
 use crate::harness::root;

@@ -12,7 +12,7 @@ use crate::{Bucket, UserId};
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $name:literal $code:literal of $owner:ident;)*) => {
         /// The kinds of feeds.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum FeedKind {
             $($(#[$doc])* $kind,)*
         }
@@ -22,7 +22,7 @@ macro_rules! kinds {
             pub const ALL: &[Self] = &[$(Self::$kind),*];
 
             /// The name of the kind in keys, logs and texts.
-            pub fn name(self) -> &'static str {
+            pub const fn name(self) -> &'static str {
                 match self { $(Self::$kind => $name),* }
             }
 

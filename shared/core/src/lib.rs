@@ -25,6 +25,7 @@ pub mod due;
 pub mod fanout;
 pub mod feed;
 pub mod id;
+pub mod kinds;
 pub mod limits;
 pub mod merge;
 pub mod message;

@@ -54,28 +54,6 @@ pub const FEED_CAP_MAX: usize = 2_000;
 pub const TRIM_POST_IN: u16 = 4;
 /// Buckets of a deployment (setting `BUCKETS`, which is fixed for the life of the deployment).
 pub const BUCKETS_DEFAULT: u16 = 256;
-/// Posts that one user may publish and delete per minute (setting `POSTS_PER_MINUTE`; 0: no limit). A
-/// user can use the writes of a whole minute at once.
-pub const POSTS_PER_MINUTE_DEFAULT: u64 = 300;
-/// Follows and unfollows that one user may make per minute (setting `RELATION_CHANGES_PER_MINUTE`; 0: no
-/// limit).
-pub const RELATION_CHANGES_PER_MINUTE_DEFAULT: u64 = 600;
-/// Changes of the profile that one user may make per minute (setting `PROFILE_CHANGES_PER_MINUTE`; 0: no
-/// limit).
-pub const PROFILE_CHANGES_PER_MINUTE_DEFAULT: u64 = 60;
-/// Timers that one user may put and delete per minute (setting `TIMER_CHANGES_PER_MINUTE`; 0: no limit).
-pub const TIMER_CHANGES_PER_MINUTE_DEFAULT: u64 = 300;
-/// Likes that one user may give and take back per minute (setting `LIKE_CHANGES_PER_MINUTE`; 0: no limit).
-pub const LIKE_CHANGES_PER_MINUTE_DEFAULT: u64 = 300;
-/// Changes of boards and of their members that one user may make per minute (setting `BOARD_CHANGES_PER_MINUTE`; 0: no limit).
-/// A request that changes several members counts once for each. A server of a game writes the scores of all players as one
-/// user.
-pub const BOARD_CHANGES_PER_MINUTE_DEFAULT: u64 = 600;
-/// Queries that the pulled pages of one user may make per minute (setting `PULL_QUERIES_PER_MINUTE`; 0: no limit). They are
-/// counted afterwards. A reader who follows 5,000 authors and reads 100 posts every five seconds makes 21,000.
-pub const PULL_QUERIES_PER_MINUTE_DEFAULT: u64 = 25_000;
-/// The greatest value of the setting `PULL_QUERIES_PER_MINUTE`.
-pub const PULL_QUERIES_PER_MINUTE_MAX: u64 = 1_000_000;
 /// Queries that a pulled page counts as, at least, because it reads posts and users, too.
 pub const PULL_QUERIES_MIN: u64 = 100;
 /// How long Valkey keeps the posts that a pull below the floor of a home feed has merged.
@@ -83,8 +61,6 @@ pub const OLDER_KEPT: Duration = Duration::from_secs(120);
 /// The time after which no request can commit a post of an earlier time: the life of a function that answers requests, and the
 /// difference of two clocks.
 pub const OLDER_SETTLES: Duration = Duration::from_secs(12);
-/// The greatest value of the settings of write limits.
-pub const WRITES_PER_MINUTE_MAX: u64 = 60_000;
 /// The period that write limits count in.
 pub const WRITE_LIMIT_WINDOW: Duration = Duration::from_secs(60);
 /// The time without a read after which a feed is removed from Valkey (setting `INACTIVE_AFTER`).

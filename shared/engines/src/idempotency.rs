@@ -3,6 +3,7 @@
 //!
 //! The key is stored in the transaction that makes something, on condition that it is unused or has expired.
 
+use fanfold_core::kinds::Pk;
 use std::fmt::Display;
 
 use fanfold_core::limits::IDEMPOTENCY_KEPT;
@@ -10,7 +11,7 @@ use fanfold_core::{Second, Time};
 use fanfold_runtime::StoreError;
 use serde::{Deserialize, Serialize};
 
-use crate::table::{Pk, Stored, Table, Write, hashed, key, number, read, write};
+use crate::table::{Stored, Table, Write, hashed, key, number, read, write};
 
 /// A key, with the request that it was sent with. The request is hashed, so the item always has the same form and length.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //! A function may use the tables and queues alone that it lists in the registry, as the template gives it rights on no others.
 //! Every use of another one fails with [`StoreError::Unlisted`](fanfold_runtime::StoreError::Unlisted), also in tests.
 
+use fanfold_core::kinds::LimitKind;
 use std::time::Duration;
 
 use fanfold_core::limits::{
@@ -14,7 +15,7 @@ use fanfold_engines::due::{Due, DueIndex, Pause};
 use fanfold_engines::rank::Copier;
 use fanfold_engines::table::Table;
 use fanfold_engines::tally::Counts;
-use fanfold_engines::valkey::{FeedSettings, LimitKind, RateLimit, Valkey};
+use fanfold_engines::valkey::{FeedSettings, RateLimit, Valkey};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::ConfigError;
 use fanfold_runtime::sqs::Outbox;

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use fanfold_core::kinds::Kind;
 use fanfold_core::limits::FEED_CAP_MAX;
-use fanfold_core::{Bucket, FeedId, FeedKind, MemberName, PostId, Slice, Time};
-use fanfold_engines::card::{Card as _, Compared, Wanted, names};
+use fanfold_core::{Bucket, FeedId, FeedKind, PostId, Slice, Time};
+use fanfold_engines::card::{Compared, Wanted, names};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{CachedSlice, CardId, Read};
 use fanfold_runtime::clock::{self, Deadline, Stopwatch};
@@ -13,25 +14,17 @@ use fanfold_runtime::{StoreError, metrics};
 use serde::Serialize;
 
 use crate::App;
-use crate::boards::compare;
-use crate::boards::items::StoredBoard;
-use crate::boards::target::Target;
-use crate::follows::cards::Follows;
 use crate::follows::items::Counting;
-use crate::likes::cards::NewestLiked;
-use crate::people::cards::UserCard;
-use crate::posts::items::{LikesPut, PostState};
+use crate::owned::owned;
 
 /// The oldest and the newest cards of each visited bucket that the audit compares with DynamoDB, of each.
 const AUDIT_CARDS: usize = 4;
 /// The remaining time below which a run of the audit ends.
 const AUDIT_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 /// Times that the audit compares a feed that differs. Pushes that are under way arrive in between.
-const AUDIT_LOOKS_MAX: u32 = 4;
+pub(crate) const AUDIT_LOOKS_MAX: u32 = 4;
 /// The time between two comparisons of a feed.
-const AUDIT_LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Boards that the audit compares in one bucket, and members of each.
-const AUDIT_BOARDS: usize = 1;
+pub(crate) const AUDIT_LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The result of one run of the audit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -66,8 +59,7 @@ pub async fn audit(app: &App, now: Time, deadline: Deadline) -> Result<Audited, 
             break;
         }
         let bucket = Bucket((clock::random() % u64::from(buckets)) as u16);
-        check_cards(app, bucket, now + stopwatch.elapsed(), &mut audited).await?;
-        check_boards(app, bucket, now + stopwatch.elapsed(), &mut audited).await?;
+        check_bucket(app, bucket, now + stopwatch.elapsed(), &mut audited).await?;
         for feed in app.valkey.sample(bucket, 1).await? {
             if chosen.insert(feed) {
                 Box::pin(check(app, feed, now + stopwatch.elapsed(), &mut audited)).await?;
@@ -121,17 +113,17 @@ pub async fn check(
     Ok(())
 }
 
-/// Compares some cards of a bucket with DynamoDB, marks those that differ as stale, and adds the result to `audited`. A
+/// Compares some cards of a bucket, and what else each kind has there, with DynamoDB, marks cards that differ as stale, and adds the result to `audited`. A
 /// card that differs is compared several times, because writers may be at work.
-pub async fn check_cards(
+pub async fn check_bucket(
     app: &App,
     bucket: Bucket,
     now: Time,
     audited: &mut Audited,
 ) -> Result<(), StoreError> {
     let ids = app.valkey.sample_cards(bucket, AUDIT_CARDS).await?;
-    if let Some(post) = ids.iter().find_map(|id| PostState::of(*id)) {
-        count_likes(app, post, now, audited).await?;
+    for kind in Kind::ALL {
+        owned(*kind).audit(app, bucket, &ids, now, audited).await?;
     }
     let Compared { cards: compared, mut differing } = compare_cards(app, &ids, now).await?;
     audited.cards += compared;
@@ -156,69 +148,11 @@ pub async fn check_cards(
     Ok(())
 }
 
-/// Compares cards of all kinds with DynamoDB. Those that Valkey does not have are not compared, and cards of handles never: they
-/// may be old.
+/// Compares cards of all kinds with DynamoDB. Those that Valkey does not have are not compared.
 pub async fn compare_cards(app: &App, ids: &[CardId], now: Time) -> Result<Compared, StoreError> {
-    let wanted = Wanted::default()
-        .among::<PostState>(ids)
-        .among::<Option<UserCard>>(ids)
-        .among::<Follows>(ids)
-        .among::<NewestLiked>(ids)
-        .among::<Option<Box<StoredBoard>>>(ids);
+    let kinds = Kind::ALL.iter().map(|kind| owned(*kind));
+    let wanted = kinds.fold(Wanted::default(), |wanted, kind| kind.cards(wanted, ids));
     wanted.differing(&app.valkey, app, now).await
-}
-
-/// Compares copies of boards of a bucket with DynamoDB, drops those that differ, and adds the result to `audited`.
-pub async fn check_boards(
-    app: &App,
-    bucket: Bucket,
-    now: Time,
-    audited: &mut Audited,
-) -> Result<(), StoreError> {
-    for named in app.valkey.sample_boards(bucket, AUDIT_BOARDS).await? {
-        let Some((id, round)) = Target::parts(&named) else { continue };
-        let Some(board) = app.boards.board(id).await? else { continue };
-        let target = Target::new(board, round, now);
-        let Some(mut differing) = compare::differing(app, &target, now).await? else {
-            continue;
-        };
-        audited.boards += 1;
-        for _ in 1..AUDIT_LOOKS_MAX {
-            if differing.is_empty() {
-                break;
-            }
-            clock::sleep(AUDIT_LOOK_EVERY).await;
-            let members: Vec<MemberName> = differing.keys().cloned().collect();
-            let again = compare::members(app, &target, &members).await?.unwrap_or_default();
-            // only what is wrong in the same way every time counts
-            differing.retain(|member, difference| again.get(member) == Some(difference));
-        }
-        let differed = u64::from(!differing.is_empty());
-        if differed > 0 {
-            tracing::error!(board = %id, %round, members = differing.len(), "a board differs from DynamoDB");
-            // mutation: audit-boards
-            app.valkey.drop_board(&target.copy()).await?;
-            audited.boards_differed += 1;
-        }
-        metrics::audited(1, differed, differed);
-    }
-    Ok(())
-}
-
-/// Counts the likes of a post again. The last count may have been lost with Valkey's note that it was requested.
-async fn count_likes(
-    app: &App,
-    post: PostId,
-    now: Time,
-    audited: &mut Audited,
-) -> Result<(), StoreError> {
-    let counted = app.likes.counted(post).await?;
-    // mutation: audit-likes
-    if app.posts.put_likes(&app.boards, post, counted, now).await? == LikesPut::Written {
-        app.valkey.cards_changed(&[CardId::post(post)]).await?;
-        audited.likes_counted += 1;
-    }
-    Ok(())
 }
 
 /// Whether a live feed equals a pull. None: the feed is not live. A feed that differs is compared several times,

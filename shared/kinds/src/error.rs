@@ -1,6 +1,7 @@
 //! The reasons why a use case refuses a request. The HTTP layer turns each of them into a problem; other callers may treat
 //! them differently.
 
+use fanfold_core::kinds::LimitKind;
 use std::time::Duration;
 
 use fanfold_core::board::{BoardError, Day};
@@ -8,7 +9,6 @@ use fanfold_core::text::TextError;
 use fanfold_core::{
     BoardName, Handle, MemberName, PostId, ScheduledId, TimerName, UserId, UserRef,
 };
-use fanfold_engines::valkey::LimitKind;
 use fanfold_runtime::StoreError;
 
 /// The reason why a use case refused a request, or the error of a store.
@@ -40,7 +40,7 @@ pub enum Error {
     KeyReused,
     #[error("the post that this key made, {0}, was deleted; use a new key")]
     PostDeleted(PostId),
-    #[error("at most {per_minute} {} per minute are allowed; try again in {} s", written(.kind), .retry_after.as_secs())]
+    #[error("at most {per_minute} {} per minute are allowed; try again in {} s", .kind.counted(), .retry_after.as_secs())]
     TooManyWrites { kind: LimitKind, per_minute: u64, retry_after: Duration },
     /// A time that is too near or too far away.
     #[error("{field} must be {allowed}")]
@@ -94,17 +94,4 @@ pub enum Error {
     RankingBuilding,
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-/// The name of the counted writes, in the plural.
-fn written(kind: &LimitKind) -> &'static str {
-    match kind {
-        LimitKind::Post => "posts published, scheduled, changed or deleted",
-        LimitKind::Relation => "follows and unfollows",
-        LimitKind::Profile => "changes of the profile",
-        LimitKind::Timer => "changes of timers",
-        LimitKind::Like => "likes given and taken back",
-        LimitKind::Board => "changes of boards and of their members",
-        LimitKind::Pull => "queries for pages that are pulled",
-    }
 }

@@ -13,13 +13,17 @@
 //! | [`fanout`] | deliver a post to its author's followers |
 //! | [`boards`] | boards: their settings, scores and ranks |
 //! | [`rankings`] | posts by likes, and authors by likes |
-//! | [`due`] | scheduled posts and timers, and the look-ahead that finds what is due |
+//! | [`scheduled`] | schedule, list, read, change and cancel a post; publish it when it is due |
+//! | [`timers`] | put, list, read and delete a timer; fire it when it is due |
+//! | [`due`] | the kinds of items with a time of their own, and the look-ahead over them |
 //! | [`webhook`] | post the timers that were due to the operator's address |
 //! | [`present`] | turn ids into what a viewer sees, and fill pages |
 //! | [`rebuild`] | rebuild a feed that a reader queued, or the feeds of one user |
 //! | [`sweep`] | drop feeds that nobody reads, and forget old relations |
 //! | [`audit`] | compare live feeds with DynamoDB, and rebuild those that differ |
 //! | [`erase`] | remove everything that belongs to a user |
+//! | [`export`] | read everything that is stored about a user |
+//! | [`owned`] | what each kind does when a user is erased or exported, and in the audit |
 //! | [`doctor`] | check the assumptions about Valkey, DynamoDB, SQS and clocks |
 //! | [`memory`] | ignore the present data in Valkey, so that every feed is rebuilt |
 //! | [`limit`] | limit how often a user may write |
@@ -61,6 +65,7 @@ pub mod doctor;
 pub mod due;
 pub mod erase;
 pub mod error;
+pub mod export;
 pub mod fanout;
 pub mod feeds;
 pub mod follows;
@@ -68,13 +73,16 @@ pub mod home;
 pub mod likes;
 pub mod limit;
 pub mod memory;
+pub mod owned;
 pub mod people;
 pub mod posts;
 pub mod present;
 pub mod rankings;
 pub mod rebuild;
+pub mod scheduled;
 pub mod subscriptions;
 pub mod sweep;
+pub mod timers;
 pub mod webhook;
 
 pub use app::App;

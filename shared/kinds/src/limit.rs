@@ -11,6 +11,8 @@ use fanfold_runtime::{StoreError, clock, metrics};
 use futures::future::{Either, select};
 
 use crate::Error;
+use crate::erase::{Erasing, Progress};
+use crate::owned::{Owned, Step, nothing};
 
 /// How long a write waits for Valkey's count after all its other reads are done. If there is no count
 /// by then, the write is allowed.
@@ -73,5 +75,19 @@ fn wait(counted: Option<Result<Option<Duration>, StoreError>>) -> Option<Duratio
             tracing::warn!("a write was not counted: Valkey did not answer in time");
             None
         }
+    }
+}
+
+/// What engines keep of a user: the counters of writes.
+pub(crate) struct Engines;
+
+impl Owned for Engines {
+    nothing!(empty is_left erase export cards audit);
+
+    fn forget<'a>(&'a self, erasing: &'a mut Erasing<'_>) -> Step<'a> {
+        Box::pin(async move {
+            erasing.app.valkey.forget_limits(erasing.user).await?;
+            Ok(Progress::Done)
+        })
     }
 }

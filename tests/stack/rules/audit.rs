@@ -6,7 +6,7 @@ use std::time::Duration;
 use fanfold_core::{Bucket, FeedId, PostId, Scores, Time, UserId, UserRef, order};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::PageOf;
-use fanfold_kinds::audit::{Audited, audit, check, check_boards, check_cards};
+use fanfold_kinds::audit::{Audited, audit, check, check_bucket};
 use fanfold_kinds::boards::change::{ScoreChange, What};
 use fanfold_kinds::boards::target::Target;
 use fanfold_kinds::boards::{self, BoardRef};
@@ -132,7 +132,7 @@ async fn a_wrong_number_of_likes_is_corrected() {
     };
     let audited = async || {
         let mut audited = Audited::default();
-        check_cards(&world.app, Bucket(0), world.now(), &mut audited).await.expect("checked");
+        check_bucket(&world.app, Bucket(0), world.now(), &mut audited).await.expect("checked");
         audited.likes_counted
     };
     assert_eq!((shown().await, audited().await), (0, 1));
@@ -225,13 +225,13 @@ async fn a_board_that_differs_is_made_again() {
     let target = Target::new(board.clone(), board.settings.round(now), now);
     let bucket = target.copy().id.bucket(world.app.valkey.keys().buckets());
     let mut audited = Audited::default();
-    check_boards(&world.app, bucket, now, &mut audited).await.unwrap();
+    check_bucket(&world.app, bucket, now, &mut audited).await.unwrap();
     assert_eq!((audited.boards, audited.boards_differed), (1, 0));
     // the writer died, and its event was removed from the queue by hand
     let (sent, member) = (Announced::assumed(), "x".parse().unwrap());
     let (store, scores) = (&world.app.boards, Scores::new(&[2]).unwrap());
     store.set_scores(&sent, target.rows(), &member, &scores, None, now).await.unwrap();
-    check_boards(&world.app, bucket, now, &mut audited).await.unwrap();
+    check_bucket(&world.app, bucket, now, &mut audited).await.unwrap();
     assert_eq!((audited.boards, audited.boards_differed), (2, 1));
     let first = PageOf::Rank { from: 1, limit: 1 };
     let shown = boards::read::page(&world.app, &named, first, now).await.unwrap();

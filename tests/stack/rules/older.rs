@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use axum::response::IntoResponse as _;
-use fanfold_core::limits::{OLDER_KEPT, OLDER_SETTLES, PULL_QUERIES_PER_MINUTE_DEFAULT};
+use fanfold_core::kinds::LimitKind;
+use fanfold_core::limits::{OLDER_KEPT, OLDER_SETTLES};
 use fanfold_core::{FeedId, PostId};
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::Error;
@@ -142,7 +143,7 @@ async fn a_reader_of_many_authors_scrolls_and_one_who_collects_pages_is_refused(
     const AUTHORS: usize = 167;
     const POSTS: usize = 1_800;
     const FROM: usize = 20;
-    let per_minute = (PULL_QUERIES_PER_MINUTE_DEFAULT / 30).to_string();
+    let per_minute = (LimitKind::Pull.setting().1 / 30).to_string();
     let world = World::with(&[("FEED_CAP", "10"), ("PULL_QUERIES_PER_MINUTE", &per_minute)]).await;
     let names: Vec<String> = (0..AUTHORS).map(|n| format!("author{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

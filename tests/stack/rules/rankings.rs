@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use axum::response::IntoResponse as _;
+use fanfold_core::board::Zone;
 use fanfold_core::limits::{BOARD_PARTS, COMMIT_GRACE, RANKING_KEPT};
 use fanfold_core::{PostId, Ranking, Time, UserId};
 use fanfold_engines::reading::ReadContext;
@@ -22,10 +23,13 @@ use crate::harness::world::{Message, World};
 const HOUR: Duration = Duration::from_secs(3_600);
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A world with a Valkey of its own: a deployment has one copy of each ranking.
+/// A world with a Valkey of its own: a deployment has one copy of each ranking. A test begins in the morning (UTC), so
+/// that no day ends in it.
 async fn world() -> (Node, World) {
     let node = Node::start(&[]);
     let world = World::with(&[("REDIS_URL", &node.url())]).await;
+    let (utc, now) = (Zone::utc(), world.now());
+    world.advance(utc.begin(utc.day(now).plus_days(1)).since(now) + 8 * HOUR);
     world.people(&["ash", "birch", "cedar", "dogwood"]).await;
     (node, world)
 }
@@ -167,7 +171,7 @@ async fn deleted_posts_vanish() {
     let boards = &world.app.boards;
     let (now, mut rows) = (world.now(), Vec::new());
     for part in 0..BOARD_PARTS {
-        let day = fanfold_core::board::Zone::utc().day(now);
+        let day = Zone::utc().day(now);
         rows.extend(boards.trends(day, part, now.hour().minus(24), None, None).await.unwrap().rows);
     }
     assert_eq!(rows, [(stays, 1)], "the rows of the deleted post are left");

@@ -1,7 +1,8 @@
 //! The script of write limits, against a model: a time until which the intervals of all requests last.
 
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::{Time, UserId};
-use fanfold_engines::valkey::{LimitKind, RateLimit, Valkey};
+use fanfold_engines::valkey::{RateLimit, Valkey};
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
 

@@ -1,5 +1,6 @@
 //! Runs a plan and checks what readers see. Then lets all work finish, and checks feeds and tables.
 
+use fanfold_core::kinds::KeyKind;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::AddAssign;
@@ -11,7 +12,7 @@ use fanfold_core::limits::{CARD_MARK_WITHIN, COMMIT_GRACE, REL_KEPT};
 use fanfold_core::message::Received as _;
 use fanfold_core::{FeedId, FeedKind, PostId, Relation, Time, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
-use fanfold_engines::valkey::{CachedSlice, CardId, KeyKind, Read};
+use fanfold_engines::valkey::{CachedSlice, CardId, Read};
 use fanfold_kinds::fanout::dispatch::Dispatched;
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::present::{SeenUser, Viewer};

@@ -46,6 +46,14 @@ pub enum Order {
         #[command(flatten)]
         at: At,
     },
+    /// Print everything that is stored about a user, as lines of JSON
+    Export {
+        /// A user id, or @ and a handle
+        #[arg(value_parser = user)]
+        user: String,
+        #[command(flatten)]
+        at: At,
+    },
     /// Move the dead letters of a queue back to the queue, and print the reasons why they failed
     Redrive {
         /// The queue to which its dead letters return
@@ -71,6 +79,7 @@ pub fn order(order: Order) -> Done<ExitCode> {
     match order {
         Order::Rebuild { user, at } => orders::rebuild(&user, at),
         Order::Drop { user, at, .. } => orders::drop_user(&user, at),
+        Order::Export { user, at } => orders::export(&user, at),
         Order::Redrive { queue, at } => orders::redrive(&queue, at),
         Order::Doctor { at } => orders::doctor(at),
         Order::BeginMemory { at } => orders::begin_memory(at),

@@ -1,5 +1,6 @@
 //! Orders to the function `admin`: of the running system, or of a stack on AWS.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -91,22 +92,25 @@ pub fn rebuild(user: &str, at: At) -> Done<ExitCode> {
 /// Erases a user. Repeats the order until the removal is complete.
 pub fn drop_user(user: &str, at: At) -> Done<ExitCode> {
     let admin = at.admin()?;
-    let names = ["posts", "followers", "following", "receipt_rows", "keys", "feeds"];
-    let (mut sums, mut user) = (names.map(|_| 0), user.to_owned());
+    let (mut sums, mut user) = (BTreeMap::<String, u64>::new(), user.to_owned());
     for _ in 0..ORDERS_MAX {
         let dropped = admin.order(&json!({"do": "drop-user", "user": user}))?;
         // the first order has removed the handle
         if let Some(id) = dropped.get("user").and_then(Value::as_str) {
             id.clone_into(&mut user);
         }
-        for (sum, name) in sums.iter_mut().zip(names) {
-            *sum += number(&dropped, name);
+        for (name, count) in dropped.as_object().into_iter().flatten() {
+            if let Some(count) = count.as_u64().filter(|_| name != "wait_ms") {
+                *sums.entry(name.replace('_', " ")).or_default() += count;
+            }
         }
         if dropped.get("done") == Some(&Value::Bool(true)) {
-            let [posts, followers, following, rows, keys, feeds] = sums;
+            let sums: Vec<String> =
+                sums.iter().map(|(name, count)| format!("{count} {name}")).collect();
+            let removed = sums.join(", ");
             println!(
-                "{user} is erased: {posts} posts, {followers} followers, {following} followed, \
-                 {rows} rows of receipts, {keys} keys, {feeds} feeds"
+                "{user} is erased: {}",
+                if removed.is_empty() { "nothing was left" } else { &removed }
             );
             return Ok(ExitCode::SUCCESS);
         }
@@ -120,6 +124,22 @@ pub fn drop_user(user: &str, at: At) -> Done<ExitCode> {
         process::sleep(Duration::from_millis(wait_ms))?;
     }
     Err(failure(format!("{user} is not erased completely; run the command again")))
+}
+
+/// Prints everything that is stored about a user, as lines of JSON.
+pub fn export(user: &str, at: At) -> Done<ExitCode> {
+    let (admin, mut after) = (at.admin()?, Value::Null);
+    for _ in 0..ORDERS_MAX {
+        let page = admin.order(&json!({"do": "export", "user": user, "after": after}))?;
+        for line in page.get("lines").and_then(Value::as_array).into_iter().flatten() {
+            println!("{line}");
+        }
+        after = page.get("next").cloned().unwrap_or_default();
+        if after.is_null() {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    Err(failure("the user has more than one command exports; read GET /v1/me/export"))
 }
 
 /// Moves the messages that are in a dead-letter queue now back to their queue. Messages that still fail become dead

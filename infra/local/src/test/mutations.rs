@@ -1,8 +1,9 @@
 //! Mutations: deliberate errors in a copy of the sources, each of which a test must find.
 //!
-//! `tests/mutations.toml` lists them. Each names an anchor, a comment `mutation: NAME` in the code, and replaces a text
-//! that is there exactly once in the lines below. The copy and what cargo builds of it are kept in
-//! `target/local/mutations`, so a run compiles only what changed.
+//! `tests/mutations` has a file for each area of the code. A mutation names an anchor, a comment `mutation: NAME` in
+//! the code that is there once and may serve several mutations. It replaces a text that is there exactly once in the
+//! lines below; white space does not matter. The copy and what cargo builds of it are kept in `target/local/mutations`,
+//! so a run compiles only what changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -44,11 +45,13 @@ struct Mutation {
     rule: String,
     /// The error, as a sentence: what the changed program does wrong.
     breaks: String,
-    /// The beginning of the name of the test that finds it.
+    /// The beginning of the name of the test that finds it: in tests/stack, or after the name of a crate among that
+    /// crate's unit tests.
     test: String,
     anchor: String,
     old: String,
     new: String,
+    /// More changes that belong to this mutation.
     #[serde(default)]
     also: Vec<Change>,
 }
@@ -69,13 +72,23 @@ impl Mutation {
     }
 }
 
-/// The mutations, in the order of the file.
+/// The folder of the mutations.
+const FOLDER: &str = "tests/mutations";
+
+/// The mutations of all files.
 fn load() -> Done<Vec<Mutation>> {
-    let file = place::root().join("tests/mutations.toml");
-    let text = fs::read_to_string(&file).doing(file.display())?;
-    let table: Table = toml::from_str(&text)
-        .map_err(|error| failure(format!("{}: {}", file.display(), error.message())))?;
-    Ok(table.mutation)
+    let (folder, mut files) = (place::root().join(FOLDER), BTreeSet::new());
+    for entry in fs::read_dir(&folder).doing(folder.display())? {
+        files.insert(entry.doing(folder.display())?.path());
+    }
+    let mut mutations = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).doing(file.display())?;
+        let table: Table = toml::from_str(&text)
+            .map_err(|error| failure(format!("{}: {}", file.display(), error.message())))?;
+        mutations.extend(table.mutation);
+    }
+    Ok(mutations)
 }
 
 /// Files of the product's code, by their paths in the repository.
@@ -401,7 +414,7 @@ impl Outcome {
 
 /// A line of the table.
 struct Row<'a> {
-    /// The place of the mutation in the file.
+    /// The place of the mutation among all.
     place: usize,
     mutation: &'a Mutation,
     outcome: Outcome,
@@ -458,7 +471,7 @@ pub fn run(filter: &str) -> Done<ExitCode> {
     let (mutations, sources) = (load()?, sources()?);
     let problems = problems(&sources, &mutations);
     if !problems.is_empty() {
-        return Err(failure(format!("tests/mutations.toml: {}", problems.join("; "))));
+        return Err(failure(format!("{FOLDER}: {}", problems.join("; "))));
     }
     let named = mutations.iter().enumerate().filter(|(_, one)| one.name.contains(filter));
     let mut chosen: Vec<(usize, &Mutation)> = named.collect();
@@ -514,7 +527,7 @@ mod tests {
     fn every_mutation_has_its_anchor_and_text_and_every_anchor_a_mutation() {
         let (mutations, sources) = (load().unwrap(), sources().unwrap());
         let problems = problems(&sources, &mutations);
-        assert!(problems.is_empty(), "tests/mutations.toml:\n{}", problems.join("\n"));
+        assert!(problems.is_empty(), "{FOLDER}:\n{}", problems.join("\n"));
         let rules: BTreeSet<&str> = mutations.iter().map(|one| one.rule.as_str()).collect();
         for rule in ["1", "2", "3", "4", "5", "6", "7", "8", "9", "events", "limits", "forms"] {
             assert!(rules.contains(rule), "no mutation of {rule}");

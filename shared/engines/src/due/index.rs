@@ -1,6 +1,7 @@
 //! The index of due items: one partition key for each hour and part. What is due is found without a scan of all items
 //! that wait.
 
+use fanfold_core::kinds::{ItemKind, Pk};
 use std::collections::HashMap;
 
 use fanfold_core::limits::DUE_QUERY_ROWS;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::hand_on::HandOn;
 use crate::table::transact::{CommitResult, Transaction};
 use crate::table::{
-    ItemKind, Pk, Stored, Table, Write, key, number, read, read_key, write,
+    Stored, Table, Write, key, number, read, read_key, write,
 };
 
 /// The index of due items, in the table of their items.

@@ -9,12 +9,13 @@
 //! Rows of lists (posts by author, followers, followed authors) are read by their keys only. Another meaning
 //! needs other keys.
 
+use fanfold_core::kinds::Pk;
 use fanfold_runtime::error::StoreError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::attribute::Item;
-use super::keys::{Pk, pk_only};
+use super::keys::pk_only;
 
 /// An item with a version.
 pub trait Stored {

@@ -1,5 +1,6 @@
 //! Checks of the assumptions about DynamoDB, for `doctor`. The checks use separate items, and delete them.
 
+use fanfold_core::kinds::{ItemKind, Pk};
 use std::time::Duration;
 
 use aws_config::SdkConfig;
@@ -9,7 +10,7 @@ use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 
 use super::transact::{CommitResult, Transaction};
-use super::{ItemKind, Pk, Table, key, number};
+use super::{Table, key, number};
 
 /// How long the items of a check stay, if the check dies before it deletes them.
 const PROBE_ITEM_KEPT: Duration = Duration::from_secs(3_600);

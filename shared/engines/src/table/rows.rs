@@ -4,10 +4,10 @@
 //! were counted. Only a page without a `LastEvaluatedKey` is the last one. So [`Rows::first`] and [`Rows::all`] go on until then,
 //! and a caller of [`Rows::page`] goes on at [`Page::next`].
 
+use fanfold_core::kinds::Pk;
 use fanfold_runtime::error::StoreError;
 
 use super::attribute::{Item, text};
-use super::keys::Pk;
 use super::name::Table;
 
 /// Some rows under a partition key.
@@ -90,7 +90,7 @@ impl<'a> Rows<'a> {
         let query = self.table.client.query().table_name(self.table.name(self.doing)?);
         // mutation: consistent-rows
         let query = query.consistent_read(true);
-        let query = query.expression_attribute_values(":pk", self.pk.value());
+        let query = query.expression_attribute_values(":pk", text(self.pk));
         let query = match &self.range {
             Range::All => query.key_condition_expression("pk = :pk"),
             Range::Below(end) => query

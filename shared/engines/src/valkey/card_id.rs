@@ -1,94 +1,63 @@
 //! The names of cards.
 
+use fanfold_core::kinds::{Form, KeyKind};
 use std::fmt;
 
 use fanfold_core::{BoardId, Bucket, HandleHash, PostId, UserId};
 
-use super::keys::{Key, KeyKind, Keys};
-
-/// A kind of cards.
-#[derive(Debug, PartialEq, Eq)]
-pub struct CardKind {
-    /// The kind of its keys.
-    pub key: KeyKind,
-    /// The beginning of its names in the queue of a bucket.
-    letter: u8,
-    /// What its ids consist of.
-    form: Form,
-}
-
-/// What the ids of a kind of cards consist of. The bucket is that of the author, of the hash, or of the first of two.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Post,
-    One,
-    Two,
-}
-
-impl CardKind {
-    const fn new(key: KeyKind, letter: u8, form: Form) -> Self {
-        Self { key, letter, form }
-    }
-}
-
-/// The kinds, in the order in which their cards are filled.
-static KINDS: [CardKind; 6] = [
-    CardKind::new(KeyKind::PostCard, b'p', Form::Post),
-    CardKind::new(KeyKind::UserCard, b'u', Form::One),
-    CardKind::new(KeyKind::HandleCard, b'h', Form::One),
-    CardKind::new(KeyKind::RelationCard, b'r', Form::Two),
-    CardKind::new(KeyKind::LikesCard, b'l', Form::One),
-    CardKind::new(KeyKind::BoardCard, b'b', Form::Two),
-];
+use super::keys::{Key, Keys};
 
 /// The name of a card.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CardId {
-    /// The place of the kind among [`KINDS`].
-    kind: u8,
+    /// The kind of its key.
+    kind: KeyKind,
     id: u128,
 }
 
 impl CardId {
     /// The card of a post.
     pub fn post(post: PostId) -> Self {
-        Self { kind: 0, id: post.0 }
+        Self { kind: KeyKind::PostCard, id: post.0 }
     }
 
     /// The card of a user.
     pub fn user(user: UserId) -> Self {
-        Self { kind: 1, id: user.0.into() }
+        Self { kind: KeyKind::UserCard, id: user.0.into() }
     }
 
     /// The user who has a handle.
     pub fn handle(hash: HandleHash) -> Self {
-        Self { kind: 2, id: hash.0.into() }
+        Self { kind: KeyKind::HandleCard, id: hash.0.into() }
     }
 
     /// Whether the first user, who is the viewer, follows the second one.
     pub fn relation(viewer: UserId, user: UserId) -> Self {
-        Self { kind: 3, id: pair(viewer.0, user.0) }
+        Self { kind: KeyKind::RelationCard, id: pair(viewer.0, user.0) }
     }
 
     /// What a viewer likes, of the newest posts.
     pub fn likes(viewer: UserId) -> Self {
-        Self { kind: 4, id: viewer.0.into() }
+        Self { kind: KeyKind::LikesCard, id: viewer.0.into() }
     }
 
     /// The settings of a board.
     pub fn board(board: BoardId) -> Self {
-        Self { kind: 5, id: pair(board.owner.0, board.name.0) }
+        Self { kind: KeyKind::BoardCard, id: pair(board.owner.0, board.name.0) }
     }
 
-    /// The kind.
-    pub fn kind(self) -> &'static CardKind {
-        let [first, ..] = &KINDS;
-        KINDS.get(usize::from(self.kind)).unwrap_or(first)
+    /// The kind of its key.
+    pub fn kind(self) -> KeyKind {
+        self.kind
+    }
+
+    fn form(self) -> Form {
+        self.kind.card().map_or(Form::One, |card| card.form)
     }
 
     /// The id of a card of this kind, as the number that it is. `None`: the card is of another kind.
     pub fn id(self, kind: KeyKind) -> Option<u128> {
-        (self.kind().key == kind).then_some(self.id)
+        (self.kind == kind).then_some(self.id)
     }
 
     /// The two ids of a card of this kind.
@@ -98,7 +67,7 @@ impl CardId {
 
     /// Whose bucket it is in.
     pub(super) fn place(self) -> UserId {
-        match self.kind().form {
+        match self.form() {
             Form::Post => PostId(self.id).author(),
             Form::One => UserId(self.id as u64),
             Form::Two => UserId((self.id >> 64) as u64),
@@ -108,27 +77,30 @@ impl CardId {
     /// The name in the queue of a bucket. The script adds the time.
     pub(super) fn name(self) -> Vec<u8> {
         let bytes = self.id.to_be_bytes();
-        let id = match self.kind().form {
+        let id = match self.form() {
             Form::One => bytes.get(8..).unwrap_or_default(),
             Form::Post | Form::Two => &bytes,
         };
-        [&[self.kind().letter], id].concat()
+        let letter = self.kind.card().map_or(0, |card| card.letter);
+        [&[letter], id].concat()
     }
 
     /// The card with this name. `None` for other names.
     pub(super) fn named(name: &[u8]) -> Option<Self> {
         let (letter, rest) = name.split_first()?;
-        let place = KINDS.iter().position(|kind| kind.letter == *letter)?;
-        let id = match KINDS.get(place)?.form {
+        let (kind, card) = KeyKind::all()
+            .filter_map(|kind| Some((kind, kind.card()?)))
+            .find(|(_, card)| card.letter == *letter)?;
+        let id = match card.form {
             Form::One => u64::from_be_bytes(rest.try_into().ok()?).into(),
             Form::Post | Form::Two => u128::from_be_bytes(rest.try_into().ok()?),
         };
-        Some(Self { kind: place as u8, id })
+        Some(Self { kind, id })
     }
 
     /// The id, as keys have it.
     pub(super) fn text(self) -> String {
-        match self.kind().form {
+        match self.form() {
             Form::Post => PostId(self.id).to_string(),
             Form::One => UserId(self.id as u64).to_string(),
             Form::Two => format!("{}:{}", UserId((self.id >> 64) as u64), UserId(self.id as u64)),
@@ -146,7 +118,7 @@ impl Keys {
     /// The key of a card.
     pub fn card(self, card: CardId) -> Key {
         let bucket = self.bucket_of_card(card);
-        Key::new(card.kind().key, None, bucket, Some(&card.text()))
+        Key::new(card.kind, None, bucket, Some(&card.text()))
     }
 }
 
@@ -156,7 +128,7 @@ fn pair(first: u64, second: u64) -> u128 {
 
 impl fmt::Display for CardId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.kind().key.name(), self.text())
+        write!(f, "{}:{}", self.kind.name(), self.text())
     }
 }
 
@@ -187,7 +159,7 @@ mod tests {
         for (id, text) in all {
             assert_eq!(CardId::named(&id.name()), Some(id));
             let (kind, of) = text.split_once(':').unwrap();
-            assert_eq!(id.kind().key.name(), kind);
+            assert_eq!(id.kind().name(), kind);
             if kind != "post" {
                 assert_eq!(id.text(), of);
             }

@@ -9,149 +9,9 @@
 use std::fmt::{self, Display};
 use std::ops::Deref;
 
-use fanfold_core::{Bucket, DueEntry, DuePart, FeedId, FeedKind, PostId, RoundId, UserId};
+use fanfold_core::kinds::{KeyKind, LimitKind};
+use fanfold_core::{Bucket, DueEntry, DuePart, FeedId, PostId, RoundId, UserId};
 use redis::{Cmd, RedisWrite, ToRedisArgs, ToSingleRedisArg};
-
-/// A kind of requests that has its own limit: writes, and reads that cost as much.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LimitKind {
-    /// Publishing and deleting posts.
-    Post,
-    /// Following and unfollowing.
-    Relation,
-    /// Changing the profile.
-    Profile,
-    /// Putting and deleting timers.
-    Timer,
-    /// Liking posts and taking likes back.
-    Like,
-    /// Changing boards and scores.
-    Board,
-    /// Queries of pages that are pulled on purpose, or below the floor of a home feed.
-    Pull,
-}
-
-impl LimitKind {
-    /// All kinds.
-    pub const ALL: [Self; 7] = [
-        Self::Post,
-        Self::Relation,
-        Self::Profile,
-        Self::Timer,
-        Self::Like,
-        Self::Board,
-        Self::Pull,
-    ];
-
-    /// The name in keys and logs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Post => "post",
-            Self::Relation => "relation",
-            Self::Profile => "profile",
-            Self::Timer => "timer",
-            Self::Like => "like",
-            Self::Board => "board",
-            Self::Pull => "pull",
-        }
-    }
-}
-
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident $name:literal;)*) => {
-        /// The kinds of keys.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum KeyKind {
-            /// A feed.
-            Feed(FeedKind),
-            $($(#[$doc])* $kind,)*
-        }
-
-        impl KeyKind {
-            /// All kinds of keys.
-            pub fn all() -> impl Iterator<Item = Self> + Clone {
-                let others = [$(Self::$kind),*];
-                FeedKind::ALL.iter().copied().map(Self::Feed).chain(others)
-            }
-
-            /// The name of the kind. Keys begin with it and a colon.
-            pub fn name(self) -> &'static str {
-                match self {
-                    Self::Feed(kind) => kind.name(),
-                    $(Self::$kind => $name),*
-                }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// The live feeds of a bucket.
-    Live "live";
-    /// The memory of a bucket.
-    Memory "memory";
-    /// The last changes of relations between users of a bucket and an author.
-    Rel "rel";
-    /// The `rel` keys of a bucket.
-    Rels "rels";
-    /// The lease of the rebuild of a feed. The feed's kind follows the name.
-    FeedLock "lock";
-    /// The state of the request to count an author's followers.
-    CountLock "lock:count";
-    /// The state of the request to count the likes of a post.
-    LikeCountLock "lock:likes";
-    /// The lease of the function that publishes or fires an item that is due.
-    DueLock "lock:due";
-    /// The counter of a user's writes. The kind of writes follows the name.
-    Limit "limit";
-    /// The posts below the floor of a home feed that its owner pulled last.
-    Older "older";
-    /// The card of a post.
-    PostCard "post";
-    /// The card of a user.
-    UserCard "user";
-    /// The user who has a handle.
-    HandleCard "handle";
-    /// Whether a viewer follows a user.
-    RelationCard "follows";
-    /// What a viewer likes, of the newest posts.
-    LikesCard "likes";
-    /// The settings of a board.
-    BoardCard "board-card";
-    /// The names of the cards of a bucket, oldest first.
-    Cards "cards";
-    /// The entries of a part of the index of due items.
-    Due "due";
-    /// Up to what time a part of the index of due items is complete.
-    Horizon "horizon";
-    /// The members of a board, best first.
-    Board "board";
-    /// The state of a board, and the revisions and scores of its members.
-    BoardScores "board:scores";
-    /// The different scores of a board with dense ranks.
-    BoardDistinct "board:distinct";
-    /// The members that were removed from a board.
-    BoardRemoved "board:removed";
-    /// The version of a merged board or a ranking that was begun last.
-    BoardBegun "board:begun";
-    /// The version of a merged board or a ranking that was ready last.
-    BoardNewest "board:newest";
-    /// The copies of boards of a bucket.
-    Boards "boards";
-}
-
-impl KeyKind {
-    /// The kind of this key. `None` for other keys.
-    pub fn of(key: &str) -> Option<Self> {
-        let (name, _) = key.split_once(":{")?;
-        let has_subkinds = |kind: &Self| matches!(kind, Self::FeedLock | Self::Limit);
-        let found = Self::all().find(|kind| kind.name() == name && !has_subkinds(kind));
-        found.or_else(|| {
-            let (name, _) = name.split_once(':')?;
-            Self::all().filter(has_subkinds).find(|kind| kind.name() == name)
-        })
-    }
-}
 
 /// The name of a key. Only [`Keys`] makes one, of a [`KeyKind`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -353,7 +213,7 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::super::card_id::CardId;
-    use fanfold_core::{BoardId, HandleHash};
+    use fanfold_core::{BoardId, FeedKind, HandleHash};
 
     use super::*;
 
@@ -392,7 +252,7 @@ mod tests {
         all.extend(kinds.into_iter().zip(board));
         let versions = [KeyKind::BoardBegun, KeyKind::BoardNewest];
         all.extend(versions.into_iter().zip(keys.board_versions(RoundId(5))));
-        all.extend(LimitKind::ALL.map(|kind| (KeyKind::Limit, keys.limit(kind, user))));
+        all.extend(LimitKind::ALL.iter().map(|kind| (KeyKind::Limit, keys.limit(*kind, user))));
         for (kind, key) in &all {
             assert_eq!(KeyKind::of(key), Some(*kind), "{key}");
         }

@@ -1,14 +1,15 @@
 //! Write limits (`lua/limit.lua`).
 
+use fanfold_core::kinds::LimitKind;
 use std::time::Duration;
 
-use fanfold_core::limits::{self, WRITE_LIMIT_WINDOW};
+use fanfold_core::limits::WRITE_LIMIT_WINDOW;
 use fanfold_core::time::millis;
 use fanfold_core::{Time, UserId};
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 
-use super::keys::{Key, LimitKind};
+use super::keys::Key;
 use super::{Valkey, failed, scripts};
 
 /// The number of writes of a kind that one user may make.
@@ -23,27 +24,7 @@ pub struct RateLimit {
 impl RateLimit {
     /// Reads the setting of the limit.
     pub fn read(config: &Config, kind: LimitKind) -> Result<Self, ConfigError> {
-        let (name, default) = match kind {
-            LimitKind::Post => ("POSTS_PER_MINUTE", limits::POSTS_PER_MINUTE_DEFAULT),
-            LimitKind::Relation => {
-                ("RELATION_CHANGES_PER_MINUTE", limits::RELATION_CHANGES_PER_MINUTE_DEFAULT)
-            }
-            LimitKind::Profile => {
-                ("PROFILE_CHANGES_PER_MINUTE", limits::PROFILE_CHANGES_PER_MINUTE_DEFAULT)
-            }
-            LimitKind::Timer => {
-                ("TIMER_CHANGES_PER_MINUTE", limits::TIMER_CHANGES_PER_MINUTE_DEFAULT)
-            }
-            LimitKind::Like => ("LIKE_CHANGES_PER_MINUTE", limits::LIKE_CHANGES_PER_MINUTE_DEFAULT),
-            LimitKind::Board => {
-                ("BOARD_CHANGES_PER_MINUTE", limits::BOARD_CHANGES_PER_MINUTE_DEFAULT)
-            }
-            LimitKind::Pull => ("PULL_QUERIES_PER_MINUTE", limits::PULL_QUERIES_PER_MINUTE_DEFAULT),
-        };
-        let max = match kind {
-            LimitKind::Pull => limits::PULL_QUERIES_PER_MINUTE_MAX,
-            _ => limits::WRITES_PER_MINUTE_MAX,
-        };
+        let (name, default, max) = kind.setting();
         let per_minute = config.number(name, default, 0..=max)?;
         Ok(Self { kind, per_minute })
     }

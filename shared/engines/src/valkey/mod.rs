@@ -35,12 +35,12 @@ pub use boards::{
     BoardAnswer, BoardBegun, BoardChange, BoardCommit, BoardLoaded, BoardPage, PageOf, Placed,
     PutDone, Ranked, Row, Standing, Standings, Versions,
 };
-pub use card_id::{CardId, CardKind};
+pub use card_id::CardId;
 pub use cards::{CardRead, Fill};
 pub use count::{CountRequest, Counted};
 pub use due::{DueLease, DueLoad, Lease, Loaded, Taken};
 use iam::Tokens;
-pub use keys::{Key, KeyKind, Keys, LimitKind};
+pub use keys::{Key, Keys};
 pub use limit::RateLimit;
 pub use link::{Access, Answers, Link};
 pub use older::Older;

@@ -2,6 +2,7 @@
 
 use aws_config::SdkConfig;
 use fanfold_core::Bucket;
+use fanfold_core::kinds::KeyKind;
 use fanfold_core::limits::VALKEY_ARGUMENTS_MAX;
 use fanfold_runtime::clock;
 use fanfold_runtime::error::StoreError;
@@ -10,7 +11,7 @@ use redis::aio::ConnectionLike as _;
 use redis::{ErrorKind, RedisResult, ServerErrorKind, Value};
 
 use super::iam::Tokens;
-use super::{Access, FeedSettings, KeyKind, Link, Valkey, failed, scripts};
+use super::{Access, FeedSettings, Link, Valkey, failed, scripts};
 
 /// Buckets that each check of Valkey asks. If there are more, the check asks some at even distances.
 const PROBE_BUCKETS_MAX: usize = 256;

@@ -23,6 +23,7 @@ pub mod events;
 pub mod fallen;
 pub mod items;
 pub mod messages;
+pub(crate) mod owned;
 pub mod read;
 pub mod settings;
 pub mod source;

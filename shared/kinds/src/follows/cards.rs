@@ -1,8 +1,9 @@
 //! The card of a relation: whether a viewer follows a user.
 
 use fanfold_core::UserId;
+use fanfold_core::kinds::KeyKind;
 use fanfold_engines::card::{Card, Fetched, Found, Text};
-use fanfold_engines::valkey::{CardId, KeyKind};
+use fanfold_engines::valkey::CardId;
 
 use crate::App;
 use crate::people::cards::UserCard;

@@ -5,6 +5,7 @@ mod cases;
 pub mod events;
 pub mod items;
 pub mod messages;
+pub(crate) mod owned;
 pub mod partitions;
 
 pub use cases::{Related, change, end, followers, following, relate};

@@ -1,9 +1,10 @@
 //! The card of what a viewer likes, of the newest posts.
 
+use fanfold_core::kinds::KeyKind;
 use fanfold_core::limits::LIKES_CARD_MAX;
 use fanfold_core::{PostId, UserId};
 use fanfold_engines::card::{Card, Fetched, Text};
-use fanfold_engines::valkey::{CardId, KeyKind};
+use fanfold_engines::valkey::CardId;
 use futures::future::try_join_all;
 
 use crate::App;

@@ -5,5 +5,6 @@ mod cases;
 pub mod events;
 pub mod items;
 pub mod messages;
+pub(crate) mod owned;
 
 pub use cases::{LikedPage, LikedPlace, LikerPlace, liked, likers, put};

@@ -1,8 +1,9 @@
 //! The cards of people: what is shown of a user, and who has a handle.
 
+use fanfold_core::kinds::KeyKind;
 use fanfold_core::{Handle, HandleHash, UserId};
 use fanfold_engines::card::{Card, Fetched, Text};
-use fanfold_engines::valkey::{CardId, KeyKind};
+use fanfold_engines::valkey::CardId;
 use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
 

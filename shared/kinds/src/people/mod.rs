@@ -5,5 +5,6 @@ mod cases;
 pub mod events;
 pub mod items;
 pub mod messages;
+pub(crate) mod owned;
 
 pub use cases::{Put, find, must_belong_to, put_profile};

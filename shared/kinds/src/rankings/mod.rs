@@ -4,6 +4,7 @@
 //! reads it, and shared until the next one. It is a board in Valkey with the first places, made like a merged board.
 
 pub mod messages;
+pub(crate) mod owned;
 pub mod rows;
 
 use std::str::FromStr;

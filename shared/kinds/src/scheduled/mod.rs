@@ -3,6 +3,7 @@
 mod cases;
 pub mod events;
 pub mod items;
+pub(crate) mod owned;
 
 pub use cases::{
     NewScheduled, ScheduledEdit, ScheduledPage, cancel, change, list, read, schedule,

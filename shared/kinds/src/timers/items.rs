@@ -1,12 +1,13 @@
 //! Timers in DynamoDB.
 
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::{DROP_PAGE, DUE_TRIES_MAX};
 use fanfold_core::{DueEntry, DueItem, Every, Time, TimerName, UserId};
 use fanfold_engines::due::{DueIndex, ForgottenItems, HandOn, forgotten};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::table::{
-    ItemKind, Pk, Stored, Table, Write, key, number, read, read_key, text, write,
+    Stored, Table, Write, key, number, read, read_key, text, write,
 };
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};

@@ -4,6 +4,7 @@ mod cases;
 pub mod events;
 pub mod items;
 pub mod messages;
+pub(crate) mod owned;
 
 pub use cases::{NewTimer, TimerPage, delete, list, put, read};
 

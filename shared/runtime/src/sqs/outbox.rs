@@ -130,7 +130,7 @@ impl Outbox {
         queue: &'static QueueSpec,
         messages: &[M],
     ) -> Result<(), StoreError> {
-        let delayed = messages.iter().map(|message| (message, Duration::ZERO));
+        let delayed: Vec<_> = messages.iter().map(|message| (message, Duration::ZERO)).collect();
         self.send_all_after_on(queue, delayed).await
     }
 

@@ -12,9 +12,10 @@ mod settings;
 
 use fanfold_core::board::{BoardSettings, Round};
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::BOARD_PARTS;
 use fanfold_core::{BoardId, BoardName, MemberName, RoundId, Scores, Second, Time};
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Table, key};
+use fanfold_engines::table::{Item, Stored, Table, key};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use serde::{Deserialize, Serialize};

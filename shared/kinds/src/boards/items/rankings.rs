@@ -5,8 +5,9 @@
 //! [`BOARD_PARTS`](fanfold_core::limits::BOARD_PARTS) partition keys, so that no key is changed by each count.
 
 use fanfold_core::board::{Day, Zone};
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::{Hour, IdError, PostId, Time, UserId};
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Write, check, key, number, read};
+use fanfold_engines::table::{Item, Stored, Write, check, key, number, read};
 use fanfold_runtime::error::StoreError;
 use futures::future::try_join_all;
 use serde::Deserialize;

@@ -1,8 +1,9 @@
 //! Rows under a partition key of the boards table, page by page, and all rows of a round, part by part.
 
+use fanfold_core::kinds::Pk;
 use fanfold_core::limits::BOARD_PARTS;
 use fanfold_core::{MemberName, RoundId};
-use fanfold_engines::table::{Item, Pk, key, read, read_key};
+use fanfold_engines::table::{Item, key, read, read_key};
 use fanfold_runtime::error::StoreError;
 use serde::Deserialize;
 

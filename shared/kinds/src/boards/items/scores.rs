@@ -1,5 +1,6 @@
 //! Changes of the scores of members. Each writes the row of one member.
 
+use fanfold_core::kinds::ItemKind;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use fanfold_core::board::{BoardError, Order, Orders, Round};
 use fanfold_core::{MemberName, Scores, Time, UserId};
 use fanfold_engines::idempotency::RequestKey;
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Item, ItemKind, Stored, hashed, number, read};
+use fanfold_engines::table::{Item, Stored, hashed, number, read};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 

@@ -1,5 +1,6 @@
 //! The settings of boards.
 
+use fanfold_core::kinds::{ItemKind, Pk};
 use std::collections::HashSet;
 
 use fanfold_core::board::{MergeOf, MergeSource};
@@ -7,7 +8,7 @@ use fanfold_core::id::Identity;
 use fanfold_core::limits::BOARDS_MAX;
 use fanfold_core::{BoardId, UserId};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, key, number, read, text, write};
+use fanfold_engines::table::{Item, Stored, key, number, read, text, write};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};

@@ -3,12 +3,13 @@
 
 mod read;
 
+use fanfold_core::kinds::{ItemKind, Pk};
 use std::time::Duration;
 
 use fanfold_core::fanout::{DeliveryCounts, RANGES, Share};
 use fanfold_core::{Partition, PostId, Time};
 use fanfold_engines::table::{
-    ItemKind, Pk, Stored, Table, Value, Write, flag, key, length_of, number, numbers, read, text,
+    Stored, Table, Value, Write, flag, key, length_of, number, numbers, read, text,
 };
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};

@@ -8,9 +8,10 @@
 //! Each row also counts its changes, and these numbers only grow. Of two totals, the one with more changes is
 //! therefore the newer one, and is kept.
 
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::{PARTITIONS_AT_ONCE, TRIES_MAX};
 use fanfold_core::{Partition, UserId, fanout};
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Write, check, key, number, read};
+use fanfold_engines::table::{Item, Stored, Write, check, key, number, read};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::retry::pause;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};

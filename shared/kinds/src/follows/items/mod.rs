@@ -5,12 +5,13 @@ mod drop;
 mod pages;
 mod relate;
 
+use fanfold_core::kinds::{ItemKind, Pk};
 use std::collections::BTreeSet;
 
 use fanfold_core::fanout::FirstPartitions;
 use fanfold_core::{Bucket, Partition, Relation, RelationChange, Second, Time, UserId};
 use fanfold_engines::buckets::buckets;
-use fanfold_engines::table::{ItemKind, Pk, Stored, Table, key, read};
+use fanfold_engines::table::{Stored, Table, key, owner, read};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
@@ -102,7 +103,7 @@ impl GraphStore {
         let keys = pairs.iter().map(|(user, author)| key(&following_pk(*user), author)).collect();
         let mut following = BTreeSet::new();
         for item in self.table.get_all(doing, keys).await? {
-            let user = ItemKind::Following.owner(&item).and_then(|user| user.parse().ok());
+            let user = owner(ItemKind::Following, &item).and_then(|user| user.parse().ok());
             let item: FollowingItem = read(doing, item)?;
             if let (Relation::Following, Some(user)) = (item.relation, user) {
                 following.insert((user, item.sk));

@@ -1,11 +1,12 @@
 //! Reading lists of likes, newest first.
 
+use fanfold_core::kinds::Pk;
 use std::collections::HashSet;
 
 use fanfold_core::limits::LIKE_PARTS;
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_engines::table::rows::Rows;
-use fanfold_engines::table::{Pk, key, read_key};
+use fanfold_engines::table::{key, read_key};
 use fanfold_runtime::error::StoreError;
 use futures::future::try_join_all;
 use serde::Deserialize;

@@ -10,9 +10,10 @@ mod count;
 mod lists;
 mod remove;
 
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::LIKE_PARTS;
 use fanfold_core::{PostId, Time, UserId};
-use fanfold_engines::table::{Item, ItemKind, Pk, Stored, Table, key, read};
+use fanfold_engines::table::{Item, Stored, Table, key, read};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
@@ -128,7 +129,7 @@ fn like_counts_pk(post: PostId, part: u8) -> Pk {
 }
 
 /// The sort key of a like in the list of what a user likes. Times have 15 digits, so the keys sort by time.
-fn liked_sk(at: Time, post: PostId) -> String {
+pub(super) fn liked_sk(at: Time, post: PostId) -> String {
     format!("{:015}#{post}", at.ms())
 }
 
@@ -138,7 +139,7 @@ fn liker_sk(at: Time, user: UserId) -> String {
 }
 
 /// The time and the id in a sort key of a list.
-fn place<T: std::str::FromStr>(sk: &str) -> Option<(Time, T)> {
+pub(super) fn place<T: std::str::FromStr>(sk: &str) -> Option<(Time, T)> {
     let (at, id) = sk.split_once('#')?;
     Some((Time::from_ms(at.parse().ok()?), id.parse().ok()?))
 }

@@ -3,6 +3,7 @@
 mod drop;
 mod put;
 
+use fanfold_core::kinds::{ItemKind, Pk};
 use std::collections::HashMap;
 
 use base64::Engine as _;
@@ -11,9 +12,7 @@ use fanfold_core::fanout::FirstPartitions;
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{BOARDS_MAX, SCHEDULED_MAX, TIMERS_MAX_DEFAULT, TIMERS_MAX_MAX};
 use fanfold_core::{Handle, UserId, UserRef};
-use fanfold_engines::table::{
-    Item, ItemKind, Pk, Stored, Table, Write, number, pk_only, read, text,
-};
+use fanfold_engines::table::{Item, Stored, Table, Write, number, pk_only, read, text};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
@@ -66,6 +65,11 @@ pub struct Total {
 }
 
 impl Profile {
+    /// The hash of the issuer and the subject of the user's tokens.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
     /// Whether this profile belongs to this identity. Two identities can have the same [`UserId`].
     pub fn is_of(&self, identity: &Identity) -> bool {
         self.identity == identity_text(identity)

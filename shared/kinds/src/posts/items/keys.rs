@@ -1,9 +1,10 @@
 //! The posts that an `Idempotency-Key` made.
 
 use fanfold_core::id::IdError;
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_engines::idempotency::RequestKey;
-use fanfold_engines::table::{ItemKind, Pk, Write, hashed};
+use fanfold_engines::table::{Write, hashed};
 use fanfold_runtime::error::StoreError;
 
 use super::PostStore;

@@ -2,6 +2,7 @@
 
 mod drop;
 
+use fanfold_core::kinds::{ItemKind, Pk};
 use std::collections::BTreeSet;
 
 use fanfold_core::id::Identity;
@@ -10,7 +11,7 @@ use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId}
 use fanfold_engines::due::{DueIndex, HandOn};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::table::{
-    Item, ItemKind, Pk, Stored, Table, Write, key, number, read, read_key, text, write,
+    Item, Stored, Table, Write, key, number, read, read_key, text, write,
 };
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;

@@ -13,6 +13,7 @@ mod cached;
 mod home;
 pub mod messages;
 mod older;
+pub(crate) mod owned;
 mod pointers;
 pub mod pulled;
 mod stores;

@@ -1,0 +1,100 @@
+//! The posts of a user who is erased or exported.
+
+use fanfold_core::registry::CHANGE_EVENTS;
+use fanfold_core::{PostId, Slice, Time, UserId};
+use fanfold_engines::card::Wanted;
+use fanfold_engines::outbox::all_announced;
+use fanfold_engines::valkey::CardId;
+use fanfold_runtime::StoreError;
+use futures::future::BoxFuture;
+use serde_json::json;
+
+use super::items::PostState;
+use super::messages::PostDeleted;
+use crate::App;
+use crate::erase::{Erasing, Progress};
+use crate::export::{EXPORT_PAGE, Lines, place};
+use crate::owned::{Owned, Step, nothing};
+
+/// Posts.
+pub(crate) struct Posts;
+
+impl Owned for Posts {
+    nothing!(is_left forget audit);
+
+    /// Replaces the posts with tombstones. Messages remove their likes.
+    fn empty<'a>(&'a self, erasing: &'a mut Erasing<'_>) -> Step<'a> {
+        Box::pin(async move {
+            let (app, user, now) = (erasing.app, erasing.user, erasing.now);
+            let mut after: Option<PostId> = None;
+            loop {
+                let page = app.posts.to_bury(user, after).await?;
+                let (all, next) = (page.all().map(CardId::post).collect(), page.next);
+                let deleted_at = erasing.time();
+                let events: Vec<PostDeleted> =
+                    page.live().map(|post| PostDeleted { post, deleted_at }).collect();
+                let bury = |sent| app.posts.bury(sent, user, page, now);
+                // mutation: buried-likes
+                let count = all_announced(&app.outbox, CHANGE_EVENTS, &events, bury).await?;
+                // all posts of the page, because an earlier order may have died before it did this
+                // mutation: buried-cards
+                erasing.forget_cards(all).await?;
+                erasing.removed("posts", count);
+                after = next;
+                if after.is_none() {
+                    return Ok(Progress::Done);
+                }
+                // a page that has only tombstones is passed quickly
+                if count > 0 && erasing.time_is_up() {
+                    return Ok(Progress::NoTime);
+                }
+            }
+        })
+    }
+
+    /// Removes the tombstones, with the receipts and idempotency keys that only they lead to.
+    fn erase<'a>(&'a self, erasing: &'a mut Erasing<'_>) -> Step<'a> {
+        Box::pin(async move {
+            let app = erasing.app;
+            loop {
+                let erased = app.posts.erase(erasing.user, &app.receipts).await?;
+                erasing.removed("receipt_rows", erased.receipt_rows);
+                erasing.removed("keys", erased.keys);
+                if erased.posts.is_empty() {
+                    return Ok(Progress::Done);
+                }
+                // mutation: erased-cards
+                erasing.forget_cards(erased.posts.into_iter().map(CardId::post).collect()).await?;
+                if erasing.time_is_up() {
+                    return Ok(Progress::NoTime);
+                }
+            }
+        })
+    }
+
+    fn export<'a>(
+        &'a self,
+        app: &'a App,
+        user: UserId,
+        after: Option<String>,
+        _: Time,
+    ) -> BoxFuture<'a, Result<Lines, StoreError>> {
+        Box::pin(async move {
+            let before = place(after).unwrap_or(PostId::MAX);
+            let Slice { posts, bound } = app.posts.by_author(user, before, EXPORT_PAGE).await?;
+            let texts = app.posts.published(&posts).await?;
+            let lines = posts.iter().filter_map(|id| texts.get(id)).map(|post| {
+                json!({
+                    "type": "post", "id": post.id, "created_at": post.id.time().rfc3339(),
+                    "text": post.text, "likes": post.likes,
+                })
+            });
+            let next = (bound > PostId::MIN).then(|| bound.next().to_string());
+            Ok(Lines { lines: lines.collect(), next_after: next })
+        })
+    }
+
+    fn cards(&self, wanted: Wanted<App>, ids: &[CardId]) -> Wanted<App> {
+        wanted.among::<PostState>(ids)
+    }
+}
