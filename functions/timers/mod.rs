@@ -9,7 +9,7 @@ use fanfold_core::Every;
 use fanfold_core::limits::TIMER_PAYLOAD_DEPTH_MAX;
 use fanfold_core::registry::FunctionSpec;
 use fanfold_kinds::App;
-use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_kinds::timers::{self, NewTimer};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::{Moment, TimersQuery};
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};

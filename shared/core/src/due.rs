@@ -194,8 +194,8 @@ impl fmt::Display for Every {
 /// An item that falls due. Text form: `<tag>#<owner>#<key>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DueItem {
-    /// The kind of the item: a lower-case letter.
-    pub tag: char,
+    /// The kind of the item.
+    pub tag: String,
     /// The user to whom the item belongs.
     pub owner: UserId,
     /// Names the item among those of its kind and owner.
@@ -216,9 +216,8 @@ impl FromStr for DueItem {
         let mut parts = text.splitn(3, '#');
         let mut next = || parts.next().filter(|part| !part.is_empty()).ok_or(DueError::Entry);
         let (tag, owner, key) = (next()?, next()?, next()?);
-        let tag = tag.parse().ok().filter(char::is_ascii_lowercase).ok_or(DueError::Entry)?;
         let owner = owner.parse().map_err(|_| DueError::Entry)?;
-        Ok(Self { tag, owner, key: key.to_owned() })
+        Ok(Self { tag: tag.to_owned(), owner, key: key.to_owned() })
     }
 }
 
@@ -353,7 +352,7 @@ mod tests {
             at in 0u64..1 << 48,
             other in 0u64..1 << 48,
             owner: u64,
-            tag in proptest::char::range('a', 'z'),
+            tag in "[a-z]{1,8}",
             key in "[ -~]{1,128}",
         ) {
             let item = DueItem { tag, owner: UserId(owner), key };

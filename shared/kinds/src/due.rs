@@ -22,7 +22,7 @@ const KINDS: [DueKind<App>; 2] = [
                 Ok((done.0, done.1.map(show)))
             })
         },
-        stray: |app, entry| Ok(app.scheduled.stray_scheduled(key(entry)?, entry.at)),
+        stray: |app, entry| Ok(app.scheduled.stray(key(entry)?, entry.at)),
     },
     DueKind {
         tag: timers::TAG,
@@ -32,15 +32,14 @@ const KINDS: [DueKind<App>; 2] = [
                 Ok((timers::events::fire(app, timer, message, now).await?, None))
             })
         },
-        stray: |app, entry| {
-            Ok(app.timers.stray_timer(entry.item.owner, &key(entry)?, entry.at))
-        },
+        stray: |app, entry| Ok(app.timers.stray(entry.item.owner, &key(entry)?, entry.at)),
     },
 ];
 
 /// What the key of an entry stands for.
 fn key<K: FromStr<Err: Into<BoxError>>>(entry: &DueEntry) -> Result<K, StoreError> {
-    let wrong = |error: K::Err| StoreError::Item { doing: "reading a due item", source: error.into() };
+    let wrong =
+        |error: K::Err| StoreError::Item { doing: "reading a due item", source: error.into() };
     entry.item.key.parse().map_err(wrong)
 }
 

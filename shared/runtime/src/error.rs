@@ -51,8 +51,8 @@ pub enum StoreError {
     #[error("{what} changes faster than it can be read")]
     Unsettled { what: &'static str },
     /// A newer function made a due item of a kind that this one does not know.
-    #[error("{doing}: no kind has the tag {tag:?}")]
-    UnknownTag { doing: &'static str, tag: char },
+    #[error("no kind of due items has the tag {tag:?}")]
+    UnknownTag { tag: String },
     /// A defect: the function uses a table or a queue that it does not list in the registry.
     #[error("{doing}")]
     Unlisted { doing: &'static str, source: ConfigError },

@@ -2,15 +2,16 @@
 
 use fanfold_core::time::millis;
 use fanfold_core::{Cursor, FeedId, ListId, PostId, Time, UserId};
-use fanfold_kinds::due::items::{Scheduled, ScheduledState, Timer};
-use fanfold_kinds::due::scheduled::ScheduledPage;
-use fanfold_kinds::due::timers::TimerPage;
 use fanfold_kinds::feeds::Source;
 use fanfold_kinds::home::{Page, Span};
 use fanfold_kinds::likes::LikedPage;
 use fanfold_kinds::people::cards::UserCard;
 use fanfold_kinds::posts::Receipt;
 use fanfold_kinds::present::{SeenUser, ShownPost, UserPage};
+use fanfold_kinds::scheduled::ScheduledPage;
+use fanfold_kinds::scheduled::items::{Scheduled, ScheduledState};
+use fanfold_kinds::timers::TimerPage;
+use fanfold_kinds::timers::items::Timer;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;

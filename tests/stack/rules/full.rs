@@ -10,7 +10,7 @@ use fanfold_engines::valkey::{CardId, CardRead, Fill, PageOf};
 use fanfold_kinds::Error;
 use fanfold_kinds::boards::change::What;
 use fanfold_kinds::boards::read::page;
-use fanfold_kinds::due::lookahead::look_ahead;
+use fanfold_kinds::due::look_ahead;
 use fanfold_kinds::fanout::deliver;
 use fanfold_kinds::fanout::dispatch::dispatch;
 use fanfold_kinds::fanout::messages::DeliverChunk;

@@ -64,7 +64,9 @@ impl Due<'_> {
                 false
             }
             None => {
-                tracing::warn!("the index of due items was not changed: Valkey did not answer in time");
+                tracing::warn!(
+                    "the index of due items was not changed: Valkey did not answer in time"
+                );
                 false
             }
         }

@@ -26,9 +26,9 @@ pub async fn handle<S>(
     if now < entry.at {
         return wait(due, message, now).await;
     }
-    let tag = entry.item.tag;
+    let tag = &entry.item.tag;
     let kind = kinds.iter().find(|kind| kind.tag == tag);
-    let kind = kind.ok_or(StoreError::UnknownTag { doing: "handling a due item", tag })?;
+    let kind = kind.ok_or_else(|| StoreError::UnknownTag { tag: tag.clone() })?;
     let (handled, shown) = (kind.handle)(app, message, now).await?;
     if handled == Handled::NothingToDo && shown.is_none() {
         // DynamoDB has it if somebody changed the table by hand, or restored only a part of it

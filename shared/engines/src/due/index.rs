@@ -1,9 +1,9 @@
 //! The index of due items: one partition key for each hour and part. What is due is found without a scan of all items
 //! that wait.
 
-use fanfold_core::kinds::{ItemKind, Pk};
 use std::collections::HashMap;
 
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::DUE_QUERY_ROWS;
 use fanfold_core::{DueEntry, DuePart, Hour, Time};
 use fanfold_runtime::error::StoreError;
@@ -11,9 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hand_on::HandOn;
 use crate::table::transact::{CommitResult, Transaction};
-use crate::table::{
-    Stored, Table, Write, key, number, read, read_key, write,
-};
+use crate::table::{Stored, Table, Write, key, number, read, read_key, write};
 
 /// The index of due items, in the table of their items.
 #[derive(Clone)]

@@ -9,8 +9,8 @@ use crate::table::Write;
 
 /// A kind of due items, over the stores `S`.
 pub struct DueKind<S> {
-    /// The letter that names the kind in entries.
-    pub tag: char,
+    /// Names the kind in entries.
+    pub tag: &'static str,
     /// Publishes or fires an item whose time has come. Reads the item: only the entry that it has now is due. The message may
     /// come before the commit of its item, twice, or late.
     pub handle: for<'a> fn(&'a S, &'a ItemDue, Time) -> Handling<'a>,

@@ -11,12 +11,12 @@ use super::index::{Entries, EntryPlace};
 pub(super) struct Look<'a> {
     pub due: Due<'a>,
     /// The tags of all kinds. Entries of others stay where they are: newer functions know them.
-    pub tags: &'a [char],
+    pub tags: &'a [&'a str],
 }
 
 impl Look<'_> {
     pub fn knows(self, entry: &DueEntry) -> bool {
-        self.tags.contains(&entry.item.tag)
+        self.tags.contains(&entry.item.tag.as_str())
     }
 
     /// A page of the entries of an hour that are known.

@@ -86,7 +86,7 @@ struct Run<'a> {
 /// of all kinds.
 pub async fn look_ahead(
     due: Due<'_>,
-    tags: &[char],
+    tags: &[&str],
     now: Time,
     deadline: Deadline,
 ) -> Result<LookedAhead, StoreError> {
@@ -170,7 +170,8 @@ impl Run<'_> {
         let is_over = || is_over(deadline);
         let prepared: Vec<_> = DuePart::all()
             .map(|part| {
-                let (known, checked) = (self.known.get(&part).copied(), checked.get(&part).copied());
+                let (known, checked) =
+                    (self.known.get(&part).copied(), checked.get(&part).copied());
                 async move {
                     let loaded = match known {
                         Some(known) => load(look, part, known, now).await,
@@ -266,7 +267,12 @@ async fn load(
 }
 
 /// Takes a batch of a part and hands it on. Returns the size of the batch.
-async fn hand_on(look: Look<'_>, part: DuePart, batch: usize, now: Time) -> Result<u64, StoreError> {
+async fn hand_on(
+    look: Look<'_>,
+    part: DuePart,
+    batch: usize,
+    now: Time,
+) -> Result<u64, StoreError> {
     let due = look.due;
     let Taken { entries: mut taken, lease, .. } = due.valkey.take_due(part, batch, now).await?;
     // the leases of the others end

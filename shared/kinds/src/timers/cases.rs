@@ -1,7 +1,5 @@
 //! Put, list, read and delete a timer.
 
-use std::time::Duration;
-
 use fanfold_core::id::Identity;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, TIMER_PAYLOAD_BYTES_MAX, TRIES_MAX};
 use fanfold_core::{Every, Time, TimerName, UserId};

@@ -6,9 +6,7 @@ use fanfold_core::limits::{DROP_PAGE, DUE_TRIES_MAX};
 use fanfold_core::{DueEntry, DueItem, Every, Time, TimerName, UserId};
 use fanfold_engines::due::{DueIndex, ForgottenItems, HandOn, forgotten};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{
-    Stored, Table, Write, key, number, read, read_key, text, write,
-};
+use fanfold_engines::table::{Stored, Table, Write, key, number, read, read_key, text, write};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
 
@@ -51,8 +49,9 @@ impl Timer {
     }
 }
 
-fn entry(owner: UserId, name: &TimerName, at: Time) -> DueEntry {
-    DueEntry { at, item: DueItem { tag: TAG, owner, key: name.to_string() } }
+/// The entry of a timer in the index of due items.
+pub fn entry(owner: UserId, name: &TimerName, at: Time) -> DueEntry {
+    DueEntry { at, item: DueItem { tag: TAG.to_owned(), owner, key: name.to_string() } }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -242,7 +241,7 @@ impl TimerStore {
     }
 
     /// The condition that an entry leads to no timer.
-    pub fn stray_timer(&self, owner: UserId, name: &TimerName, at: Time) -> Write {
+    pub fn stray(&self, owner: UserId, name: &TimerName, at: Time) -> Write {
         self.table
             .check(key(&timers_pk(owner), name))
             .condition("attribute_not_exists(pk) OR due_at_ms <> :at")

@@ -9,4 +9,4 @@ pub(crate) mod owned;
 pub use cases::{NewTimer, TimerPage, delete, list, put, read};
 
 /// The tag of timers among due items.
-pub const TAG: char = 't';
+pub const TAG: &str = "timer";

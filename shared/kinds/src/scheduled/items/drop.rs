@@ -64,5 +64,4 @@ impl ScheduledStore {
         let keys = names.len() as u64;
         Ok(ForgottenItems { keys, ..forgotten(found.len(), removals).await? })
     }
-
 }

@@ -2,10 +2,10 @@
 
 mod drop;
 
-use fanfold_core::kinds::{ItemKind, Pk};
 use std::collections::BTreeSet;
 
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::{DUE_TRIES_MAX, SCHEDULED_KEPT};
 use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId};
 use fanfold_engines::due::{DueIndex, HandOn};
@@ -59,8 +59,8 @@ impl Scheduled {
 }
 
 /// The entry of a scheduled post in the index of due items.
-fn entry(id: ScheduledId, at: Time) -> DueEntry {
-    DueEntry { at, item: DueItem { tag: TAG, owner: id.author(), key: id.to_string() } }
+pub fn entry(id: ScheduledId, at: Time) -> DueEntry {
+    DueEntry { at, item: DueItem { tag: TAG.to_owned(), owner: id.author(), key: id.to_string() } }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -344,7 +344,7 @@ impl ScheduledStore {
     }
 
     /// The condition that an entry leads to no scheduled post.
-    pub fn stray_scheduled(&self, id: ScheduledId, at: Time) -> Write {
+    pub fn stray(&self, id: ScheduledId, at: Time) -> Write {
         self.table
             .check(key(&scheduled_pk(id.author()), id))
             .condition("attribute_not_exists(pk) OR #state <> :waiting OR publish_at_ms <> :at")
