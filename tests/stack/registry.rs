@@ -1,8 +1,8 @@
 //! The registry of queues, functions and settings agrees with the template.
 
-use fanfold_core::kinds::ItemKind;
 use std::collections::BTreeSet;
 
+use fanfold_core::kinds::ItemKind;
 use fanfold_core::registry::{
     FROM_LAMBDA, FUNCTIONS, QUEUES, SHARED, TIMER_EVENTS, Trigger, UNSET,
 };

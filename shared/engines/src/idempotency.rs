@@ -3,9 +3,9 @@
 //!
 //! The key is stored in the transaction that makes something, on condition that it is unused or has expired.
 
-use fanfold_core::kinds::Pk;
 use std::fmt::Display;
 
+use fanfold_core::kinds::Pk;
 use fanfold_core::limits::IDEMPOTENCY_KEPT;
 use fanfold_core::{Second, Time};
 use fanfold_runtime::StoreError;

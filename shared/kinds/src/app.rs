@@ -3,9 +3,9 @@
 //! A function may use the tables and queues alone that it lists in the registry, as the template gives it rights on no others.
 //! Every use of another one fails with [`StoreError::Unlisted`](fanfold_runtime::StoreError::Unlisted), also in tests.
 
-use fanfold_core::kinds::LimitKind;
 use std::time::Duration;
 
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{
     AUDIT_FEEDS_DEFAULT, AUDIT_FEEDS_MAX, BOARD_ROWS_IN_REQUEST, COMMIT_GRACE, COUNT_DELAY,
     DROP_SETTLES, DUE_BATCH, EVERY_MIN, FOLLOWERS_PER_QUERY, RANKING_SECONDS_DEFAULT,

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use fanfold_core::kinds::Kind;
 use fanfold_core::limits::FEED_CAP_MAX;
 use fanfold_core::{Bucket, FeedId, FeedKind, PostId, Slice, Time};
 use fanfold_engines::card::{Compared, Wanted, names};
@@ -11,43 +10,16 @@ use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{CachedSlice, CardId, Read};
 use fanfold_runtime::clock::{self, Deadline, Stopwatch};
 use fanfold_runtime::{StoreError, metrics};
-use serde::Serialize;
 
 use crate::App;
+use crate::all::kinds;
 use crate::follows::items::Counting;
-use crate::owned::owned;
+use crate::owned::{AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX, Audited};
 
 /// The oldest and the newest cards of each visited bucket that the audit compares with DynamoDB, of each.
 const AUDIT_CARDS: usize = 4;
 /// The remaining time below which a run of the audit ends.
 const AUDIT_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
-/// Times that the audit compares a feed that differs. Pushes that are under way arrive in between.
-pub(crate) const AUDIT_LOOKS_MAX: u32 = 4;
-/// The time between two comparisons of a feed.
-pub(crate) const AUDIT_LOOK_EVERY: Duration = Duration::from_millis(500);
-
-/// The result of one run of the audit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Audited {
-    /// Live feeds that were compared.
-    pub checked: u64,
-    /// Feeds that differed from a pull. Each was dropped and rebuilt.
-    pub differed: u64,
-    /// Feeds that differed and equal a pull after the rebuild.
-    pub repaired: u64,
-    /// Authors whose number of followers was wrong in the profile, and was corrected.
-    pub counted: u64,
-    /// Posts whose number of likes was wrong or not counted yet, and was corrected.
-    pub likes_counted: u64,
-    /// Cards that were compared.
-    pub cards: u64,
-    /// Cards that differed from DynamoDB. Each was marked as stale.
-    pub cards_differed: u64,
-    /// Copies of boards that were compared.
-    pub boards: u64,
-    /// Copies of boards that differed from DynamoDB. Each was dropped, and is made again when it is needed.
-    pub boards_differed: u64,
-}
 
 /// Compares random live feeds, until as many were compared as the settings say, or the deadline is near.
 pub async fn audit(app: &App, now: Time, deadline: Deadline) -> Result<Audited, StoreError> {
@@ -122,8 +94,8 @@ pub async fn check_bucket(
     audited: &mut Audited,
 ) -> Result<(), StoreError> {
     let ids = app.valkey.sample_cards(bucket, AUDIT_CARDS).await?;
-    for kind in Kind::ALL {
-        owned(*kind).audit(app, bucket, &ids, now, audited).await?;
+    for kind in kinds() {
+        kind.audit(app, bucket, &ids, now, audited).await?;
     }
     let Compared { cards: compared, mut differing } = compare_cards(app, &ids, now).await?;
     audited.cards += compared;
@@ -150,8 +122,7 @@ pub async fn check_bucket(
 
 /// Compares cards of all kinds with DynamoDB. Those that Valkey does not have are not compared.
 pub async fn compare_cards(app: &App, ids: &[CardId], now: Time) -> Result<Compared, StoreError> {
-    let kinds = Kind::ALL.iter().map(|kind| owned(*kind));
-    let wanted = kinds.fold(Wanted::default(), |wanted, kind| kind.cards(wanted, ids));
+    let wanted = kinds().fold(Wanted::default(), |wanted, kind| kind.cards(wanted, ids));
     wanted.differing(&app.valkey, app, now).await
 }
 

@@ -16,61 +16,22 @@
 
 use std::collections::BTreeMap;
 
-use fanfold_core::kinds::Kind;
-use fanfold_core::limits::{ADMIN_TIME_LEFT_MIN, DROP_LEASE};
+use fanfold_core::limits::DROP_LEASE;
 use fanfold_core::time::millis;
 use fanfold_core::{Time, UserId};
-use fanfold_engines::due::ForgottenItems;
 use fanfold_engines::outbox::announced;
 use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::log::Chain;
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
-use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::App;
-use crate::owned::{Owned, Step, owned};
+use crate::all::kinds;
+use crate::owned::erasing::{Dropped, Erasing, Progress};
+use crate::owned::{Owned, Step};
 use crate::people::items::DropBegun;
 use crate::people::messages::ProfileChanged;
-
-/// The result of one order to erase a user: how far the removal is, and what this order removed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Dropped {
-    pub user: UserId,
-    /// Whether everything is removed. If not, the order must be given again.
-    pub done: bool,
-    /// Milliseconds to wait before giving the order again.
-    pub wait_ms: u64,
-    /// The numbers of what was removed.
-    #[serde(flatten)]
-    pub removed: BTreeMap<&'static str, u64>,
-}
-
-/// An order that is being executed.
-pub struct Erasing<'a> {
-    pub app: &'a App,
-    pub user: UserId,
-    pub now: Time,
-    /// The partitions of the user's followers.
-    pub partitions: u16,
-    began: Instant,
-    deadline: Deadline,
-    /// Whether this order holds the lease of the user.
-    leased: bool,
-    dropped: Dropped,
-    /// Cards that are dropped at the end of a phase, together.
-    cards: Vec<CardId>,
-}
-
-/// The result of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    Done,
-    /// The deadline is near, and the step is not complete.
-    NoTime,
-}
 
 /// Erases a user, as far as the deadline allows. To be repeated until [`Dropped::done`], each time after
 /// [`Dropped::wait_ms`]. Only one order works on a user at a time.
@@ -142,7 +103,7 @@ impl Erasing<'_> {
         if self.dropped.wait_ms > 0 {
             return Ok(());
         }
-        for kind in Kind::ALL.iter().map(|kind| owned(*kind)) {
+        for kind in kinds() {
             if kind.is_left(self).await? {
                 // functions may have read this, so the wait starts again before any of it ends
                 self.note_emptied().await?;
@@ -164,8 +125,8 @@ impl Erasing<'_> {
         &mut self,
         step: impl for<'a> Fn(&'static dyn Owned, &'a mut Self) -> Step<'a>,
     ) -> Result<Progress, StoreError> {
-        for kind in Kind::ALL {
-            if step(owned(*kind), self).await? == Progress::NoTime {
+        for kind in kinds() {
+            if step(kind, self).await? == Progress::NoTime {
                 return Ok(Progress::NoTime);
             }
         }
@@ -181,39 +142,6 @@ impl Erasing<'_> {
         Ok(at)
     }
 
-    /// Adds to the number of what was removed.
-    pub fn removed(&mut self, what: &'static str, count: u64) {
-        if count > 0 {
-            *self.dropped.removed.entry(what).or_default() += count;
-        }
-    }
-
-    /// Removes the entries of due items that were removed. Returns the progress, unless more items may be left.
-    pub async fn removed_due(
-        &mut self,
-        what: &'static str,
-        ForgottenItems { found, items, entries, keys }: ForgottenItems,
-    ) -> Result<Option<Progress>, StoreError> {
-        self.removed("keys", keys);
-        self.removed(what, items);
-        // mutation: dropped-due
-        self.app.valkey.due_done(&entries).await?;
-        if found == 0 {
-            return Ok(Some(Progress::Done));
-        }
-        Ok(self.time_is_up().then_some(Progress::NoTime))
-    }
-
-    /// Drops cards, after the commit that removed their items.
-    pub async fn forget_cards(&self, cards: Vec<CardId>) -> Result<(), StoreError> {
-        self.app.valkey.forget_cards(&cards).await
-    }
-
-    /// Drops a card at the end of the phase.
-    pub fn forget_card_later(&mut self, card: CardId) {
-        self.cards.push(card);
-    }
-
     /// Gives up the lease, so that the next order need not wait for its end.
     async fn leave(&self) {
         let left = self.app.users.pause_drop(self.user, self.lease_until()).await;
@@ -225,23 +153,4 @@ impl Erasing<'_> {
     fn lease_until(&self) -> Time {
         self.now + DROP_LEASE
     }
-
-    /// Whether the order must end soon.
-    pub fn time_is_up(&self) -> bool {
-        self.deadline.is_within(ADMIN_TIME_LEFT_MIN)
-    }
-
-    /// The time.
-    pub fn time(&self) -> Time {
-        self.now + self.began.elapsed()
-    }
-}
-
-/// Ends several things, `at_once` at a time. Returns how many of these calls ended one.
-pub async fn ended(
-    ends: Vec<impl Future<Output = Result<bool, StoreError>>>,
-    at_once: usize,
-) -> Result<u64, StoreError> {
-    let ended = stream::iter(ends).buffer_unordered(at_once);
-    ended.try_fold(0, async |sum, ended| Ok(sum + u64::from(ended))).await
 }

@@ -1,10 +1,10 @@
 //! The reasons why a use case refuses a request. The HTTP layer turns each of them into a problem; other callers may treat
 //! them differently.
 
-use fanfold_core::kinds::LimitKind;
 use std::time::Duration;
 
 use fanfold_core::board::{BoardError, Day};
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::text::TextError;
 use fanfold_core::{
     BoardName, Handle, MemberName, PostId, ScheduledId, TimerName, UserId, UserRef,

@@ -12,18 +12,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::App;
-use crate::owned::owned;
-
-/// Rows that a page reads of a kind.
-pub(crate) const EXPORT_PAGE: usize = 100;
-
-/// Some lines of a kind.
-#[derive(Debug, Default, PartialEq)]
-pub struct Lines {
-    pub lines: Vec<Value>,
-    /// The place after which the next lines begin. `None`: the kind has no more.
-    pub next_after: Option<String>,
-}
+use crate::all::owned;
 
 /// A page of the export of a user. It may have no lines.
 #[derive(Debug, PartialEq, Serialize)]
@@ -98,9 +87,4 @@ pub async fn export(
 fn following(kind: Kind) -> Option<Kind> {
     let mut later = Kind::ALL.iter().skip_while(|other| **other != kind);
     later.nth(1).copied()
-}
-
-/// A place in a kind, from its text. A text that is none begins the kind again.
-pub(crate) fn place<T: FromStr>(after: Option<String>) -> Option<T> {
-    after?.parse().ok()
 }

@@ -58,6 +58,7 @@
 //! | due | `due#<hour>#<part>` | `<time>#<item>` | an entry of the index of due items |
 //! | due | `due-checked` | `<part>` | the hour before which the index has no entries |
 
+pub mod all;
 pub mod app;
 pub mod audit;
 pub mod boards;

@@ -11,7 +11,7 @@ use fanfold_runtime::{StoreError, clock, metrics};
 use futures::future::{Either, select};
 
 use crate::Error;
-use crate::erase::{Erasing, Progress};
+use crate::owned::erasing::{Erasing, Progress};
 use crate::owned::{Owned, Step, nothing};
 
 /// How long a write waits for Valkey's count after all its other reads are done. If there is no count

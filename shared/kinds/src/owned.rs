@@ -3,17 +3,29 @@
 //! A kind in the table of [`fanfold_core::kinds`] does not compile until it is here, and no method has a default: a kind that
 //! has nothing to do says so with `nothing!`.
 
-use fanfold_core::kinds::Kind;
+use std::str::FromStr;
+use std::time::Duration;
+
 use fanfold_core::{Bucket, Time, UserId};
 use fanfold_engines::card::Wanted;
 use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use futures::future::BoxFuture;
+use serde::Serialize;
+use serde_json::Value;
 
+use self::erasing::{Erasing, Progress};
 use crate::App;
-use crate::audit::Audited;
-use crate::erase::{Erasing, Progress};
-use crate::export::Lines;
+
+pub mod erasing;
+
+/// Times that the audit compares a feed that differs. Pushes that are under way arrive in between.
+pub(crate) const AUDIT_LOOKS_MAX: u32 = 4;
+/// The time between two comparisons of a feed.
+pub(crate) const AUDIT_LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Rows that a page reads of a kind.
+pub(crate) const EXPORT_PAGE: usize = 100;
 
 /// What a method returns that removes data of a user.
 pub type Step<'a> = BoxFuture<'a, Result<Progress, StoreError>>;
@@ -55,46 +67,66 @@ pub trait Owned: Sync {
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
-/// What a kind does.
-pub fn owned(kind: Kind) -> &'static dyn Owned {
-    match kind {
-        Kind::People => &crate::people::owned::People,
-        Kind::Posts => &crate::posts::owned::Posts,
-        Kind::Likes => &crate::likes::owned::Likes,
-        Kind::Boards => &crate::boards::owned::Boards,
-        Kind::Rankings => &crate::rankings::owned::Rankings,
-        Kind::Scheduled => &crate::scheduled::owned::Scheduled,
-        Kind::Timers => &crate::timers::owned::Timers,
-        Kind::Follows => &crate::follows::owned::Follows,
-        Kind::Feeds => &crate::feeds::owned::Feeds,
-        Kind::Engines => &crate::limit::Engines,
-    }
+/// Some lines of a kind.
+#[derive(Debug, Default, PartialEq)]
+pub struct Lines {
+    pub lines: Vec<Value>,
+    /// The place after which the next lines begin. `None`: the kind has no more.
+    pub next_after: Option<String>,
+}
+
+/// A place in a kind, from its text. A text that is none begins the kind again.
+pub(crate) fn place<T: FromStr>(after: Option<String>) -> Option<T> {
+    after?.parse().ok()
+}
+
+/// The result of one run of the audit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Audited {
+    /// Live feeds that were compared.
+    pub checked: u64,
+    /// Feeds that differed from a pull. Each was dropped and rebuilt.
+    pub differed: u64,
+    /// Feeds that differed and equal a pull after the rebuild.
+    pub repaired: u64,
+    /// Authors whose number of followers was wrong in the profile, and was corrected.
+    pub counted: u64,
+    /// Posts whose number of likes was wrong or not counted yet, and was corrected.
+    pub likes_counted: u64,
+    /// Cards that were compared.
+    pub cards: u64,
+    /// Cards that differed from DynamoDB. Each was marked as stale.
+    pub cards_differed: u64,
+    /// Copies of boards that were compared.
+    pub boards: u64,
+    /// Copies of boards that differed from DynamoDB. Each was dropped, and is made again when it is needed.
+    pub boards_differed: u64,
 }
 
 /// Methods of [`Owned`] that have nothing to do for a kind.
 macro_rules! nothing {
     ($($method:ident)*) => { $($crate::owned::nothing!(@$method);)* };
     (@empty) => {
-        fn empty<'a>(&'a self, _: &'a mut $crate::erase::Erasing<'_>) -> $crate::owned::Step<'a> {
-            Box::pin(async { Ok($crate::erase::Progress::Done) })
+        fn empty<'a>(&'a self, _: &'a mut $crate::owned::erasing::Erasing<'_>) -> $crate::owned::Step<'a> {
+            Box::pin(async { Ok($crate::owned::erasing::Progress::Done) })
         }
     };
     (@is_left) => {
         fn is_left<'a>(
             &'a self,
-            _: &'a $crate::erase::Erasing<'_>,
+            _: &'a $crate::owned::erasing::Erasing<'_>,
         ) -> futures::future::BoxFuture<'a, Result<bool, fanfold_runtime::StoreError>> {
             Box::pin(async { Ok(false) })
         }
     };
     (@forget) => {
-        fn forget<'a>(&'a self, _: &'a mut $crate::erase::Erasing<'_>) -> $crate::owned::Step<'a> {
-            Box::pin(async { Ok($crate::erase::Progress::Done) })
+        fn forget<'a>(&'a self, _: &'a mut $crate::owned::erasing::Erasing<'_>) -> $crate::owned::Step<'a> {
+            Box::pin(async { Ok($crate::owned::erasing::Progress::Done) })
         }
     };
     (@erase) => {
-        fn erase<'a>(&'a self, _: &'a mut $crate::erase::Erasing<'_>) -> $crate::owned::Step<'a> {
-            Box::pin(async { Ok($crate::erase::Progress::Done) })
+        fn erase<'a>(&'a self, _: &'a mut $crate::owned::erasing::Erasing<'_>) -> $crate::owned::Step<'a> {
+            Box::pin(async { Ok($crate::owned::erasing::Progress::Done) })
         }
     };
     (@export) => {
@@ -104,8 +136,8 @@ macro_rules! nothing {
             _: fanfold_core::UserId,
             _: Option<String>,
             _: fanfold_core::Time,
-        ) -> futures::future::BoxFuture<'a, Result<$crate::export::Lines, fanfold_runtime::StoreError>> {
-            Box::pin(async { Ok($crate::export::Lines::default()) })
+        ) -> futures::future::BoxFuture<'a, Result<$crate::owned::Lines, fanfold_runtime::StoreError>> {
+            Box::pin(async { Ok($crate::owned::Lines::default()) })
         }
     };
     (@cards) => {
@@ -124,7 +156,7 @@ macro_rules! nothing {
             _: fanfold_core::Bucket,
             _: &'a [fanfold_engines::valkey::CardId],
             _: fanfold_core::Time,
-            _: &'a mut $crate::audit::Audited,
+            _: &'a mut $crate::owned::Audited,
         ) -> futures::future::BoxFuture<'a, Result<(), fanfold_runtime::StoreError>> {
             Box::pin(async { Ok(()) })
         }

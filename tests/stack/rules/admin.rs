@@ -1,9 +1,9 @@
 //! Orders of operators: rebuild feeds, return dead letters, drop a user. Only expiring data is left of a dropped
 //! user.
 
-use fanfold_core::kinds::{ItemKind, KeyKind, Removal};
 use std::time::Duration;
 
+use fanfold_core::kinds::{ItemKind, KeyKind, Removal};
 use fanfold_core::limits::DROP_SETTLES;
 use fanfold_core::time::millis;
 use fanfold_core::{FeedId, PostId, Scores, Slice, Time, UserRef, order};

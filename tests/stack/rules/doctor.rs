@@ -1,11 +1,11 @@
 //! The doctor, a check for operators: which assumptions hold, and the consequences of those that do not.
 
-use fanfold_core::kinds::KeyKind;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold_core::Bucket;
+use fanfold_core::kinds::KeyKind;
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey};
 use fanfold_functions::admin::order::Order;
 use fanfold_functions::admin::{self, execute};

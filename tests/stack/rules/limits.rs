@@ -1,10 +1,10 @@
 //! The write limits of a user.
 
-use fanfold_core::kinds::LimitKind;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::IntoResponse as _;
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::{FeedId, Relation, Scores, Time, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, RateLimit, Valkey};

@@ -1,6 +1,5 @@
 //! Runs a plan and checks what readers see. Then lets all work finish, and checks feeds and tables.
 
-use fanfold_core::kinds::KeyKind;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::AddAssign;
@@ -8,6 +7,7 @@ use std::rc::Rc;
 use std::str::FromStr;
 use std::time::Duration;
 
+use fanfold_core::kinds::KeyKind;
 use fanfold_core::limits::{CARD_MARK_WITHIN, COMMIT_GRACE, REL_KEPT};
 use fanfold_core::message::Received as _;
 use fanfold_core::{FeedId, FeedKind, PostId, Relation, Time, UserId, UserRef};

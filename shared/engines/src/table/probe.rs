@@ -1,10 +1,10 @@
 //! Checks of the assumptions about DynamoDB, for `doctor`. The checks use separate items, and delete them.
 
-use fanfold_core::kinds::{ItemKind, Pk};
 use std::time::Duration;
 
 use aws_config::SdkConfig;
 use fanfold_core::Time;
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_runtime::clock;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;

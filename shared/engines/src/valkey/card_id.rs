@@ -1,8 +1,8 @@
 //! The names of cards.
 
-use fanfold_core::kinds::{Form, KeyKind};
 use std::fmt;
 
+use fanfold_core::kinds::{Form, KeyKind};
 use fanfold_core::{BoardId, Bucket, HandleHash, PostId, UserId};
 
 use super::keys::{Key, Keys};

@@ -1,8 +1,8 @@
 //! Write limits (`lua/limit.lua`).
 
-use fanfold_core::kinds::LimitKind;
 use std::time::Duration;
 
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::WRITE_LIMIT_WINDOW;
 use fanfold_core::time::millis;
 use fanfold_core::{Time, UserId};

@@ -1,9 +1,9 @@
 //! The card of a board: its settings.
 
-use fanfold_core::kinds::KeyKind;
 use std::collections::HashMap;
 
 use fanfold_core::board::id::NameHash;
+use fanfold_core::kinds::KeyKind;
 use fanfold_core::{BoardId, UserId};
 use fanfold_engines::card::{Card, Fetched, Text};
 use fanfold_engines::valkey::CardId;

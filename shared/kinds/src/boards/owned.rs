@@ -16,9 +16,9 @@ use super::items::{BoardEnd, BoardPut, RowPage, StoredBoard};
 use super::settings::event;
 use super::target::Target;
 use crate::App;
-use crate::audit::{AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX, Audited};
-use crate::erase::{Erasing, Progress};
-use crate::export::{EXPORT_PAGE, Lines};
+use crate::owned::erasing::{Erasing, Progress};
+use crate::owned::{AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX, Audited};
+use crate::owned::{EXPORT_PAGE, Lines};
 use crate::owned::{Owned, Step, nothing};
 
 /// Boards that the audit compares in one bucket.

@@ -1,6 +1,6 @@
 //! What Valkey and the list of pulled authors have of a user who is erased.
 
-use crate::erase::{Erasing, Progress};
+use crate::owned::erasing::{Erasing, Progress};
 use crate::owned::{Owned, Step, nothing};
 
 /// Feeds.

@@ -5,9 +5,9 @@
 //! out of fan-out, all followers get a pointer to the author, with a post that is still pushed. Until all
 //! followers have it, the author is *marking*.
 
-use fanfold_core::kinds::ItemKind;
 use std::collections::HashMap;
 
+use fanfold_core::kinds::ItemKind;
 use fanfold_core::limits::PULLED_AUTHORS_MAX;
 use fanfold_core::{PostId, UserId};
 use fanfold_engines::table::{Item, Table, Value, Write, check, pk_only, text};

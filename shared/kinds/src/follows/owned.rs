@@ -11,8 +11,8 @@ use serde_json::json;
 use super::cards::Follows as FollowsCard;
 use super::items::{Ends, FollowerPage};
 use crate::App;
-use crate::erase::{Erasing, Progress, ended};
-use crate::export::{EXPORT_PAGE, Lines};
+use crate::owned::erasing::{Erasing, Progress, ended};
+use crate::owned::{EXPORT_PAGE, Lines};
 use crate::owned::{Owned, Step, nothing};
 
 /// Relations of one partition that are ended at the same time. DynamoDB takes 500 changes a second in a

@@ -13,9 +13,9 @@ use super::cards::NewestLiked;
 use super::items::Like;
 use super::messages::LikeChanged;
 use crate::App;
-use crate::audit::Audited;
-use crate::erase::{Erasing, Progress, ended};
-use crate::export::{EXPORT_PAGE, Lines};
+use crate::owned::Audited;
+use crate::owned::erasing::{Erasing, Progress, ended};
+use crate::owned::{EXPORT_PAGE, Lines};
 use crate::owned::{Owned, Step, nothing};
 use crate::posts::items::{LikesPut, PostState};
 

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::cards::UserCard;
 use crate::App;
-use crate::erase::{Erasing, Progress};
-use crate::export::Lines;
+use crate::owned::Lines;
+use crate::owned::erasing::{Erasing, Progress};
 use crate::owned::{Owned, Step, nothing};
 
 /// People.

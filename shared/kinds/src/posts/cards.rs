@@ -1,9 +1,9 @@
 //! The card of a post: its state, with the text and the number of likes.
 
-use fanfold_core::kinds::KeyKind;
 use std::collections::HashMap;
 
 use fanfold_core::PostId;
+use fanfold_core::kinds::KeyKind;
 use fanfold_engines::card::{Card, Fetched, Text};
 use fanfold_engines::valkey::CardId;
 use serde::{Deserialize, Serialize};

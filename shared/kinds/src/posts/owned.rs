@@ -12,8 +12,8 @@ use serde_json::json;
 use super::items::PostState;
 use super::messages::PostDeleted;
 use crate::App;
-use crate::erase::{Erasing, Progress};
-use crate::export::{EXPORT_PAGE, Lines, place};
+use crate::owned::erasing::{Erasing, Progress};
+use crate::owned::{EXPORT_PAGE, Lines, place};
 use crate::owned::{Owned, Step, nothing};
 
 /// Posts.

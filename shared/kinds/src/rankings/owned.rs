@@ -1,6 +1,6 @@
 //! The likes of an author who is erased, as rankings count them.
 
-use crate::erase::{Erasing, Progress};
+use crate::owned::erasing::{Erasing, Progress};
 use crate::owned::{Owned, Step, nothing};
 
 /// Rankings.

@@ -6,9 +6,8 @@ use futures::future::BoxFuture;
 use serde_json::json;
 
 use crate::App;
-use crate::erase::Erasing;
-use crate::export::{EXPORT_PAGE, Lines};
-use crate::owned::{Owned, Step, nothing};
+use crate::owned::erasing::Erasing;
+use crate::owned::{EXPORT_PAGE, Lines, Owned, Step, nothing};
 
 /// Scheduled posts.
 pub(crate) struct Scheduled;

@@ -6,9 +6,8 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::App;
-use crate::erase::Erasing;
-use crate::export::{EXPORT_PAGE, Lines, place};
-use crate::owned::{Owned, Step, nothing};
+use crate::owned::erasing::Erasing;
+use crate::owned::{EXPORT_PAGE, Lines, Owned, Step, nothing, place};
 
 /// Timers.
 pub(crate) struct Timers;

@@ -1,10 +1,10 @@
 //! Changes of the scores of members. Each writes the row of one member.
 
-use fanfold_core::kinds::ItemKind;
 use std::collections::HashMap;
 use std::time::Duration;
 
 use fanfold_core::board::{BoardError, Order, Orders, Round};
+use fanfold_core::kinds::ItemKind;
 use fanfold_core::{MemberName, Scores, Time, UserId};
 use fanfold_engines::idempotency::RequestKey;
 use fanfold_engines::table::transact::{CommitResult, Transaction};

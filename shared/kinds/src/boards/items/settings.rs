@@ -1,10 +1,10 @@
 //! The settings of boards.
 
-use fanfold_core::kinds::{ItemKind, Pk};
 use std::collections::HashSet;
 
 use fanfold_core::board::{MergeOf, MergeSource};
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::BOARDS_MAX;
 use fanfold_core::{BoardId, UserId};
 use fanfold_engines::table::transact::{CommitResult, Transaction};

@@ -3,10 +3,10 @@
 
 mod read;
 
-use fanfold_core::kinds::{ItemKind, Pk};
 use std::time::Duration;
 
 use fanfold_core::fanout::{DeliveryCounts, RANGES, Share};
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::{Partition, PostId, Time};
 use fanfold_engines::table::{
     Stored, Table, Value, Write, flag, key, length_of, number, numbers, read, text,

@@ -5,10 +5,10 @@ mod drop;
 mod pages;
 mod relate;
 
-use fanfold_core::kinds::{ItemKind, Pk};
 use std::collections::BTreeSet;
 
 use fanfold_core::fanout::FirstPartitions;
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::{Bucket, Partition, Relation, RelationChange, Second, Time, UserId};
 use fanfold_engines::buckets::buckets;
 use fanfold_engines::table::{Stored, Table, key, owner, read};

@@ -1,8 +1,8 @@
 //! Reading lists of likes, newest first.
 
-use fanfold_core::kinds::Pk;
 use std::collections::HashSet;
 
+use fanfold_core::kinds::Pk;
 use fanfold_core::limits::LIKE_PARTS;
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_engines::table::rows::Rows;

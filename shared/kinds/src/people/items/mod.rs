@@ -3,13 +3,13 @@
 mod drop;
 mod put;
 
-use fanfold_core::kinds::{ItemKind, Pk};
 use std::collections::HashMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use fanfold_core::fanout::FirstPartitions;
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::{BOARDS_MAX, SCHEDULED_MAX, TIMERS_MAX_DEFAULT, TIMERS_MAX_MAX};
 use fanfold_core::{Handle, UserId, UserRef};
 use fanfold_engines::table::{Item, Stored, Table, Write, number, pk_only, read, text};

@@ -5,9 +5,9 @@ mod keys;
 mod likes;
 mod write;
 
-use fanfold_core::kinds::{ItemKind, Pk};
 use std::collections::HashMap;
 
+use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::{PostId, Second, Slice, Time, UserId};
 use fanfold_engines::table::{Stored, Table, key, read, read_key};
 use fanfold_runtime::aws::SdkConfig;
