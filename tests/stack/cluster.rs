@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::{DueEntry, DuePart, FeedId, PostId};
 use fanfold_engines::due::ItemDue;
+use fanfold_engines::feed::Source;
 use fanfold_kinds::App;
 use fanfold_kinds::due::{handle, look_ahead};
-use fanfold_kinds::feeds::Source;
 use fanfold_kinds::home::Span;
 use fanfold_kinds::scheduled::{self, NewScheduled};
 use fanfold_runtime::clock::Deadline;

@@ -12,6 +12,7 @@ use fanfold_core::limits::{
     RANKING_SECONDS_MAX, RANKING_SECONDS_MIN, TIMER_EVERY_MIN_DEFAULT, TIMER_EVERY_MIN_MAX,
 };
 use fanfold_engines::due::{Due, DueIndex, Pause};
+use fanfold_engines::feed::Feeds;
 use fanfold_engines::rank::Copier;
 use fanfold_engines::table::Table;
 use fanfold_engines::tally::Counts;
@@ -24,7 +25,6 @@ use fanfold_runtime::{Config, StartError};
 use crate::boards::items::BoardStore;
 use crate::fanout::receipts::ReceiptStore;
 use crate::fanout::settings::FanOutSettings;
-use crate::feeds::Feeds;
 use crate::feeds::pulled::PulledStore;
 use crate::follows::items::GraphStore;
 use crate::likes::items::LikeStore;
@@ -35,6 +35,9 @@ use crate::timers::items::TimerStore;
 
 /// Partitions of a large audience that one dispatch reads.
 const PARTITIONS_PER_PART: u16 = 8;
+/// The most followed authors with which a home feed is rebuilt within the request. With more, the page is
+/// pulled, and the feed is rebuilt through a queue.
+const REBUILD_INLINE_AUTHORS: usize = 64;
 /// Feeds that one run of the sweep removes.
 const SWEEP_FEEDS_MAX: u64 = 50_000;
 
@@ -52,7 +55,6 @@ pub struct App {
     pub timers: TimerStore,
     pub due_index: DueIndex,
     pub valkey: Valkey,
-    pub feeds: Feeds,
     pub outbox: Outbox,
     pub limits: Limits,
     pub counts: Counts,
@@ -81,6 +83,8 @@ pub struct Settings {
     pub page_followers: i32,
     /// Partitions of a large audience in each part of its fan-out.
     pub partitions_per_part: u16,
+    /// The most followed authors with which a home feed is rebuilt at once.
+    pub inline_authors: usize,
     /// The least time between two occurrences of a timer (`TIMER_EVERY_MIN`).
     pub timer_every_min: Duration,
     /// Whether the operator gave an address for webhooks (`WEBHOOKS_ON`).
@@ -117,16 +121,6 @@ impl App {
         let due = Table::new(sdk, config, "DUE_TABLE")?;
         let due_index = DueIndex::new(due.clone());
         let (outbox, limits) = (Outbox::new(sdk, config)?, Limits::read(config)?);
-        let feeds = Feeds {
-            valkey: valkey.clone(),
-            posts: posts.clone(),
-            graph: graph.clone(),
-            pulled: pulled.clone(),
-            users: users.clone(),
-            outbox: outbox.clone(),
-            pulls: limits.pull,
-            inline_authors: crate::feeds::REBUILD_INLINE_AUTHORS,
-        };
         Ok(Self {
             users,
             posts,
@@ -139,7 +133,6 @@ impl App {
             timers: TimerStore::new(due, due_index.clone()),
             due_index,
             valkey,
-            feeds,
             outbox,
             limits,
             counts: Counts::after(COUNT_DELAY),
@@ -154,6 +147,11 @@ impl App {
     pub fn due(&self) -> Due<'_> {
         let Self { due_index: index, valkey, outbox, pause, .. } = self;
         Due { index, valkey, outbox, pause, batch: self.settings.due_batch }
+    }
+
+    /// Reads and rebuilds feeds.
+    pub fn feeds(&self) -> Feeds<'_, Self> {
+        Feeds { valkey: &self.valkey, source: self }
     }
 
     /// Makes copies in Valkey.
@@ -190,6 +188,7 @@ impl Settings {
             fanout: FanOutSettings::read(config)?,
             page_followers: FOLLOWERS_PER_QUERY,
             partitions_per_part: PARTITIONS_PER_PART,
+            inline_authors: REBUILD_INLINE_AUTHORS,
             timer_every_min: seconds(
                 "TIMER_EVERY_MIN",
                 TIMER_EVERY_MIN_DEFAULT,

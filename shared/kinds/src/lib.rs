@@ -8,7 +8,7 @@
 //! | [`posts`] | publish, read and delete a post; read its delivery status |
 //! | [`follows`] | follow, unfollow, list followers and followed users; apply a changed relation to a feed |
 //! | [`likes`] | like a post, list who likes a post and what a user likes; count likes |
-//! | [`feeds`] | read and rebuild feeds, over both stores |
+//! | [`feeds`] | where the posts of home and author feeds come from |
 //! | [`home`] | read a page of a home or author feed |
 //! | [`fanout`] | deliver a post to its author's followers |
 //! | [`boards`] | boards: their settings, scores and ranks |

@@ -2,7 +2,7 @@
 
 use fanfold_core::time::millis;
 use fanfold_core::{Cursor, FeedId, ListId, PostId, Time, UserId};
-use fanfold_kinds::feeds::Source;
+use fanfold_engines::feed::Source;
 use fanfold_kinds::home::{Page, Span};
 use fanfold_kinds::likes::LikedPage;
 use fanfold_kinds::people::cards::UserCard;

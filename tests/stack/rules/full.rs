@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::limits::{COMMIT_GRACE, COUNT_DELAY, COUNTS_UNNOTED_MAX, SHED_IDLE};
 use fanfold_core::{FeedId, PostId, Ranking, UserId};
+use fanfold_engines::feed::Source;
 use fanfold_engines::tally::Counts;
 use fanfold_engines::valkey::{CardId, CardRead, Fill, PageOf};
 use fanfold_kinds::Error;
@@ -14,7 +15,6 @@ use fanfold_kinds::due::look_ahead;
 use fanfold_kinds::fanout::deliver;
 use fanfold_kinds::fanout::dispatch::dispatch;
 use fanfold_kinds::fanout::messages::DeliverChunk;
-use fanfold_kinds::feeds::Source;
 use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_kinds::subscriptions::ChangeEvent;
 use fanfold_kinds::sweep::sweep;

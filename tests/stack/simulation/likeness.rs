@@ -7,6 +7,7 @@ use fanfold_core::fanout::{DeliveryCounts, RANGES, Share};
 use fanfold_core::id::Identity;
 use fanfold_core::{FeedId, Handle, Partition, PostId, Relation, Time, TimerName, UserId, UserRef};
 use fanfold_engines::due::ItemDue;
+use fanfold_engines::feed::PostSource as _;
 use fanfold_engines::reading::ReadContext;
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::Order;
@@ -282,7 +283,7 @@ async fn random_operations(apps: &Apps) {
             5 => {
                 let reading = ReadContext::without_valkey(now);
                 let (feed, count) = (FeedId::home(id(caller)), 1 + dice.below(9) as usize);
-                apps.app.feeds.pull(feed, PostId::MAX, count, &reading).await.expect("a pull");
+                apps.app.pull(feed, PostId::MAX, count, &reading).await.expect("a pull");
             }
             6 => {
                 let users: Vec<_> = PEOPLE.into_iter().map(id).collect();
