@@ -1,5 +1,6 @@
-//! The function `timeline` answers pages of home and author feeds, and of rankings.
+//! The function `timeline` answers pages of home and author feeds, of rankings, and of exports.
 
+mod export;
 mod rankings;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(get_timeline))
         .routes(routes!(get_posts))
+        .merge(export::routes())
         .merge(rankings::routes())
 }
 

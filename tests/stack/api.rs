@@ -3,6 +3,7 @@
 mod boards;
 mod delivery;
 mod due;
+mod export;
 mod feeds;
 mod likes;
 mod logs;

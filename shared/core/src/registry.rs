@@ -189,6 +189,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "GRAPH_TABLE",
             "LIKES_TABLE",
             "BOARDS_TABLE",
+            "DUE_TABLE",
             REBUILDS.url,
             "RANKING_SECONDS",
             "PULL_QUERIES_PER_MINUTE",

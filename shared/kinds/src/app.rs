@@ -65,15 +65,7 @@ pub struct App {
 
 /// How often a user may write, and what pages that are pulled may cost.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    pub post: RateLimit,
-    pub relation: RateLimit,
-    pub profile: RateLimit,
-    pub timer: RateLimit,
-    pub like: RateLimit,
-    pub board: RateLimit,
-    pub pull: RateLimit,
-}
+pub struct Limits([u64; LimitKind::ALL.len()]);
 
 /// The settings of use cases. Tests change those without a name in the environment.
 #[derive(Debug, Clone, Copy)]
@@ -163,16 +155,17 @@ impl App {
 
 impl Limits {
     fn read(config: &Config) -> Result<Self, ConfigError> {
-        let limit = |kind| RateLimit::read(config, kind);
-        Ok(Self {
-            post: limit(LimitKind::Post)?,
-            relation: limit(LimitKind::Relation)?,
-            profile: limit(LimitKind::Profile)?,
-            timer: limit(LimitKind::Timer)?,
-            like: limit(LimitKind::Like)?,
-            board: limit(LimitKind::Board)?,
-            pull: limit(LimitKind::Pull)?,
-        })
+        let mut limits = [0; LimitKind::ALL.len()];
+        for (limit, kind) in limits.iter_mut().zip(LimitKind::ALL) {
+            *limit = RateLimit::read(config, *kind)?.per_minute;
+        }
+        Ok(Self(limits))
+    }
+
+    /// The limit of this kind.
+    pub fn of(&self, kind: LimitKind) -> RateLimit {
+        let known = LimitKind::ALL.iter().zip(self.0).find(|(known, _)| **known == kind);
+        RateLimit { kind, per_minute: known.map_or(0, |(_, per_minute)| per_minute) }
     }
 }
 

@@ -1,28 +1,38 @@
 //! The export of a user: everything that is stored about the user, as lines of JSON, each with a `type`.
 //!
-//! A page has the lines of one kind, or a part of them. The place of a page names its kind and a place in it.
+//! A page has the lines of one or several kinds. The place of a page names its kind and a place in it.
 
 use std::fmt;
 use std::str::FromStr;
 
-use fanfold_core::kinds::Kind;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use fanfold_core::kinds::{Kind, LimitKind};
 use fanfold_core::{Time, UserId};
 use fanfold_runtime::StoreError;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::App;
 use crate::all::owned;
+use crate::limit::all_within_limit;
+use crate::owned::EXPORT_PAGE;
+use crate::{App, Error};
 
-/// A page of the export of a user. It may have no lines.
-#[derive(Debug, PartialEq, Serialize)]
+/// The number of times that a page asks a kind for lines. A kind answers with one query, or a few.
+pub const EXPORT_READS: u64 = 16;
+/// The greatest length of a place as a text.
+pub const EXPORT_PLACE_CHARS_MAX: usize = 1_024;
+
+/// A page of the export of a user. It may have no lines and not be the last one.
+#[derive(Debug, Default, PartialEq, Serialize)]
 pub struct Exported {
     pub lines: Vec<Value>,
     /// Where the next page begins. `None`: this is the last one.
     pub next: Option<ExportPlace>,
 }
 
-/// The place where a page of an export begins. As a text, it is the name of the kind, and after a space the place in it.
+/// The place where a page of an export begins. As a text, it is the name of the kind, a space, and the place in the kind,
+/// in URL-safe Base64.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportPlace {
     kind: Kind,
@@ -37,7 +47,8 @@ impl ExportPlace {
 impl fmt::Display for ExportPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, after } = self;
-        write!(f, "{} {}", kind.name(), after.as_deref().unwrap_or_default())
+        let text = format!("{} {}", kind.name(), after.as_deref().unwrap_or_default());
+        f.write_str(&URL_SAFE_NO_PAD.encode(text))
     }
 }
 
@@ -56,6 +67,8 @@ impl FromStr for ExportPlace {
     type Err = ExportPlaceError;
 
     fn from_str(text: &str) -> Result<Self, ExportPlaceError> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| ExportPlaceError)?;
+        let text = String::from_utf8(bytes).map_err(|_| ExportPlaceError)?;
         let (kind, after) = text.split_once(' ').ok_or(ExportPlaceError)?;
         let kind = Kind::named(kind).ok_or(ExportPlaceError)?;
         Ok(Self { kind, after: Some(after.to_owned()).filter(|after| !after.is_empty()) })
@@ -69,22 +82,55 @@ pub async fn export(
     from: ExportPlace,
     now: Time,
 ) -> Result<Exported, StoreError> {
-    let ExportPlace { mut kind, after } = from;
-    let mut page = owned(kind).export(app, user, after, now).await?;
-    // kinds without lines are passed
-    while page.lines.is_empty() && page.next_after.is_none() {
-        let Some(next) = following(kind) else { break };
-        kind = next;
-        page = owned(kind).export(app, user, None, now).await?;
+    let (mut exported, mut next) = (Exported::default(), Some(from));
+    for _ in 0..EXPORT_READS {
+        let Some(ExportPlace { kind, after }) = next else { break };
+        let read = owned(kind).export(app, user, after, now).await?;
+        exported.lines.extend(read.lines);
+        next = match read.next_after {
+            Some(after) => Some(ExportPlace { kind, after: Some(after) }),
+            None => following(kind).map(|kind| ExportPlace { kind, after: None }),
+        };
+        if exported.lines.len() >= EXPORT_PAGE {
+            break;
+        }
     }
-    let next = match page.next_after {
-        Some(after) => Some(ExportPlace { kind, after: Some(after) }),
-        None => following(kind).map(|kind| ExportPlace { kind, after: None }),
-    };
-    Ok(Exported { lines: page.lines, next })
+    // mutation: export-next
+    exported.next = next;
+    Ok(exported)
+}
+
+/// Reads a page of the export of the caller. Fails with [`Error::TooManyWrites`] if the caller has read too many.
+pub async fn of_caller(
+    app: &App,
+    caller: UserId,
+    from: ExportPlace,
+    now: Time,
+) -> Result<Exported, Error> {
+    let (limit, page) = (app.limits.of(LimitKind::Pull), export(app, caller, from, now));
+    // mutation: export-limit
+    all_within_limit(&app.valkey, limit, caller, EXPORT_READS, now, page).await
 }
 
 fn following(kind: Kind) -> Option<Kind> {
     let mut later = Kind::ALL.iter().skip_while(|other| **other != kind);
     later.nth(1).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_read_as_it_was_written() {
+        for kind in Kind::ALL {
+            for after in [None, Some("a b \u{e9} ".to_owned())] {
+                let place = ExportPlace { kind: *kind, after };
+                assert_eq!(place.to_string().parse(), Ok(place));
+            }
+        }
+        for wrong in ["", " ", "likes", "bGlrZXM", "bm9uZSBh", "bGlrZXMg=", "_w"] {
+            assert_eq!(wrong.parse::<ExportPlace>(), Err(ExportPlaceError), "{wrong}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Timelines: pages of home and author feeds.
 
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{PAGE_ROUNDS_MAX, PULL_QUERIES_MIN};
 use fanfold_core::{FeedId, PostId, Time, UserRef};
 use fanfold_engines::feed::{SliceError, Source};
@@ -125,11 +126,13 @@ pub async fn pulled_page(
 ) -> Result<Page, Error> {
     let (valkey, checked) = (&app.valkey, ready(Ok::<_, Error>(())));
     // mutation: pull-limit
-    all_within_limit(valkey, app.limits.pull, viewer.user, 0, now, checked).await?;
+    all_within_limit(valkey, app.limits.of(LimitKind::Pull), viewer.user, 0, now, checked).await?;
     let reading = ReadContext::without_valkey(now);
     let page = page(app, viewer, feed, span, limit, &reading).await;
     let queries = reading.queries().max(PULL_QUERIES_MIN);
-    if let Err(error) = valkey.charge(app.limits.pull, viewer.user, queries, now).await {
+    if let Err(error) =
+        valkey.charge(app.limits.of(LimitKind::Pull), viewer.user, queries, now).await
+    {
         tracing::warn!(error = %Chain(&error), "the queries of a page were not counted");
     }
     page

@@ -12,6 +12,7 @@ use fanfold_engines::valkey::{Answers, FeedSettings, Link, RateLimit, Valkey};
 use fanfold_kinds::App;
 use fanfold_kinds::boards::change::What;
 use fanfold_kinds::boards::{self, BoardRef};
+use fanfold_kinds::export::{self, ExportPlace};
 use fanfold_kinds::follows::{self};
 use fanfold_kinds::home::{self, Span};
 use fanfold_kinds::limit::within_limit;
@@ -147,6 +148,19 @@ async fn pages_that_are_pulled_on_purpose_are_limited_and_equal_to_those_of_the_
     let birch = Viewer::of(world.id("birch"));
     let other = FeedId::home(birch.user);
     home::pulled_page(app, &birch, other, Span::ALL, 3, world.now()).await.expect("a page");
+}
+
+#[tokio::test]
+async fn pages_of_an_export_are_limited() {
+    let world = World::with(&[("PULL_QUERIES_PER_MINUTE", "40")]).await;
+    world.people(&["ash"]).await;
+    let page = async || {
+        export::of_caller(&world.app, world.id("ash"), ExportPlace::FIRST, world.now()).await
+    };
+    for _ in 0..2 {
+        page().await.expect("a page");
+    }
+    assert_eq!(retry_after(page().await.unwrap_err()), 12);
 }
 
 /// All members of a request count, or none. A request of more members than the limit is accepted alone.

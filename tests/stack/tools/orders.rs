@@ -26,6 +26,9 @@ fn check_rebuild_and_drop() {
     assert!(author.starts_with("author feed: "), "{output}");
     let output = error_line(&["rebuild", "@nobody"]);
     assert!(output.contains("user: @nobody has no profile in this system"), "{output}");
+    let output = succeed(cargo_local(&["export", "@birch"]));
+    let lines: Vec<&str> = output.lines().collect();
+    assert!(lines[0].contains(r#""handle":"birch""#) && lines.len() > 10, "{output}");
     let output = error_line(&["drop", "@birch"]);
     assert!(output.contains("--yes"), "{output}");
     succeed(cargo_local(&["rebuild", "@birch"])); // birch is still there

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fanfold_core::board::{BoardError, Round};
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{BOARD_BATCH_MAX, BOARD_WRITES_AT_ONCE};
 use fanfold_core::{MemberName, Scores, Time};
 use fanfold_engines::outbox::announced_after;
@@ -105,7 +106,8 @@ pub async fn change(
     let found = find(app, board, now);
     // mutation: board-change-counts
     let (valkey, count) = (&app.valkey, changes.len() as u64);
-    let limited = all_within_limit(valkey, app.limits.board, caller.user(), count, now, found);
+    let limited =
+        all_within_limit(valkey, app.limits.of(LimitKind::Board), caller.user(), count, now, found);
     let found = limited.await?;
     may_write(app, caller, &found).await?;
     let width = found.settings.orders.as_slice().len();

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use fanfold_core::board::{BoardSettings, MergeOf, Period, Round};
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{
     BOARD_KEPT_DAYS_MAX, BOARD_LIMIT_MAX, BOARD_MERGE_MAX, BOARD_WRITERS_MAX, BOARDS_MAX, TRIES_MAX,
 };
@@ -37,7 +38,8 @@ pub async fn put(
     check(&settings)?;
     let reads =
         async { futures::try_join!(app.users.profile(caller.user()), app.boards.board(id)) };
-    let reads = within_limit(&app.valkey, app.limits.board, caller.user(), now, reads);
+    let reads =
+        within_limit(&app.valkey, app.limits.of(LimitKind::Board), caller.user(), now, reads);
     let (profile, mut old) = reads.await?;
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
     if let (None, Some(merge)) = (&old, &settings.merge) {
@@ -109,7 +111,7 @@ pub async fn delete(
     let board = BoardRef { owner: caller.user(), name: name.clone(), day: None };
     let id = BoardId::of(board.owner, name);
     let read = app.boards.board(id);
-    let read = within_limit(&app.valkey, app.limits.board, caller.user(), now, read);
+    let read = within_limit(&app.valkey, app.limits.of(LimitKind::Board), caller.user(), now, read);
     let mut old = read.await?;
     for tried in 0..TRIES_MAX {
         let found = old.filter(|old| old.name == *name).ok_or_else(|| board.missing())?;

@@ -6,6 +6,7 @@
 //! such a post lives any more stay complete: deleted ones are passed over later, like those of every feed. A scheduled post that
 //! is published late can lack until [`OLDER_KEPT`] is over.
 
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{OLDER_KEPT, OLDER_SETTLES, PULL_QUERIES_MIN};
 use fanfold_core::{PostId, Slice, UserId};
 use fanfold_engines::feed::SliceError;
@@ -31,7 +32,7 @@ pub(super) async fn below_floor(
 ) -> Result<Slice, SliceError> {
     let now = reading.now;
     // the profile is read before the relations, so a relation that is missing below has changed the number
-    let (limit, profile) = (app.limits.pull, app.users.profile(user));
+    let (limit, profile) = (app.limits.of(LimitKind::Pull), app.users.profile(user));
     let (profile, kept) = join(profile, reading.ask(app.valkey.older(user))).await;
     let relation_changes = profile?.map_or(0, |profile| profile.relation_changes);
     let is_complete = |older: &Older| {

@@ -1,6 +1,7 @@
 //! Relations: follow, unfollow, and lists of followers and followed users.
 
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{FOLLOWING_MAX, PAGE_ROUNDS_MAX, TRIES_MAX};
 use fanfold_core::{Partition, Relation, RelationChange, Time, UserId, UserRef};
 use fanfold_engines::card::changed;
@@ -30,8 +31,13 @@ pub async fn relate(
     now: Time,
 ) -> Result<(), Error> {
     let me = caller.user();
-    let reads =
-        within_limit(&app.valkey, app.limits.relation, me, now, read_ends(app, me, user, now));
+    let reads = within_limit(
+        &app.valkey,
+        app.limits.of(LimitKind::Relation),
+        me,
+        now,
+        read_ends(app, me, user, now),
+    );
     let Some(RowsRead { author, mine, row }) = reads.await? else {
         return Err(Error::NoSuchUser(user.clone()));
     };

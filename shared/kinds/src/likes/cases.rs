@@ -1,6 +1,7 @@
 //! Likes: like a post, take the like back, list who likes a post and what a user likes.
 
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{LIST_QUERY_MIN, PAGE_ROUNDS_MAX, TRIES_MAX};
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_engines::card::changed;
@@ -38,7 +39,8 @@ pub async fn put(
             app.likes.like(caller.user(), post),
         )
     };
-    let reads = within_limit(&app.valkey, app.limits.like, caller.user(), now, reads);
+    let reads =
+        within_limit(&app.valkey, app.limits.of(LimitKind::Like), caller.user(), now, reads);
     let (sees, profile, old) = reads.await?;
     let profile = profile.ok_or(Error::ProfileMissing)?;
     must_belong_to(&profile, caller)?;

@@ -1,6 +1,7 @@
 //! Profiles: create, change and find a profile.
 
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{DROP_SETTLES, TRIES_MAX};
 use fanfold_core::{Handle, HandleHash, Time, UserRef, text};
 use fanfold_engines::card::changed;
@@ -35,7 +36,8 @@ pub async fn put_profile(
     let (handle, name): (Handle, _) = (handle.parse()?, text::name(name)?);
     let user = caller.user();
     let reads = async { futures::try_join!(app.users.profile(user), app.users.owner(&handle)) };
-    let (old, owner) = within_limit(&app.valkey, app.limits.profile, user, now, reads).await?;
+    let (old, owner) =
+        within_limit(&app.valkey, app.limits.of(LimitKind::Profile), user, now, reads).await?;
     // no event for a change that cannot be made
     if owner.is_some_and(|owner| owner != user) {
         return Err(Error::HandleTaken(handle));

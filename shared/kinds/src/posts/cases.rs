@@ -1,6 +1,7 @@
 //! Posts: publish, read and delete a post, and read its delivery status.
 
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::TRIES_MAX;
 use fanfold_core::{FeedId, PostId, Time, text};
 use fanfold_engines::card::changed;
@@ -38,7 +39,8 @@ pub async fn publish(
     let reads = async {
         futures::try_join!(app.users.profile(author.user()), key_use(app, key.as_ref(), now))
     };
-    let reads = within_limit(&app.valkey, app.limits.post, author.user(), now, reads);
+    let reads =
+        within_limit(&app.valkey, app.limits.of(LimitKind::Post), author.user(), now, reads);
     let (profile, earlier) = reads.await?;
     let profile = profile.ok_or(Error::ProfileMissing)?;
     must_belong_to(&profile, author)?;
@@ -160,7 +162,7 @@ pub async fn delete(app: &App, caller: &Identity, id: PostId, now: Time) -> Resu
     }
     // the profile is read only to detect a newer version: its counter could then not be changed here
     let profile = app.users.profile(caller.user());
-    within_limit(&app.valkey, app.limits.post, caller.user(), now, profile).await?;
+    within_limit(&app.valkey, app.limits.of(LimitKind::Post), caller.user(), now, profile).await?;
     let event = PostDeleted { post: id, deleted_at: now };
     let commit = |sent| app.posts.delete(sent, &app.users, caller, id, now);
     match announced(&app.outbox, &event, commit).await? {

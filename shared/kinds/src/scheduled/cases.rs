@@ -1,6 +1,7 @@
 //! Schedule, list, read, change and cancel a post.
 
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, SCHEDULE_AHEAD_MIN, SCHEDULED_MAX, TRIES_MAX};
 use fanfold_core::{PostId, ScheduledId, Time, UserId, text};
 use fanfold_engines::due::{HandOn, OVERTAKEN_AFTER};
@@ -60,7 +61,8 @@ pub async fn schedule(
     let reads = async {
         futures::try_join!(app.users.profile(author.user()), key_use(app, key.as_ref(), now))
     };
-    let reads = within_limit(&app.valkey, app.limits.post, author.user(), now, reads);
+    let reads =
+        within_limit(&app.valkey, app.limits.of(LimitKind::Post), author.user(), now, reads);
     let (profile, earlier) = reads.await?;
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, author)?;
     if let Some(earlier) = earlier {
@@ -177,7 +179,8 @@ pub async fn change(
         futures::try_join!(read(app, caller, id), profile)
     };
     let (mut old, profile) =
-        within_limit(&app.valkey, app.limits.post, caller.user(), now, reads).await?;
+        within_limit(&app.valkey, app.limits.of(LimitKind::Post), caller.user(), now, reads)
+            .await?;
     must_belong_to(&profile.ok_or(Error::NoSuchScheduled(id))?, caller)?;
     // the time that it has may be near
     if let Some(publish_at) = change.publish_at.filter(|at| *at != old.publish_at) {
@@ -233,7 +236,8 @@ pub async fn cancel(app: &App, caller: &Identity, id: ScheduledId, now: Time) ->
     }
     let reads =
         async { futures::try_join!(app.scheduled.scheduled(id), app.users.profile(caller.user())) };
-    let reads = within_limit(&app.valkey, app.limits.post, caller.user(), now, reads);
+    let reads =
+        within_limit(&app.valkey, app.limits.of(LimitKind::Post), caller.user(), now, reads);
     let (mut item, profile) = reads.await?;
     must_belong_to(&profile.ok_or(Error::NoSuchScheduled(id))?, caller)?;
     for tried in 0..TRIES_MAX {

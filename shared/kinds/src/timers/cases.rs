@@ -1,6 +1,7 @@
 //! Put, list, read and delete a timer.
 
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, TIMER_PAYLOAD_BYTES_MAX, TRIES_MAX};
 use fanfold_core::{Every, Time, TimerName, UserId};
 use fanfold_engines::due::OVERTAKEN_AFTER;
@@ -74,7 +75,8 @@ pub async fn put(
     let reads = async {
         futures::try_join!(app.users.profile(caller.user()), app.timers.timer(caller.user(), name))
     };
-    let reads = within_limit(&app.valkey, app.limits.timer, caller.user(), now, reads);
+    let reads =
+        within_limit(&app.valkey, app.limits.of(LimitKind::Timer), caller.user(), now, reads);
     let (profile, mut old) = reads.await?;
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
     let entry = timer.entry();
@@ -146,7 +148,8 @@ pub async fn delete(
     let reads = async {
         futures::try_join!(app.users.profile(caller.user()), app.timers.timer(caller.user(), name))
     };
-    let reads = within_limit(&app.valkey, app.limits.timer, caller.user(), now, reads);
+    let reads =
+        within_limit(&app.valkey, app.limits.of(LimitKind::Timer), caller.user(), now, reads);
     let (profile, old) = reads.await?;
     let none = || Error::NoSuchTimer(name.clone());
     let mut old = old.ok_or_else(none)?;

@@ -1,0 +1,81 @@
+//! The route of the export of the caller.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use fanfold_kinds::App;
+use fanfold_kinds::export::{EXPORT_PLACE_CHARS_MAX, ExportPlace, Exported, of_caller};
+use fanfold_runtime::clock;
+use fanfold_web::problem::{BadRequest, Common, NotFound, TooMany};
+use fanfold_web::{Caller, Kind, Problem, Query};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(export))
+}
+
+/// The query parameters of an export.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ExportQuery {
+    /// The `next_cursor` of the previous page. A cursor is opaque: one that no export returned is answered with 404.
+    #[param(pattern = "^[A-Za-z0-9_-]{1,1024}$", min_length = 1, max_length = 1024)]
+    cursor: Option<String>,
+}
+
+impl ExportQuery {
+    fn place(&self) -> Result<ExportPlace, Problem> {
+        let Some(cursor) = &self.cursor else { return Ok(ExportPlace::FIRST) };
+        let is_form = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        if !(1..=EXPORT_PLACE_CHARS_MAX).contains(&cursor.len()) || !cursor.bytes().all(is_form) {
+            let detail = format!(
+                "cursor: send what next_cursor was, 1 to {EXPORT_PLACE_CHARS_MAX} characters"
+            );
+            return Err(Problem::new(Kind::InvalidParameter, detail));
+        }
+        cursor.parse().map_err(|_| {
+            Problem::new(Kind::InvalidCursor, "cursor: no export returned this cursor")
+        })
+    }
+}
+
+/// A page of an export.
+#[derive(Debug, Serialize, ToSchema)]
+struct ExportView {
+    /// What is stored, one object for each thing. `type` says what it is: `profile`, `post`, `like`, `board`,
+    /// `score`, `scheduled_post`, `timer`, `following`, `follower`.
+    #[schema(value_type = Vec<Object>)]
+    items: Vec<Value>,
+    /// The cursor of the next page. Null on the last page. A page may have few items, or none, and not be the last.
+    #[schema(required)]
+    next_cursor: Option<String>,
+}
+
+/// Export everything that is stored about the caller
+///
+/// In no particular order of time. Each page counts as 16 queries of pages that are pulled.
+#[utoipa::path(
+    get, path = "/v1/me/export", tag = "users", security(("jwt" = [])), params(ExportQuery),
+    responses(
+        (status = 200, description = "A page of the export.", body = ExportView),
+        BadRequest,
+        NotFound,
+        TooMany,
+        Common,
+    ),
+)]
+async fn export(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Query(query): Query<ExportQuery>,
+) -> Result<Json<ExportView>, Problem> {
+    let Exported { lines, next } =
+        of_caller(&app, caller.identity.user(), query.place()?, clock::now()).await?;
+    Ok(Json(ExportView { items: lines, next_cursor: next.map(|place| place.to_string()) }))
+}
