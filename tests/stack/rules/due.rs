@@ -350,20 +350,27 @@ async fn an_unknown_entry_does_not_hold_up_the_others() {
     let (world, node) = world().await;
     let item = schedule(&world, 5 * MINUTE).await;
     let part = item.entry().part();
-    let unknown = format!("{:015}#list#7", item.publish_at.ms() - 1);
-    put_row(&world, &unknown, &item.entry()).await;
+    let ms = item.publish_at.ms() - 1;
+    let of_ash = format!("{ms:015}#list#{}#7", world.id("ash"));
     let key = format!("due:{{{part}}}");
-    node.cli(&["ZADD", &key, &(item.publish_at.ms() - 1).to_string(), &unknown]);
+    for unknown in [format!("{ms:015}#list#7"), of_ash.clone()] {
+        put_row(&world, &unknown, &item.entry()).await;
+        node.cli(&["ZADD", &key, &ms.to_string(), &unknown]);
+    }
     world.advance(4 * MINUTE);
     assert_eq!(look(&world).await.handed_on, 1);
     node.cli(&["FLUSHALL"]);
     world.advance(2 * MINUTE);
     let looked = look(&world).await;
-    assert_eq!((looked.handed_on, looked.overdue), (1, 2), "it counts as overdue");
+    assert_eq!((looked.handed_on, looked.overdue), (1, 3), "they count as overdue");
     let away = App::new(&world.sdk, &world.config_with(&[NO_VALKEY])).unwrap();
     world.take().await;
     look_ahead(&away, item.publish_at, Deadline::NONE).await.unwrap_err();
     assert_eq!(handed_on(&world).await, [item.entry()]);
+    // its message waits for a newer function
+    let message = ItemDue::new(of_ash.parse().unwrap());
+    let error = handle(&world.app, &message, world.now()).await.unwrap_err();
+    assert!(matches!(error, StoreError::UnknownTag { .. }), "{error:?}");
 }
 
 /// Two requests put a timer of the same name, which is the last that its owner may have.

@@ -1,6 +1,7 @@
 //! Scheduled posts in DynamoDB.
 
 mod drop;
+mod results;
 
 use std::collections::BTreeSet;
 
@@ -18,6 +19,8 @@ use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
 
 use super::TAG;
+pub use results::{Cancelled, PublishResult, Rescheduled, ScheduleResult};
+
 use crate::people::items::{Counter, Owner, UserStore, add_all};
 use crate::posts::items::{Post, PostKey, PostStore};
 use crate::posts::messages::PostPublished;
@@ -125,50 +128,6 @@ enum ScheduledWrite {
     Key,
     /// The published post.
     Post,
-}
-
-/// The result of scheduling a post.
-#[derive(Debug, PartialEq, Eq)]
-pub enum ScheduleResult {
-    /// The post is scheduled.
-    Done,
-    /// Another item has this id.
-    IdTaken,
-    /// Another request with the same `Idempotency-Key` was first.
-    KeyUsed,
-    /// The author has no profile, or it belongs to another identity, or too many posts of the author wait.
-    Refused,
-}
-
-/// The result of changing a scheduled post.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Rescheduled {
-    /// The change is stored.
-    Done,
-    /// The post changed, or was published or cancelled, since it was read.
-    Raced,
-}
-
-/// The result of cancelling a scheduled post.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Cancelled {
-    /// The post is cancelled.
-    Done,
-    /// The post changed, or was published or cancelled, since it was read.
-    Raced,
-}
-
-/// The result of publishing a scheduled post.
-#[derive(Debug, PartialEq, Eq)]
-pub enum PublishResult {
-    /// The post is published.
-    Done,
-    /// The item changed, or was published or cancelled, since it was read.
-    Raced,
-    /// Another post has the reserved id.
-    IdTaken,
-    /// The author has no profile any more.
-    NoProfile,
 }
 
 /// The scheduled posts, in the table of due items.
