@@ -18,6 +18,7 @@ pub mod sweep;
 pub mod timeline;
 pub mod timers;
 pub mod users;
+pub mod views;
 pub mod webhook;
 
 use axum::Router;

@@ -1,5 +1,12 @@
 //! The function `boards` makes and changes boards, and changes and ranks the scores of their members.
 
+mod board;
+pub mod changes;
+mod paths;
+pub mod queries;
+mod scores;
+mod standings;
+
 use std::sync::Arc;
 
 use axum::Json;
@@ -12,17 +19,21 @@ use fanfold_kinds::App;
 use fanfold_kinds::boards::change::{ScoreChange, What, change};
 use fanfold_kinds::boards::{read, settings};
 use fanfold_runtime::{StartError, clock};
-use fanfold_web::boards::{
-    AddScores, AroundQuery, AskStandings, BoardBody, BoardList, BoardPageQuery, BoardPageView,
-    BoardPath, BoardView, BoardsQuery, ChangeMembers, ChangeQuery, LargeBody, MemberPath,
-    MemberView, MembersView, PercentilePath, RoundQuery, SetScores, SettingsQuery, StandingView,
-    StandingsView, changed_all, changed_one, one_standing, removed_one,
-};
-use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany, Writers};
+use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
 use fanfold_web::{Caller, IdempotencyKey, JsonBody, Problem, Query};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::board::{BoardBody, BoardList, BoardView};
+use self::changes::{
+    AddScores, ChangeMembers, LargeBody, MemberView, MembersView, SetScores, Writers, changed_all,
+    changed_one, removed_one,
+};
+use self::paths::{BoardPath, MemberPath, PercentilePath};
+use self::queries::{
+    AroundQuery, BoardPageQuery, BoardsQuery, ChangeQuery, RoundQuery, SettingsQuery,
+};
+use self::standings::{AskStandings, BoardPageView, StandingView, StandingsView, one_standing};
 use crate::http::{Prepare, serve, stores};
 
 pub(crate) async fn run(

@@ -1,6 +1,7 @@
 //! The function `timeline` answers pages of home and author feeds, of rankings, and of exports.
 
 mod export;
+pub mod feed;
 mod rankings;
 
 use std::sync::Arc;
@@ -14,14 +15,14 @@ use fanfold_kinds::App;
 use fanfold_kinds::home::{self};
 use fanfold_kinds::present::Viewer;
 use fanfold_runtime::{StartError, clock};
-use fanfold_web::extract::FeedQuery;
 use fanfold_web::problem::{BadRequest, Common, NotFound, TooMany};
-use fanfold_web::view::FeedView;
-use fanfold_web::{Problem, Query, UserPath, Viewing};
+use fanfold_web::{Problem, Query, Viewing};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::feed::{FeedQuery, FeedView};
 use crate::http::{Prepare, serve, stores};
+use crate::views::people::UserPath;
 
 pub(crate) async fn run(
     function: &'static FunctionSpec,

@@ -1,21 +1,128 @@
-//! The routes of rankings.
+//! Rankings: the route, its query and its views.
 
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use fanfold_core::{Cursor, ListId, Ranking};
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::App;
-use fanfold_kinds::rankings::page;
+use fanfold_kinds::rankings::{RankingEntry, RankingPage, RankingPlace, Shown, page};
 use fanfold_runtime::clock;
+use fanfold_web::extract::{limit, place, segment};
 use fanfold_web::problem::{BadRequest, Common, NotFound};
-use fanfold_web::rankings::{RankingPath, RankingQuery, RankingView};
 use fanfold_web::{Problem, Query, Viewing};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::views::people::UserView;
+use crate::views::posts::PostView;
+
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(ranking))
+}
+
+/// The ranking in a path. Refuses another name (400).
+#[derive(Debug, Clone, Copy, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct RankingPath {
+    /// The name of a ranking. `posts-day`: posts by the likes of the last 24 hours, the earlier first on a tie. `posts-week`: the
+    /// same for the last seven days. `authors`: authors by the likes that their posts have, then by their followers.
+    #[param(value_type = String, pattern = "^(posts-day|posts-week|authors)$", min_length = 7, max_length = 10)]
+    pub name: Ranking,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for RankingPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self { name: segment(parts, state).await? })
+    }
+}
+
+/// The query parameters of a ranking.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RankingQuery {
+    /// The maximum number of items on a page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    limit: Option<String>,
+    /// The `next_cursor` of the previous page. For 15 minutes, it returns places of the same state of the ranking as that page. A
+    /// cursor is opaque: one that was not issued for this ranking is answered with 404.
+    #[param(pattern = "^[A-Za-z0-9_-]{40}$", min_length = 40, max_length = 40)]
+    cursor: Option<String>,
+}
+
+impl RankingQuery {
+    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`](fanfold_core::limits::PAGE_ITEMS_MAX) (400).
+    pub fn limit(&self) -> Result<usize, Problem> {
+        limit(self.limit.as_deref())
+    }
+
+    /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of another
+    /// form (400).
+    pub fn after(&self, ranking: Ranking) -> Result<Option<RankingPlace>, Problem> {
+        place(self.cursor.as_deref(), ListId::Ranking(ranking), |cursor| match cursor {
+            Cursor::Ranked { at, place } => Some((at, place)),
+            _ => None,
+        })
+    }
+}
+
+/// A post or an author in a ranking.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RankedView {
+    /// The rank, from 1. Each is used once. The rank of a post that was deleted since the ranking was made is left out.
+    #[schema(minimum = 1, maximum = 500)]
+    pub rank: u64,
+    /// The number of likes that count for the rank. For a ranking of a day or a week: likes given minus likes taken back in
+    /// this time.
+    #[schema(minimum = 1)]
+    pub likes: u64,
+    /// The post. Null in a ranking of authors.
+    #[schema(required)]
+    pub post: Option<PostView>,
+    /// The author. Null in a ranking of posts.
+    #[schema(required)]
+    pub user: Option<UserView>,
+}
+
+/// A page of a ranking.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RankingView {
+    /// The posts or authors, best first. A ranking has at most 500.
+    pub items: Vec<RankedView>,
+    /// The time of the ranking, in UTC. A ranking that is read is made again after a time that the operator sets, by default a
+    /// minute.
+    #[schema(format = DateTime)]
+    pub made_at: String,
+    /// The cursor of the next page. Null at the end of the ranking.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
+}
+
+impl From<RankingEntry> for RankedView {
+    fn from(RankingEntry { place, likes, shown }: RankingEntry) -> Self {
+        let (post, user) = match shown {
+            Shown::Post(post) => (Some((*post).into()), None),
+            Shown::Author(author) => (None, Some((*author).into())),
+        };
+        Self { rank: place, likes, post, user }
+    }
+}
+
+impl From<RankingPage> for RankingView {
+    fn from(page: RankingPage) -> Self {
+        let list = ListId::Ranking(page.ranking);
+        let next_cursor =
+            page.next_after.map(|(at, place)| Cursor::Ranked { at, place }.encode(list));
+        let items = page.entries.into_iter().map(RankedView::from).collect();
+        Self { items, made_at: page.at.rfc3339(), next_cursor }
+    }
 }
 
 /// Read a ranking of posts or authors

@@ -1,5 +1,7 @@
 //! The function `timers` puts, lists, reads and deletes timers.
 
+mod view;
+
 use std::sync::Arc;
 
 use axum::Json;
@@ -11,16 +13,18 @@ use fanfold_core::registry::FunctionSpec;
 use fanfold_kinds::App;
 use fanfold_kinds::timers::{self, NewTimer};
 use fanfold_runtime::{StartError, clock};
-use fanfold_web::extract::{Moment, TimersQuery};
-use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
-use fanfold_web::view::{TimerList, TimerView};
-use fanfold_web::{Caller, JsonBody, Kind, Problem, Query, TimerPath};
+use fanfold_web::extract::Moment;
+use fanfold_web::problem::{
+    BadBody, BadRequest, Common, NoProfile, NotFound, ProblemBody, TooMany,
+};
+use fanfold_web::{Caller, JsonBody, Kind, Problem, Query};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::view::{TimerList, TimerPath, TimerView, TimersQuery};
 use crate::http::{Prepare, serve, stores};
 
 pub(crate) async fn run(
@@ -124,8 +128,7 @@ async fn read(
     responses(
         (status = 200, description = "The timer was replaced.", body = TimerView),
         (status = 201, description = "The timer is new.", body = TimerView),
-        (status = 409, description = "The caller has no profile.",
-            body = ProblemBody, content_type = "application/problem+json"),
+        NoProfile,
         (status = 422, description = "The time or the payload is not allowed, or the caller has too many timers.",
             body = ProblemBody, content_type = "application/problem+json"),
         BadBody,

@@ -1,5 +1,7 @@
 //! The function `users` answers requests about profiles and relations, and serves the API description and the web page.
 
+pub mod query;
+
 use std::sync::Arc;
 
 use axum::Json;
@@ -18,17 +20,19 @@ use fanfold_kinds::present::{self, SeenUser, Viewer};
 use fanfold_kinds::{App, Error};
 use fanfold_page::Page;
 use fanfold_runtime::{StartError, clock};
-use fanfold_web::extract::ListQuery;
-use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
-use fanfold_web::view::{UserList, UserView};
-use fanfold_web::{Caller, JsonBody, Kind, Problem, Query, UserPath, Viewing, shared_answers};
+use fanfold_web::problem::{
+    BadBody, BadRequest, Common, NoProfile, NotFound, ProblemBody, TooMany,
+};
+use fanfold_web::{Caller, JsonBody, Kind, Problem, Query, Viewing, shared_answers};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::query::ListQuery;
 use crate::http::{Prepare, serve};
+use crate::views::people::{UserList, UserPath, UserView};
 
 /// The state of the function's routes: the stores, and the web page.
 #[derive(Clone)]
@@ -204,8 +208,7 @@ async fn get_user(
     params(UserPath),
     responses(
         (status = 204, description = "The caller follows the user, now or since an earlier request."),
-        (status = 409, description = "The caller has no profile.",
-            body = ProblemBody, content_type = "application/problem+json"),
+        NoProfile,
         (status = 422, description = "The user is the caller, or the caller follows too many users.",
             body = ProblemBody, content_type = "application/problem+json"),
         BadRequest,
@@ -232,8 +235,7 @@ async fn follow(
         (status = 204, description = "The caller no longer follows the user, or never did."),
         (status = 422, description = "The user is the caller.",
             body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "The caller has no profile.",
-            body = ProblemBody, content_type = "application/problem+json"),
+        NoProfile,
         BadRequest,
         NotFound,
         TooMany,

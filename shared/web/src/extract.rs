@@ -10,15 +10,9 @@ use axum::http::request::Parts;
 use fanfold_core::limits::{
     BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARS_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX,
 };
-use fanfold_core::{
-    Cursor, CursorError, ListId, PostId, ScheduledId, Time, TimerName, UserId, UserRef,
-};
-use fanfold_kinds::home::Span;
-use fanfold_kinds::likes::{LikedPlace, LikerPlace};
-use fanfold_kinds::present::UserPlace;
+use fanfold_core::{Cursor, CursorError, ListId, Time};
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer};
-use utoipa::IntoParams;
 
 use crate::json::from_slice;
 use crate::{Kind, Problem};
@@ -36,7 +30,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
 }
 
 /// Reads a JSON body of at most `max` bytes.
-pub(crate) async fn json<T: DeserializeOwned>(request: Request, max: usize) -> Result<T, Problem> {
+pub async fn json<T: DeserializeOwned>(request: Request, max: usize) -> Result<T, Problem> {
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
     if !content_type.is_some_and(is_json) {
         let found = content_type.unwrap_or("missing");
@@ -91,220 +85,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// The query parameters of a list of users.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ListQuery {
-    /// The maximum number of items on a page.
-    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
-    limit: Option<String>,
-    /// The `next_cursor` of the previous page. A cursor is opaque: one that was not issued for this list is answered
-    /// with 404.
-    #[param(pattern = "^[A-Za-z0-9_-]{32}$", min_length = 32, max_length = 32)]
-    pub cursor: Option<String>,
-}
-
-/// The query parameters of a feed.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct FeedQuery {
-    /// The maximum number of items on a page.
-    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
-    limit: Option<String>,
-    /// The `next_cursor` of the previous page: returns the posts that follow it. A cursor is opaque: one that was not
-    /// issued for this feed is answered with 404.
-    #[param(pattern = "^[A-Za-z0-9_-]{62}$", min_length = 62, max_length = 62)]
-    pub cursor: Option<String>,
-    /// The `newest_cursor` of an earlier page: returns the posts that are newer. Together with `cursor`, returns the
-    /// posts between both.
-    #[param(pattern = "^[A-Za-z0-9_-]{62}$", min_length = 62, max_length = 62)]
-    pub newer_than: Option<String>,
-    /// `pull` computes the page from DynamoDB and author feeds on purpose, as if the feed were not cached, to compare it with a
-    /// page from the cache. The number of such pages is limited for each user.
-    #[param(value_type = Option<String>, pattern = "^pull$", min_length = 4, max_length = 4)]
-    source: Option<String>,
-}
-
-/// The query parameters of the list of scheduled posts.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ScheduledQuery {
-    /// The maximum number of items on a page.
-    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
-    limit: Option<String>,
-    /// The `next_cursor` of the previous page. A cursor is opaque: one that was not issued for this list is answered
-    /// with 404.
-    #[param(pattern = "^[A-Za-z0-9_-]{51}$", min_length = 51, max_length = 51)]
-    cursor: Option<String>,
-}
-
-/// The query parameters of the list of timers.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct TimersQuery {
-    /// The maximum number of items on a page.
-    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
-    limit: Option<String>,
-    /// The `next_cursor` of the previous page. A cursor is opaque: one that was not issued for this list is answered
-    /// with 404.
-    #[param(pattern = "^[A-Za-z0-9_-]{190}$", min_length = 190, max_length = 190)]
-    cursor: Option<String>,
-}
-
-/// The query parameters of the list of liked posts.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct LikesQuery {
-    /// The maximum number of items on a page.
-    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
-    limit: Option<String>,
-    /// The `next_cursor` of the previous page. A cursor is opaque: one that was not issued for this list is answered
-    /// with 404.
-    #[param(pattern = "^[A-Za-z0-9_-]{51}$", min_length = 51, max_length = 51)]
-    cursor: Option<String>,
-}
-
-/// The query parameters of the list of users who like a post.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct LikersQuery {
-    /// The maximum number of items on a page.
-    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
-    limit: Option<String>,
-    /// The `next_cursor` of the previous page. A cursor is opaque: one that was not issued for this list is answered
-    /// with 404.
-    #[param(pattern = "^[A-Za-z0-9_-]{40}$", min_length = 40, max_length = 40)]
-    cursor: Option<String>,
-}
-
-impl LikesQuery {
-    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
-    pub fn limit(&self) -> Result<usize, Problem> {
-        limit(self.limit.as_deref())
-    }
-
-    /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
-    /// another form (400).
-    pub fn after(&self, owner: UserId) -> Result<Option<LikedPlace>, Problem> {
-        place(self.cursor.as_deref(), ListId::Likes(owner), |cursor| match cursor {
-            Cursor::Liked { at, post } => Some((at, post)),
-            _ => None,
-        })
-    }
-}
-
-impl LikersQuery {
-    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
-    pub fn limit(&self) -> Result<usize, Problem> {
-        limit(self.limit.as_deref())
-    }
-
-    /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
-    /// another form (400).
-    pub fn after(&self, post: PostId) -> Result<Option<LikerPlace>, Problem> {
-        place(self.cursor.as_deref(), ListId::Likers(post), |cursor| match cursor {
-            Cursor::Liker { at, user } => Some((at, user)),
-            _ => None,
-        })
-    }
-}
-
-impl ScheduledQuery {
-    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
-    pub fn limit(&self) -> Result<usize, Problem> {
-        limit(self.limit.as_deref())
-    }
-
-    /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
-    /// another form (400).
-    pub fn after(&self, owner: UserId) -> Result<Option<(Time, ScheduledId)>, Problem> {
-        place(self.cursor.as_deref(), ListId::Scheduled(owner), |cursor| match cursor {
-            Cursor::Scheduled { at, id } => Some((at, id)),
-            _ => None,
-        })
-    }
-}
-
-impl TimersQuery {
-    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
-    pub fn limit(&self) -> Result<usize, Problem> {
-        limit(self.limit.as_deref())
-    }
-
-    /// The name after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of another
-    /// form (400).
-    pub fn after(&self, owner: UserId) -> Result<Option<TimerName>, Problem> {
-        place(self.cursor.as_deref(), ListId::Timers(owner), |cursor| match cursor {
-            Cursor::Timer { name } => Some(name),
-            _ => None,
-        })
-    }
-}
-
-impl ListQuery {
-    /// A query for `limit` items, from `cursor` on.
-    pub fn page(limit: usize, cursor: Option<String>) -> Self {
-        Self { limit: Some(limit.to_string()), cursor }
-    }
-
-    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
-    pub fn limit(&self) -> Result<usize, Problem> {
-        limit(self.limit.as_deref())
-    }
-
-    /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
-    /// another form (400).
-    pub fn after(&self, list: ListId) -> Result<Option<UserPlace>, Problem> {
-        place(self.cursor.as_deref(), list, |cursor| match cursor {
-            Cursor::User { partition, user } => Some((partition, user)),
-            _ => None,
-        })
-    }
-}
-
-impl FeedQuery {
-    /// A query for `limit` items, from `cursor` on.
-    pub fn page(limit: usize, cursor: Option<String>) -> Self {
-        Self { limit: Some(limit.to_string()), cursor, ..Self::default() }
-    }
-
-    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
-    pub fn limit(&self) -> Result<usize, Problem> {
-        limit(self.limit.as_deref())
-    }
-
-    /// Whether the page is to be pulled. Refuses another source (400).
-    pub fn is_pull(&self) -> Result<bool, Problem> {
-        match self.source.as_deref() {
-            None => Ok(false),
-            Some("pull") => Ok(true),
-            Some(_) => Err(Problem::new(Kind::InvalidParameter, "source must be pull")),
-        }
-    }
-
-    /// The part of the feed that the page is cut from. Refuses a cursor of another feed (404) or of another form (400).
-    pub fn span(&self, list: ListId) -> Result<Span, Problem> {
-        let place = |text: &str| match Cursor::decode(text, list)? {
-            Cursor::Feed { before, after } => Ok(Span { before, after }),
-            _ => Err(CursorError::Foreign),
-        };
-        let mut span = self.cursor.as_deref().map(place).transpose()?.unwrap_or(Span::ALL);
-        if let Some(newest) = self.newer_than.as_deref().map(place).transpose()? {
-            span.after = span.after.max(newest.before);
-        }
-        Ok(span)
-    }
-}
-
 /// The place in a list that a cursor names. None without a cursor. Refuses a cursor of another list (404) or of another form
 /// (400).
-pub(crate) fn place<P>(
+pub fn place<P>(
     cursor: Option<&str>,
     list: ListId,
     of: impl FnOnce(Cursor) -> Option<P>,
@@ -313,13 +96,13 @@ pub(crate) fn place<P>(
     of(Cursor::decode(text, list)?).map(Some).ok_or_else(|| CursorError::Foreign.into())
 }
 
-pub(crate) fn limit(text: Option<&str>) -> Result<usize, Problem> {
+pub fn limit(text: Option<&str>) -> Result<usize, Problem> {
     let limit = number("limit", text, PAGE_ITEMS_DEFAULT as u64, 1, PAGE_ITEMS_MAX as u64)?;
     Ok(limit as usize)
 }
 
 /// The whole number in a parameter. Refuses one outside `min` to `max`, and other texts (400).
-pub(crate) fn number(
+pub fn number(
     name: &str,
     text: Option<&str>,
     default: u64,
@@ -335,76 +118,8 @@ pub(crate) fn number(
     })
 }
 
-/// The user in a path. Refuses another form (400).
-#[derive(Debug, Clone, PartialEq, Eq, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub struct UserPath {
-    /// A user id, or @ and a handle.
-    #[param(value_type = String, pattern = "^([0-9a-f]{16}|@[a-z0-9_]{1,30})$", min_length = 2, max_length = 31)]
-    pub user: UserRef,
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for UserPath {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        Ok(Self { user: segment(parts, state).await? })
-    }
-}
-
-/// The post in a path. Refuses another form (400).
-#[derive(Debug, Clone, Copy, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub struct PostPath {
-    /// A post id.
-    #[param(value_type = String, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$", min_length = 26, max_length = 26)]
-    pub id: PostId,
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for PostPath {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        Ok(Self { id: segment(parts, state).await? })
-    }
-}
-
-/// The scheduled post in a path. Refuses another form (400).
-#[derive(Debug, Clone, Copy, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub struct ScheduledPath {
-    /// The id of a scheduled post.
-    #[param(value_type = String, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$", min_length = 26, max_length = 26)]
-    pub id: ScheduledId,
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for ScheduledPath {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        Ok(Self { id: segment(parts, state).await? })
-    }
-}
-
-/// The timer in a path. Refuses another form (400).
-#[derive(Debug, Clone, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub struct TimerPath {
-    /// The name of a timer.
-    #[param(value_type = String, pattern = "^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,128}$", min_length = 1, max_length = 128)]
-    pub name: TimerName,
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for TimerPath {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        Ok(Self { name: segment(parts, state).await? })
-    }
-}
-
 /// The one parameter of a path.
-pub(crate) async fn segment<S, T>(parts: &mut Parts, state: &S) -> Result<T, Problem>
+pub async fn segment<S, T>(parts: &mut Parts, state: &S) -> Result<T, Problem>
 where
     S: Send + Sync,
     T: FromStr<Err: Display>,
@@ -413,7 +128,7 @@ where
 }
 
 /// The parameters of a path, as texts.
-pub(crate) async fn segments<S, T>(parts: &mut Parts, state: &S) -> Result<T, Problem>
+pub async fn segments<S, T>(parts: &mut Parts, state: &S) -> Result<T, Problem>
 where
     S: Send + Sync,
     T: DeserializeOwned + Send,
@@ -423,7 +138,7 @@ where
 }
 
 /// What a parameter of a path names.
-pub(crate) fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, Problem> {
+pub fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, Problem> {
     text.parse().map_err(|error: T::Err| Problem::new(Kind::InvalidId, error.to_string()))
 }
 

@@ -2,12 +2,10 @@
 //!
 //! | module | contains |
 //! | --- | --- |
-//! | [`boards`] | the requests and the answers of boards |
 //! | [`caller`] | the caller of a request |
 //! | [`examples`] | the examples of the API description |
 //! | [`extract`] | bodies, keys, query parameters and path segments |
 //! | [`problem`] | errors as RFC 9457 problem details |
-//! | [`view`] | the shapes of answers, with their cursors |
 //! | [`router`] | makes a function's router from its routes, and the API description |
 //! | [`event`] | passes the gateway's events to the router |
 //! | [`json`] | reads JSON in which only objects are objects |
@@ -16,7 +14,6 @@
 //! | [`shared_answers`] | the answers and headers of every operation, for the API description |
 //! | [`dev_caller`] | callers without a token, for development |
 
-pub mod boards;
 pub mod caller;
 #[cfg(debug_assertions)]
 pub mod dev_caller;
@@ -27,14 +24,12 @@ pub mod fallback;
 mod gate;
 pub mod json;
 pub mod problem;
-pub mod rankings;
 pub mod router;
 mod served;
 pub mod shared_answers;
-pub mod view;
 
 pub use caller::{Caller, Viewing};
-pub use extract::{IdempotencyKey, JsonBody, PostPath, Query, ScheduledPath, TimerPath, UserPath};
+pub use extract::{IdempotencyKey, JsonBody, Query};
 pub use problem::{Kind, Problem};
 
 /// The OpenAPI description of the whole API, as JSON, generated from the handlers by `cargo local openapi`.

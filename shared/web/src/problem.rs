@@ -144,16 +144,13 @@ pub enum TooMany {
     Limited(ProblemBody),
 }
 
-/// Answers of a route that changes scores of a board.
+/// Answers of a route for callers with a profile.
 #[derive(IntoResponses)]
 #[allow(dead_code, reason = "read by the derive alone")]
-pub enum Writers {
-    /// The caller may not change the scores.
-    #[response(status = 403, content_type = "application/problem+json")]
-    NotAWriter(ProblemBody),
-    /// The caller has no profile, or the board is merged.
+pub enum NoProfile {
+    /// The caller has no profile.
     #[response(status = 409, content_type = "application/problem+json")]
-    Refused(ProblemBody),
+    Missing(ProblemBody),
 }
 
 /// Answers of a route about one user, post or board.

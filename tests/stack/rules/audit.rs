@@ -6,13 +6,13 @@ use std::time::Duration;
 use fanfold_core::{Bucket, FeedId, PostId, Scores, Time, UserId, UserRef, order};
 use fanfold_engines::feed::Source;
 use fanfold_engines::reading::ReadContext;
+use fanfold_engines::tally::Tallied;
 use fanfold_engines::valkey::PageOf;
 use fanfold_kinds::audit::{audit, check, check_bucket};
 use fanfold_kinds::boards::change::{ScoreChange, What};
 use fanfold_kinds::boards::target::Target;
 use fanfold_kinds::boards::{self, BoardRef};
 use fanfold_kinds::home::Span;
-use fanfold_kinds::likes::items::LikeCount;
 use fanfold_kinds::owned::Audited;
 use fanfold_kinds::posts;
 use fanfold_kinds::posts::items::LikesPut;
@@ -139,7 +139,7 @@ async fn a_wrong_number_of_likes_is_corrected() {
     assert_eq!((shown().await, audited().await), (0, 1));
     assert_eq!((shown().await, audited().await), (1, 0));
     // a wrong number after the same changes
-    let counted = LikeCount { likes: 7, changes: 1 };
+    let counted = Tallied { number: 7, changes: 1 };
     assert_eq!(
         world.app.posts.put_likes(&world.app.boards, post, counted, world.now()).await.unwrap(),
         LikesPut::Written

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use fanfold_core::{Bucket, FeedId, PostId, Relation, RelationChange, Slice, Time, UserId};
 use fanfold_engines::feed::Source;
-use fanfold_engines::valkey::{Answers, Counted, FeedSettings, Link, Valkey};
+use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey};
 use fanfold_kinds::App;
 use fanfold_kinds::fanout::deliver::{self};
 use fanfold_kinds::fanout::dispatch::dispatch;
 use fanfold_kinds::fanout::messages::DeliverChunk;
+use fanfold_kinds::follows;
 use fanfold_kinds::home::Span;
 use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_kinds::posts::{self};
@@ -118,7 +119,7 @@ async fn an_unknown_answer_of_a_script_is_an_error() {
             valkey.renew(Bucket(0), "token", Time::from_ms(1)).await.err(),
             valkey.relate(user, user, change, None, "").await.err(),
             valkey.read(feed, PostId::MAX, 9, Time::from_ms(1)).await.err(),
-            valkey.request_count(Counted::Followers(user), "token").await.err(),
+            valkey.request_count(&follows::events::counted(user), "token").await.err(),
             valkey.push_own(post).await.err(),
         ];
         for (place, error) in errors.iter().enumerate() {

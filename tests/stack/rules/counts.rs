@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use fanfold_core::{PostId, UserId, UserRef};
-use fanfold_engines::valkey::{CountRequest, Counted};
+use fanfold_engines::valkey::CountRequest;
 use fanfold_functions::users;
+use fanfold_functions::users::query::ListQuery;
+use fanfold_kinds::follows;
 use fanfold_kinds::follows::events::relation_changed;
 use fanfold_kinds::follows::items::Counting;
 use fanfold_kinds::people::items::{Profile, Total};
 use fanfold_kinds::present::Viewer;
-use fanfold_web::extract::ListQuery;
 
 use crate::harness::world::{Message, World};
 
@@ -62,7 +63,7 @@ async fn a_function_that_dies_before_it_sends_a_count_does_not_block_the_count()
     let world = World::new().await;
     world.people(&["ash", "birch"]).await;
     world.follow("birch", "ash").await;
-    let (valkey, of) = (&world.app.valkey, Counted::Followers(world.id("ash")));
+    let (valkey, of) = (&world.app.valkey, &follows::events::counted(world.id("ash")));
     assert_eq!(valkey.request_count(of, "dead").await.unwrap(), CountRequest::Send);
     assert_eq!(valkey.request_count(of, "another").await.unwrap(), CountRequest::Sending);
     world.drain().await;

@@ -6,8 +6,9 @@ use fanfold_core::limits::{COMMIT_GRACE, LIKES_CARD_MAX};
 use fanfold_core::{FeedId, PostId, Time, UserId};
 use fanfold_engines::feed::Source;
 use fanfold_engines::reading::ReadContext;
+use fanfold_engines::tally::Tallied;
 use fanfold_kinds::home::Span;
-use fanfold_kinds::likes::items::{GivenLike, Like, LikeCount, LikePut};
+use fanfold_kinds::likes::items::{GivenLike, Like, LikePut};
 use fanfold_kinds::likes::messages::LikeChanged;
 use fanfold_kinds::likes::{self, LikedPlace, LikerPlace};
 use fanfold_kinds::posts::items::LikesPut;
@@ -162,7 +163,7 @@ async fn an_event_waits_for_its_own_like() {
         add(&world, "birch", post, "first").await;
         world.handle(&first).await.expect("its own like");
         world.drain().await;
-        let counted = world.app.likes.counted(post).await.unwrap().likes;
+        let counted = world.app.likes.counted(post).await.unwrap().number;
         match is_deleted {
             true => assert_eq!(counted, 0),
             false => assert_eq!((counted, seen(&world, "birch", post).await), (1, (true, 1))),
@@ -279,7 +280,7 @@ async fn the_likes_of_a_deleted_post_are_removed() {
     assert!(rounds > 2, "{rounds}: a function without time leaves the rest to another message");
     let store = &world.app.likes;
     assert_eq!(store.likers(post, None, 10).await.unwrap(), []);
-    assert_eq!(store.counted(post).await.unwrap(), LikeCount::default());
+    assert_eq!(store.counted(post).await.unwrap(), Tallied::default());
     for user in people {
         assert_eq!(store.like(world.id(user), post).await.unwrap(), None);
         assert_eq!(store.liked(world.id(user), None, 10).await.unwrap(), []);
@@ -289,7 +290,7 @@ async fn the_likes_of_a_deleted_post_are_removed() {
     world.handle(&event(&world, "birch", post, "a")).await.expect("handled");
     world.drain().await;
     assert_eq!(store.like(world.id("birch"), post).await.unwrap(), None);
-    assert_eq!(store.counted(post).await.unwrap(), LikeCount::default());
+    assert_eq!(store.counted(post).await.unwrap(), Tallied::default());
 }
 
 /// The event of a deletion goes out before the deletion. Until then the likes stay, also if the deletion never comes.
@@ -316,7 +317,7 @@ async fn an_older_count_does_not_replace_a_newer_one() {
     let post = world.publish("ash", "text").await;
     let put = async |likes, changes| {
         let (posts, boards) = (&world.app.posts, &world.app.boards);
-        let count = LikeCount { likes, changes };
+        let count = Tallied { number: likes, changes };
         posts.put_likes(boards, post, count, world.now()).await.unwrap()
     };
     assert_eq!(put(2, 4).await, LikesPut::Written);

@@ -8,8 +8,8 @@ use fanfold_core::board::Zone;
 use fanfold_core::limits::{BOARD_PARTS, COMMIT_GRACE, RANKING_KEPT};
 use fanfold_core::{PostId, Ranking, Time, UserId};
 use fanfold_engines::reading::ReadContext;
+use fanfold_engines::tally::Tallied;
 use fanfold_kinds::Error;
-use fanfold_kinds::likes::items::LikeCount;
 use fanfold_kinds::posts::items::LikesPut;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{RankingEntry, RankingPage, RankingPlace, Shown, page};
@@ -81,7 +81,7 @@ async fn authors(world: &World) -> Vec<(String, u64)> {
 /// Counts likes of a post, as the handler of `CountLikes` does.
 async fn counted(world: &World, post: PostId, likes: u64, changes: u64) {
     let (store, boards) = (&world.app.posts, &world.app.boards);
-    let put = store.put_likes(boards, post, LikeCount { likes, changes }, world.now()).await;
+    let put = store.put_likes(boards, post, Tallied { number: likes, changes }, world.now()).await;
     assert_eq!(put.expect("an answer"), LikesPut::Written);
 }
 
@@ -384,7 +384,7 @@ async fn an_author_without_a_profile_has_no_place() {
     counted(&world, post, 1, 1).await;
     assert_eq!(authors(&world).await, [("ash".to_owned(), 1)]);
     // without a post, no row is made
-    let count = LikeCount { likes: 9, changes: 9 };
+    let count = Tallied { number: 9, changes: 9 };
     let put = world.app.posts.put_likes(boards, gone, count, world.now()).await;
     assert_eq!(put.expect("an answer"), LikesPut::Gone);
     let table = world.config.text("USERS_TABLE").expect("a table");

@@ -5,13 +5,14 @@ use std::time::Duration;
 use fanfold_core::limits::PAGE_ROUNDS_MAX;
 use fanfold_core::{FeedId, PostId, Ranking, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
+use fanfold_functions::timeline::feed::FeedQuery;
+use fanfold_functions::users::query::ListQuery;
 use fanfold_functions::{timeline, users};
 use fanfold_kinds::follows;
 use fanfold_kinds::home::{self, Page, Span};
 use fanfold_kinds::present::{self, Viewer};
 use fanfold_kinds::rankings::{self, Shown};
 use fanfold_web::Kind;
-use fanfold_web::extract::{FeedQuery, ListQuery};
 
 use crate::harness::valkeys::Node;
 use crate::harness::world::World;

@@ -117,7 +117,7 @@ pub fn likes(cloud: &Cloud) -> Result<BTreeSet<(UserId, PostId, u64)>, String> {
             }
             "like-counts" => {
                 let of = of.split_once('#').expect("a part").0;
-                *counts.entry(post(of)).or_default() += number(item.get("likes"));
+                *counts.entry(post(of)).or_default() += number(item.get("counted"));
             }
             other => panic!("{other} is not a kind of row"),
         }

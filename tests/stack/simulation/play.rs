@@ -13,6 +13,8 @@ use fanfold_core::message::Received as _;
 use fanfold_core::{FeedId, FeedKind, PostId, Relation, Time, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{CachedSlice, CardId, Read};
+use fanfold_functions::timeline::feed::FeedQuery;
+use fanfold_functions::users::query::ListQuery;
 use fanfold_kinds::fanout::dispatch::Dispatched;
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::present::{SeenUser, Viewer};
@@ -20,7 +22,6 @@ use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
-use fanfold_web::extract::{FeedQuery, ListQuery};
 use fanfold_web::{Kind, Problem};
 use futures::future::LocalBoxFuture;
 

@@ -1,11 +1,14 @@
-//! Requests for counts of followers and of likes (`lua/ask.lua`).
+//! Requests for counts (`lua/ask.lua`).
 
+use std::fmt::Display;
 use std::time::Duration;
 
+use fanfold_core::UserId;
+use fanfold_core::kinds::KeyKind;
 use fanfold_core::time::millis;
-use fanfold_core::{PostId, UserId};
 use fanfold_runtime::error::StoreError;
 
+use super::keys::Keys;
 use super::scripts::{self, Word};
 use super::{Key, Valkey, failed};
 
@@ -13,12 +16,18 @@ use super::{Key, Valkey, failed};
 const COUNT_REQUEST_KEPT: Duration = Duration::from_secs(30);
 
 /// What is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
-    /// The followers of an author.
-    Followers(UserId),
-    /// The likes of a post.
-    Likes(PostId),
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    kind: KeyKind,
+    owner: UserId,
+    of: String,
+}
+
+impl Counted {
+    /// What `of` names, among what keys of this kind count. It is in the bucket of this user.
+    pub fn new(kind: KeyKind, owner: UserId, of: impl Display) -> Self {
+        Self { kind, owner, of: of.to_string() }
+    }
 }
 
 /// The state of the request for a count.
@@ -47,7 +56,7 @@ impl Valkey {
     /// Requests a count. `token` must be unique to this request.
     pub async fn request_count(
         &self,
-        of: Counted,
+        of: &Counted,
         token: &str,
     ) -> Result<CountRequest, StoreError> {
         self.call_ask(of, token, false).await
@@ -57,7 +66,7 @@ impl Valkey {
     /// request.
     pub async fn count_requested(
         &self,
-        of: Counted,
+        of: &Counted,
         token: &str,
     ) -> Result<CountRequest, StoreError> {
         self.call_ask(of, token, true).await
@@ -65,29 +74,30 @@ impl Valkey {
 
     async fn call_ask(
         &self,
-        of: Counted,
+        of: &Counted,
         token: &str,
         is_sent: bool,
     ) -> Result<CountRequest, StoreError> {
         let mut script = scripts::ASK.call();
-        script.key(self.count_key(of));
+        script.key(self.keys.count(of));
         script.arg(token).arg(millis(COUNT_REQUEST_KEPT)).arg(u8::from(is_sent));
         script.run_for_word(&self.link, "requesting a count").await
     }
 
     /// Deletes the request before the count reads anything, so that later changes request another count.
-    pub async fn begin_count(&self, of: Counted) -> Result<(), StoreError> {
-        self.count_key(of)
+    pub async fn begin_count(&self, of: &Counted) -> Result<(), StoreError> {
+        self.keys
+            .count(of)
             .command("UNLINK")
             .query_async(&mut self.link.clone())
             .await
             .map_err(failed("beginning to count"))
     }
+}
 
-    fn count_key(&self, of: Counted) -> Key {
-        match of {
-            Counted::Followers(author) => self.keys.count(author),
-            Counted::Likes(post) => self.keys.like_count(post),
-        }
+impl Keys {
+    /// The state of the request for a count.
+    pub fn count(self, Counted { kind, owner, of }: &Counted) -> Key {
+        Key::new(*kind, None, self.bucket(*owner), Some(of))
     }
 }

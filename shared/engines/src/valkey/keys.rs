@@ -10,7 +10,7 @@ use std::fmt::{self, Display};
 use std::ops::Deref;
 
 use fanfold_core::kinds::{KeyKind, LimitKind};
-use fanfold_core::{Bucket, DueEntry, DuePart, FeedId, PostId, RoundId, UserId};
+use fanfold_core::{Bucket, DueEntry, DuePart, FeedId, RoundId, UserId};
 use redis::{Cmd, RedisWrite, ToRedisArgs, ToSingleRedisArg};
 
 /// The name of a key. Only [`Keys`] makes one, of a [`KeyKind`].
@@ -142,16 +142,6 @@ impl Keys {
         Key::new(kind, None, bucket, Some(&"nobody:text"))
     }
 
-    /// The state of the request to count an author's followers.
-    pub fn count(self, author: UserId) -> Key {
-        Key::new(KeyKind::CountLock, None, self.bucket(author), Some(&author))
-    }
-
-    /// The state of the request to count the likes of a post.
-    pub fn like_count(self, post: PostId) -> Key {
-        Key::new(KeyKind::LikeCountLock, None, self.bucket(post.author()), Some(&post))
-    }
-
     /// The posts below the floor of a user's home feed that the user pulled last.
     pub fn older(self, user: UserId) -> Key {
         Key::new(KeyKind::Older, None, self.bucket(user), Some(&user))
@@ -213,7 +203,8 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::super::card_id::CardId;
-    use fanfold_core::{BoardId, FeedKind, HandleHash};
+    use super::super::count::Counted;
+    use fanfold_core::{BoardId, FeedKind, HandleHash, PostId};
 
     use super::*;
 
@@ -227,8 +218,11 @@ mod tests {
             (KeyKind::Memory, keys.memory(bucket)),
             (KeyKind::Rel, keys.rel(bucket, user)),
             (KeyKind::Rels, keys.rels(bucket)),
-            (KeyKind::CountLock, keys.count(user)),
-            (KeyKind::LikeCountLock, keys.like_count(PostId::MAX)),
+            (KeyKind::CountLock, keys.count(&Counted::new(KeyKind::CountLock, user, user))),
+            (
+                KeyKind::LikeCountLock,
+                keys.count(&Counted::new(KeyKind::LikeCountLock, user, PostId::MAX)),
+            ),
             (KeyKind::Older, keys.older(user)),
             (KeyKind::LikesCard, keys.card(CardId::likes(user))),
             (KeyKind::BoardCard, keys.card(CardId::board(BoardId::of(user, &name)))),
@@ -271,7 +265,10 @@ mod tests {
         assert_eq!(&*keys.feed(feed), "home:{5}:0123456700000105");
         assert_eq!(&*keys.lock(feed), "lock:home:{5}:0123456700000105");
         assert_eq!(&*keys.live(keys.bucket(user)), "live:{5}");
-        assert_eq!(&*keys.count(user), "lock:count:{5}:0123456700000105");
+        assert_eq!(
+            &*keys.count(&Counted::new(KeyKind::CountLock, user, user)),
+            "lock:count:{5}:0123456700000105"
+        );
         assert_eq!(&*keys.limit(LimitKind::Post, user), "limit:post:{5}:0123456700000105");
         assert_eq!(&*keys.rels(keys.bucket(user)), "rels:{5}");
         assert_eq!(Keys::feed_of(&keys.feed(feed)), Some(feed));

@@ -1,6 +1,7 @@
 //! Handles the events of the graph: applies a changed relation to the follower's home feed, and counts the author's
 //! followers. `likes/events.rs` handles those of likes, and `boards/events.rs` those of boards.
 
+use fanfold_core::kinds::KeyKind;
 use fanfold_core::limits::{COMMIT_GRACE, LOOKS_MAX};
 use fanfold_core::{PostId, Relation, RelationChange, Time, UserId};
 use fanfold_engines::reading::ReadContext;
@@ -29,14 +30,19 @@ pub async fn relation_changed(
 /// Makes sure that the author's followers are counted after now.
 async fn request_count(app: &App, author: UserId) -> Result<(), StoreError> {
     let send = async |delay| app.outbox.send_after(&CountFollowers { author }, delay).await;
-    app.counts.request(&app.valkey, Counted::Followers(author), send).await
+    app.counts.request(&app.valkey, &counted(author), send).await
+}
+
+/// What the count of an author's followers is called.
+pub fn counted(author: UserId) -> Counted {
+    Counted::new(KeyKind::CountLock, author, author)
 }
 
 /// Counts an author's followers and writes the number into the profile. A change from now on requests another count.
 pub async fn count(app: &App, order: &CountFollowers) -> Result<Counting, StoreError> {
     let author = order.author;
     // mutation: count-begins
-    app.valkey.begin_count(Counted::Followers(author)).await?;
+    app.valkey.begin_count(&counted(author)).await?;
     let counting = app.graph.count_followers(&app.users, author).await?;
     // also if nothing changed now: an earlier count may have died after it wrote the number
     // mutation: count-card

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fanfold_core::kinds::KeyKind;
 use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::registry::CHANGE_EVENTS;
 use fanfold_core::{PostId, Time};
@@ -36,7 +37,11 @@ pub async fn like_changed(app: &App, event: &LikeChanged, now: Time) -> Result<(
     app.valkey.cards_changed(&[CardId::likes(event.user)]).await?;
     let order = CountLikes { post: event.post };
     let send = async |delay| app.outbox.send_after(&order, delay).await;
-    app.counts.request(&app.valkey, Counted::Likes(event.post), send).await
+    app.counts.request(&app.valkey, &counted(event.post), send).await
+}
+
+fn counted(post: PostId) -> Counted {
+    Counted::new(KeyKind::LikeCountLock, post.author(), post)
 }
 
 /// Counts the likes of a post and writes the number into the post and into the rows of the rankings. A change from now on requests another count. If the
@@ -49,10 +54,10 @@ pub async fn count(
 ) -> Result<(), StoreError> {
     let post = order.post;
     // mutation: like-count-begins
-    app.valkey.begin_count(Counted::Likes(post)).await?;
-    let counted = app.likes.counted(post).await?;
-    let put = app.posts.put_likes(&app.boards, post, counted, now).await?;
-    tracing::info!(%post, likes = counted.likes, outcome = ?put, "counted likes");
+    app.valkey.begin_count(&counted(post)).await?;
+    let likes = app.likes.counted(post).await?;
+    let put = app.posts.put_likes(&app.boards, post, likes, now).await?;
+    tracing::info!(%post, likes = likes.number, outcome = ?put, "counted likes");
     // mutation: late-like
     if put == LikesPut::Gone {
         return remove(app, post, now, deadline).await;

@@ -8,6 +8,7 @@ use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 
+use super::count::count_key;
 use super::relate::RelationWrite;
 use super::{GraphStore, RelationRow, follower_sk, followers_pk, following_pk};
 use crate::follows::messages::RelationChanged;
@@ -51,7 +52,7 @@ impl GraphStore {
         self.add_rows(&mut transaction, (follower, author), partition, Some(old), change)?;
         match ends {
             Ends::Follower { .. } => {
-                let (_, count) = self.count((follower, author), partition, -1);
+                let count = self.table.add(count_key((follower, author), partition), -1);
                 transaction.add(RelationWrite::Count, count);
             }
             Ends::Author { .. } if counts_follower => {

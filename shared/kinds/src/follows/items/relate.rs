@@ -10,6 +10,7 @@ use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::Serialize;
 
+use super::count::count_key;
 use super::{FollowingItem, GraphStore, RelationRow, follower_sk, followers_pk, following_pk};
 use crate::follows::messages::RelationChanged;
 use crate::people::items::{Counter, Owner, Profile, UserStore};
@@ -76,14 +77,14 @@ impl GraphStore {
         self.add_rows(&mut transaction, (follower.user(), author.id), partition, old, change)?;
         let counter = Counter::Following.add(users.table(), by, Owner::Is(follower));
         transaction.add(RelationWrite::Counter, counter);
-        let (row, count) = self.count((follower.user(), author.id), partition, by);
-        transaction.add(RelationWrite::Count, count);
+        let row = count_key((follower.user(), author.id), partition);
+        transaction.add(RelationWrite::Count, self.table.add(row.clone(), by));
         match transaction.commit().await? {
             CommitResult::Done => Ok(Committed::Done),
             outcome if outcome.refused(RelationWrite::Counter) => Ok(Committed::NoProfile),
             outcome => {
                 if outcome.refused(RelationWrite::Count) {
-                    self.check_count(doing, row).await?;
+                    self.table.check_row(doing, row).await?;
                 }
                 Ok(Committed::Raced)
             }

@@ -77,7 +77,7 @@ impl LikeStore {
         let row = write(doing, &likers_pk(like.post, like.part()), &row)?;
         let put = self.table.put(row);
         transaction.add(LikeWrite::Liker, put);
-        transaction.add(LikeWrite::Count, self.count(like, 1));
+        transaction.add(LikeWrite::Count, self.table.add(like.count_key(), 1));
         // mutation: like-of-profile
         transaction.add(LikeWrite::Profile, users.belongs_to(identity));
         self.commit(sent, doing, transaction, like).await
@@ -95,7 +95,7 @@ impl LikeStore {
         let mut transaction = Transaction::new(doing);
         self.remove_like(&mut transaction, like);
         self.remove_liker(&mut transaction, like);
-        transaction.add(LikeWrite::Count, self.count(like, -1));
+        transaction.add(LikeWrite::Count, self.table.add(like.count_key(), -1));
         transaction.add(LikeWrite::Profile, users.belongs_to(identity));
         self.commit(sent, doing, transaction, like).await
     }
@@ -112,7 +112,7 @@ impl LikeStore {
             outcome if outcome.refused(LikeWrite::Profile) => Ok(LikePut::NoProfile),
             outcome => {
                 if outcome.refused(LikeWrite::Count) {
-                    self.check_count(doing, like).await?;
+                    self.table.check_row(doing, like.count_key()).await?;
                 }
                 Ok(LikePut::Raced)
             }

@@ -6,7 +6,6 @@
 //! post's item has the sum, which is computed later.
 
 mod change;
-mod count;
 mod lists;
 mod remove;
 
@@ -14,13 +13,13 @@ use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::LIKE_PARTS;
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_engines::table::{Item, Stored, Table, key, read};
+use fanfold_engines::tally::Tallied;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
 
 pub use change::LikePut;
-pub use count::LikeCount;
 
 /// Rows that count the likes of one part. Transactions that write the same row at the same time are cancelled.
 const LIKE_COUNT_ROWS: u64 = 16;
@@ -68,6 +67,17 @@ impl LikeStore {
     /// Reads the name of the table. Fails if the setting is missing.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self { table: Table::new(sdk, config, "LIKES_TABLE")? })
+    }
+
+    /// The number of likes of a post.
+    pub async fn counted(&self, post: PostId) -> Result<Tallied, StoreError> {
+        self.table.tally("counting likes", counts(post), LIKE_PARTS.into()).await
+    }
+
+    /// Removes the rows that count the likes of a post.
+    pub async fn forget_counts(&self, post: PostId) -> Result<(), StoreError> {
+        let doing = "removing the rows that count the likes of a post";
+        self.table.forget_tally(doing, counts(post), LIKE_PARTS.into()).await
     }
 
     /// The user's like of a post. `None` if the user does not like the post.
@@ -126,6 +136,11 @@ fn likers_pk(post: PostId, part: u8) -> Pk {
 
 fn like_counts_pk(post: PostId, part: u8) -> Pk {
     ItemKind::LikeCount.pk(format_args!("{post}#{part}"))
+}
+
+/// The partition keys of the rows that count the likes of a post.
+fn counts(post: PostId) -> impl Iterator<Item = Pk> {
+    (0..LIKE_PARTS).map(move |part| like_counts_pk(post, part))
 }
 
 /// The sort key of a like in the list of what a user likes. Times have 15 digits, so the keys sort by time.

@@ -58,13 +58,6 @@ impl LikeStore {
         self.table.delete_all(doing, rows).await
     }
 
-    /// Removes the rows that count the likes of a post.
-    pub async fn forget_counts(&self, post: PostId) -> Result<(), StoreError> {
-        let doing = "removing the rows that count the likes of a post";
-        let rows = self.count_rows(doing, post, "pk, sk").await?;
-        self.table.delete_all(doing, rows).await
-    }
-
     /// Removes a like of a user who is being dropped: its rows and one count, all or nothing. Returns false if the like
     /// has changed since it was read.
     pub async fn remove_of_dropped(
@@ -76,13 +69,13 @@ impl LikeStore {
         let mut transaction = Transaction::new(doing);
         self.remove_like(&mut transaction, like);
         self.remove_liker(&mut transaction, like);
-        transaction.add(LikeWrite::Count, self.count(like, -1));
+        transaction.add(LikeWrite::Count, self.table.add(like.count_key(), -1));
         match transaction.commit().await? {
             CommitResult::Done => Ok(true),
             CommitResult::Refused(_) => {
                 // fails if an item has a newer version
                 self.like(like.user, like.post).await?;
-                self.check_count(doing, like).await?;
+                self.table.check_row(doing, like.count_key()).await?;
                 Ok(false)
             }
         }

@@ -9,7 +9,7 @@ use fanfold_runtime::retry::pause;
 
 use super::{PostItem, PostStore, posts_pk};
 use crate::boards::items::{AuthorRow, BoardStore};
-use crate::likes::items::LikeCount;
+use fanfold_engines::tally::Tallied;
 
 /// The result of writing the number of likes into a post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl PostStore {
         &self,
         boards: &BoardStore,
         post: PostId,
-        count: LikeCount,
+        count: Tallied,
         now: Time,
     ) -> Result<LikesPut, StoreError> {
         let doing = "writing the number of likes";
@@ -50,16 +50,16 @@ impl PostStore {
                 return Ok(LikesPut::Gone);
             };
             // mutation: likes-order
-            if (count.changes, count.likes) == (known.changes, known.likes)
+            if (count.changes, count.number) == (known.changes, known.likes)
                 || count.changes < known.changes
             {
                 return Ok(LikesPut::Known);
             }
-            let by = i64::try_from(count.likes).unwrap_or(i64::MAX) - known.likes as i64;
+            let by = i64::try_from(count.number).unwrap_or(i64::MAX) - known.likes as i64;
             let update = known
                 .as_read(self, post)
                 .expression("SET likes = :likes, like_changes = :changes")
-                .value(":likes", number(count.likes))
+                .value(":likes", number(count.number))
                 .value(":changes", number(count.changes));
             let mut transaction = Transaction::new(doing);
             transaction.add(CountWrite::Post, update);

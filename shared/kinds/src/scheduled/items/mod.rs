@@ -19,11 +19,10 @@ use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
 
 use super::TAG;
-pub use results::{Cancelled, PublishResult, Rescheduled, ScheduleResult};
-
 use crate::people::items::{Counter, Owner, UserStore, add_all};
 use crate::posts::items::{Post, PostKey, PostStore};
 use crate::posts::messages::PostPublished;
+pub use results::{Cancelled, PublishResult, Rescheduled, ScheduleResult};
 
 /// A scheduled post.
 #[derive(Debug, Clone, PartialEq, Eq)]

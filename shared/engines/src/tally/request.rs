@@ -34,7 +34,7 @@ impl Counts {
     pub async fn request(
         &self,
         valkey: &Valkey,
-        of: Counted,
+        of: &Counted,
         send: impl AsyncFnOnce(Duration) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let token = format!("{:016x}", clock::random());
@@ -64,7 +64,7 @@ impl Counts {
     /// and [`COUNTS_UNNOTED_MAX`] in all. Above that, the change waits in its queue.
     async fn request_unnoted(
         &self,
-        of: Counted,
+        of: &Counted,
         full: StoreError,
         send: impl AsyncFnOnce(Duration) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
@@ -73,7 +73,7 @@ impl Counts {
         unnoted.retain(|(_, since)| since.elapsed() < COUNT_DELAY);
         // a message that cannot have been received yet is enough
         let waits =
-            |(other, since): &(Counted, Stopwatch)| *other == of && since.elapsed() < self.delay;
+            |(other, since): &(Counted, Stopwatch)| other == of && since.elapsed() < self.delay;
         if unnoted.iter().any(waits) {
             return Ok(());
         }
@@ -83,7 +83,7 @@ impl Counts {
         }
         let since = Stopwatch::start();
         send(self.delay).await?;
-        unnoted.push((of, since));
+        unnoted.push((of.clone(), since));
         Ok(())
     }
 }

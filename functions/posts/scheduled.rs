@@ -1,0 +1,249 @@
+//! Scheduled posts: the routes, their query and their views.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{FromRequestParts, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use fanfold_core::{Cursor, ListId, ScheduledId, Time, UserId};
+use fanfold_kinds::App;
+use fanfold_kinds::scheduled::items::{Scheduled, ScheduledState};
+use fanfold_kinds::scheduled::{self, ScheduledEdit, ScheduledPage};
+use fanfold_runtime::clock;
+use fanfold_web::extract::{Moment, limit, place, present, segment};
+use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
+use fanfold_web::{Caller, JsonBody, Kind, Problem, Query};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::views::posts::text_schema;
+
+pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(list_scheduled)).routes(routes!(
+        read_scheduled,
+        change_scheduled,
+        cancel_scheduled
+    ))
+}
+
+/// The scheduled post in a path. Refuses another form (400).
+#[derive(Debug, Clone, Copy, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct ScheduledPath {
+    /// The id of a scheduled post.
+    #[param(value_type = String, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$", min_length = 26, max_length = 26)]
+    pub id: ScheduledId,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ScheduledPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self { id: segment(parts, state).await? })
+    }
+}
+
+/// The query parameters of the list of scheduled posts.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ScheduledQuery {
+    /// The maximum number of items on a page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    limit: Option<String>,
+    /// The `next_cursor` of the previous page. A cursor is opaque: one that was not issued for this list is answered
+    /// with 404.
+    #[param(pattern = "^[A-Za-z0-9_-]{51}$", min_length = 51, max_length = 51)]
+    cursor: Option<String>,
+}
+
+impl ScheduledQuery {
+    /// The number of items on a page. Refuses a number outside 1 to [`PAGE_ITEMS_MAX`] (400).
+    pub fn limit(&self) -> Result<usize, Problem> {
+        limit(self.limit.as_deref())
+    }
+
+    /// The place after which the page begins. None: at the beginning. Refuses a cursor of another list (404) or of
+    /// another form (400).
+    pub fn after(&self, owner: UserId) -> Result<Option<(Time, ScheduledId)>, Problem> {
+        place(self.cursor.as_deref(), ListId::Scheduled(owner), |cursor| match cursor {
+            Cursor::Scheduled { at, id } => Some((at, id)),
+            _ => None,
+        })
+    }
+}
+
+/// The change of a scheduled post. A field that is missing stays; at least one is required.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(min_properties = 1)]
+struct ScheduledChange {
+    #[serde(default, deserialize_with = "present")]
+    #[schema(schema_with = text_schema, required = false)]
+    text: Option<String>,
+    /// The new time of publication: RFC 3339 with a zone, at least a minute and at most 366 days ahead.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    publish_at: Option<Moment>,
+}
+
+/// A scheduled post.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ScheduledView {
+    #[schema(pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+    pub id: String,
+    pub state: ScheduledStateView,
+    /// The text. Empty after the publication: read the post.
+    pub text: String,
+    /// The time of publication in UTC, with milliseconds.
+    #[schema(format = DateTime)]
+    pub publish_at: String,
+    /// The id of the post. Null before the publication.
+    #[schema(required, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+    pub post: Option<String>,
+}
+
+/// The state of a scheduled post.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ScheduledState)]
+#[serde(rename_all = "snake_case")]
+pub enum ScheduledStateView {
+    /// The post waits for its time.
+    Waiting,
+    /// The post was published.
+    Published,
+}
+
+impl From<Scheduled> for ScheduledView {
+    fn from(item: Scheduled) -> Self {
+        let (state, post) = match item.state {
+            ScheduledState::Published => {
+                (ScheduledStateView::Published, Some(item.post.to_string()))
+            }
+            ScheduledState::Waiting | ScheduledState::Cancelled => {
+                (ScheduledStateView::Waiting, None)
+            }
+        };
+        let publish_at = item.publish_at.rfc3339();
+        Self { id: item.id.to_string(), state, text: item.text, publish_at, post }
+    }
+}
+
+/// A page of scheduled posts.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ScheduledList {
+    /// The scheduled posts, soonest first.
+    pub items: Vec<ScheduledView>,
+    /// The cursor of the next page. Null at the end of the list.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
+}
+
+impl ScheduledList {
+    /// A page of a user's scheduled posts, with its cursor.
+    pub fn new(owner: UserId, page: ScheduledPage) -> Self {
+        let list = ListId::Scheduled(owner);
+        let next_cursor = page.next_after.map(|(at, id)| Cursor::Scheduled { at, id }.encode(list));
+        Self { items: page.items.into_iter().map(ScheduledView::from).collect(), next_cursor }
+    }
+}
+
+/// List the caller's scheduled posts, soonest first
+#[utoipa::path(
+    get, path = "/v1/scheduled", tag = "posts", security(("jwt" = [])), params(ScheduledQuery),
+    responses(
+        (status = 200, description = "A page of scheduled posts.", body = ScheduledList),
+        BadRequest,
+        NotFound,
+        Common,
+    ),
+)]
+async fn list_scheduled(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Query(query): Query<ScheduledQuery>,
+) -> Result<Json<ScheduledList>, Problem> {
+    let user = caller.user();
+    let (limit, after) = (query.limit()?, query.after(user)?);
+    let page = scheduled::list(&app, user, after, limit).await?;
+    Ok(Json(ScheduledList::new(user, page)))
+}
+
+/// Read a scheduled post of the caller
+///
+/// A published one is found for seven days, and names its post.
+#[utoipa::path(
+    get, path = "/v1/scheduled/{id}", tag = "posts", security(("jwt" = [])),
+    params(ScheduledPath),
+    responses(
+        (status = 200, description = "The scheduled post.", body = ScheduledView),
+        BadRequest,
+        NotFound,
+        Common,
+    ),
+)]
+async fn read_scheduled(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ScheduledPath { id }: ScheduledPath,
+) -> Result<Json<ScheduledView>, Problem> {
+    Ok(Json(scheduled::read(&app, &caller.identity, id).await?.into()))
+}
+
+/// Change the text or the time of a scheduled post of the caller
+#[utoipa::path(
+    patch, path = "/v1/scheduled/{id}", tag = "posts", security(("jwt" = [])),
+    params(ScheduledPath),
+    request_body = ScheduledChange,
+    responses(
+        (status = 200, description = "The scheduled post.", body = ScheduledView),
+        (status = 409, description = "The post was published first. The detail names it.",
+            body = ProblemBody, content_type = "application/problem+json"),
+        (status = 422, description = "The text or the time is not allowed.",
+            body = ProblemBody, content_type = "application/problem+json"),
+        BadBody,
+        NotFound,
+        TooMany,
+        Common,
+    ),
+)]
+async fn change_scheduled(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ScheduledPath { id }: ScheduledPath,
+    JsonBody(body): JsonBody<ScheduledChange>,
+) -> Result<Json<ScheduledView>, Problem> {
+    let publish_at = body.publish_at.map(|Moment(at)| at);
+    let change = ScheduledEdit { text: body.text.as_deref(), publish_at };
+    if change.text.is_none() && publish_at.is_none() {
+        return Err(Problem::new(Kind::InvalidBody, "send text, publish_at or both"));
+    }
+    let item = scheduled::change(&app, &caller.identity, id, change, clock::now()).await?;
+    Ok(Json(item.into()))
+}
+
+/// Cancel a scheduled post of the caller
+#[utoipa::path(
+    delete, path = "/v1/scheduled/{id}", tag = "posts", security(("jwt" = [])),
+    params(ScheduledPath),
+    responses(
+        (status = 204, description = "The post is cancelled, now or by an earlier request."),
+        (status = 409, description = "The post was published first. The detail names it.",
+            body = ProblemBody, content_type = "application/problem+json"),
+        BadRequest,
+        NotFound,
+        TooMany,
+        Common,
+    ),
+)]
+async fn cancel_scheduled(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ScheduledPath { id }: ScheduledPath,
+) -> Result<StatusCode, Problem> {
+    scheduled::cancel(&app, &caller.identity, id, clock::now()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,70 @@
+//! Posts.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use fanfold_core::PostId;
+use fanfold_core::limits::TEXT_CHARS_MAX;
+use fanfold_core::text::pattern;
+use fanfold_kinds::present::ShownPost;
+use fanfold_web::extract::segment;
+use fanfold_web::{Problem, shared_answers};
+use serde::Serialize;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{IntoParams, ToSchema};
+
+use super::people::AuthorView;
+
+/// The post in a path. Refuses another form (400).
+#[derive(Debug, Clone, Copy, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct PostPath {
+    /// A post id.
+    #[param(value_type = String, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$", min_length = 26, max_length = 26)]
+    pub id: PostId,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for PostPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self { id: segment(parts, state).await? })
+    }
+}
+
+/// A post with its author.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PostView {
+    /// The id of the post. Ids sort by the time of publication.
+    #[schema(pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+    pub id: String,
+    pub author: AuthorView,
+    pub text: String,
+    /// The time of publication in UTC, with milliseconds.
+    #[schema(format = DateTime)]
+    pub created_at: String,
+    /// The number of likes. It changes within a few seconds of a like.
+    pub like_count: u64,
+    /// Whether the caller likes the post.
+    pub liked: bool,
+}
+
+impl From<ShownPost> for PostView {
+    fn from(ShownPost { post, author, liked }: ShownPost) -> Self {
+        Self {
+            id: post.id.to_string(),
+            author: AuthorView::from(&author),
+            text: post.text,
+            created_at: post.id.time().rfc3339(),
+            like_count: post.likes,
+            liked,
+        }
+    }
+}
+
+/// The schema of the text of a post.
+pub fn text_schema() -> RefOr<Schema> {
+    let description = "1 to 500 characters as a person counts them, without the white space around them, and at most \
+        4 KiB. A character of more than 12 code points is refused. The pattern counts code points, each with up to two \
+        accents, so it is stricter otherwise.";
+    shared_answers::text(description, pattern::post_text(), TEXT_CHARS_MAX)
+}
