@@ -61,7 +61,7 @@ pub async fn execute(
     match order {
         Order::RebuildFeed { user: text } => {
             let profile = find(app, &user(&text)?).await?;
-            let rebuilt = Box::pin(rebuild::rebuild_user(&app.feeds, profile, now)).await?;
+            let rebuilt = Box::pin(rebuild::rebuild_user(app, profile, now)).await?;
             answer(rebuilt.ok_or(Refusal::Busy)?)
         }
         Order::DropUser { user: text } => {

@@ -2,7 +2,7 @@
 
 use fanfold_core::registry::FunctionSpec;
 use fanfold_kinds::App;
-use fanfold_kinds::due::handle::handle;
+use fanfold_kinds::due::handle;
 use fanfold_runtime::StartError;
 use fanfold_runtime::sqs::{Moment, consume};
 

@@ -2,7 +2,7 @@
 
 use fanfold_core::registry::FunctionSpec;
 use fanfold_kinds::App;
-use fanfold_kinds::due::lookahead::look_ahead;
+use fanfold_kinds::due::look_ahead;
 use fanfold_runtime::invoke::invoked;
 use fanfold_runtime::{StartError, clock, metrics};
 

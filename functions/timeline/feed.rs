@@ -1,7 +1,7 @@
 //! The query and the page of a feed.
 
 use fanfold_core::{FeedId, List, PostId};
-use fanfold_kinds::feeds::Source;
+use fanfold_engines::feed::Source;
 use fanfold_kinds::home::{Page, Span};
 use fanfold_web::extract::limit;
 use fanfold_web::{Kind, Problem};

@@ -11,7 +11,7 @@ use fanfold_core::Every;
 use fanfold_core::limits::TIMER_PAYLOAD_DEPTH_MAX;
 use fanfold_core::registry::FunctionSpec;
 use fanfold_kinds::App;
-use fanfold_kinds::due::timers::{self, NewTimer, TimersOf};
+use fanfold_kinds::timers::{self, NewTimer, TimersOf};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::Moment;
 use fanfold_web::problem::{

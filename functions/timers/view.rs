@@ -3,8 +3,8 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use fanfold_core::{List, TimerName};
-use fanfold_kinds::due::items::Timer;
-use fanfold_kinds::due::timers::{TimerPage, TimersOf};
+use fanfold_kinds::timers::items::Timer;
+use fanfold_kinds::timers::{TimerPage, TimersOf};
 use fanfold_web::Problem;
 use fanfold_web::extract::segment;
 use serde::Serialize;

@@ -11,8 +11,8 @@ mod memory;
 use std::time::{Duration, Instant};
 
 use fanfold_core::{FeedId, PostId, UserId};
+use fanfold_engines::feed::Source;
 use fanfold_engines::reading::ReadContext;
-use fanfold_kinds::feeds::{Feeds, Source};
 use fanfold_kinds::home::{self, Page, Span};
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::{App, Error};
@@ -60,7 +60,7 @@ pub fn run(pace: &Pace, report: &mut Report) {
         let authors: Vec<UserId> = (0..count).map(|n| people::author(count * 10 + n)).collect();
         people::put_reader(&emulator, reader, &authors, POSTS_EACH, now());
         let (feed, reading) = (FeedId::home(reader), ReadContext::new(now()));
-        runtime.block_on(stores.app.feeds.rebuild(feed, None, &reading)).expect("rebuilt");
+        runtime.block_on(stores.app.feeds().rebuild(feed, None, &reading)).expect("rebuilt");
         runtime.block_on(stores.page(reader)).expect("a page, which fills the cards");
         for delay in [Duration::ZERO, DELAY] {
             emulator.set_delay(delay);
@@ -96,7 +96,7 @@ async fn both(stores: &Stores, reader: UserId, times: usize) -> [Vec<f64>; 2] {
         let page = stores.page(reader).await.expect("a page");
         cache.push(start.elapsed().as_secs_f64() * 1e3);
         let start = Instant::now();
-        let pulled = pull_page(&stores.app.feeds, reader).await;
+        let pulled = pull_page(&stores.app, reader).await;
         pull.push(start.elapsed().as_secs_f64() * 1e3);
         assert_eq!(page.source, Source::Cache);
         let ids: Vec<PostId> = page.ids().collect();
@@ -106,15 +106,15 @@ async fn both(stores: &Stores, reader: UserId, times: usize) -> [Vec<f64>; 2] {
 }
 
 /// The first page by pull, as in a tutorial.
-async fn pull_page(feeds: &Feeds, reader: UserId) -> Vec<PostId> {
-    let mut authors = feeds.graph.following(reader).await.expect("relations");
+async fn pull_page(app: &App, reader: UserId) -> Vec<PostId> {
+    let mut authors = app.graph.following(reader).await.expect("relations");
     authors.push(reader);
-    let queries = authors.iter().map(|author| feeds.posts.by_author(*author, PostId::MAX, LIMIT));
+    let queries = authors.iter().map(|author| app.posts.by_author(*author, PostId::MAX, LIMIT));
     let slices = try_join_all(queries).await.expect("posts");
     let mut newest: Vec<PostId> = slices.into_iter().flat_map(|slice| slice.posts).collect();
     newest.sort_unstable_by(|a, b| b.cmp(a));
     newest.truncate(LIMIT);
-    let texts = feeds.posts.published(&newest).await.expect("texts");
+    let texts = app.posts.published(&newest).await.expect("texts");
     newest.retain(|post| texts.contains_key(post));
     newest
 }

@@ -4,10 +4,10 @@
 use std::time::{Duration, Instant};
 
 use fanfold_core::{FeedId, PostId, UserId};
+use fanfold_engines::feed::{PostSource as _, Rebuilt};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::Read;
 use fanfold_kinds::App;
-use fanfold_kinds::feeds::{Feeds, Rebuilt};
 use fanfold_runtime::clock::now;
 use tokio::runtime::Runtime;
 
@@ -24,7 +24,7 @@ const DELAY: Duration = Duration::from_millis(5);
 struct Setup {
     runtime: Runtime,
     server: Server,
-    feeds: Feeds,
+    app: App,
     reader: UserId,
 }
 
@@ -40,8 +40,8 @@ pub fn run(pace: &Pace, report: &mut Report) {
         let (server, reader) = (Server::start(), people::user(count));
         let authors: Vec<UserId> = (0..count).map(|n| people::author(count * 10 + n)).collect();
         people::put_reader(&emulator, reader, &authors, POSTS_EACH, now());
-        let feeds = App::new(&emulator.sdk(), &server.config()).expect("the stores").feeds;
-        let mut setup = Setup { runtime: crate::runtime(), server, feeds, reader };
+        let app = App::new(&emulator.sdk(), &server.config()).expect("the stores");
+        let mut setup = Setup { runtime: crate::runtime(), server, app, reader };
         setup.rebuild(); // connects and loads the scripts
         emulator.set_delay(DELAY);
         let (mut cold, mut warm, mut serial) = (Vec::new(), Vec::new(), Vec::new());
@@ -50,7 +50,7 @@ pub fn run(pace: &Pace, report: &mut Report) {
             cold.push(setup.rebuild());
             setup
                 .runtime
-                .block_on(setup.feeds.valkey.invalidate(FeedId::home(reader)))
+                .block_on(setup.app.valkey.invalidate(FeedId::home(reader)))
                 .expect("dropped");
             warm.push(setup.rebuild());
             serial.push(setup.serial());
@@ -69,10 +69,10 @@ impl Setup {
         let (feed, reading) = (FeedId::home(self.reader), ReadContext::new(now()));
         self.runtime.block_on(async {
             let start = Instant::now();
-            let rebuilt = self.feeds.rebuild(feed, None, &reading).await.expect("rebuilt");
+            let rebuilt = self.app.feeds().rebuild(feed, None, &reading).await.expect("rebuilt");
             let ms = start.elapsed().as_secs_f64() * 1e3;
             assert!(matches!(rebuilt, Rebuilt::Done(_)), "{rebuilt:?}");
-            let read = self.feeds.valkey.read(feed, PostId::MAX, 200, now()).await.expect("read");
+            let read = self.app.valkey.read(feed, PostId::MAX, 200, now()).await.expect("read");
             assert_eq!(posts(read), self.expected().await, "the feed has the expected posts");
             ms
         })
@@ -81,19 +81,19 @@ impl Setup {
     /// The expected posts of the feed, computed from DynamoDB alone.
     async fn expected(&self) -> Vec<PostId> {
         let (feed, reading) = (FeedId::home(self.reader), ReadContext::without_valkey(now()));
-        let keep = self.feeds.valkey.keep();
-        self.feeds.pull(feed, PostId::MAX, keep, &reading).await.expect("a pull").posts
+        let keep = self.app.valkey.keep();
+        self.app.pull(feed, PostId::MAX, keep, &reading).await.expect("a pull").posts
     }
 
     /// Computes the feed with one query after another, and checks it. Returns the milliseconds.
     fn serial(&self) -> f64 {
-        let (feeds, keep) = (&self.feeds, self.feeds.valkey.keep());
+        let (app, keep) = (&self.app, self.app.valkey.keep());
         self.runtime.block_on(async {
             let start = Instant::now();
             let mut newest = Vec::new();
-            for author in feeds.graph.following(self.reader).await.expect("relations") {
+            for author in app.graph.following(self.reader).await.expect("relations") {
                 newest.extend(
-                    feeds.posts.by_author(author, PostId::MAX, keep).await.expect("posts").posts,
+                    app.posts.by_author(author, PostId::MAX, keep).await.expect("posts").posts,
                 );
             }
             newest.sort_unstable_by(|a, b| b.cmp(a));

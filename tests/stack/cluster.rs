@@ -6,13 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fanfold_core::{DueEntry, DuePart, FeedId, PostId};
+use fanfold_engines::due::ItemDue;
+use fanfold_engines::feed::Source;
 use fanfold_kinds::App;
-use fanfold_kinds::due::handle::handle;
-use fanfold_kinds::due::lookahead::look_ahead;
-use fanfold_kinds::due::messages::ItemDue;
-use fanfold_kinds::due::scheduled::{self, NewScheduled};
-use fanfold_kinds::feeds::Source;
+use fanfold_kinds::due::{handle, look_ahead};
 use fanfold_kinds::home::Span;
+use fanfold_kinds::scheduled::{self, NewScheduled};
 use fanfold_runtime::clock::Deadline;
 use tokio::task::JoinSet;
 

@@ -16,13 +16,11 @@ use fanfold_core::board::{Period, Round};
 use fanfold_core::fanout::{FanoutPart, Share};
 use fanfold_core::message::Received;
 use fanfold_core::{
-    BoardId, DueEntry, DueItem, FeedId, FeedKind, List, Partition, PostId, Ranking, ScheduledId,
-    Snapshot, Time, TimerName, UserId,
+    BoardId, FeedId, FeedKind, List, Partition, PostId, Ranking, ScheduledId, Snapshot, Time,
+    TimerName, UserId,
 };
+use fanfold_engines::due::ItemDue;
 use fanfold_kinds::boards::messages::{BoardChanged, RebuildBoard, ScoresChanged};
-use fanfold_kinds::due::messages::{ItemDue, TimerFired};
-use fanfold_kinds::due::scheduled::ScheduledOf;
-use fanfold_kinds::due::timers::TimersOf;
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::feeds::messages::RebuildFeed;
 use fanfold_kinds::follows::messages::{CountFollowers, RelationChanged};
@@ -33,7 +31,11 @@ use fanfold_kinds::people::messages::ProfileChanged;
 use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
 use fanfold_kinds::rankings::PlacesOf;
 use fanfold_kinds::rankings::messages::RebuildRanking;
+use fanfold_kinds::scheduled::ScheduledOf;
 use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
+use fanfold_kinds::timers::TimersOf;
+use fanfold_kinds::timers::messages::TimerFired;
+use fanfold_kinds::{scheduled, timers};
 use serde_json::Value;
 
 use crate::harness::root;
@@ -189,8 +191,8 @@ fn messages_about_due_items_keep_their_form() {
     let at = Time::from_ms(1_767_225_600_123);
     let owner = UserId(0xa7ea_d61c_7209_542e);
     let name = || TimerName::try_from("renew-7".to_owned()).expect("a name");
-    let timer = DueEntry { at, item: DueItem::Timer(owner, name()) };
-    let scheduled = DueEntry { at, item: DueItem::Post(ScheduledId(post())) };
+    let timer = timers::items::entry(owner, &name(), at);
+    let scheduled = scheduled::items::entry(ScheduledId(post()), at);
     let due = [ItemDue::new(timer), ItemDue::announced(scheduled, at)];
     check_lines(include_str!("../fixtures/v1/item-due.jsonl"), &due);
     let fired = |missed| {

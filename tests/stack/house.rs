@@ -181,7 +181,7 @@ const WITHOUT_EVENT: [&str; 8] = [
 #[test]
 fn a_commit_with_an_event_takes_the_proof_that_it_was_sent() {
     let (mut announced, mut without_event) = (Vec::new(), Vec::new());
-    for (file, text) in sources("shared/kinds/src") {
+    for (file, text) in [sources("shared/kinds/src"), sources("shared/engines/src/due")].concat() {
         for function in text.split("fn ").skip(1) {
             let name = function.split(['(', '<']).next().unwrap_or_default().to_owned();
             let commits = [".commit()", ".commit_within("];
@@ -232,7 +232,7 @@ fn the_proof_of_an_event_is_made_in_one_place() {
         ("shared/engines/src/outbox.rs", ".announce("),
         ("shared/engines/src/outbox.rs", ".announce_all_on("),
         ("shared/engines/src/outbox.rs", ".announce_after("),
-        ("shared/kinds/src/due/mod.rs", ".announce_after("),
+        ("shared/engines/src/due/engine.rs", ".announce_after("),
     ];
     for folder in ["shared", "functions"] {
         for (file, text) in sources(folder) {

@@ -11,9 +11,9 @@ use aws_sdk_dynamodb::config::Credentials;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use fanfold_core::{Bucket, FeedId, Time};
+use fanfold_engines::feed::Source;
 use fanfold_engines::valkey::iam::{self, token};
 use fanfold_kinds::App;
-use fanfold_kinds::feeds::Source;
 use fanfold_kinds::home::Span;
 use fanfold_runtime::clock::now;
 use fanfold_runtime::log::Chain;
@@ -67,7 +67,7 @@ async fn page_with(world: &World, changes: &[(&str, &str)]) -> (Source, String) 
     let app = App::new(&world.sdk, &config).expect("an app");
     let feed = FeedId::home(world.id("cedar"));
     let page = page(&app, feed, Span::ALL, 9, world.now()).await.expect("a page");
-    let error = app.feeds.valkey.due(Bucket(0), Time::EPOCH).await.err();
+    let error = app.valkey.due(Bucket(0), Time::EPOCH).await.err();
     (page.source, error.map(|error| Chain(&error).to_string()).unwrap_or_default())
 }
 

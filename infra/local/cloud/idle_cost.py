@@ -77,7 +77,7 @@ def units_of_look_aheads() -> tuple[float, float]:
     hour that is over. A strongly consistent read of nothing takes a unit."""
     limits = (ROOT / "shared/core/src/limits.rs").read_text()
     parts = int(re.search(r"const DUE_PARTS: u16 = (\d+);", limits)[1])
-    checks = (ROOT / "shared/kinds/src/due/lookahead.rs").read_text()
+    checks = (ROOT / "shared/engines/src/due/check.rs").read_text()
     back = re.search(r"const DUE_CHECK_BACK: Duration = Duration::from_secs\(([0-9_]+)\);", checks)[1]
     hours = 1 + -(-int(back) // 3600)
     return parts * (1 + hours + 1 / 60), parts / 60

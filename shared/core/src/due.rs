@@ -1,4 +1,4 @@
-//! Items with a time of their own: scheduled posts and timers. An item is due once its time has come.
+//! Items with a time of their own, such as scheduled posts and timers. An item is due once its time has come.
 
 use std::fmt;
 use std::str::FromStr;
@@ -218,31 +218,21 @@ impl fmt::Display for Every {
     }
 }
 
-/// An item that falls due. Text form: `post#<id>`, or `timer#<owner>#<name>`.
+/// An item that falls due. Text form: `<tag>#<owner>#<key>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DueItem {
-    /// A scheduled post.
-    Post(ScheduledId),
-    /// A timer.
-    Timer(UserId, TimerName),
-}
-
-impl DueItem {
+pub struct DueItem {
+    /// The kind of the item.
+    pub tag: String,
     /// The user to whom the item belongs.
-    pub fn owner(&self) -> UserId {
-        match self {
-            Self::Post(id) => id.author(),
-            Self::Timer(owner, _) => *owner,
-        }
-    }
+    pub owner: UserId,
+    /// Names the item among those of its kind and owner.
+    pub key: String,
 }
 
 impl fmt::Display for DueItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Post(id) => write!(f, "post#{id}"),
-            Self::Timer(owner, name) => write!(f, "timer#{owner}#{name}"),
-        }
+        let Self { tag, owner, key } = self;
+        write!(f, "{tag}#{owner}#{key}")
     }
 }
 
@@ -250,14 +240,11 @@ impl FromStr for DueItem {
     type Err = DueError;
 
     fn from_str(text: &str) -> Result<Self, DueError> {
-        let item = match text.split_once('#') {
-            Some(("post", id)) => id.parse().ok().map(Self::Post),
-            Some(("timer", rest)) => rest.split_once('#').and_then(|(owner, name)| {
-                Some(Self::Timer(owner.parse().ok()?, name.parse().ok()?))
-            }),
-            _ => None,
-        };
-        item.ok_or(DueError::Entry)
+        let mut parts = text.splitn(3, '#');
+        let mut next = || parts.next().filter(|part| !part.is_empty()).ok_or(DueError::Entry);
+        let (tag, owner, key) = (next()?, next()?, next()?);
+        let owner = owner.parse().map_err(|_| DueError::Entry)?;
+        Ok(Self { tag: tag.to_owned(), owner, key: key.to_owned() })
     }
 }
 
@@ -275,7 +262,7 @@ pub struct DueEntry {
 impl DueEntry {
     /// The part of the index that has the entry.
     pub fn part(&self) -> DuePart {
-        DuePart((self.item.owner().0 % u64::from(DUE_PARTS)) as u16)
+        DuePart((self.item.owner.0 % u64::from(DUE_PARTS)) as u16)
     }
 
     /// The hour of its time.
@@ -392,17 +379,14 @@ mod tests {
             at in 0u64..1 << 48,
             other in 0u64..1 << 48,
             owner: u64,
-            name in "[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}",
+            tag in "[a-z]{1,8}",
+            key in "[ -~]{1,128}",
         ) {
-            let timer = DueItem::Timer(UserId(owner), name.parse().unwrap());
-            let post = DueItem::Post(ScheduledId::new(Time::from_ms(at), 7, UserId(owner)));
-            for item in [timer, post] {
-                prop_assert_eq!(item.owner(), UserId(owner));
-                let entry = DueEntry { at: Time::from_ms(at), item: item.clone() };
-                prop_assert_eq!(entry.to_string().parse(), Ok(entry.clone()));
-                let later = DueEntry { at: Time::from_ms(other), item };
-                prop_assert_eq!(entry.to_string().cmp(&later.to_string()), at.cmp(&other));
-            }
+            let item = DueItem { tag, owner: UserId(owner), key };
+            let entry = DueEntry { at: Time::from_ms(at), item };
+            prop_assert_eq!(entry.to_string().parse(), Ok(entry.clone()));
+            let later = DueEntry { at: Time::from_ms(other), ..entry.clone() };
+            prop_assert_eq!(entry.to_string().cmp(&later.to_string()), at.cmp(&other));
         }
 
         #[test]

@@ -7,17 +7,23 @@
 //! | [`idempotency`] | what a request with an `Idempotency-Key` made |
 //! | [`outbox`] | sends an event before its commit |
 //! | [`card`] | what pages show of items, from Valkey, else from DynamoDB |
+//! | [`due`] | finds and hands on items whose time has come |
+//! | [`feed`] | reads and rebuilds feeds, over a source of their posts |
 //! | [`rank`] | copies of rows in Valkey, which ranks them |
 //! | [`reading`] | the state of one request that reads |
 //! | [`tally`] | many changes lead to one count a second |
+//! | [`rounds`] | takes batches from several keys in turn |
 //! | [`buckets`] | the number of buckets |
 
 pub mod buckets;
 pub mod card;
+pub mod due;
+pub mod feed;
 pub mod idempotency;
 pub mod outbox;
 pub mod rank;
 pub mod reading;
+pub mod rounds;
 pub mod table;
 pub mod tally;
 pub mod valkey;

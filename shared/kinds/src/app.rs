@@ -11,7 +11,10 @@ use fanfold_core::limits::{
     DROP_SETTLES, DUE_BATCH, EVERY_MIN, FOLLOWERS_PER_QUERY, RANKING_SECONDS_DEFAULT,
     RANKING_SECONDS_MAX, RANKING_SECONDS_MIN, TIMER_EVERY_MIN_DEFAULT, TIMER_EVERY_MIN_MAX,
 };
+use fanfold_engines::due::{Due, DueIndex, Pause};
+use fanfold_engines::feed::Feeds;
 use fanfold_engines::rank::Copier;
+use fanfold_engines::table::Table;
 use fanfold_engines::tally::Counts;
 use fanfold_engines::valkey::{FeedSettings, RateLimit, Valkey};
 use fanfold_runtime::aws::SdkConfig;
@@ -20,19 +23,21 @@ use fanfold_runtime::sqs::Outbox;
 use fanfold_runtime::{Config, StartError};
 
 use crate::boards::items::BoardStore;
-use crate::due::items::DueStore;
-use crate::due::pause::Pause;
 use crate::fanout::receipts::ReceiptStore;
 use crate::fanout::settings::FanOutSettings;
-use crate::feeds::Feeds;
 use crate::feeds::pulled::PulledStore;
 use crate::follows::items::GraphStore;
 use crate::likes::items::LikeStore;
 use crate::people::items::UserStore;
 use crate::posts::items::PostStore;
+use crate::scheduled::items::ScheduledStore;
+use crate::timers::items::TimerStore;
 
 /// Partitions of a large audience that one dispatch reads.
 const PARTITIONS_PER_PART: u16 = 8;
+/// The most followed authors with which a home feed is rebuilt within the request. With more, the page is
+/// pulled, and the feed is rebuilt through a queue.
+const REBUILD_INLINE_AUTHORS: usize = 64;
 /// Feeds that one run of the sweep removes.
 const SWEEP_FEEDS_MAX: u64 = 50_000;
 
@@ -46,9 +51,10 @@ pub struct App {
     pub pulled: PulledStore,
     pub likes: LikeStore,
     pub boards: BoardStore,
-    pub due: DueStore,
+    pub scheduled: ScheduledStore,
+    pub timers: TimerStore,
+    pub due_index: DueIndex,
     pub valkey: Valkey,
-    pub feeds: Feeds,
     pub outbox: Outbox,
     pub limits: Limits,
     pub counts: Counts,
@@ -69,6 +75,8 @@ pub struct Settings {
     pub page_followers: i32,
     /// Partitions of a large audience in each part of its fan-out.
     pub partitions_per_part: u16,
+    /// The most followed authors with which a home feed is rebuilt at once.
+    pub inline_authors: usize,
     /// The least time between two occurrences of a timer (`TIMER_EVERY_MIN`).
     pub timer_every_min: Duration,
     /// Whether the operator gave an address for webhooks (`WEBHOOKS_ON`).
@@ -102,17 +110,9 @@ impl App {
     pub fn over(valkey: Valkey, sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
         let (users, posts) = (UserStore::new(sdk, config)?, PostStore::new(sdk, config)?);
         let (graph, pulled) = (GraphStore::new(sdk, config)?, PulledStore::new(sdk, config)?);
+        let due = Table::new(sdk, config, "DUE_TABLE")?;
+        let due_index = DueIndex::new(due.clone());
         let (outbox, limits) = (Outbox::new(sdk, config)?, Limits::read(config)?);
-        let feeds = Feeds {
-            valkey: valkey.clone(),
-            posts: posts.clone(),
-            graph: graph.clone(),
-            pulled: pulled.clone(),
-            users: users.clone(),
-            outbox: outbox.clone(),
-            pulls: limits.of(LimitKind::Pull),
-            inline_authors: crate::feeds::REBUILD_INLINE_AUTHORS,
-        };
         Ok(Self {
             users,
             posts,
@@ -121,9 +121,10 @@ impl App {
             pulled,
             likes: LikeStore::new(sdk, config)?,
             boards: BoardStore::new(sdk, config)?,
-            due: DueStore::new(sdk, config)?,
+            scheduled: ScheduledStore::new(due.clone(), due_index.clone()),
+            timers: TimerStore::new(due, due_index.clone()),
+            due_index,
             valkey,
-            feeds,
             outbox,
             limits,
             counts: Counts::after(COUNT_DELAY),
@@ -134,6 +135,17 @@ impl App {
 }
 
 impl App {
+    /// Hands on due items.
+    pub fn due(&self) -> Due<'_> {
+        let Self { due_index: index, valkey, outbox, pause, .. } = self;
+        Due { index, valkey, outbox, pause, batch: self.settings.due_batch }
+    }
+
+    /// Reads and rebuilds feeds.
+    pub fn feeds(&self) -> Feeds<'_, Self> {
+        Feeds { valkey: &self.valkey, source: self }
+    }
+
     /// Makes copies in Valkey.
     pub fn copier(&self) -> Copier<'_, Self> {
         let Settings { rows_in_request, .. } = self.settings;
@@ -169,6 +181,7 @@ impl Settings {
             fanout: FanOutSettings::read(config)?,
             page_followers: FOLLOWERS_PER_QUERY,
             partitions_per_part: PARTITIONS_PER_PART,
+            inline_authors: REBUILD_INLINE_AUTHORS,
             timer_every_min: seconds(
                 "TIMER_EVERY_MIN",
                 TIMER_EVERY_MIN_DEFAULT,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fanfold_core::limits::FEED_CAP_MAX;
 use fanfold_core::{Bucket, FeedId, FeedKind, PostId, Slice, Time};
 use fanfold_engines::card::{Compared, Wanted, names};
+use fanfold_engines::feed::PostSource as _;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{CachedSlice, CardId, Read};
 use fanfold_runtime::clock::{self, Deadline, Stopwatch};
@@ -77,7 +78,7 @@ pub async fn check(
     }
     audited.differed += 1;
     app.valkey.invalidate(feed).await?;
-    app.feeds.rebuild(feed, None, &ReadContext::new(now)).await?;
+    app.feeds().rebuild(feed, None, &ReadContext::new(now)).await?;
     if is_right(app, feed, now).await? != Some(false) {
         audited.repaired += 1;
         metrics::audited(0, 0, 1);
@@ -186,7 +187,7 @@ async fn pulled(
     let (mut pulled, mut before) = (HashSet::new(), PostId::MAX);
     loop {
         let Slice { posts, bound: down_to } =
-            app.feeds.pull(feed, before, app.valkey.keep(), &reading).await?;
+            app.pull(feed, before, app.valkey.keep(), &reading).await?;
         pulled.extend(posts.into_iter().filter(|post| *post > bound));
         // a bound: no feed holds more entries, even with the posts that arrive during the pull
         if down_to <= bound || pulled.len() > 2 * FEED_CAP_MAX {

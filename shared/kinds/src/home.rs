@@ -3,12 +3,12 @@
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{PAGE_ROUNDS_MAX, PULL_QUERIES_MIN};
 use fanfold_core::{FeedId, PostId, Time, UserRef};
+use fanfold_engines::feed::{SliceError, Source};
 use fanfold_engines::reading::ReadContext;
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::{StoreError, metrics};
 use futures::future::ready;
 
-use crate::feeds::{SliceError, Source};
 use crate::limit::{all_within_limit, refused};
 use crate::posts::items::PostState;
 use crate::present::{self, PostWithAuthor, ShownPost, Viewer, all_posts};
@@ -65,7 +65,7 @@ pub async fn page(
     for _ in 0..PAGE_ROUNDS_MAX {
         // one more than asked for shows whether there is a next page
         let wanted = limit + 1 - found.len();
-        let slice = app.feeds.slice(feed, before, wanted, reading).await;
+        let slice = app.feeds().slice(feed, before, wanted, reading).await;
         let (mut slice, from) = slice.map_err(|error| match error {
             SliceError::Store(error) => error.into(),
             SliceError::Limited { limit, wait } => refused(limit, viewer.user, wait),

@@ -8,12 +8,14 @@
 //! | [`posts`] | publish, read and delete a post; read its delivery status |
 //! | [`follows`] | follow, unfollow, list followers and followed users; apply a changed relation to a feed |
 //! | [`likes`] | like a post, list who likes a post and what a user likes; count likes |
-//! | [`feeds`] | read and rebuild feeds, over both stores |
+//! | [`feeds`] | where the posts of home and author feeds come from |
 //! | [`home`] | read a page of a home or author feed |
 //! | [`fanout`] | deliver a post to its author's followers |
 //! | [`boards`] | boards: their settings, scores and ranks |
 //! | [`rankings`] | posts by likes, and authors by likes |
-//! | [`due`] | scheduled posts and timers, and the look-ahead that finds what is due |
+//! | [`scheduled`] | schedule, list, read, change and cancel a post; publish it when it is due |
+//! | [`timers`] | put, list, read and delete a timer; fire it when it is due |
+//! | [`due`] | the kinds of items with a time of their own, and the look-ahead over them |
 //! | [`webhook`] | post the timers that were due to the operator's address |
 //! | [`present`] | turn ids into what a viewer sees, and fill pages |
 //! | [`rebuild`] | rebuild a feed that a reader queued, or the feeds of one user |
@@ -78,8 +80,10 @@ pub mod posts;
 pub mod present;
 pub mod rankings;
 pub mod rebuild;
+pub mod scheduled;
 pub mod subscriptions;
 pub mod sweep;
+pub mod timers;
 pub mod webhook;
 
 pub use app::App;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fanfold_core::limits::FEED_CAP_MAX;
 use fanfold_core::{FeedId, Handle, Slice, Time, UserId};
+use fanfold_engines::feed::Rebuilt;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::CachedSlice;
 use fanfold_runtime::StoreError;
@@ -12,7 +13,6 @@ use serde::Serialize;
 
 use crate::App;
 use crate::feeds::messages::RebuildFeed;
-use crate::feeds::{Feeds, Rebuilt};
 use crate::people::items::Profile;
 
 /// Times that an operator's rebuild looks at a feed that another caller is rebuilding. With
@@ -25,7 +25,7 @@ const ADMIN_REBUILD_LOOK_EVERY: Duration = Duration::from_millis(500);
 /// function has the lease by now.
 pub async fn rebuild(app: &App, order: &RebuildFeed, now: Time) -> Result<Rebuilt, StoreError> {
     let context = ReadContext::new(now);
-    app.feeds.rebuild(FeedId::home(order.user), Some(&order.lease), &context).await
+    app.feeds().rebuild(FeedId::home(order.user), Some(&order.lease), &context).await
 }
 
 /// Both feeds of a user after a rebuild.
@@ -49,27 +49,23 @@ pub struct FeedNow {
 /// Drops both feeds of a user and rebuilds them. Returns `None` if other functions held the lease of a feed for all of
 /// `ADMIN_REBUILD_LOOKS_MAX` tries.
 pub async fn rebuild_user(
-    feeds: &Feeds,
+    app: &App,
     user: Profile,
     now: Time,
 ) -> Result<Option<RebuiltFeeds>, StoreError> {
     let [author, home] = FeedId::own(user.id);
     // the author feed first: the home feed is merged from author feeds, including this one
-    let Some(author) = rebuild_one(feeds, author, now).await? else { return Ok(None) };
-    let Some(home) = rebuild_one(feeds, home, now).await? else { return Ok(None) };
+    let Some(author) = rebuild_one(app, author, now).await? else { return Ok(None) };
+    let Some(home) = rebuild_one(app, home, now).await? else { return Ok(None) };
     Ok(Some(RebuiltFeeds { user: user.id, handle: user.handle, home, author }))
 }
 
-async fn rebuild_one(
-    feeds: &Feeds,
-    feed: FeedId,
-    now: Time,
-) -> Result<Option<FeedNow>, StoreError> {
-    let (valkey, stopwatch) = (&feeds.valkey, Stopwatch::start());
+async fn rebuild_one(app: &App, feed: FeedId, now: Time) -> Result<Option<FeedNow>, StoreError> {
+    let (valkey, stopwatch) = (&app.valkey, Stopwatch::start());
     for _ in 0..ADMIN_REBUILD_LOOKS_MAX {
         let context = ReadContext::new(now + stopwatch.elapsed());
         valkey.invalidate(feed).await?;
-        match feeds.rebuild(feed, None, &context).await? {
+        match app.feeds().rebuild(feed, None, &context).await? {
             Rebuilt::Done(Some(CachedSlice { slice, .. })) => {
                 // pushes and trims may have changed the feed since the commit
                 let now = valkey.peek(feed, FEED_CAP_MAX).await?.known();

@@ -8,7 +8,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
 
 use crate::App;
-use crate::due::rounds::rounds;
+use fanfold_engines::rounds::rounds;
 
 /// Feeds that one run of the sweep removes to make room on full servers. They take about 50 MB. The last round over the buckets
 /// may exceed the limit.

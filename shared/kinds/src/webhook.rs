@@ -38,7 +38,7 @@ use standardwebhooks::{
     HEADER_WEBHOOK_ID, HEADER_WEBHOOK_SIGNATURE, HEADER_WEBHOOK_TIMESTAMP, Webhook as Signer,
 };
 
-use crate::due::messages::TimerFired;
+use crate::timers::messages::TimerFired;
 
 const URL: &str = "WEBHOOK_URL";
 const SECRET: &str = "WEBHOOK_SECRET";

@@ -50,6 +50,9 @@ pub enum StoreError {
     /// At every try, another caller changed the data meanwhile.
     #[error("{what} changes faster than it can be read")]
     Unsettled { what: &'static str },
+    /// A newer function made a due item of a kind that this one does not know.
+    #[error("no kind of due items has the tag {tag:?}")]
+    UnknownTag { tag: String },
     /// A defect: the function uses a table or a queue that it does not list in the registry.
     #[error("{doing}")]
     Unlisted { doing: &'static str, source: ConfigError },

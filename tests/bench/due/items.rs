@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fanfold_core::limits::{DUE_QUERY_ROWS, TIMERS_MAX_DEFAULT};
-use fanfold_core::{DueEntry, DueItem, DuePart, Time};
+use fanfold_core::{DueEntry, DuePart, Time};
 use fanfold_engines::valkey::Valkey;
+use fanfold_kinds::timers::items::entry;
 use serde_json::json;
 
 use crate::emulator::{DUE as TABLE, Emulator};
@@ -33,7 +34,7 @@ pub fn waiting(count: usize) -> Waiting {
         // as many users as are needed for so many timers, and at least a thousand
         let owner = people::user(n % (count as u64 / TIMERS_MAX_DEFAULT).max(1_000));
         let name = format!("renew-{n}").parse().expect("a name");
-        let entry = DueEntry { at, item: DueItem::Timer(owner, name) };
+        let entry = entry(owner, &name, at);
         waiting.entry(entry.part()).or_default().push(entry);
     }
     waiting

@@ -5,8 +5,8 @@ use std::time::Instant;
 use aws_sdk_dynamodb::Client;
 use fanfold_core::registry::DUE_ITEMS;
 use fanfold_core::{DueEntry, DuePart, Time};
-use fanfold_kinds::due::items::DueStore;
-use fanfold_kinds::due::messages::ItemDue;
+use fanfold_engines::due::{DueIndex, ItemDue};
+use fanfold_engines::table::Table;
 use fanfold_runtime::sqs::Outbox;
 use futures::future::join_all;
 
@@ -70,7 +70,7 @@ pub fn hour_queue(emulator: &Emulator, server: &Server, rounds: usize) -> Way {
     })
 }
 
-async fn whole_hour(store: &DueStore, part: DuePart, hour: fanfold_core::Hour) -> Vec<DueEntry> {
+async fn whole_hour(store: &DueIndex, part: DuePart, hour: fanfold_core::Hour) -> Vec<DueEntry> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
         let page =
@@ -83,8 +83,9 @@ async fn whole_hour(store: &DueStore, part: DuePart, hour: fanfold_core::Hour) -
     }
 }
 
-fn store(emulator: &Emulator, server: &Server) -> DueStore {
-    DueStore::new(&emulator.sdk(), &server.config()).expect("the due table")
+fn store(emulator: &Emulator, server: &Server) -> DueIndex {
+    let table = Table::new(&emulator.sdk(), &server.config(), "DUE_TABLE");
+    DueIndex::new(table.expect("the due table"))
 }
 
 /// Measures a way, which returns how many items it found.

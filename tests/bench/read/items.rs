@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fanfold_core::{FeedId, PostId, UserId};
+use fanfold_engines::feed::Source;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey};
 use fanfold_kinds::App;
-use fanfold_kinds::feeds::Source;
 use fanfold_kinds::people::cards::UserCard;
 use fanfold_kinds::posts::items::PostState;
 use fanfold_kinds::present::ShownPost;
@@ -156,7 +156,8 @@ fn take(
 /// The first page, with posts and profiles from DynamoDB.
 async fn page_of_items(stores: &Stores, reader: UserId) -> Vec<ShownPost> {
     let (feed, reading) = (FeedId::home(reader), ReadContext::new(now()));
-    let slice = stores.app.feeds.slice(feed, PostId::MAX, LIMIT + 1, &reading);
+    let feeds = stores.app.feeds();
+    let slice = feeds.slice(feed, PostId::MAX, LIMIT + 1, &reading);
     let (slice, source) = slice.await.expect("a feed");
     assert_eq!(source, Source::Cache);
     let authors: BTreeSet<UserId> = slice.posts.iter().map(|post| post.author()).collect();

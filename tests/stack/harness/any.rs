@@ -4,9 +4,10 @@ use fanfold_core::message::Received as _;
 use fanfold_core::registry::{
     BULK_CHUNKS, BULK_EVENTS, CHANGE_EVENTS, CHUNKS, DUE_ITEMS, POST_EVENTS, QueueSpec, REBUILDS,
 };
-use fanfold_kinds::due::messages::{ItemDue, TimerFired};
+use fanfold_engines::due::ItemDue;
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
+use fanfold_kinds::timers::messages::TimerFired;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnyMessage {

@@ -14,10 +14,10 @@ use fanfold_core::registry::{
     CHANGE_EVENTS, CHUNKS, DUE_ITEMS, POST_EVENTS, QUEUES, REBUILDS, TIMER_EVENTS, WEBHOOKS,
 };
 use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
+use fanfold_engines::due::ItemDue;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::tally::Counts;
 use fanfold_functions::admin::{self, Admin};
-use fanfold_kinds::due::messages::{ItemDue, TimerFired};
 use fanfold_kinds::fanout::deliver::{self};
 use fanfold_kinds::fanout::dispatch::{self};
 use fanfold_kinds::fanout::messages::DeliverChunk;
@@ -32,6 +32,7 @@ use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
 use fanfold_kinds::posts::{self};
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
+use fanfold_kinds::timers::messages::TimerFired;
 use fanfold_kinds::{App, due};
 use fanfold_runtime::aws::{self, SdkConfig};
 use fanfold_runtime::clock::{self, Deadline};
@@ -376,7 +377,7 @@ impl World {
             Message::Count(order) => follows::events::count(app, order).await.map(drop),
             Message::Like(event) => event.handle(app, now, end).await,
             Message::Rebuild(order) => order.handle(app, now, end).await,
-            Message::Due(message) => due::handle::handle(app, message, now).await.map(drop),
+            Message::Due(message) => due::handle(app, message, now).await.map(drop),
             Message::Fired(_) => panic!("no world has an address for webhooks"),
         }
     }

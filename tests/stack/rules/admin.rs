@@ -6,15 +6,15 @@ use std::time::Duration;
 use fanfold_core::kinds::{ItemKind, KeyKind, Removal};
 use fanfold_core::limits::DROP_SETTLES;
 use fanfold_core::time::millis;
-use fanfold_core::{DueEntry, DueItem, FeedId, PostId, Scores, Slice, Time, UserRef, order};
+use fanfold_core::{FeedId, PostId, Scores, Slice, Time, UserRef, order};
 use fanfold_engines::valkey::{Older, RebuildStart};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::{Order, read};
 use fanfold_kinds::boards::change::{ScoreChange, What};
 use fanfold_kinds::boards::{self, BoardRef};
-use fanfold_kinds::due::scheduled::{self, NewScheduled};
-use fanfold_kinds::due::timers::{self, NewTimer};
 use fanfold_kinds::present::Viewer;
+use fanfold_kinds::scheduled::{self, NewScheduled};
+use fanfold_kinds::timers::{self, NewTimer};
 use fanfold_kinds::{Error, people, posts};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
@@ -117,8 +117,7 @@ async fn world() -> (World, Vec<PostId>) {
 async fn plan_ahead(world: &World) {
     let (ash, now) = (world.identity("ash"), world.now());
     let at = |minutes: u64| now + Duration::from_secs(60 * minutes);
-    let timer = DueItem::Timer(ash.user(), "renew".parse().unwrap());
-    let part = DueEntry { at: at(20), item: timer }.part();
+    let part = timers::items::entry(ash.user(), &"renew".parse().unwrap(), at(20)).part();
     world.app.valkey.begin_due(part, "1", at(60)).await.unwrap();
     for (minutes, key) in [(10, None), (15, Some("a key of later"))] {
         let new = NewScheduled { text: "a secret", publish_at: at(minutes), key };

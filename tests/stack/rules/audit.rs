@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use fanfold_core::{Bucket, FeedId, PostId, Scores, Time, UserId, UserRef, order};
+use fanfold_engines::feed::Source;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::tally::Tallied;
 use fanfold_engines::valkey::PageOf;
@@ -11,7 +12,6 @@ use fanfold_kinds::audit::{audit, check, check_bucket};
 use fanfold_kinds::boards::change::{ScoreChange, What};
 use fanfold_kinds::boards::target::Target;
 use fanfold_kinds::boards::{self, BoardRef};
-use fanfold_kinds::feeds::Source;
 use fanfold_kinds::home::Span;
 use fanfold_kinds::owned::Audited;
 use fanfold_kinds::posts;

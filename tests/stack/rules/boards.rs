@@ -657,10 +657,10 @@ async fn orders_are_in_the_group_of_their_owner() {
     let (app, target) = without_copy(&world, board, |n| n).await;
     world.take().await;
     make(app.copier(), &target, world.now()).await.expect("begun");
-    let mut feeds = world.app.feeds.clone();
-    feeds.inline_authors = 0;
+    let mut app = world.app.clone();
+    app.settings.inline_authors = 0;
     let (home, reading) = (FeedId::home(world.id("ash")), ReadContext::new(world.now()));
-    feeds.slice(home, PostId::MAX, 1, &reading).await.expect("queued");
+    app.feeds().slice(home, PostId::MAX, 1, &reading).await.expect("queued");
     let ash = world.id("ash").to_string();
     assert_eq!(world.groups("REBUILDS_QUEUE_URL", 2).await, [ash.clone(), ash]);
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fanfold_core::{Bucket, FeedId, PostId, Relation, RelationChange, Slice, Time, UserId};
+use fanfold_engines::feed::Source;
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey};
 use fanfold_kinds::App;
 use fanfold_kinds::fanout::deliver::{self};
 use fanfold_kinds::fanout::dispatch::dispatch;
 use fanfold_kinds::fanout::messages::DeliverChunk;
-use fanfold_kinds::feeds::Source;
 use fanfold_kinds::follows;
 use fanfold_kinds::home::Span;
 use fanfold_kinds::posts::messages::PostPublished;

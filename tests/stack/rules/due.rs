@@ -11,18 +11,17 @@ use fanfold_core::limits::{
     TIMERS_MAX_DEFAULT,
 };
 use fanfold_core::{DueEntry, DuePart, FeedId, PostId, Time, TimerName};
+use fanfold_engines::due::{DueIndex, HandOn, Handled, ItemDue, LookedAhead};
+use fanfold_engines::table::Table;
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Loaded, Valkey};
-use fanfold_kinds::due::handle::{Handled, handle};
-use fanfold_kinds::due::items::{
-    DueStore, HandOn, ScheduleResult, Scheduled, ScheduledState, Timer, TimerPut,
-};
-use fanfold_kinds::due::lookahead::{LookedAhead, look_ahead};
-use fanfold_kinds::due::messages::ItemDue;
-use fanfold_kinds::due::scheduled::{self, NewScheduled, ScheduledEdit};
-use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_kinds::due::{handle, look_ahead};
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
 use fanfold_kinds::posts::items::Post;
 use fanfold_kinds::posts::messages::PostPublished;
+use fanfold_kinds::scheduled::items::{ScheduleResult, Scheduled, ScheduledState};
+use fanfold_kinds::scheduled::{self, NewScheduled, ScheduledEdit};
+use fanfold_kinds::timers::items::{Timer, TimerPut};
+use fanfold_kinds::timers::{self, NewTimer};
 use fanfold_kinds::{App, Error};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::aws::SdkConfig;
@@ -130,7 +129,7 @@ async fn a_near_item_is_handed_on_by_its_request() {
 #[tokio::test]
 async fn the_message_of_an_item_waits_for_its_commit() {
     let (world, _node) = world().await;
-    let (due, users, posts) = (&world.app.due, &world.app.users, &world.app.posts);
+    let (due, users, posts) = (&world.app.scheduled, &world.app.users, &world.app.posts);
     let now = world.now();
     let item = Scheduled {
         id: fanfold_core::ScheduledId::new(now, 1, world.id("ash")),
@@ -148,14 +147,14 @@ async fn the_message_of_an_item_waits_for_its_commit() {
     assert_eq!(stored.unwrap(), ScheduleResult::Done);
     assert_eq!(handle(&world.app, &message, now).await.unwrap(), Handled::Done);
     // a commit that never comes
-    let never = DueEntry { at: now, item: timer_item(&world, "never") };
+    let never = timer_entry(&world, "never", now);
     let message = ItemDue::announced(never, now);
     let later = now + COMMIT_GRACE + Duration::from_millis(1);
     assert_eq!(handle(&world.app, &message, later).await.unwrap(), Handled::NothingToDo);
 }
 
-fn timer_item(world: &World, name: &str) -> fanfold_core::DueItem {
-    fanfold_core::DueItem::Timer(world.id("ash"), name.parse().unwrap())
+fn timer_entry(world: &World, name: &str, at: Time) -> DueEntry {
+    timers::items::entry(world.id("ash"), &name.parse().unwrap(), at)
 }
 
 #[tokio::test]
@@ -232,7 +231,7 @@ async fn without_valkey_items_are_handed_on_from_dynamodb() {
     assert!(matches!(looked, Err(StoreError::Valkey { .. })), "{looked:?}");
     assert_eq!(handed_on(&world).await, [second.entry()]);
     assert_eq!(arrives(&world, second.entry()).await, Handled::Done);
-    assert!(world.app.due.timer(owner, name).await.unwrap().is_some(), "not due yet");
+    assert!(world.app.timers.timer(owner, name).await.unwrap().is_some(), "not due yet");
 }
 
 /// The entries whose messages can be received, by their time.
@@ -262,7 +261,7 @@ async fn items_are_found_after_an_outage_of_days() {
     assert_eq!((looked.overdue, looked.handed_on), (1, 1));
     assert_eq!(arrives(&world, item.entry()).await, Handled::Done);
     // the hours in between are empty: each look-ahead leaves one of them behind
-    let oldest = async || *world.app.due.checked().await.unwrap().values().min().unwrap();
+    let oldest = async || *world.app.due_index.checked().await.unwrap().values().min().unwrap();
     let before = oldest().await;
     for ahead in 1..4 {
         look(&world).await;
@@ -302,7 +301,7 @@ async fn messages_are_in_the_group_of_their_owner() {
 async fn a_noted_hour_goes_back() {
     let (world, node) = world().await;
     let item = schedule(&world, 5 * MINUTE).await;
-    let (due, part) = (&world.app.due, item.entry().part());
+    let (due, part) = (&world.app.due_index, item.entry().part());
     due.set_checked(part, item.entry().hour().next()).await.unwrap();
     node.cli(&["FLUSHALL"]);
     // the hour of the item is over and the present one
@@ -323,8 +322,7 @@ async fn put_row(world: &World, sk: &str, entry: &DueEntry) {
 #[tokio::test]
 async fn an_entry_without_its_item_is_removed() {
     let (world, _node) = world().await;
-    let item = timer_item(&world, "gone");
-    let entry = DueEntry { at: world.now() - 10 * MINUTE, item };
+    let entry = timer_entry(&world, "gone", world.now() - 10 * MINUTE);
     put_row(&world, &entry.to_string(), &entry).await;
     let looked = look(&world).await;
     assert_eq!((looked.overdue, looked.handed_on), (1, 1));
@@ -337,8 +335,12 @@ async fn an_entry_without_its_item_is_removed() {
         put(&world, "renew", 5 * MINUTE, None).await.unwrap().0,
         schedule(&world, 5 * MINUTE).await,
     );
-    for entry in [timer.entry(), post.entry()] {
-        assert!(!world.app.due.remove_stray(&entry).await.unwrap(), "{entry}");
+    let strays = [
+        (timer.entry(), world.app.timers.stray(timer.owner, &timer.name, timer.due_at)),
+        (post.entry(), world.app.scheduled.stray(post.id, post.publish_at)),
+    ];
+    for (entry, stray) in strays {
+        assert!(!world.app.due_index.remove_stray(&entry, stray).await.unwrap(), "{entry}");
     }
 }
 
@@ -348,20 +350,27 @@ async fn an_unknown_entry_does_not_hold_up_the_others() {
     let (world, node) = world().await;
     let item = schedule(&world, 5 * MINUTE).await;
     let part = item.entry().part();
-    let unknown = format!("{:015}#list#7", item.publish_at.ms() - 1);
-    put_row(&world, &unknown, &item.entry()).await;
+    let ms = item.publish_at.ms() - 1;
+    let of_ash = format!("{ms:015}#list#{}#7", world.id("ash"));
     let key = format!("due:{{{part}}}");
-    node.cli(&["ZADD", &key, &(item.publish_at.ms() - 1).to_string(), &unknown]);
+    for unknown in [format!("{ms:015}#list#7"), of_ash.clone()] {
+        put_row(&world, &unknown, &item.entry()).await;
+        node.cli(&["ZADD", &key, &ms.to_string(), &unknown]);
+    }
     world.advance(4 * MINUTE);
     assert_eq!(look(&world).await.handed_on, 1);
     node.cli(&["FLUSHALL"]);
     world.advance(2 * MINUTE);
     let looked = look(&world).await;
-    assert_eq!((looked.handed_on, looked.overdue), (1, 2), "it counts as overdue");
+    assert_eq!((looked.handed_on, looked.overdue), (1, 3), "they count as overdue");
     let away = App::new(&world.sdk, &world.config_with(&[NO_VALKEY])).unwrap();
     world.take().await;
     look_ahead(&away, item.publish_at, Deadline::NONE).await.unwrap_err();
     assert_eq!(handed_on(&world).await, [item.entry()]);
+    // its message waits for a newer function
+    let message = ItemDue::new(of_ash.parse().unwrap());
+    let error = handle(&world.app, &message, world.now()).await.unwrap_err();
+    assert!(matches!(error, StoreError::UnknownTag { .. }), "{error:?}");
 }
 
 /// Two requests put a timer of the same name, which is the last that its owner may have.
@@ -373,7 +382,7 @@ async fn a_race_for_the_last_timer_is_not_the_limit() {
     let (sent, users, ash) =
         (HandOn::Sent(Announced::assumed()), &world.app.users, world.identity("ash"));
     let other = Timer { revision: "other".to_owned(), ..timer };
-    let raced = world.app.due.put_timer(&sent, users, &ash, None, &other).await.unwrap();
+    let raced = world.app.timers.put_timer(&sent, users, &ash, None, &other).await.unwrap();
     assert_eq!(raced, TimerPut::Raced);
 }
 
@@ -390,8 +399,8 @@ async fn without_dynamodb_known_items_are_handed_on() {
     sdk.set_credentials_provider(world.sdk.credentials_provider())
         .set_region(world.sdk.region().cloned());
     let sdk = sdk.build();
-    let due = DueStore::new(&sdk, &world.config_with(&[])).unwrap();
-    let slow = App { due, ..world.app.clone() };
+    let table = Table::new(&sdk, &world.config_with(&[]), "DUE_TABLE").unwrap();
+    let slow = App { due_index: DueIndex::new(table), ..world.app.clone() };
     let look = look_ahead(&slow, world.now(), Deadline::NONE);
     let looked = tokio::time::timeout(Duration::from_secs(2), look).await;
     assert!(looked.is_err(), "DynamoDB does not answer: {looked:?}");
@@ -869,7 +878,7 @@ async fn a_load_misses_no_item_that_is_written_meanwhile() {
     node.cli(&["FLUSHALL"]);
     let (valkey, now) = (&world.app.valkey, world.now());
     let until = now + 60 * MINUTE;
-    let entry = DueEntry { at: now + 10 * MINUTE, item: timer_item(&world, "meanwhile") };
+    let entry = timer_entry(&world, "meanwhile", now + 10 * MINUTE);
     let part = entry.part();
     let load = valkey.begin_due(part, "one", until).await.unwrap();
     assert_eq!(load.complete, Time::EPOCH);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use fanfold_core::FeedId;
+use fanfold_engines::feed::Source;
 use fanfold_kinds::fanout::dispatch::dispatch;
-use fanfold_kinds::feeds::Source;
 use fanfold_kinds::home::Span;
 use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_runtime::clock::Deadline;

@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::limits::{COMMIT_GRACE, COUNT_DELAY, COUNTS_UNNOTED_MAX, SHED_IDLE};
 use fanfold_core::{FeedId, PostId, Ranking, UserId};
+use fanfold_engines::feed::Source;
 use fanfold_engines::tally::Counts;
 use fanfold_engines::valkey::{CardId, CardRead, Fill, PageOf};
 use fanfold_kinds::Error;
 use fanfold_kinds::boards::change::What;
 use fanfold_kinds::boards::read::page;
-use fanfold_kinds::due::lookahead::look_ahead;
+use fanfold_kinds::due::look_ahead;
 use fanfold_kinds::fanout::deliver;
 use fanfold_kinds::fanout::dispatch::dispatch;
 use fanfold_kinds::fanout::messages::DeliverChunk;
-use fanfold_kinds::feeds::Source;
 use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_kinds::subscriptions::ChangeEvent;
 use fanfold_kinds::sweep::sweep;

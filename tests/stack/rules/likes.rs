@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use fanfold_core::limits::{COMMIT_GRACE, LIKES_CARD_MAX};
 use fanfold_core::{FeedId, PostId, Time, UserId};
+use fanfold_engines::feed::Source;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::tally::Tallied;
-use fanfold_kinds::feeds::Source;
 use fanfold_kinds::home::Span;
 use fanfold_kinds::likes::items::{GivenLike, Like, LikePut};
 use fanfold_kinds::likes::messages::LikeChanged;

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use fanfold_core::{Bucket, FeedId, PostId, Relation, RelationChange, Slice};
+use fanfold_engines::feed::Source;
 use fanfold_engines::valkey::{Read, RebuildStart, RelationApplied};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::{Order, read};
 use fanfold_kinds::fanout::deliver;
 use fanfold_kinds::fanout::messages::DeliverChunk;
-use fanfold_kinds::feeds::Source;
 use fanfold_kinds::home::Span;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fanfold_core::{FeedId, PostId};
-use fanfold_kinds::feeds::Source;
+use fanfold_engines::feed::Source;
 use fanfold_kinds::home::Span;
 
 use super::members;

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use fanfold_core::{FeedId, PostId};
+use fanfold_engines::feed::Source;
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
-use fanfold_kinds::feeds::Source;
 use fanfold_kinds::feeds::pulled::Standing;
 use fanfold_kinds::home::Span;
 use fanfold_kinds::posts::messages::PostPublished;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use fanfold_core::limits::REBUILD_LEASE;
 use fanfold_core::time::millis;
 use fanfold_core::{FeedId, PostId, Slice};
+use fanfold_engines::feed::Source;
 use fanfold_engines::valkey::{Read, RebuildStart};
-use fanfold_kinds::feeds::Source;
 use fanfold_kinds::home::Span;
 
 use crate::harness::world::World;
@@ -65,7 +65,7 @@ async fn a_dead_rebuild_is_replaced_when_its_lease_ends() {
 #[tokio::test]
 async fn a_feed_of_many_authors_is_pulled_for_the_page_and_rebuilt_by_a_message() {
     let mut world = World::new().await;
-    world.app.feeds.inline_authors = 3;
+    world.app.settings.inline_authors = 3;
     let authors = ["ash", "birch", "cedar", "dogwood"];
     world.people(&["elm"]).await;
     world.people(&authors).await;

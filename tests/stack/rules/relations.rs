@@ -7,6 +7,7 @@ use std::time::Duration;
 use fanfold_core::fanout::{DeliveryCounts, RANGES, Share};
 use fanfold_core::limits::{CLOCKS_DIFFER, COMMIT_GRACE, MEMORY_BEGINS_WITHIN, REL_KEPT};
 use fanfold_core::{Bucket, FeedId, Partition, PostId, Relation, Slice, UserRef};
+use fanfold_engines::feed::PostSource as _;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{
     Answers, CachedSlice, FeedSettings, Link, Read, RebuildStart, Valkey,
@@ -69,8 +70,7 @@ async fn a_push_or_rebuild_under_way_respects_an_unfollow() {
     let valkey = &world.app.valkey;
     world.forget(&["birch"]).await;
     assert_eq!(valkey.begin(feed, "1", world.now()).await.unwrap(), RebuildStart::Begun);
-    let slice =
-        world.app.feeds.pull(feed, PostId::MAX, 9, &ReadContext::new(world.now())).await.unwrap();
+    let slice = world.app.pull(feed, PostId::MAX, 9, &ReadContext::new(world.now())).await.unwrap();
     assert_eq!(slice.posts.len(), 1);
     world.unfollow("birch", "ash").await;
     world.drain().await;

@@ -280,7 +280,7 @@ async fn only_locks_have_a_time_to_live_and_the_sweep_drops_relations() {
     world.unfollow("fir", "ash").await;
     world.unfollow("elm", "birch").await;
     world.drain().await;
-    world.app.feeds.valkey.begin(FeedId::home(UserId(1)), "a rebuild", world.now()).await.unwrap();
+    world.app.valkey.begin(FeedId::home(UserId(1)), "a rebuild", world.now()).await.unwrap();
     let keys = |pattern: &str| -> Vec<String> {
         node.cli(&["KEYS", pattern])
             .lines()

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fanfold_core::limits::{CLOCKS_DIFFER, DUE_HANDED_ON_LEASE, DUE_LEASE, DUE_LOOK_AHEAD};
-use fanfold_core::{DueEntry, DueItem, DuePart, Time, UserId};
+use fanfold_core::{DueEntry, DuePart, Time, UserId};
 use fanfold_engines::valkey::{Loaded, Valkey};
+use fanfold_kinds::timers::items::entry as timer_entry;
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
 
@@ -203,7 +204,7 @@ fn entry(dice: &mut Dice) -> DueEntry {
     let owner = UserId(u64::from(PART.0) + 16 * dice.below(2));
     let name = ["a", "b"][dice.below(2) as usize].parse().expect("a name");
     let at = 1_800_000_000_000 + dice.below(6) * 300_000;
-    DueEntry { at: Time::from_ms(at), item: DueItem::Timer(owner, name) }
+    timer_entry(owner, &name, Time::from_ms(at))
 }
 
 fn scores(node: &Node) -> BTreeMap<DueEntry, Time> {

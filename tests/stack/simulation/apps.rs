@@ -283,7 +283,7 @@ impl Apps {
         let mut app = App::over(over, &sdk, &config).expect("the stores");
         // messages arrive at any time
         app.counts = Counts::after(Duration::ZERO);
-        app.feeds.inline_authors = 2;
+        app.settings.inline_authors = 2;
         app.settings.page_followers = 2;
         app.settings.inactive_after = INACTIVE_AFTER;
         let admin = Admin { app: app.clone(), ..Admin::new(&sdk, &config).expect("admin") };

@@ -15,14 +15,15 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::limits::{CLOCKS_DIFFER, DUE_FIRING_LEASE, DUE_HANDED_ON_LEASE};
 use fanfold_core::message::Received as _;
 use fanfold_core::{DueEntry, DuePart, PostId, ScheduledId, Time, TimerName, UserId};
+use fanfold_engines::due::{Handled, ItemDue, LookedAhead};
 use fanfold_kinds::Error;
-use fanfold_kinds::due::handle::{Handled, handle};
-use fanfold_kinds::due::items::{Scheduled, Timer};
-use fanfold_kinds::due::lookahead::{LookedAhead, look_ahead};
-use fanfold_kinds::due::messages::{ItemDue, TimerFired};
-use fanfold_kinds::due::scheduled::{self, NewScheduled, ScheduledEdit};
-use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_kinds::due::{handle, look_ahead};
+use fanfold_kinds::scheduled::items::Scheduled;
+use fanfold_kinds::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::subscriptions::PostEvent;
+use fanfold_kinds::timers::items::Timer;
+use fanfold_kinds::timers::messages::TimerFired;
+use fanfold_kinds::timers::{self, NewTimer};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use futures::future::LocalBoxFuture;
@@ -526,7 +527,8 @@ impl History {
         self.apps.steps.set_free(true);
         let mut published = BTreeSet::new();
         for (item, accepted) in &self.accepted {
-            let found = self.apps.app.due.scheduled(*item).await.map_err(|e| format!("{e:?}"))?;
+            let found =
+                self.apps.app.scheduled.scheduled(*item).await.map_err(|e| format!("{e:?}"))?;
             let found = found.ok_or_else(|| format!("{item} is lost"))?;
             let text = posts.get(&found.post);
             let is_published = found.state == due_state("published");
@@ -667,7 +669,7 @@ impl History {
                 let timer = text(&item["sk"]).parse().expect("a name");
                 let at = item["due_at_ms"]["N"].as_str().and_then(|at| at.parse().ok());
                 let at = Time::from_ms(at.expect("a time"));
-                DueEntry { at, item: fanfold_core::DueItem::Timer(owner, timer) }.to_string()
+                timers::items::entry(owner, &timer, at).to_string()
             })
             .collect();
         if rows != timers {
@@ -693,7 +695,7 @@ impl History {
     }
 }
 
-fn due_state(text: &str) -> fanfold_kinds::due::items::ScheduledState {
+fn due_state(text: &str) -> fanfold_kinds::scheduled::items::ScheduledState {
     serde_json::from_value(json!(text)).expect("a state")
 }
 

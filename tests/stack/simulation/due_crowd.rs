@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::message::Received as _;
-use fanfold_core::{DueEntry, DueItem, PostId, Time, UserId};
-use fanfold_kinds::due::handle::{Handled, handle};
-use fanfold_kinds::due::lookahead::{LookedAhead, look_ahead};
-use fanfold_kinds::due::messages::{ItemDue, TimerFired};
-use fanfold_kinds::due::scheduled::{self, NewScheduled, ScheduledEdit};
-use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_core::{DueEntry, PostId, Time, UserId};
+use fanfold_engines::due::{Handled, ItemDue, LookedAhead};
+use fanfold_kinds::due::{handle, look_ahead};
+use fanfold_kinds::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::subscriptions::PostEvent;
+use fanfold_kinds::timers::messages::TimerFired;
+use fanfold_kinds::timers::{self, NewTimer};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use futures::future::{join, join_all};
@@ -468,8 +468,8 @@ fn a_hundred_thousand_at_one_time_come_back_when_valkey_is_emptied() {
             for n in 0..100_000 {
                 let name = format!("renew-{n}").parse().expect("a name");
                 let owner = id(&author(n % 1_000));
-                let item = DueItem::Timer(owner, name);
-                let entry = DueEntry { at: at + Duration::from_millis(n % 1_000), item };
+                let at = at + Duration::from_millis(n % 1_000);
+                let entry = timers::items::entry(owner, &name, at);
                 cloud.put(DUE, row(&entry));
                 expected.insert(entry);
             }

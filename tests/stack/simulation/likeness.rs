@@ -6,15 +6,15 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedCrede
 use fanfold_core::fanout::{DeliveryCounts, RANGES, Share};
 use fanfold_core::id::Identity;
 use fanfold_core::{FeedId, Handle, Partition, PostId, Relation, Time, TimerName, UserId, UserRef};
+use fanfold_engines::due::ItemDue;
+use fanfold_engines::feed::PostSource as _;
 use fanfold_engines::reading::ReadContext;
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::Order;
-use fanfold_kinds::due::lookahead::look_ahead;
-use fanfold_kinds::due::messages::ItemDue;
-use fanfold_kinds::due::scheduled::{self, NewScheduled, ScheduledEdit};
-use fanfold_kinds::due::timers::{self, NewTimer};
-use fanfold_kinds::due::{self};
+use fanfold_kinds::due::{self, look_ahead};
 use fanfold_kinds::fanout::receipts::Plan;
+use fanfold_kinds::scheduled::{self, NewScheduled, ScheduledEdit};
+use fanfold_kinds::timers::{self, NewTimer};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use serde_json::Value;
@@ -178,7 +178,7 @@ async fn due_items(apps: &Apps, dice: &mut Dice, me: &Identity, now: Time) {
     let minute = Duration::from_secs(60);
     let names = ["a", "b", "c"].map(|name| name.parse::<TimerName>().expect("a name"));
     let name = dice.pick(&names).clone();
-    let waiting = apps.app.due.soonest(me.user(), None, 1 + dice.below(3) as usize).await;
+    let waiting = apps.app.scheduled.soonest(me.user(), None, 1 + dice.below(3) as usize).await;
     let waiting = waiting.expect("a list").0;
     match dice.below(6) {
         0 | 1 => {
@@ -202,7 +202,7 @@ async fn due_items(apps: &Apps, dice: &mut Dice, me: &Identity, now: Time) {
         3 => {
             for item in waiting {
                 let (message, at) = (ItemDue::new(item.entry()), item.publish_at);
-                let _published = due::handle::handle(&apps.app, &message, at).await;
+                let _published = due::handle(&apps.app, &message, at).await;
             }
         }
         4 => {
@@ -215,10 +215,10 @@ async fn due_items(apps: &Apps, dice: &mut Dice, me: &Identity, now: Time) {
             }
         }
         _ => {
-            let found = apps.app.due.timers(me.user(), None, 2).await.expect("a list").0;
+            let found = apps.app.timers.timers(me.user(), None, 2).await.expect("a list").0;
             for timer in found {
                 let (message, at) = (ItemDue::new(timer.entry()), timer.due_at);
-                let _fired = due::handle::handle(&apps.app, &message, at).await;
+                let _fired = due::handle(&apps.app, &message, at).await;
             }
             look_ahead(&apps.app, now, Deadline::NONE).await.expect("looked ahead");
         }
@@ -283,7 +283,7 @@ async fn random_operations(apps: &Apps) {
             5 => {
                 let reading = ReadContext::without_valkey(now);
                 let (feed, count) = (FeedId::home(id(caller)), 1 + dice.below(9) as usize);
-                apps.app.feeds.pull(feed, PostId::MAX, count, &reading).await.expect("a pull");
+                apps.app.pull(feed, PostId::MAX, count, &reading).await.expect("a pull");
             }
             6 => {
                 let users: Vec<_> = PEOPLE.into_iter().map(id).collect();

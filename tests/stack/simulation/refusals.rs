@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use fanfold_core::message::Received as _;
 use fanfold_core::registry::TIMER_EVENTS;
-use fanfold_kinds::due::handle::{Handled, handle};
-use fanfold_kinds::due::items::{HandOn, Timer};
-use fanfold_kinds::due::messages::{ItemDue, TimerFired};
-use fanfold_kinds::due::timers::{self, NewTimer};
+use fanfold_engines::due::{HandOn, Handled, ItemDue};
+use fanfold_kinds::due::handle;
+use fanfold_kinds::timers::items::Timer;
+use fanfold_kinds::timers::messages::TimerFired;
+use fanfold_kinds::timers::{self, NewTimer};
 use fanfold_runtime::StoreError;
 use serde_json::{Value, json};
 
@@ -48,7 +49,7 @@ fn an_item_that_is_too_large_is_refused_at_once() {
         let new = Timer { payload, due_at, revision: "large".to_owned(), ..old.clone() };
         let later = HandOn::without_message(&new.entry(), START).expect("due later");
         let (users, owner) = (&apps.app.users, identity(PEOPLE[0]));
-        let put = apps.app.due.put_timer(&later, users, &owner, Some(&old), &new).await;
+        let put = apps.app.timers.put_timer(&later, users, &owner, Some(&old), &new).await;
         let error = put.map(drop).expect_err("too large");
         assert!(error.is_lasting(), "{error:?}");
     });

@@ -33,7 +33,7 @@ fn a_stampede_queries_each_authors_posts_a_few_times() {
         apps.valkey.flush();
         apps.cloud.lock().queries.clear();
         let mut apps = Rc::into_inner(apps).expect("the only reference");
-        apps.app.feeds.inline_authors = 64;
+        apps.app.settings.inline_authors = 64;
         let apps = Rc::new(apps);
         apps.steps.set_free(false);
         let mut tasks: Vec<Task<usize>> = Vec::new();

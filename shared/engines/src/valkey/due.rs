@@ -174,7 +174,7 @@ impl Valkey {
                 .map_err(|error| failed(doing)(unknown(&error.to_string())))?;
             match text.parse() {
                 Ok(entry) => entries.push(entry),
-                // of a newer kind, perhaps; its lease ends
+                // of a newer form, perhaps; its lease ends
                 Err(_) => tracing::warn!(entry = text, "an unknown entry in the index"),
             }
         }

@@ -1,80 +1,57 @@
-//! Reading and rebuilding feeds: from Valkey if the feed is live, else from DynamoDB.
+//! Home and author feeds: the sources of their posts, and the pulled authors.
 //!
-//! | module | does |
+//! | module | has |
 //! | --- | --- |
-//! | `stores` | the stores of feeds |
-//! | `cached` | reads and rebuilds a feed in Valkey, whatever its contents |
-//! | `author`, `home` | the contents of each kind of feed |
-//! | `pointers` | merges the authors that a feed points to |
+//! | `home` | the contents of a home feed |
 //! | `older` | pages below the floor of a home feed |
+//! | `messages` | the order to rebuild a feed |
+//! | `pulled` | the list of pulled authors |
 
-mod author;
-mod cached;
 mod home;
 pub mod messages;
 mod older;
 pub(crate) mod owned;
-mod pointers;
 pub mod pulled;
-mod stores;
 
-use fanfold_core::{FeedId, FeedKind, PostId, Slice};
+use fanfold_core::{FeedId, FeedKind, PostId, Slice, UserId};
+use fanfold_engines::feed::{Contents, PostSource, SliceError};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::CachedSlice;
-use fanfold_runtime::error::StoreError;
-use fanfold_runtime::metrics;
+use fanfold_runtime::StoreError;
+use futures::future::BoxFuture;
 
-use cached::{CacheRead, Reading, reaches};
-pub use cached::{Rebuilt, Source};
-pub use older::SliceError;
-pub use stores::Feeds;
-pub(crate) use stores::REBUILD_INLINE_AUTHORS;
+use crate::App;
 
-impl Feeds {
-    /// The next posts of a feed that are older than `before`: `count` of them, or fewer at the end of the feed or
-    /// where the read stopped. The slice's bound tells which. Fails with [`SliceError::Limited`] if they are below the floor,
-    /// and the reader has pulled too much.
-    pub async fn slice(
+impl PostSource for App {
+    async fn by_author(
         &self,
-        feed: FeedId,
+        author: UserId,
         before: PostId,
         count: usize,
-        reading: &ReadContext,
-    ) -> Result<(Slice, Source), SliceError> {
-        let contents = |token| self.contents(feed, token, true, reading);
-        let read = self.read_or_rebuild(feed, before, count, reading, contents);
-        let known = reading.ask(read).await?;
-        let authors = match known {
-            // mutation: page-below-floor
-            Some(CacheRead::Shown(CachedSlice { slice, pulled }, source)) if reaches(&slice) => {
-                // mutation: page-merged
-                let slice = match pulled.is_empty() {
-                    true => slice,
-                    false => self.with_pulled(feed, slice, pulled, before, count, reading).await?,
-                };
-                return Ok((slice, source));
-            }
-            Some(CacheRead::NotShown(authors)) => authors,
-            Some(CacheRead::Shown(..)) => {
-                metrics::floor_crossing();
-                if feed.kind == FeedKind::Home {
-                    let pull = self.below_floor(feed.user(), before, count, reading);
-                    return Ok((pull.await?, Source::Pull));
-                }
-                None
-            }
-            None => None,
-        };
-        let slice = match authors {
-            Some(authors) => self.merge(authors, before, count, reading).await?,
-            None => self.pull(feed, before, count, reading).await?,
-        };
-        Ok((slice, Source::Pull))
+    ) -> Result<Slice, StoreError> {
+        self.posts.by_author(author, before, count).await
     }
 
-    /// Computes the next posts of a feed that are older than `before`: an author feed from DynamoDB, a home feed by
-    /// a merge of the author feeds, from Valkey if they are live and else from DynamoDB.
-    pub async fn pull(
+    fn contents<'a>(
+        &'a self,
+        feed: FeedId,
+        token: String,
+        passes_on: bool,
+        reading: &'a ReadContext,
+    ) -> BoxFuture<'a, Result<Contents, StoreError>> {
+        match feed.kind {
+            FeedKind::Author => Box::pin(async move {
+                let keep = self.valkey.keep();
+                let slice = self.posts.by_author(feed.user(), PostId::MAX, keep).await?;
+                Ok(Contents::Read(CachedSlice { slice, pulled: Vec::new() }))
+            }),
+            FeedKind::Home => {
+                Box::pin(home::contents(self, feed.user(), token, passes_on, reading))
+            }
+        }
+    }
+
+    async fn pull(
         &self,
         feed: FeedId,
         before: PostId,
@@ -86,33 +63,20 @@ impl Feeds {
                 reading.count_query();
                 self.posts.by_author(feed.user(), before, count).await
             }
-            FeedKind::Home => self.pull_home(feed.user(), before, count, reading).await,
+            FeedKind::Home => home::pull(self, feed.user(), before, count, reading).await,
         }
     }
 
-    /// Rebuilds a feed: makes it live, reads its posts, and commits them. `lease` is the token of a lease that was
-    /// passed on; `None` takes a new one.
-    pub async fn rebuild(
+    async fn below_floor(
         &self,
         feed: FeedId,
-        lease: Option<&str>,
+        before: PostId,
+        count: usize,
         reading: &ReadContext,
-    ) -> Result<Rebuilt, StoreError> {
-        let contents = |token| self.contents(feed, token, false, reading);
-        self.rebuild_with(feed, lease, reading, contents).await
-    }
-
-    /// What a rebuild of a feed reads. If `passes_on`, that of very many authors is passed on through the queue.
-    fn contents<'a>(
-        &'a self,
-        feed: FeedId,
-        token: String,
-        passes_on: bool,
-        reading: &'a ReadContext,
-    ) -> Reading<'a> {
+    ) -> Result<Slice, SliceError> {
         match feed.kind {
-            FeedKind::Author => self.author_contents(feed.user()),
-            FeedKind::Home => self.home_contents(feed, token, passes_on, reading),
+            FeedKind::Author => Ok(self.pull(feed, before, count, reading).await?),
+            FeedKind::Home => older::below_floor(self, feed.user(), before, count, reading).await,
         }
     }
 }

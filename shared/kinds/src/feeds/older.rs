@@ -6,83 +6,66 @@
 //! such a post lives any more stay complete: deleted ones are passed over later, like those of every feed. A scheduled post that
 //! is published late can lack until [`OLDER_KEPT`] is over.
 
-use std::time::Duration;
-
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{OLDER_KEPT, OLDER_SETTLES, PULL_QUERIES_MIN};
 use fanfold_core::{PostId, Slice, UserId};
+use fanfold_engines::feed::SliceError;
 use fanfold_engines::reading::ReadContext;
-use fanfold_engines::valkey::{Older, RateLimit};
-use fanfold_runtime::StoreError;
+use fanfold_engines::valkey::Older;
 use fanfold_runtime::log::Chain;
 use futures::future::join;
 
-use super::Feeds;
+use super::home::pull;
+use crate::App;
 
 /// Posts that a pull below the floor of a home feed merges, at least: three large pages, and the post that shows that there is
 /// a fourth one. Valkey keeps them for the pages that follow.
 const OLDER_POSTS: usize = 301;
 
-/// Why posts of a feed were not read.
-#[derive(Debug)]
-pub enum SliceError {
-    /// A store did not answer.
-    Store(StoreError),
-    /// The reader has made too many queries, and must wait for this long.
-    Limited { limit: RateLimit, wait: Duration },
-}
-
-impl From<StoreError> for SliceError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
+/// The next posts of a user's live home feed that are older than `before`, which is below its floor.
+pub(super) async fn below_floor(
+    app: &App,
+    user: UserId,
+    before: PostId,
+    count: usize,
+    reading: &ReadContext,
+) -> Result<Slice, SliceError> {
+    let now = reading.now;
+    // the profile is read before the relations, so a relation that is missing below has changed the number
+    let (limit, profile) = (app.limits.of(LimitKind::Pull), app.users.profile(user));
+    let (profile, kept) = join(profile, reading.ask(app.valkey.older(user))).await;
+    let relation_changes = profile?.map_or(0, |profile| profile.relation_changes);
+    let is_complete = |older: &Older| {
+        // mutation: older-relations
+        older.relation_changes == relation_changes
+            && before <= older.before
+            // mutation: older-settles
+            && before.time() + OLDER_SETTLES <= older.read_at
+            && now < older.read_at + OLDER_KEPT
+    };
+    if let Some(older) = kept?.flatten().filter(is_complete) {
+        let slice = older.slice.below(before, count);
+        // a part of a page would lead to a pull below it, which the next page could not use
+        // mutation: older-part
+        if slice.posts.len() == count || slice.is_end() {
+            return Ok(slice);
+        }
     }
-}
-
-impl Feeds {
-    /// The next posts of a user's live home feed that are older than `before`, which is below its floor.
-    pub(super) async fn below_floor(
-        &self,
-        user: UserId,
-        before: PostId,
-        count: usize,
-        reading: &ReadContext,
-    ) -> Result<Slice, SliceError> {
-        let now = reading.now;
-        // the profile is read before the relations, so a relation that is missing below has changed the number
-        let (limit, profile) = (self.pulls, self.users.profile(user));
-        let (profile, kept) = join(profile, reading.ask(self.valkey.older(user))).await;
-        let relation_changes = profile?.map_or(0, |profile| profile.relation_changes);
-        let is_complete = |older: &Older| {
-            // mutation: older-relations
-            older.relation_changes == relation_changes
-                && before <= older.before
-                // mutation: older-settles
-                && before.time() + OLDER_SETTLES <= older.read_at
-                && now < older.read_at + OLDER_KEPT
-        };
-        if let Some(older) = kept?.flatten().filter(is_complete) {
-            let slice = older.slice.below(before, count);
-            // a part of a page would lead to a pull below it, which the next page could not use
-            // mutation: older-part
-            if slice.posts.len() == count || slice.is_end() {
-                return Ok(slice);
-            }
-        }
-        let waits = self.valkey.count_writes(limit, user, 0, now);
-        // mutation: older-limit
-        if let Some(wait) = reading.ask(waits).await?.flatten() {
-            return Err(SliceError::Limited { limit, wait });
-        }
-        // an author feed in Valkey may lack a post until its event is handled
-        let pulling = ReadContext::without_valkey(reading.time());
-        let slice = self.pull_home(user, before, OLDER_POSTS.max(count), &pulling).await?;
-        let older = Older { relation_changes, read_at: pulling.now, before, slice };
-        let queries = pulling.queries().max(PULL_QUERIES_MIN);
-        if reading.ask(self.valkey.charge(limit, user, queries, now)).await?.is_some()
-            && let Err(error) = self.valkey.keep_older(user, &older).await
-        {
-            // a full server refuses it: the next page is pulled again
-            tracing::warn!(error = %Chain(&error), "older posts were not kept");
-        }
-        Ok(older.slice.below(before, count))
+    let waits = app.valkey.count_writes(limit, user, 0, now);
+    // mutation: older-limit
+    if let Some(wait) = reading.ask(waits).await?.flatten() {
+        return Err(SliceError::Limited { limit, wait });
     }
+    // an author feed in Valkey may lack a post until its event is handled
+    let pulling = ReadContext::without_valkey(reading.time());
+    let slice = pull(app, user, before, OLDER_POSTS.max(count), &pulling).await?;
+    let older = Older { relation_changes, read_at: pulling.now, before, slice };
+    let queries = pulling.queries().max(PULL_QUERIES_MIN);
+    if reading.ask(app.valkey.charge(limit, user, queries, now)).await?.is_some()
+        && let Err(error) = app.valkey.keep_older(user, &older).await
+    {
+        // a full server refuses it: the next page is pulled again
+        tracing::warn!(error = %Chain(&error), "older posts were not kept");
+    }
+    Ok(older.slice.below(before, count))
 }

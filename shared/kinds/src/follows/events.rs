@@ -85,7 +85,7 @@ async fn backfill(app: &App, author: UserId, now: Time) -> Result<Backfill, Stor
     // read before the posts: fan-out sends a pointer before it leaves out a later post
     let pulled = app.pulled.all().await?.contains_key(&author);
     let (reading, keep) = (ReadContext::new(now), app.valkey.keep());
-    let slice = app.feeds.author_slice(author, PostId::MAX, keep, &reading).await?;
+    let slice = app.feeds().author_slice(author, PostId::MAX, keep, &reading).await?;
     Ok(Backfill { slice, pulled })
 }
 

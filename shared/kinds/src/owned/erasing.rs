@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fanfold_core::limits::ADMIN_TIME_LEFT_MIN;
 use fanfold_core::{Time, UserId};
+use fanfold_engines::due::ForgottenItems;
 use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
@@ -56,6 +57,22 @@ impl Erasing<'_> {
         if count > 0 {
             *self.dropped.removed.entry(what).or_default() += count;
         }
+    }
+
+    /// Removes the entries of due items that were removed. Returns the progress, unless more items may be left.
+    pub async fn removed_due(
+        &mut self,
+        what: &'static str,
+        ForgottenItems { found, items, entries, keys }: ForgottenItems,
+    ) -> Result<Option<Progress>, StoreError> {
+        self.removed("keys", keys);
+        self.removed(what, items);
+        // mutation: dropped-due
+        self.app.valkey.due_done(&entries).await?;
+        if found == 0 {
+            return Ok(Some(Progress::Done));
+        }
+        Ok(self.time_is_up().then_some(Progress::NoTime))
     }
 
     /// Drops cards, after the commit that removed their items.

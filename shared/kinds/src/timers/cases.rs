@@ -1,22 +1,16 @@
-//! Timers: put, list, read and delete a timer, and fire it when it is due.
-
-use std::time::Duration;
+//! Put, list, read and delete a timer.
 
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, TIMER_PAYLOAD_BYTES_MAX, TRIES_MAX};
-use fanfold_core::registry::WEBHOOKS;
-use fanfold_core::time::millis;
-use fanfold_core::{DueEntry, Every, List, Time, TimerName, UserId};
+use fanfold_core::{Every, List, Time, TimerName, UserId};
+use fanfold_engines::due::OVERTAKEN_AFTER;
+use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::{self, Stopwatch};
-use fanfold_runtime::retry::{look_again, pause};
-use fanfold_runtime::{StoreError, metrics};
+use fanfold_runtime::retry::pause;
 use serde_json::Value;
 
 use super::items::{Timer, TimerPut};
-use super::lease::{EntryLease, HANDLED_ELSEWHERE};
-use super::{Handled, OVERTAKEN_AFTER, hand_on, indexed};
-use crate::due::messages::{ItemDue, TimerFired};
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
 use crate::{App, Error};
@@ -95,7 +89,7 @@ pub async fn put(
         revision: format!("{:016x}", clock::random()),
     };
     let reads = async {
-        futures::try_join!(app.users.profile(caller.user()), app.due.timer(caller.user(), name))
+        futures::try_join!(app.users.profile(caller.user()), app.timers.timer(caller.user(), name))
     };
     let reads =
         within_limit(&app.valkey, app.limits.of(LimitKind::Timer), caller.user(), now, reads);
@@ -108,17 +102,17 @@ pub async fn put(
         // mutation: timer-put-again
         if let Some(old) = old.as_ref().filter(|old| old.is_as_asked(&timer)) {
             // its writer may have died before it did this
-            indexed(&app.valkey, &old.entry(), false, now).await;
+            app.due().indexed(&old.entry(), false, now).await;
             return Ok((old.clone(), false));
         }
         let sent = match &sent {
             Some(sent) => sent,
-            None => sent.insert(hand_on(&app.outbox, &entry, now + watch.elapsed()).await?),
+            None => sent.insert(app.due().hand_on(&entry, now + watch.elapsed()).await?),
         };
-        match app.due.put_timer(sent, &app.users, caller, old.as_ref(), &timer).await {
+        match app.timers.put_timer(sent, &app.users, caller, old.as_ref(), &timer).await {
             Ok(TimerPut::Done) => {
                 tracing::info!(owner = %timer.owner, due_at = %timer.due_at, "timer put");
-                indexed(&app.valkey, &entry, sent.is_sent(), now).await;
+                app.due().indexed(&entry, sent.is_sent(), now).await;
                 return Ok((timer, old.is_none()));
             }
             Ok(TimerPut::Raced) | Err(StoreError::GaveUp { .. }) => pause(tried).await,
@@ -130,7 +124,7 @@ pub async fn put(
             Err(error) => return Err(error.into()),
         }
         let before = old;
-        old = app.due.timer(caller.user(), name).await?;
+        old = app.timers.timer(caller.user(), name).await?;
         let revision = |timer: &Timer| timer.revision.clone();
         let is_replaced =
             old.is_some() && old.as_ref().map(revision) != before.as_ref().map(revision);
@@ -144,7 +138,7 @@ pub async fn put(
 
 /// Reads a timer of the caller.
 pub async fn read(app: &App, caller: &Identity, name: &TimerName) -> Result<Timer, Error> {
-    let timer = app.due.timer(caller.user(), name).await?;
+    let timer = app.timers.timer(caller.user(), name).await?;
     timer.ok_or_else(|| Error::NoSuchTimer(name.clone()))
 }
 
@@ -155,7 +149,7 @@ pub async fn list(
     after: Option<&TimerName>,
     limit: usize,
 ) -> Result<TimerPage, Error> {
-    let (timers, more) = app.due.timers(caller, after, limit).await?;
+    let (timers, more) = app.timers.timers(caller, after, limit).await?;
     let next_after = timers.last().map(|timer| timer.name.clone()).filter(|_| more);
     Ok(TimerPage { timers, next_after })
 }
@@ -168,7 +162,7 @@ pub async fn delete(
     now: Time,
 ) -> Result<(), Error> {
     let reads = async {
-        futures::try_join!(app.users.profile(caller.user()), app.due.timer(caller.user(), name))
+        futures::try_join!(app.users.profile(caller.user()), app.timers.timer(caller.user(), name))
     };
     let reads =
         within_limit(&app.valkey, app.limits.of(LimitKind::Timer), caller.user(), now, reads);
@@ -177,7 +171,7 @@ pub async fn delete(
     let mut old = old.ok_or_else(none)?;
     must_belong_to(&profile.ok_or_else(none)?, caller)?;
     for tried in 0..TRIES_MAX {
-        match app.due.end_timer(&app.users, &old).await {
+        match app.timers.end_timer(&app.users, &old).await {
             Ok(TimerPut::Done) => {
                 tracing::info!(owner = %old.owner, due_at = %old.due_at, "timer deleted");
                 return Ok(());
@@ -190,116 +184,4 @@ pub async fn delete(
         old = read(app, caller, name).await?;
     }
     Err(StoreError::Unsettled { what: "the timer" }.into())
-}
-
-/// Fires a timer that is due: sends its message, and then moves it to its next occurrence, or removes it. The message may
-/// come before the commit of its timer, twice, or late. A timer that is replaced meanwhile, and has the same time as
-/// before, fires as well.
-pub(super) async fn fire(
-    app: &App,
-    (owner, name): (UserId, &TimerName),
-    message: &ItemDue,
-    now: Time,
-) -> Result<Handled, StoreError> {
-    let (mut looked, mut handled) = (0, Handled::NothingToDo);
-    let mut raced: Option<(Timer, EntryLease)> = None;
-    for tried in 0..TRIES_MAX {
-        let (timer, lease) = loop {
-            let timer = app.due.timer(owner, name).await?;
-            if raced.take().is_some_and(|(fired, lease)| is_doubled(&fired, &lease, timer.as_ref()))
-            {
-                metrics::due_doubled();
-            }
-            match timer {
-                Some(timer) if timer.due_at == message.entry.at => {
-                    let revision = timer.revision.clone();
-                    match EntryLease::take(app, &message.entry, revision, now).await {
-                        Some(lease) => break (timer, lease),
-                        None => look_again(HANDLED_ELSEWHERE, &mut looked).await?,
-                    }
-                }
-                // the message can be ahead of the commit that makes or moves the timer
-                _ if handled == Handled::NothingToDo && message.may_be_ahead(now) => {
-                    look_again("the timer", &mut looked).await?;
-                }
-                _ => return Ok(handled),
-            }
-        };
-        let ended = match fire_once(app, &timer, lease.is_sent, now).await {
-            Ok(ended) => ended,
-            Err(error) => {
-                match error {
-                    // the timers of one user meet on the number of timers in the profile
-                    StoreError::GaveUp { .. } => lease.note_sent(app).await,
-                    _ => lease.give_back(app).await,
-                }
-                return Err(error);
-            }
-        };
-        handled = Handled::Done;
-        // mutation: timer-replaced
-        if ended != TimerPut::Raced {
-            return Ok(handled);
-        }
-        raced = Some((timer, lease));
-        pause(tried).await;
-    }
-    Err(StoreError::Unsettled { what: "the timer" })
-}
-
-/// Whether another function fired the same occurrence: the timer has moved to the next one, or is gone although nobody was
-/// to fire it at the same time.
-fn is_doubled(fired: &Timer, lease: &EntryLease, present: Option<&Timer>) -> bool {
-    match present {
-        _ if lease.is_sent => false,
-        Some(present) => present.revision == fired.revision && present.due_at != fired.due_at,
-        None => !lease.is_held,
-    }
-}
-
-/// Fires a timer as it was read, unless its message was sent earlier. The result is that of the change that moves or removes
-/// it.
-async fn fire_once(
-    app: &App,
-    timer: &Timer,
-    is_sent: bool,
-    now: Time,
-) -> Result<TimerPut, StoreError> {
-    let payload = serde_json::from_str(&timer.payload)
-        .map_err(|error| StoreError::Item { doing: "reading a timer", source: error.into() })?;
-    // mutation: timer-next
-    let next = timer.every.map(|every| every.next(timer.due_at, now));
-    let missed = next.map_or(0, |(_, missed)| missed);
-    let owner = (timer.owner, timer.name.clone());
-    // mutation: timer-fired-id
-    let fired = TimerFired::new(owner, &timer.revision, timer.due_at, missed, payload);
-    if !is_sent {
-        // mutation: timer-fired-first
-        app.outbox.send(&fired).await?;
-        if app.settings.webhooks_on {
-            // mutation: webhook-sent
-            app.outbox.send_on(WEBHOOKS, &fired, Duration::ZERO).await?;
-        }
-    }
-    let put = match next {
-        None => app.due.end_timer(&app.users, timer).await?,
-        Some((next, _)) => {
-            let entry = DueEntry { at: next, item: timer.item() };
-            let sent = hand_on(&app.outbox, &entry, now).await?;
-            let put = app.due.repeat_timer(&sent, timer, next).await?;
-            let is_indexed = put != TimerPut::Done
-                || app.pause.is_on(now)
-                || indexed(&app.valkey, &entry, sent.is_sent(), now).await;
-            if !is_indexed {
-                app.pause.begin(now);
-            }
-            put
-        }
-    };
-    // mutation: timer-moved
-    let lateness = now.since(timer.due_at);
-    metrics::due(lateness);
-    let late_ms = millis(lateness);
-    tracing::info!(owner = %timer.owner, due_at = %timer.due_at, late_ms, missed, ended = ?put, "timer fired");
-    Ok(put)
 }

@@ -16,12 +16,12 @@ pub struct Pause(Arc<AtomicU64>);
 
 impl Pause {
     /// Whether Valkey is left alone.
-    pub(super) fn is_on(&self, now: Time) -> bool {
+    pub fn is_on(&self, now: Time) -> bool {
         now.ms() < self.0.load(Ordering::Relaxed)
     }
 
     /// Begins a pause.
-    pub(super) fn begin(&self, now: Time) {
+    pub fn begin(&self, now: Time) {
         self.0.store((now + DUE_VALKEY_PAUSE).ms(), Ordering::Relaxed);
     }
 }

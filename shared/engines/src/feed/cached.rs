@@ -1,16 +1,15 @@
-//! Feeds in Valkey: reading one, and rebuilding one that is not live. What a kind of feed contains is an argument.
+//! Feeds in Valkey: reading one, and rebuilding one that is not live.
 
 use std::time::Duration;
 
+use crate::reading::ReadContext;
+use crate::valkey::{CachedSlice, Read, RebuildStart};
 use fanfold_core::{FeedId, PostId, Slice, UserId};
-use fanfold_engines::reading::ReadContext;
-use fanfold_engines::valkey::{CachedSlice, Read, RebuildStart};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::{clock, metrics};
-use futures::future::BoxFuture;
 use serde::Serialize;
 
-use super::Feeds;
+use super::source::{Contents, Feeds, PostSource};
 
 /// Times that a reader looks at a feed that another caller is rebuilding, 5 to 80 ms apart, before the page
 /// is pulled.
@@ -41,18 +40,6 @@ pub enum Rebuilt {
     Queued(Vec<UserId>),
 }
 
-/// What a rebuild read for a feed.
-pub(super) enum Contents {
-    /// The newest posts, and the pulled authors that the feed points to.
-    Read(CachedSlice),
-    /// The feed has these authors. The rebuild was passed on with its lease.
-    Queued(Vec<UserId>),
-}
-
-/// Reads the contents of a feed for the rebuild that has this token. The future is boxed, because few reads of a feed
-/// need it.
-pub(super) type Reading<'a> = BoxFuture<'a, Result<Contents, StoreError>>;
-
 /// The result of reading a feed from Valkey, with a rebuild if necessary.
 pub(super) enum CacheRead {
     /// Posts of the feed.
@@ -66,7 +53,7 @@ pub(super) fn reaches(slice: &Slice) -> bool {
     !slice.posts.is_empty() || slice.is_end()
 }
 
-impl Feeds {
+impl<S: PostSource> Feeds<'_, S> {
     /// Reads a feed from Valkey. `None` if it cannot be shown.
     pub(super) async fn read_cached(
         &self,
@@ -79,19 +66,18 @@ impl Feeds {
     }
 
     /// Reads a live feed. A feed that is not live is rebuilt first, or its rebuild is queued.
-    pub(super) async fn read_or_rebuild<'a>(
+    pub(super) async fn read_or_rebuild(
         &self,
         feed: FeedId,
         before: PostId,
         count: usize,
         reading: &ReadContext,
-        contents: impl FnOnce(String) -> Reading<'a>,
     ) -> Result<CacheRead, StoreError> {
         let token = new_token();
         let read = self.valkey.read_or_begin(feed, before, count, reading.now, &token).await?;
         let rebuilt = match read {
             Read::Known(cached) => return Ok(CacheRead::Shown(cached, Source::Cache)),
-            Read::Begun => self.read_and_commit(feed, token, contents).await?,
+            Read::Begun => self.read_and_commit(feed, token, true, reading).await?,
             // nobody rebuilds it: the page is pulled at once, with the cards and author feeds that the server has
             Read::Full => return Ok(CacheRead::NotShown(None)),
             Read::Busy | Read::Unknown => Rebuilt::Elsewhere,
@@ -122,34 +108,35 @@ impl Feeds {
         }
     }
 
-    /// Rebuilds a feed: makes it live, reads its contents, and commits them. `lease` is the token of a lease that was
+    /// Rebuilds a feed: makes it live, reads its posts, and commits them. `lease` is the token of a lease that was
     /// passed on; `None` takes a new one.
-    pub(super) async fn rebuild_with<'a>(
+    pub async fn rebuild(
         &self,
         feed: FeedId,
         lease: Option<&str>,
         reading: &ReadContext,
-        contents: impl FnOnce(String) -> Reading<'a>,
     ) -> Result<Rebuilt, StoreError> {
         let token = lease.map_or_else(new_token, str::to_owned);
         match self.valkey.begin(feed, &token, reading.now).await? {
             RebuildStart::Busy => Ok(Rebuilt::Elsewhere),
             RebuildStart::Built => Ok(Rebuilt::Done(None)),
-            RebuildStart::Begun => self.read_and_commit(feed, token, contents).await,
+            RebuildStart::Begun => self.read_and_commit(feed, token, false, reading).await,
         }
     }
 
     /// Continues a rebuild whose lease the caller holds: the feed is live, so its contents are read now.
-    async fn read_and_commit<'a>(
+    async fn read_and_commit(
         &self,
         feed: FeedId,
         token: String,
-        contents: impl FnOnce(String) -> Reading<'a>,
+        passes_on: bool,
+        reading: &ReadContext,
     ) -> Result<Rebuilt, StoreError> {
-        let CachedSlice { slice, pulled } = match contents(token.clone()).await? {
-            Contents::Read(read) => read,
-            Contents::Queued(authors) => return Ok(Rebuilt::Queued(authors)),
-        };
+        let CachedSlice { slice, pulled } =
+            match self.source.contents(feed, token.clone(), passes_on, reading).await? {
+                Contents::Read(read) => read,
+                Contents::Queued(authors) => return Ok(Rebuilt::Queued(authors)),
+            };
         let committed = self.valkey.commit(feed, &token, &slice, &pulled).await?;
         if committed {
             metrics::rebuild();

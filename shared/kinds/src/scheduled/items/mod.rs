@@ -1,4 +1,7 @@
-//! Scheduled posts.
+//! Scheduled posts in DynamoDB.
+
+mod drop;
+mod results;
 
 use std::collections::BTreeSet;
 
@@ -6,16 +9,20 @@ use fanfold_core::id::Identity;
 use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::{DUE_TRIES_MAX, SCHEDULED_KEPT};
 use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId};
+use fanfold_engines::due::{DueIndex, HandOn};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Item, Stored, Write, key, number, read, read_key, text, write};
+use fanfold_engines::table::{
+    Item, Stored, Table, Write, key, number, read, read_key, text, write,
+};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
 
-use super::{DueStore, HandOn};
+use super::TAG;
 use crate::people::items::{Counter, Owner, UserStore, add_all};
 use crate::posts::items::{Post, PostKey, PostStore};
 use crate::posts::messages::PostPublished;
+pub use results::{Cancelled, PublishResult, Rescheduled, ScheduleResult};
 
 /// A scheduled post.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,8 +56,13 @@ pub enum ScheduledState {
 impl Scheduled {
     /// Its entry in the index of due items.
     pub fn entry(&self) -> DueEntry {
-        DueEntry { at: self.publish_at, item: DueItem::Post(self.id) }
+        entry(self.id, self.publish_at)
     }
+}
+
+/// The entry of a scheduled post in the index of due items.
+pub fn entry(id: ScheduledId, at: Time) -> DueEntry {
+    DueEntry { at, item: DueItem { tag: TAG.to_owned(), owner: id.author(), key: id.to_string() } }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -117,51 +129,19 @@ enum ScheduledWrite {
     Post,
 }
 
-/// The result of scheduling a post.
-#[derive(Debug, PartialEq, Eq)]
-pub enum ScheduleResult {
-    /// The post is scheduled.
-    Done,
-    /// Another item has this id.
-    IdTaken,
-    /// Another request with the same `Idempotency-Key` was first.
-    KeyUsed,
-    /// The author has no profile, or it belongs to another identity, or too many posts of the author wait.
-    Refused,
+/// The scheduled posts, in the table of due items.
+#[derive(Clone)]
+pub struct ScheduledStore {
+    table: Table,
+    index: DueIndex,
 }
 
-/// The result of changing a scheduled post.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Rescheduled {
-    /// The change is stored.
-    Done,
-    /// The post changed, or was published or cancelled, since it was read.
-    Raced,
-}
+impl ScheduledStore {
+    /// The scheduled posts of a table, with the index of due items.
+    pub fn new(table: Table, index: DueIndex) -> Self {
+        Self { table, index }
+    }
 
-/// The result of cancelling a scheduled post.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Cancelled {
-    /// The post is cancelled.
-    Done,
-    /// The post changed, or was published or cancelled, since it was read.
-    Raced,
-}
-
-/// The result of publishing a scheduled post.
-#[derive(Debug, PartialEq, Eq)]
-pub enum PublishResult {
-    /// The post is published.
-    Done,
-    /// The item changed, or was published or cancelled, since it was read.
-    Raced,
-    /// Another post has the reserved id.
-    IdTaken,
-    /// The author has no profile any more.
-    NoProfile,
-}
-
-impl DueStore {
     /// Reads a scheduled post. `None` if it does not exist.
     pub async fn scheduled(&self, id: ScheduledId) -> Result<Option<Scheduled>, StoreError> {
         let doing = "reading a scheduled post";
@@ -321,6 +301,16 @@ impl DueStore {
         })
     }
 
+    /// The condition that an entry leads to no scheduled post.
+    pub fn stray(&self, id: ScheduledId, at: Time) -> Write {
+        self.table
+            .check(key(&scheduled_pk(id.author()), id))
+            .condition("attribute_not_exists(pk) OR #state <> :waiting OR publish_at_ms <> :at")
+            .name("#state", "state")
+            .value(":waiting", text("waiting"))
+            .value(":at", number(at))
+    }
+
     /// The change of an item that waits and is as it was read.
     fn change(&self, old: &Scheduled) -> Write {
         self.table
@@ -358,7 +348,7 @@ impl DueStore {
         let pk = soonest_pk(item.id.author());
         let soonest = self.table.put(write(doing, &pk, &row)?);
         transaction.add(ScheduledWrite::Soonest, soonest);
-        transaction.add(ScheduledWrite::Entry, self.put_entry(doing, &item.entry(), sent)?);
+        transaction.add(ScheduledWrite::Entry, self.index.put_entry(doing, &item.entry(), sent)?);
         Ok(())
     }
 
@@ -366,16 +356,16 @@ impl DueStore {
         let row = soonest_key(item.publish_at, item.id);
         let delete = self.table.delete(row);
         transaction.add(ScheduledWrite::Old, delete);
-        transaction.add(ScheduledWrite::Old, self.delete_entry(&item.entry()));
+        transaction.add(ScheduledWrite::Old, self.index.delete_entry(&item.entry()));
     }
 }
 
-pub(crate) fn scheduled_pk(user: UserId) -> Pk {
+fn scheduled_pk(user: UserId) -> Pk {
     ItemKind::Scheduled.pk(user)
 }
 
 /// The key of the row of a scheduled post in the list of its author.
-pub(crate) fn soonest_key(at: Time, id: ScheduledId) -> Item {
+fn soonest_key(at: Time, id: ScheduledId) -> Item {
     key(&soonest_pk(id.author()), soonest_sk(at, id))
 }
 

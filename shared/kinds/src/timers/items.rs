@@ -1,15 +1,16 @@
-//! Timers.
+//! Timers in DynamoDB.
 
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::{ItemKind, Pk};
-use fanfold_core::limits::DUE_TRIES_MAX;
+use fanfold_core::limits::{DROP_PAGE, DUE_TRIES_MAX};
 use fanfold_core::{DueEntry, DueItem, Every, Time, TimerName, UserId};
+use fanfold_engines::due::{DueIndex, ForgottenItems, HandOn, forgotten};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Stored, key, number, read, text, write};
+use fanfold_engines::table::{Stored, Table, Write, key, number, read, read_key, text, write};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
 
-use super::{DueStore, HandOn};
+use super::TAG;
 use crate::people::items::{Counter, Owner, UserStore};
 
 /// A timer.
@@ -37,15 +38,20 @@ impl Timer {
         self.asked == other.asked && self.every == other.every && self.payload == other.payload
     }
 
-    /// The timer as an item.
-    pub fn item(&self) -> DueItem {
-        DueItem::Timer(self.owner, self.name.clone())
-    }
-
     /// Its entry in the index of due items.
     pub fn entry(&self) -> DueEntry {
-        DueEntry { at: self.due_at, item: self.item() }
+        entry(self.owner, &self.name, self.due_at)
     }
+
+    /// The same, at another time.
+    pub fn entry_at(&self, at: Time) -> DueEntry {
+        DueEntry { at, ..self.entry() }
+    }
+}
+
+/// The entry of a timer in the index of due items.
+pub fn entry(owner: UserId, name: &TimerName, at: Time) -> DueEntry {
+    DueEntry { at, item: DueItem { tag: TAG.to_owned(), owner, key: name.to_string() } }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -81,6 +87,13 @@ impl From<&Timer> for TimerItem {
     }
 }
 
+#[derive(Deserialize)]
+struct TimerKeys {
+    sk: TimerName,
+    #[serde(rename = "due_at_ms")]
+    due_at: Time,
+}
+
 /// The names of the writes of a transaction about a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TimerWrite {
@@ -103,7 +116,19 @@ pub enum TimerPut {
     Refused,
 }
 
-impl DueStore {
+/// The timers, in the table of due items.
+#[derive(Clone)]
+pub struct TimerStore {
+    table: Table,
+    index: DueIndex,
+}
+
+impl TimerStore {
+    /// The timers of a table, with the index of due items.
+    pub fn new(table: Table, index: DueIndex) -> Self {
+        Self { table, index }
+    }
+
     /// Reads a timer. `None` if it does not exist.
     pub async fn timer(
         &self,
@@ -162,12 +187,12 @@ impl DueStore {
                 transaction.add(TimerWrite::Owner, users.add_timer(owner));
             }
             Some(old) if old.due_at != new.due_at => {
-                transaction.add(TimerWrite::Entry, self.delete_entry(&old.entry()));
+                transaction.add(TimerWrite::Entry, self.index.delete_entry(&old.entry()));
             }
             Some(_) => {}
         }
         if old.is_none_or(|old| old.due_at != new.due_at) {
-            transaction.add(TimerWrite::Entry, self.put_entry(doing, &new.entry(), sent)?);
+            transaction.add(TimerWrite::Entry, self.index.put_entry(doing, &new.entry(), sent)?);
         }
         Ok(result(&transaction.commit().await?))
     }
@@ -183,7 +208,7 @@ impl DueStore {
             .value(":at", number(old.due_at));
         let mut transaction = Transaction::new("removing a timer");
         transaction.add(TimerWrite::Timer, delete);
-        transaction.add(TimerWrite::Entry, self.delete_entry(&old.entry()));
+        transaction.add(TimerWrite::Entry, self.index.delete_entry(&old.entry()));
         let counter = Counter::Timers.add(users.table(), -1, Owner::User(old.owner));
         transaction.add(TimerWrite::Owner, counter);
         Ok(result(&transaction.commit_within(DUE_TRIES_MAX).await?))
@@ -209,10 +234,51 @@ impl DueStore {
             .value(":next", number(next));
         let mut transaction = Transaction::new(doing);
         transaction.add(TimerWrite::Timer, update);
-        transaction.add(TimerWrite::Entry, self.delete_entry(&old.entry()));
-        let entry = DueEntry { at: next, item: old.item() };
-        transaction.add(TimerWrite::Entry, self.put_entry(doing, &entry, sent)?);
+        transaction.add(TimerWrite::Entry, self.index.delete_entry(&old.entry()));
+        let entry = self.index.put_entry(doing, &old.entry_at(next), sent)?;
+        transaction.add(TimerWrite::Entry, entry);
         Ok(result(&transaction.commit().await?))
+    }
+
+    /// The condition that an entry leads to no timer.
+    pub fn stray(&self, owner: UserId, name: &TimerName, at: Time) -> Write {
+        self.table
+            .check(key(&timers_pk(owner), name))
+            .condition("attribute_not_exists(pk) OR due_at_ms <> :at")
+            .value(":at", number(at))
+    }
+
+    /// Removes a page of the timers of a user who is being dropped, and cannot add any more. Each is removed with its entry, on
+    /// condition that it is as it was read: another function may be moving it to another time.
+    pub async fn forget_timers(&self, user: UserId) -> Result<ForgottenItems, StoreError> {
+        let doing = "removing timers";
+        let pk = timers_pk(user);
+        let found = self
+            .table
+            .rows(doing, &pk)
+            .only("sk, due_at_ms")
+            .first(None, DROP_PAGE as usize)
+            .await?;
+        let found: Result<Vec<TimerKeys>, StoreError> =
+            found.into_iter().map(|item| read_key(doing, item)).collect();
+        let found = found?;
+        let removals: Vec<_> = found
+            .iter()
+            .map(|timer| async move {
+                let entry = entry(user, &timer.sk, timer.due_at);
+                let delete = self
+                    .table
+                    .delete(key(&timers_pk(user), &timer.sk))
+                    .condition("attribute_not_exists(pk) OR due_at_ms = :at")
+                    .value(":at", number(timer.due_at));
+                let mut transaction = Transaction::new(doing);
+                transaction.add((), delete);
+                transaction.add((), self.index.delete_entry(&entry));
+                let done = transaction.commit().await? == CommitResult::Done;
+                Ok::<_, StoreError>(done.then_some(entry))
+            })
+            .collect();
+        forgotten(found.len(), removals).await
     }
 }
 
@@ -227,6 +293,6 @@ fn result(outcome: &CommitResult<TimerWrite>) -> TimerPut {
     }
 }
 
-pub(crate) fn timers_pk(owner: UserId) -> Pk {
+fn timers_pk(owner: UserId) -> Pk {
     ItemKind::Timer.pk(owner)
 }

@@ -5,15 +5,33 @@ use std::collections::HashMap;
 
 use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::DUE_QUERY_ROWS;
-use fanfold_core::{DueEntry, DueItem, DuePart, Hour, Time};
-use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Stored, key, number, read, read_key, text};
+use fanfold_core::{DueEntry, DuePart, Hour, Time};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
 
-use super::scheduled::scheduled_pk;
-use super::timers::timers_pk;
-use super::{DueStore, entry_pk};
+use super::hand_on::HandOn;
+use crate::table::transact::{CommitResult, Transaction};
+use crate::table::{Stored, Table, Write, key, number, read, read_key, write};
+
+/// The index of due items, in the table of their items.
+#[derive(Clone)]
+pub struct DueIndex {
+    table: Table,
+}
+
+/// An entry of the index.
+#[derive(Serialize, Deserialize)]
+struct EntryRow {
+    sk: DueEntry,
+    v: u32,
+    /// Whether its message was sent before the commit. Look-aheads then leave it alone.
+    #[serde(default, rename = "announced", skip_serializing_if = "std::ops::Not::not")]
+    is_announced: bool,
+}
+
+impl Stored for EntryRow {
+    const V: u32 = 1;
+}
 
 /// The hour before which a part of the index has no entries.
 #[derive(Serialize, Deserialize)]
@@ -30,9 +48,9 @@ impl Stored for CheckedItem {
 /// A page of entries, soonest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entries {
-    /// The entries that this version knows.
+    /// The entries.
     pub entries: Vec<Indexed>,
-    /// Rows that this version does not know, for example entries of a newer kind. They stay where they are.
+    /// Rows of a form that this version does not know. They stay where they are.
     pub unknown: u64,
     /// The place after which the next page begins. `None`: there are no later entries within the bounds.
     pub next: Option<EntryPlace>,
@@ -63,7 +81,30 @@ struct Row {
     announced: bool,
 }
 
-impl DueStore {
+impl DueIndex {
+    /// The index in a table.
+    pub fn new(table: Table) -> Self {
+        Self { table }
+    }
+
+    /// The write that adds an entry.
+    pub fn put_entry(
+        &self,
+        doing: &'static str,
+        entry: &DueEntry,
+        sent: &HandOn,
+    ) -> Result<Write, StoreError> {
+        // mutation: due-row-announced
+        let is_announced = sent.is_sent();
+        let row = EntryRow { sk: entry.clone(), v: EntryRow::V, is_announced };
+        Ok(self.table.put(write(doing, &entry_pk(entry), &row)?))
+    }
+
+    /// The write that removes an entry.
+    pub fn delete_entry(&self, entry: &DueEntry) -> Write {
+        self.table.delete(key(&entry_pk(entry), entry))
+    }
+
     /// A page of the entries of an hour, soonest first: those after `after`, with a time of `from` to `until`.
     pub async fn entries(
         &self,
@@ -87,9 +128,6 @@ impl DueStore {
                 Err(_) => found.unknown += 1,
             }
         }
-        if found.unknown > 0 {
-            tracing::warn!(%part, %hour, unknown = found.unknown, "the index has unknown entries");
-        }
         if let Some(last) = page.next {
             let sk = read_key::<Row>(doing, last)?.sk;
             let at = sk.split('#').next().and_then(|at| at.parse().ok()).unwrap_or_default();
@@ -98,30 +136,17 @@ impl DueStore {
         Ok(found)
     }
 
-    /// Removes an entry whose item is gone, or has another time, or was done. Its item is compared in the same transaction,
-    /// because it may move back. Returns whether there was such an entry.
-    pub async fn remove_stray(&self, entry: &DueEntry) -> Result<bool, StoreError> {
+    /// Removes an entry whose item is gone, or has another time, or was done: `stray` is a condition on the item, in the same
+    /// transaction, because the item may move back. Returns whether there was such an entry.
+    pub async fn remove_stray(&self, entry: &DueEntry, stray: Write) -> Result<bool, StoreError> {
         let doing = "removing an entry without its item";
         let row = self.table.get(doing, key(&entry_pk(entry), entry)).await?;
         if row.is_none() {
             return Ok(false);
         }
-        let check = match &entry.item {
-            DueItem::Post(id) => self
-                .table
-                .check(key(&scheduled_pk(id.author()), id))
-                .condition("attribute_not_exists(pk) OR #state <> :waiting OR publish_at_ms <> :at")
-                .name("#state", "state")
-                .value(":waiting", text("waiting")),
-            DueItem::Timer(owner, name) => self
-                .table
-                .check(key(&timers_pk(*owner), name))
-                .condition("attribute_not_exists(pk) OR due_at_ms <> :at"),
-        };
-        let check = check.value(":at", number(entry.at));
         let mut transaction = Transaction::new(doing);
         // mutation: stray-checked
-        transaction.add((), check);
+        transaction.add((), stray);
         transaction.add((), self.delete_entry(entry));
         Ok(transaction.commit().await? == CommitResult::Done)
     }
@@ -151,6 +176,10 @@ impl DueStore {
         let doing = "noting the hour up to which due items were checked";
         update.changed(doing, CheckedItem::V).await.map(drop)
     }
+}
+
+fn entry_pk(entry: &DueEntry) -> Pk {
+    hour_pk(entry.hour(), entry.part())
 }
 
 fn hour_pk(hour: Hour, part: DuePart) -> Pk {

@@ -1,26 +1,19 @@
-//! Scheduled posts: schedule, list, read, change and cancel a post, and publish it when it is due.
+//! Schedule, list, read, change and cancel a post.
 
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, SCHEDULE_AHEAD_MIN, SCHEDULED_MAX, TRIES_MAX};
-use fanfold_core::time::millis;
 use fanfold_core::{List, PostId, ScheduledId, Time, UserId, text};
-use fanfold_engines::outbox::announced;
+use fanfold_engines::due::{HandOn, OVERTAKEN_AFTER};
+use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::{self, Stopwatch};
-use fanfold_runtime::retry::{look_again, pause};
-use fanfold_runtime::{StoreError, metrics};
+use fanfold_runtime::retry::pause;
 
-use super::items::{
-    Cancelled, HandOn, PublishResult, Rescheduled, ScheduleResult, Scheduled, ScheduledState,
-};
-use super::lease::{EntryLease, HANDLED_ELSEWHERE};
-use super::{Handled, OVERTAKEN_AFTER, hand_on, indexed};
-use crate::due::messages::ItemDue;
+use super::items::{Cancelled, Rescheduled, ScheduleResult, Scheduled, ScheduledState};
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
 use crate::posts::items::PostKey;
 use crate::posts::key_use;
-use crate::posts::messages::PostPublished;
 use crate::{App, Error};
 
 /// A post to schedule.
@@ -102,9 +95,9 @@ pub async fn schedule(
             state: ScheduledState::Waiting,
         };
         let entry = item.entry();
-        let sent = hand_on(&app.outbox, &entry, now + watch.elapsed()).await?;
+        let sent = app.due().hand_on(&entry, now + watch.elapsed()).await?;
         let stores = (&app.users, &app.posts);
-        let schedule = app.due.schedule(&sent, stores, author, &item, key.as_ref(), now);
+        let schedule = app.scheduled.schedule(&sent, stores, author, &item, key.as_ref(), now);
         let made = match schedule.await {
             Err(StoreError::GaveUp { .. }) => {
                 pause(tried).await;
@@ -115,7 +108,7 @@ pub async fn schedule(
         match made {
             ScheduleResult::Done => {
                 tracing::info!(scheduled = %item.id, publish_at = %item.publish_at, "scheduled");
-                indexed(&app.valkey, &entry, sent.is_sent(), now).await;
+                app.due().indexed(&entry, sent.is_sent(), now).await;
                 return Ok(item);
             }
             ScheduleResult::IdTaken => {}
@@ -148,7 +141,7 @@ async fn made_earlier(
         return Err(Error::KeyReused);
     }
     let id = ScheduledId(earlier.post);
-    match app.due.scheduled(id).await? {
+    match app.scheduled.scheduled(id).await? {
         Some(item) if item.state != ScheduledState::Cancelled => Ok(item),
         _ => Err(Error::ScheduledCancelled(id)),
     }
@@ -170,7 +163,7 @@ pub async fn list(
     after: Option<(Time, ScheduledId)>,
     limit: usize,
 ) -> Result<ScheduledPage, Error> {
-    let (items, next_after) = app.due.soonest(caller, after, limit).await?;
+    let (items, next_after) = app.scheduled.soonest(caller, after, limit).await?;
     Ok(ScheduledPage { items, next_after })
 }
 
@@ -180,7 +173,7 @@ pub async fn read(app: &App, caller: &Identity, id: ScheduledId) -> Result<Sched
     if id.author() != caller.user() {
         return Err(Error::NoSuchScheduled(id));
     }
-    match app.due.scheduled(id).await? {
+    match app.scheduled.scheduled(id).await? {
         Some(item) if item.state != ScheduledState::Cancelled => Ok(item),
         _ => Err(Error::NoSuchScheduled(id)),
     }
@@ -216,7 +209,7 @@ pub async fn change(
         // a repeated request, or one of several at the same time
         if publish_at == old.publish_at && text == old.text {
             // its writer may have died before it did this
-            indexed(&app.valkey, &old.entry(), false, now).await;
+            app.due().indexed(&old.entry(), false, now).await;
             return Ok(old);
         }
         let post = match publish_at == old.publish_at {
@@ -228,12 +221,12 @@ pub async fn change(
         let entry = new.entry();
         let sent = match HandOn::kept(&old.entry(), &entry) {
             Some(kept) => kept,
-            None => hand_on(&app.outbox, &entry, now + watch.elapsed()).await?,
+            None => app.due().hand_on(&entry, now + watch.elapsed()).await?,
         };
-        match app.due.reschedule(&sent, &old, &new).await {
+        match app.scheduled.reschedule(&sent, &old, &new).await {
             Ok(Rescheduled::Done) => {
                 tracing::info!(scheduled = %id, %publish_at, "changed a scheduled post");
-                indexed(&app.valkey, &entry, sent.is_sent(), now).await;
+                app.due().indexed(&entry, sent.is_sent(), now).await;
                 return Ok(new);
             }
             Ok(Rescheduled::Raced) | Err(StoreError::GaveUp { .. }) => pause(tried).await,
@@ -258,7 +251,7 @@ pub async fn cancel(app: &App, caller: &Identity, id: ScheduledId, now: Time) ->
         return Err(Error::NoSuchScheduled(id));
     }
     let reads =
-        async { futures::try_join!(app.due.scheduled(id), app.users.profile(caller.user())) };
+        async { futures::try_join!(app.scheduled.scheduled(id), app.users.profile(caller.user())) };
     let reads =
         within_limit(&app.valkey, app.limits.of(LimitKind::Post), caller.user(), now, reads);
     let (mut item, profile) = reads.await?;
@@ -269,7 +262,7 @@ pub async fn cancel(app: &App, caller: &Identity, id: ScheduledId, now: Time) ->
             return Ok(());
         }
         must_wait(&old)?;
-        match app.due.cancel(&app.users, &old, now).await {
+        match app.scheduled.cancel(&app.users, &old, now).await {
             Ok(Cancelled::Done) => {
                 tracing::info!(scheduled = %id, "cancelled a scheduled post");
                 return Ok(());
@@ -277,7 +270,7 @@ pub async fn cancel(app: &App, caller: &Identity, id: ScheduledId, now: Time) ->
             Ok(Cancelled::Raced) | Err(StoreError::GaveUp { .. }) => pause(tried).await,
             Err(error) => return Err(error.into()),
         }
-        item = app.due.scheduled(id).await?;
+        item = app.scheduled.scheduled(id).await?;
     }
     Err(StoreError::Unsettled { what: "the scheduled post" }.into())
 }
@@ -289,72 +282,4 @@ fn must_wait(item: &Scheduled) -> Result<(), Error> {
         ScheduledState::Published => Err(Error::AlreadyPublished { post: item.post }),
         ScheduledState::Cancelled => Err(Error::NoSuchScheduled(item.id)),
     }
-}
-
-/// Publishes a scheduled post that is due. The message may come before the commit of its item, twice, or late. Also returns
-/// the post, if its author's next request must show it.
-pub(super) async fn publish_due(
-    app: &App,
-    id: ScheduledId,
-    message: &ItemDue,
-    now: Time,
-) -> Result<(Handled, Option<PostId>), StoreError> {
-    let (mut looked, mut is_sent) = (0, false);
-    for tried in 0..TRIES_MAX {
-        let (item, lease) = loop {
-            match app.due.scheduled(id).await? {
-                Some(item) if item.state != ScheduledState::Waiting => {
-                    // an earlier function may have published it, and died before it showed it
-                    let is_published = item.state == ScheduledState::Published
-                        && item.publish_at == message.entry.at;
-                    if is_published && is_sent {
-                        metrics::due_doubled();
-                    }
-                    return Ok((Handled::NothingToDo, is_published.then_some(item.post)));
-                }
-                Some(item) if item.publish_at == message.entry.at => {
-                    let revision = item.revision.to_string();
-                    match EntryLease::take(app, &message.entry, revision, now).await {
-                        Some(lease) => break (item, lease),
-                        None => look_again(HANDLED_ELSEWHERE, &mut looked).await?,
-                    }
-                }
-                // the message can be ahead of the commit that makes or moves the item
-                _ if message.may_be_ahead(now) => {
-                    look_again("the scheduled post", &mut looked).await?;
-                }
-                _ => return Ok((Handled::NothingToDo, None)),
-            }
-        };
-        let event = PostPublished::scheduled(item.post, now);
-        let stores = (&app.users, &app.posts);
-        let commit = |sent| app.due.publish(sent, stores, &item, now);
-        let published = announced(&app.outbox, &event, commit).await;
-        if !matches!(published, Ok(PublishResult::Done)) {
-            lease.give_back(app).await;
-        }
-        is_sent = true;
-        match published? {
-            PublishResult::Done => {
-                let lateness = now.since(item.publish_at);
-                metrics::due(lateness);
-                let late_ms = millis(lateness);
-                tracing::info!(scheduled = %id, post = %item.post, late_ms, "published a scheduled post");
-                return Ok((Handled::Done, Some(item.post)));
-            }
-            PublishResult::NoProfile => {
-                tracing::info!(scheduled = %id, "the author of a scheduled post is gone");
-                return Ok((Handled::NothingToDo, None));
-            }
-            PublishResult::IdTaken => {
-                let post = PostId::new(item.publish_at, clock::random() as u16, id.author());
-                let other = Scheduled { post, revision: item.revision + 1, ..item.clone() };
-                if let Some(kept) = HandOn::kept(&item.entry(), &other.entry()) {
-                    app.due.reschedule(&kept, &item, &other).await?;
-                }
-            }
-            PublishResult::Raced => pause(tried).await,
-        }
-    }
-    Err(StoreError::Unsettled { what: "the scheduled post" })
 }

@@ -1,0 +1,126 @@
+//! Merges of the feeds of authors.
+
+use fanfold_core::limits::MERGE_ROUNDS_MAX;
+use fanfold_core::merge::Wanted;
+use fanfold_core::{FeedId, Merge, PostId, Slice, UserId};
+use fanfold_runtime::error::StoreError;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use super::cached::{CacheRead, reaches};
+use super::source::{Feeds, PostSource};
+use crate::reading::ReadContext;
+
+/// Authors of a merge that are read at the same time. A rebuild may wait for a thousand answers.
+const MERGE_CONCURRENCY: usize = 64;
+/// The index of the live feed in the merge. The authors follow it.
+const FEED: usize = 0;
+
+impl<S: PostSource> Feeds<'_, S> {
+    /// The next posts of one author that are older than `before`, from Valkey if the author feed is live and reaches
+    /// there, else from DynamoDB.
+    pub async fn author_slice(
+        &self,
+        author: UserId,
+        before: PostId,
+        count: usize,
+        reading: &ReadContext,
+    ) -> Result<Slice, StoreError> {
+        let feed = FeedId::author(author);
+        let known = match before {
+            // the newest posts of an author are read often, so the author feed is rebuilt if necessary
+            PostId::MAX => {
+                let read = self.read_or_rebuild(feed, before, count, reading);
+                match reading.ask(read).await? {
+                    Some(CacheRead::Shown(cached, _)) => Some(cached.slice),
+                    _ => None,
+                }
+            }
+            _ => {
+                let cached = reading.ask(self.read_cached(feed, before, count, reading)).await?;
+                let cached = cached.flatten();
+                cached.map(|cached| cached.slice)
+            }
+        };
+        match known {
+            Some(slice) if reaches(&slice) => Ok(slice),
+            _ => self.source.by_author(author, before, count).await,
+        }
+    }
+
+    /// Reads the slices that a merge wants of authors, and merges them.
+    async fn merge_authors(
+        &self,
+        merge: &mut Merge,
+        wanted: impl Iterator<Item = (UserId, Wanted)>,
+        reading: &ReadContext,
+    ) -> Result<(), StoreError> {
+        let reads: Vec<_> = wanted
+            .map(async |(author, wanted)| {
+                reading.count_query();
+                let slice = self.author_slice(author, wanted.before, wanted.count, reading).await?;
+                Ok((wanted.part, slice))
+            })
+            .collect();
+        let mut slices = stream::iter(reads).buffer_unordered(MERGE_CONCURRENCY);
+        while let Some((part, slice)) = slices.try_next().await? {
+            merge.add(part, slice);
+        }
+        merge.advance();
+        Ok(())
+    }
+
+    /// The next posts of several authors that are older than `before`. More of an author is read only if the merge
+    /// needs it.
+    pub async fn merge(
+        &self,
+        authors: Vec<UserId>,
+        before: PostId,
+        count: usize,
+        reading: &ReadContext,
+    ) -> Result<Slice, StoreError> {
+        let mut merge = Merge::new(authors.len(), before, count);
+        for _ in 0..MERGE_ROUNDS_MAX {
+            let wanted = merge.wanted();
+            if wanted.is_empty() {
+                break;
+            }
+            let wanted = wanted.into_iter();
+            let wanted = wanted.filter_map(|wanted| Some((*authors.get(wanted.part)?, wanted)));
+            self.merge_authors(&mut merge, wanted, reading).await?;
+        }
+        Ok(merge.finish())
+    }
+
+    /// Merges a slice of a live feed with the author feeds that the feed points to.
+    pub(super) async fn with_pulled(
+        &self,
+        feed: FeedId,
+        slice: Slice,
+        pulled: Vec<UserId>,
+        before: PostId,
+        count: usize,
+        reading: &ReadContext,
+    ) -> Result<Slice, StoreError> {
+        let mut merge = Merge::new(1 + pulled.len(), before, count);
+        merge.add(FEED, slice);
+        for _ in 0..MERGE_ROUNDS_MAX {
+            let wanted = merge.wanted();
+            if wanted.is_empty() {
+                break;
+            }
+            if let Some(more) = wanted.iter().find(|wanted| wanted.part == FEED) {
+                let cached = self.read_cached(feed, more.before, more.count, reading);
+                match reading.ask(cached).await?.flatten() {
+                    Some(cached) if reaches(&cached.slice) => merge.add(FEED, cached.slice),
+                    // the floor of the feed: pages below it are pulled
+                    _ => break,
+                }
+            }
+            let wanted = wanted
+                .into_iter()
+                .filter_map(|wanted| Some((*pulled.get(wanted.part.checked_sub(1)?)?, wanted)));
+            self.merge_authors(&mut merge, wanted, reading).await?;
+        }
+        Ok(merge.finish())
+    }
+}

@@ -1,0 +1,81 @@
+//! Publishes a scheduled post when it is due.
+
+use fanfold_core::limits::TRIES_MAX;
+use fanfold_core::time::millis;
+use fanfold_core::{PostId, ScheduledId, Time};
+use fanfold_engines::due::{EntryLease, HANDLED_ELSEWHERE, HandOn, Handled, ItemDue};
+use fanfold_engines::outbox::announced;
+use fanfold_runtime::retry::{look_again, pause};
+use fanfold_runtime::{StoreError, clock, metrics};
+
+use super::items::{PublishResult, Scheduled, ScheduledState};
+use crate::App;
+use crate::posts::messages::PostPublished;
+
+/// Publishes a scheduled post that is due. The message may come before the commit of its item, twice, or late. Also returns
+/// the post, if its author's next request must show it.
+pub async fn publish_due(
+    app: &App,
+    id: ScheduledId,
+    message: &ItemDue,
+    now: Time,
+) -> Result<(Handled, Option<PostId>), StoreError> {
+    let (mut looked, mut is_sent) = (0, false);
+    for tried in 0..TRIES_MAX {
+        let (item, lease) = loop {
+            match app.scheduled.scheduled(id).await? {
+                Some(item) if item.state != ScheduledState::Waiting => {
+                    // an earlier function may have published it, and died before it showed it
+                    let is_published = item.state == ScheduledState::Published
+                        && item.publish_at == message.entry.at;
+                    if is_published && is_sent {
+                        metrics::due_doubled();
+                    }
+                    return Ok((Handled::NothingToDo, is_published.then_some(item.post)));
+                }
+                Some(item) if item.publish_at == message.entry.at => {
+                    let revision = item.revision.to_string();
+                    match EntryLease::take(app.due(), &message.entry, revision, now).await {
+                        Some(lease) => break (item, lease),
+                        None => look_again(HANDLED_ELSEWHERE, &mut looked).await?,
+                    }
+                }
+                // the message can be ahead of the commit that makes or moves the item
+                _ if message.may_be_ahead(now) => {
+                    look_again("the scheduled post", &mut looked).await?;
+                }
+                _ => return Ok((Handled::NothingToDo, None)),
+            }
+        };
+        let event = PostPublished::scheduled(item.post, now);
+        let stores = (&app.users, &app.posts);
+        let commit = |sent| app.scheduled.publish(sent, stores, &item, now);
+        let published = announced(&app.outbox, &event, commit).await;
+        if !matches!(published, Ok(PublishResult::Done)) {
+            lease.give_back().await;
+        }
+        is_sent = true;
+        match published? {
+            PublishResult::Done => {
+                let lateness = now.since(item.publish_at);
+                metrics::due(lateness);
+                let late_ms = millis(lateness);
+                tracing::info!(scheduled = %id, post = %item.post, late_ms, "published a scheduled post");
+                return Ok((Handled::Done, Some(item.post)));
+            }
+            PublishResult::NoProfile => {
+                tracing::info!(scheduled = %id, "the author of a scheduled post is gone");
+                return Ok((Handled::NothingToDo, None));
+            }
+            PublishResult::IdTaken => {
+                let post = PostId::new(item.publish_at, clock::random() as u16, id.author());
+                let other = Scheduled { post, revision: item.revision + 1, ..item.clone() };
+                if let Some(kept) = HandOn::kept(&item.entry(), &other.entry()) {
+                    app.scheduled.reschedule(&kept, &item, &other).await?;
+                }
+            }
+            PublishResult::Raced => pause(tried).await,
+        }
+    }
+    Err(StoreError::Unsettled { what: "the scheduled post" })
+}

@@ -1,0 +1,53 @@
+//! The scheduled posts of a user who is erased or exported.
+
+use fanfold_core::{ScheduledId, Time, UserId};
+use fanfold_runtime::StoreError;
+use futures::future::BoxFuture;
+use serde_json::json;
+
+use crate::App;
+use crate::owned::erasing::Erasing;
+use crate::owned::{EXPORT_PAGE, Lines, Owned, Step, nothing};
+
+/// Scheduled posts.
+pub(crate) struct Scheduled;
+
+impl Owned for Scheduled {
+    nothing!(is_left forget erase cards audit);
+
+    fn empty<'a>(&'a self, erasing: &'a mut Erasing<'_>) -> Step<'a> {
+        Box::pin(async move {
+            let (app, user) = (erasing.app, erasing.user);
+            loop {
+                let forgotten = app.scheduled.forget_scheduled(user, &app.posts).await?;
+                if let Some(progress) = erasing.removed_due("scheduled", forgotten).await? {
+                    return Ok(progress);
+                }
+            }
+        })
+    }
+
+    fn export<'a>(
+        &'a self,
+        app: &'a App,
+        user: UserId,
+        after: Option<String>,
+        _: Time,
+    ) -> BoxFuture<'a, Result<Lines, StoreError>> {
+        Box::pin(async move {
+            let after: Option<String> = after;
+            let after = after.as_deref().and_then(|after| after.split_once(' '));
+            let after = after
+                .and_then(|(at, id)| Some((Time::from_ms(at.parse().ok()?), id.parse().ok()?)));
+            let (items, next) = app.scheduled.soonest(user, after, EXPORT_PAGE).await?;
+            let lines = items.iter().map(|item| {
+                json!({
+                    "type": "scheduled_post", "id": item.id, "text": item.text,
+                    "publish_at": item.publish_at.rfc3339(),
+                })
+            });
+            let next_after = next.map(|(at, id): (Time, ScheduledId)| format!("{} {id}", at.ms()));
+            Ok(Lines { lines: lines.collect(), next_after })
+        })
+    }
+}

@@ -1,0 +1,12 @@
+//! Timers: a name, a time and a payload. When the time has come, a message with the payload is sent.
+
+mod cases;
+pub mod events;
+pub mod items;
+pub mod messages;
+pub(crate) mod owned;
+
+pub use cases::{NewTimer, TimerPage, TimersOf, delete, list, put, read};
+
+/// The tag of timers among due items.
+pub const TAG: &str = "timer";

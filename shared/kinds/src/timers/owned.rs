@@ -1,0 +1,54 @@
+//! The timers of a user who is erased or exported.
+
+use fanfold_core::{Time, TimerName, UserId};
+use fanfold_runtime::StoreError;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::App;
+use crate::owned::erasing::Erasing;
+use crate::owned::{EXPORT_PAGE, Lines, Owned, Step, nothing, place};
+
+/// Timers.
+pub(crate) struct Timers;
+
+impl Owned for Timers {
+    nothing!(is_left forget erase cards audit);
+
+    fn empty<'a>(&'a self, erasing: &'a mut Erasing<'_>) -> Step<'a> {
+        Box::pin(async move {
+            let (app, user) = (erasing.app, erasing.user);
+            loop {
+                let forgotten = app.timers.forget_timers(user).await?;
+                if let Some(progress) = erasing.removed_due("timers", forgotten).await? {
+                    return Ok(progress);
+                }
+            }
+        })
+    }
+
+    fn export<'a>(
+        &'a self,
+        app: &'a App,
+        user: UserId,
+        after: Option<String>,
+        _: Time,
+    ) -> BoxFuture<'a, Result<Lines, StoreError>> {
+        Box::pin(async move {
+            let after: Option<TimerName> = place(after);
+            let (timers, more) = app.timers.timers(user, after.as_ref(), EXPORT_PAGE).await?;
+            let lines = timers.iter().map(|timer| {
+                let payload: Value = serde_json::from_str(&timer.payload).unwrap_or_default();
+                json!({
+                    "type": "timer", "name": timer.name, "due_at": timer.due_at.rfc3339(),
+                    "every": timer.every, "payload": payload,
+                })
+            });
+            let last = timers.last().filter(|_| more);
+            Ok(Lines {
+                lines: lines.collect(),
+                next_after: last.map(|timer| timer.name.to_string()),
+            })
+        })
+    }
+}
