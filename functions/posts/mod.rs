@@ -12,7 +12,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use fanfold_core::registry::FunctionSpec;
 use fanfold_kinds::App;
-use fanfold_kinds::posts::{self};
+use fanfold_kinds::posts;
 use fanfold_kinds::scheduled::{NewScheduled, schedule};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::Moment;

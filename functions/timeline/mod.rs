@@ -12,7 +12,7 @@ use fanfold_core::registry::FunctionSpec;
 use fanfold_core::{FeedId, Time, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::App;
-use fanfold_kinds::home::{self};
+use fanfold_kinds::home;
 use fanfold_kinds::present::Viewer;
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::problem::{BadRequest, Common, NotFound, TooMany};

@@ -7,13 +7,13 @@ use fanfold_core::{Bucket, FeedId, PostId, Relation, RelationChange, Slice, Time
 use fanfold_engines::feed::Source;
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey};
 use fanfold_kinds::App;
-use fanfold_kinds::fanout::deliver::{self};
+use fanfold_kinds::fanout::deliver;
 use fanfold_kinds::fanout::dispatch::dispatch;
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::follows;
 use fanfold_kinds::home::Span;
+use fanfold_kinds::posts;
 use fanfold_kinds::posts::messages::PostPublished;
-use fanfold_kinds::posts::{self};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::{Config, StoreError};
 use redis::{Cmd, RedisFuture, Value};
