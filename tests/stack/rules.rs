@@ -12,6 +12,7 @@ mod continuation;
 mod counts;
 pub mod doctor;
 mod due;
+mod export;
 mod floor;
 pub mod full;
 mod likes;
