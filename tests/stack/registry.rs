@@ -2,10 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use fanfold_core::kinds::ItemKind;
+use fanfold_core::kinds::{ItemKind, LimitKind};
+use fanfold_core::message::Message;
 use fanfold_core::registry::{
     FROM_LAMBDA, FUNCTIONS, QUEUES, SHARED, TIMER_EVENTS, Trigger, UNSET,
 };
+use fanfold_engines::due::ItemDue;
+use fanfold_kinds::boards::messages::{BoardChanged, RebuildBoard, ScoresChanged};
+use fanfold_kinds::fanout::messages::DeliverChunk;
+use fanfold_kinds::feeds::messages::RebuildFeed;
+use fanfold_kinds::follows::messages::{CountFollowers, RelationChanged};
+use fanfold_kinds::likes::messages::{CountLikes, LikeChanged};
+use fanfold_kinds::people::messages::ProfileChanged;
+use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
+use fanfold_kinds::rankings::messages::RebuildRanking;
+use fanfold_kinds::timers::messages::TimerFired;
 use yaml_rust2::{Yaml, YamlLoader};
 
 use crate::harness::root;
@@ -148,7 +159,10 @@ fn every_setting_that_the_code_reads_is_registered() {
     ] {
         crate::house::files(&root().join(folder), &mut files);
     }
-    let mut found = BTreeSet::new();
+    // the settings of limits stand in the table of kinds
+    let limits = LimitKind::ALL.iter().map(|kind| kind.setting().0);
+    let mut found: BTreeSet<String> = limits.map(str::to_owned).collect();
+    assert!(found.iter().all(|name| registered.contains(name.as_str())), "{found:?}");
     for file in files {
         if file.ends_with("tests.rs") {
             continue;
@@ -184,4 +198,39 @@ fn the_kinds_of_items_are_those_of_the_fixtures() {
     // the doctor's items exist for a moment
     let expected = ItemKind::ALL.iter().copied().filter(|kind| *kind != ItemKind::Probe);
     assert_eq!(found, expected.collect());
+}
+
+/// The list of a queue has the messages that name it. It may have more, which are also sent on it; no other message is, which
+/// the outbox checks in each test.
+#[test]
+fn queues_list_the_messages_that_name_them() {
+    fn named<M: Message>() -> impl Iterator<Item = (&'static str, &'static str)> {
+        M::QUEUES.iter().map(|queue| (queue.name, M::TYPE))
+    }
+    let listed =
+        QUEUES.iter().flat_map(|queue| queue.messages.iter().map(|kind| (queue.name, *kind)));
+    let named = named::<PostPublished>()
+        .chain(named::<PostDeleted>())
+        .chain(named::<DeliverChunk>())
+        .chain(named::<RelationChanged>())
+        .chain(named::<CountFollowers>())
+        .chain(named::<ProfileChanged>())
+        .chain(named::<LikeChanged>())
+        .chain(named::<CountLikes>())
+        .chain(named::<ScoresChanged>())
+        .chain(named::<BoardChanged>())
+        .chain(named::<RebuildFeed>())
+        .chain(named::<RebuildBoard>())
+        .chain(named::<RebuildRanking>())
+        .chain(named::<ItemDue>())
+        .chain(named::<TimerFired>());
+    let (named, listed): (BTreeSet<_>, BTreeSet<_>) = (named.collect(), listed.collect());
+    assert_eq!(
+        named.difference(&listed).copied().collect::<Vec<_>>(),
+        [(TIMER_EVENTS.name, "TimerFired")]
+    );
+    let types = |of: &BTreeSet<(_, &'static str)>| {
+        of.iter().map(|(_, kind)| *kind).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(types(&named), types(&listed));
 }

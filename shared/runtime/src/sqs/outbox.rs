@@ -111,7 +111,7 @@ impl Outbox {
         delay: Duration,
     ) -> Result<(), StoreError> {
         let doing = "sending a message";
-        let (url, body) = (self.url(doing, queue)?, body(doing, message)?);
+        let (url, body) = (self.url::<M>(doing, queue)?, body(doing, message)?);
         tracing::debug!(queue = url, bytes = body.len(), "sending a message");
         let call = self.client.send_message().queue_url(url).message_body(body);
         let call = call.set_message_group_id(message.group());
@@ -141,7 +141,7 @@ impl Outbox {
         messages: impl IntoIterator<Item = (&'a M, Duration)>,
     ) -> Result<(), StoreError> {
         let doing = "sending messages";
-        let url = self.url(doing, queue)?;
+        let url = self.url::<M>(doing, queue)?;
         let (mut batch, mut bytes, mut refused) = (Vec::new(), 0, Ok(()));
         for (message, delay) in messages {
             let body = match body(doing, message) {
@@ -164,8 +164,13 @@ impl Outbox {
         refused
     }
 
-    /// The URL of a queue. Fails if the function does not list the queue.
-    fn url(&self, doing: &'static str, queue: &'static QueueSpec) -> Result<&str, StoreError> {
+    /// The URL of a queue for a message. Fails if the function does not list the queue.
+    fn url<M: Message>(
+        &self,
+        doing: &'static str,
+        queue: &'static QueueSpec,
+    ) -> Result<&str, StoreError> {
+        debug_assert!(queue.messages.contains(&M::TYPE), "{} on {}", M::TYPE, queue.name);
         let url = self.urls.iter().find(|(known, _)| *known == queue).map(|(_, url)| url);
         match url {
             Some(Ok(url)) => Ok(url),
