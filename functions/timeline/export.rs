@@ -59,7 +59,7 @@ struct ExportView {
 
 /// Export everything that is stored about the caller
 ///
-/// In no particular order of time. Each page counts as 16 queries of pages that are pulled.
+/// In no particular order of time. Each page counts as 100 queries of pages that are pulled.
 #[utoipa::path(
     get, path = "/v1/me/export", tag = "users", security(("jwt" = [])), params(ExportQuery),
     responses(

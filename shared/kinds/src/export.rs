@@ -3,11 +3,13 @@
 //! A page has the lines of one or several kinds. The place of a page names its kind and a place in it.
 
 use std::fmt;
+use std::future::ready;
 use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use fanfold_core::kinds::{Kind, LimitKind};
+use fanfold_core::limits::PULL_QUERIES_MIN;
 use fanfold_core::{Time, UserId};
 use fanfold_runtime::StoreError;
 use serde::{Serialize, Serializer};
@@ -19,7 +21,7 @@ use crate::owned::EXPORT_PAGE;
 use crate::{App, Error};
 
 /// The number of times that a page asks a kind for lines. A kind answers with one query, or a few.
-pub const EXPORT_READS: u64 = 16;
+const EXPORT_READS: u64 = 16;
 /// The greatest length of a place as a text.
 pub const EXPORT_PLACE_CHARS_MAX: usize = 1_024;
 
@@ -41,7 +43,7 @@ pub struct ExportPlace {
 
 impl ExportPlace {
     /// The beginning of an export.
-    pub const FIRST: Self = Self { kind: Kind::People, after: None };
+    pub const FIRST: Self = Self { kind: Kind::ALL[0], after: None };
 }
 
 impl fmt::Display for ExportPlace {
@@ -107,9 +109,11 @@ pub async fn of_caller(
     from: ExportPlace,
     now: Time,
 ) -> Result<Exported, Error> {
-    let (limit, page) = (app.limits.of(LimitKind::Pull), export(app, caller, from, now));
+    let (limit, checked) = (app.limits.of(LimitKind::Pull), ready(Ok::<_, Error>(())));
+    // before the page is read, so that a refusal costs nothing
     // mutation: export-limit
-    all_within_limit(&app.valkey, limit, caller, EXPORT_READS, now, page).await
+    all_within_limit(&app.valkey, limit, caller, PULL_QUERIES_MIN, now, checked).await?;
+    Ok(export(app, caller, from, now).await?)
 }
 
 fn following(kind: Kind) -> Option<Kind> {

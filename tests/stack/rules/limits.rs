@@ -152,7 +152,7 @@ async fn pages_that_are_pulled_on_purpose_are_limited_and_equal_to_those_of_the_
 
 #[tokio::test]
 async fn pages_of_an_export_are_limited() {
-    let world = World::with(&[("PULL_QUERIES_PER_MINUTE", "40")]).await;
+    let world = World::with(&[("PULL_QUERIES_PER_MINUTE", "250")]).await;
     world.people(&["ash"]).await;
     let page = async || {
         export::of_caller(&world.app, world.id("ash"), ExportPlace::FIRST, world.now()).await

@@ -60,7 +60,7 @@ fn collect(folder: &Path, module: &str, found: &mut BTreeSet<String>) {
         let path = entry.path();
         let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let inner = match (module, stem.as_str()) {
-            (_, "main" | "lib" | "mod") => module.to_owned(),
+            (_, "main" | "lib" | "mod" | "tests") => module.to_owned(),
             ("", _) => stem,
             _ => format!("{module}::{stem}"),
         };

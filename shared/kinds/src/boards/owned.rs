@@ -2,7 +2,7 @@
 
 use fanfold_core::board::Round;
 use fanfold_core::limits::BOARD_PARTS;
-use fanfold_core::{Bucket, MemberName, Time, UserId};
+use fanfold_core::{BoardName, Bucket, MemberName, Time, UserId};
 use fanfold_engines::card::Wanted;
 use fanfold_engines::outbox::announced_after;
 use fanfold_engines::valkey::CardId;
@@ -62,7 +62,8 @@ impl Owned for Boards {
         now: Time,
     ) -> BoxFuture<'a, Result<Lines, StoreError>> {
         Box::pin(async move {
-            let boards = app.boards.of_owner(user).await?;
+            let mut boards = app.boards.of_owner(user).await?;
+            boards.sort_by(|a, b| a.name.cmp(&b.name));
             match after.as_deref().and_then(ScorePlace::read) {
                 None => {
                     let first = boards.first().map(|board| ScorePlace::first(board, now));
@@ -136,8 +137,7 @@ async fn audit_copy(
 
 /// A place among the scores of all boards of a user: after this member of this part of this round.
 struct ScorePlace {
-    /// The hash of the board's name.
-    board: String,
+    board: BoardName,
     round: Round,
     part: u8,
     after: Option<String>,
@@ -153,18 +153,19 @@ impl ScorePlace {
         {
             round = next;
         }
-        Self { board: board.id.name.to_string(), round, part: 0, after: None }
+        Self { board: board.name.clone(), round, part: 0, after: None }
     }
 
+    /// Names have no line breaks.
     fn text(&self) -> String {
         let Self { board, round, part, after } = self;
-        format!("{board} {round} {part} {}", after.as_deref().unwrap_or_default())
+        format!("{round}\n{part}\n{board}\n{}", after.as_deref().unwrap_or_default())
     }
 
     fn read(text: &str) -> Option<Self> {
-        let mut fields = text.splitn(4, ' ');
-        let (board, round) = (fields.next()?.to_owned(), fields.next()?.parse().ok()?);
-        let part = fields.next()?.parse().ok()?;
+        let mut fields = text.split('\n');
+        let (round, part) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        let board = fields.next()?.parse().ok()?;
         let after = fields.next().filter(|after| !after.is_empty()).map(str::to_owned);
         Some(Self { board, round, part, after })
     }
@@ -177,11 +178,12 @@ async fn scores(
     place: ScorePlace,
     now: Time,
 ) -> Result<Lines, StoreError> {
-    let at = boards.iter().position(|board| board.id.name.to_string() == place.board);
-    // a board that was deleted meanwhile ends the export of scores
+    let at = boards.iter().position(|board| board.name >= place.board);
     let Some((board, rest)) = at.and_then(|at| boards.get(at..)?.split_first()) else {
         return Ok(Lines::default());
     };
+    // a board that was deleted meanwhile is passed over
+    let place = if board.name == place.board { place } else { ScorePlace::first(board, now) };
     let ScorePlace { round, part, after, .. } = place;
     let rows = board.rows(round).id;
     let limit = Some(EXPORT_PAGE as i32);
@@ -197,7 +199,7 @@ async fn scores(
     let same = |round, part, after| ScorePlace { board: place.board.clone(), round, part, after };
     let next = match next_after {
         Some(after) => Some(same(round, part, Some(after))),
-        None if part + 1 < BOARD_PARTS => Some(same(round, part + 1, None)),
+        None if part < BOARD_PARTS - 1 => Some(same(round, part + 1, None)),
         None => {
             let later = board.settings.period.next(round);
             match later.filter(|later| *later <= board.settings.round(now)) {

@@ -190,7 +190,10 @@ async fn relations(app: &App, user: UserId, from: RelationPlace) -> Result<Lines
                 None => {
                     let profile = app.users.profile(user).await?;
                     let partitions = profile.map_or(1, |profile| profile.follower_partitions);
-                    (partition + 1 < partitions).then_some((partition + 1, None))
+                    partition
+                        .checked_add(1)
+                        .filter(|next| *next < partitions)
+                        .map(|next| (next, None))
                 }
             };
             let next = next.map(|(partition, after)| RelationPlace::Followers { partition, after });

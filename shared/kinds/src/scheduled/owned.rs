@@ -35,7 +35,6 @@ impl Owned for Scheduled {
         _: Time,
     ) -> BoxFuture<'a, Result<Lines, StoreError>> {
         Box::pin(async move {
-            let after: Option<String> = after;
             let after = after.as_deref().and_then(|after| after.split_once(' '));
             let after = after
                 .and_then(|(at, id)| Some((Time::from_ms(at.parse().ok()?), id.parse().ok()?)));
