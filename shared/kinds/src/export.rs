@@ -43,7 +43,7 @@ pub struct ExportPlace {
 
 impl ExportPlace {
     /// The beginning of an export.
-    pub const FIRST: Self = Self { kind: Kind::ALL[0], after: None };
+    pub const FIRST: Self = Self { kind: Kind::People, after: None };
 }
 
 impl fmt::Display for ExportPlace {
@@ -124,6 +124,11 @@ fn following(kind: Kind) -> Option<Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_export_begins_with_the_first_kind() {
+        assert_eq!(Kind::ALL.first(), Some(&ExportPlace::FIRST.kind));
+    }
 
     #[test]
     fn a_place_is_read_as_it_was_written() {
