@@ -45,8 +45,6 @@ RARE = {
     # only for a viewer who likes more than 200 posts (rules::likes)
     ("posts", "dynamodb:BatchGetItem", "LikesTable"),
     ("timeline", "dynamodb:BatchGetItem", "LikesTable"),
-    # only for the export of a user with scheduled posts
-    ("admin", "dynamodb:BatchGetItem", "DueTable"),
     # only if the number of followers in a profile is wrong (rules::audit)
     ("audit", "dynamodb:UpdateItem", "UsersTable"),
     # a chunk or a dispatch whose push is late, so that relations are read again (rules::relations, rules::pulled)

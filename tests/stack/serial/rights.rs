@@ -1,8 +1,10 @@
 //! Paths through the deployed functions that no other test takes. The comparison of the rights of functions with
 //! their calls needs every path.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use fanfold_core::kinds::{Export, ItemKind};
 use fanfold_core::registry::{FUNCTIONS, FunctionSpec, QUEUES, QueueSpec, Trigger};
 use fanfold_runtime::clock;
 use reqwest::Method;
@@ -82,6 +84,21 @@ async fn the_deployed_admin_function_executes_every_order() {
     assert_eq!(user.send(Method::PUT, &path, &[], score).await.status, 200);
     let rebuilt = order(json!({"do": "rebuild-feed", "user": format!("@{}", user.handle)})).await;
     assert_eq!(rebuilt["home"]["entries"], json!(2), "{rebuilt}");
+    let (mut exported, mut after) = (BTreeSet::new(), Value::Null);
+    loop {
+        let page = order(json!({"do": "export", "user": user.id, "after": after})).await;
+        let lines = page["lines"].as_array().expect("lines").iter();
+        exported.extend(lines.map(|line| line["type"].as_str().expect("a type").to_owned()));
+        after = page["next"].clone();
+        if after.is_null() {
+            break;
+        }
+    }
+    let wanted = ItemKind::ALL.iter().filter_map(|kind| match kind.export() {
+        Export::As(name) => Some(name.to_owned()),
+        Export::Not(_) => None,
+    });
+    assert_eq!(exported, wanted.collect());
     let drop = json!({"do": "drop-user", "user": user.id});
     for orders in 0.. {
         let dropped = order(drop.clone()).await;
