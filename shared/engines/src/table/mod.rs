@@ -23,7 +23,7 @@ mod write;
 
 pub use attribute::{Item, Value, flag, length_of, number, numbers, text};
 pub use form::{Stored, check, read, read_key, write};
-pub use keys::{hashed, key, owner, pk_only};
+pub use keys::{hashed, key, owner, pk_only, time_and_id, timed};
 pub use name::Table;
 pub use probe::TableProbe;
 pub use write::Write;

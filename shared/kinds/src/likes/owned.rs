@@ -4,6 +4,7 @@ use fanfold_core::limits::{CONCURRENCY, DROP_PAGE};
 use fanfold_core::{Bucket, PostId, Time, UserId};
 use fanfold_engines::card::{Card as _, Wanted};
 use fanfold_engines::outbox::announced;
+use fanfold_engines::table::{time_and_id, timed};
 use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use futures::future::BoxFuture;
@@ -60,10 +61,10 @@ impl Owned for Likes {
         _: Time,
     ) -> BoxFuture<'a, Result<Lines, StoreError>> {
         Box::pin(async move {
-            let after = after.and_then(|after| super::items::place(&after));
+            let after = after.and_then(|after| time_and_id(&after));
             let liked = app.likes.liked(user, after, EXPORT_PAGE).await?;
             let last = liked.last().filter(|_| liked.len() == EXPORT_PAGE);
-            let next_after = last.map(|(at, post)| super::items::liked_sk(*at, *post));
+            let next_after = last.map(|(at, post)| timed(*at, *post));
             let line = |(at, post): &(Time, PostId)| json!({"type": "like", "post": post, "liked_at": at.rfc3339()});
             Ok(Lines { lines: liked.iter().map(line).collect(), next_after })
         })

@@ -1,6 +1,7 @@
 //! The scheduled posts of a user who is erased or exported.
 
-use fanfold_core::{ScheduledId, Time, UserId};
+use fanfold_core::{Time, UserId};
+use fanfold_engines::table::{time_and_id, timed};
 use fanfold_runtime::StoreError;
 use futures::future::BoxFuture;
 use serde_json::json;
@@ -35,9 +36,7 @@ impl Owned for Scheduled {
         _: Time,
     ) -> BoxFuture<'a, Result<Lines, StoreError>> {
         Box::pin(async move {
-            let after = after.as_deref().and_then(|after| after.split_once(' '));
-            let after = after
-                .and_then(|(at, id)| Some((Time::from_ms(at.parse().ok()?), id.parse().ok()?)));
+            let after = after.and_then(|after| time_and_id(&after));
             let (items, next) = app.scheduled.soonest(user, after, EXPORT_PAGE).await?;
             let lines = items.iter().map(|item| {
                 json!({
@@ -45,7 +44,7 @@ impl Owned for Scheduled {
                     "publish_at": item.publish_at.rfc3339(),
                 })
             });
-            let next_after = next.map(|(at, id): (Time, ScheduledId)| format!("{} {id}", at.ms()));
+            let next_after = next.map(|(at, id)| timed(at, id));
             Ok(Lines { lines: lines.collect(), next_after })
         })
     }

@@ -2,14 +2,12 @@
 
 use fanfold_core::id::Identity;
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Stored, number, write};
+use fanfold_engines::table::{Stored, number, timed, write};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::Serialize;
 
-use super::{
-    GivenLike, Like, LikeItem, LikeStore, like_pk, liked_pk, liked_sk, liker_sk, likers_pk,
-};
+use super::{GivenLike, Like, LikeItem, LikeStore, like_pk, liked_pk, likers_pk};
 use crate::likes::messages::LikeChanged;
 use crate::people::items::UserStore;
 
@@ -69,11 +67,11 @@ impl LikeStore {
             // mutation: liked-once
             .condition("attribute_not_exists(pk)");
         transaction.add(LikeWrite::Like, put);
-        let row = ListItem { sk: liked_sk(like.at, like.post), v: ListItem::V };
+        let row = ListItem { sk: timed(like.at, like.post), v: ListItem::V };
         let row = write(doing, &liked_pk(like.user), &row)?;
         let put = self.table.put(row);
         transaction.add(LikeWrite::Liked, put);
-        let row = ListItem { sk: liker_sk(like.at, like.user), v: ListItem::V };
+        let row = ListItem { sk: timed(like.at, like.user), v: ListItem::V };
         let row = write(doing, &likers_pk(like.post, like.part()), &row)?;
         let put = self.table.put(row);
         transaction.add(LikeWrite::Liker, put);

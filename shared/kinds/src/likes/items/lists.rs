@@ -6,12 +6,12 @@ use fanfold_core::kinds::Pk;
 use fanfold_core::limits::LIKE_PARTS;
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_engines::table::rows::Rows;
-use fanfold_engines::table::{key, read_key};
+use fanfold_engines::table::{key, read_key, time_and_id, timed};
 use fanfold_runtime::error::StoreError;
 use futures::future::try_join_all;
 use serde::Deserialize;
 
-use super::{Like, LikeStore, like_pk, liked_pk, liked_sk, liker_sk, likers_pk, place};
+use super::{Like, LikeStore, like_pk, liked_pk, likers_pk};
 
 #[derive(Deserialize)]
 struct ListKey {
@@ -56,7 +56,7 @@ impl LikeStore {
         count: usize,
     ) -> Result<Vec<(Time, PostId)>, StoreError> {
         let doing = "reading what a user likes";
-        let after = after.map(|(at, post)| liked_sk(at, post));
+        let after = after.map(|(at, post)| timed(at, post));
         self.list(doing, &liked_pk(user), after, count).await
     }
 
@@ -68,7 +68,7 @@ impl LikeStore {
         count: usize,
     ) -> Result<Vec<(Time, UserId)>, StoreError> {
         let doing = "reading who likes a post";
-        let after = after.map(|(at, user)| liker_sk(at, user));
+        let after = after.map(|(at, user)| timed(at, user));
         let pks: Vec<Pk> = (0..LIKE_PARTS).map(|part| likers_pk(post, part)).collect();
         let parts = pks.iter().map(|pk| self.list::<UserId>(doing, pk, after.clone(), count));
         let mut likers: Vec<(Time, UserId)> =
@@ -115,7 +115,7 @@ impl LikeStore {
         let places = rows.into_iter().map(|row| {
             let sk = read_key::<ListKey>(doing, row)?.sk;
             let unread = || StoreError::Item { doing, source: format!("the sort key {sk}").into() };
-            place(&sk).ok_or_else(unread)
+            time_and_id(&sk).ok_or_else(unread)
         });
         places.collect()
     }

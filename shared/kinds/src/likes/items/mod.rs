@@ -12,7 +12,7 @@ mod remove;
 use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::LIKE_PARTS;
 use fanfold_core::{PostId, Time, UserId};
-use fanfold_engines::table::{Item, Stored, Table, key, read};
+use fanfold_engines::table::{Item, Stored, Table, key, read, timed};
 use fanfold_engines::tally::Tallied;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
@@ -107,12 +107,12 @@ impl Like {
 
     /// The key of the row in the list of what the user likes.
     fn liked_key(self) -> Item {
-        key(&liked_pk(self.user), liked_sk(self.at, self.post))
+        key(&liked_pk(self.user), timed(self.at, self.post))
     }
 
     /// The key of the row in the list of who likes the post.
     fn liker_key(self) -> Item {
-        key(&likers_pk(self.post, self.part()), liker_sk(self.at, self.user))
+        key(&likers_pk(self.post, self.part()), timed(self.at, self.user))
     }
 
     /// The key of the row that counts this like. These bits of the user's id are not those of the part.
@@ -141,20 +141,4 @@ fn like_counts_pk(post: PostId, part: u8) -> Pk {
 /// The partition keys of the rows that count the likes of a post.
 fn counts(post: PostId) -> impl Iterator<Item = Pk> {
     (0..LIKE_PARTS).map(move |part| like_counts_pk(post, part))
-}
-
-/// The sort key of a like in the list of what a user likes. Times have 15 digits, so the keys sort by time.
-pub(super) fn liked_sk(at: Time, post: PostId) -> String {
-    format!("{:015}#{post}", at.ms())
-}
-
-/// The sort key of a like in the list of who likes a post.
-fn liker_sk(at: Time, user: UserId) -> String {
-    format!("{:015}#{user}", at.ms())
-}
-
-/// The time and the id in a sort key of a list.
-pub(super) fn place<T: std::str::FromStr>(sk: &str) -> Option<(Time, T)> {
-    let (at, id) = sk.split_once('#')?;
-    Some((Time::from_ms(at.parse().ok()?), id.parse().ok()?))
 }

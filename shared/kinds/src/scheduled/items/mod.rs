@@ -12,7 +12,7 @@ use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId}
 use fanfold_engines::due::{DueIndex, HandOn};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::table::{
-    Item, Stored, Table, Write, key, number, read, read_key, text, write,
+    Item, Stored, Table, Write, key, number, read, read_key, text, time_and_id, timed, write,
 };
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
@@ -159,12 +159,12 @@ impl ScheduledStore {
     ) -> Result<(Vec<Scheduled>, Option<(Time, ScheduledId)>), StoreError> {
         let doing = "listing scheduled posts";
         let pk = soonest_pk(user);
-        let after = after.map(|(at, id)| key(&pk, soonest_sk(at, id)));
+        let after = after.map(|(at, id)| key(&pk, timed(at, id)));
         // one more than requested shows that there are more
         let rows = self.table.rows(doing, &pk).only("sk").first(after, limit + 1).await?;
         let mut places = Vec::new();
         for row in rows {
-            places.extend(place(&read_key::<SoonestKey>(doing, row)?.sk));
+            places.extend(time_and_id::<ScheduledId>(&read_key::<SoonestKey>(doing, row)?.sk));
         }
         let more = places.len() > limit;
         places.truncate(limit);
@@ -344,7 +344,7 @@ impl ScheduledStore {
         item: &Scheduled,
         sent: &HandOn,
     ) -> Result<(), StoreError> {
-        let row = SoonestRow { sk: soonest_sk(item.publish_at, item.id), v: SoonestRow::V };
+        let row = SoonestRow { sk: timed(item.publish_at, item.id), v: SoonestRow::V };
         let pk = soonest_pk(item.id.author());
         let soonest = self.table.put(write(doing, &pk, &row)?);
         transaction.add(ScheduledWrite::Soonest, soonest);
@@ -366,19 +366,9 @@ fn scheduled_pk(user: UserId) -> Pk {
 
 /// The key of the row of a scheduled post in the list of its author.
 fn soonest_key(at: Time, id: ScheduledId) -> Item {
-    key(&soonest_pk(id.author()), soonest_sk(at, id))
+    key(&soonest_pk(id.author()), timed(at, id))
 }
 
 fn soonest_pk(user: UserId) -> Pk {
     ItemKind::Soonest.pk(user)
-}
-
-fn soonest_sk(at: Time, id: ScheduledId) -> String {
-    format!("{:015}#{id}", at.ms())
-}
-
-/// The place that a sort key stands for.
-fn place(sk: &str) -> Option<(Time, ScheduledId)> {
-    let (at, id) = sk.split_once('#')?;
-    Some((Time::from_ms(at.parse().ok()?), id.parse().ok()?))
 }
