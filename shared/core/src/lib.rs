@@ -17,6 +17,7 @@
 //! | [`relation`] | follow and unfollow as changes with a time |
 //! | [`text`] | the rules for texts, names and handles |
 //! | [`time`] | points in time |
+//! | [`kinds`] | the kinds of data, with their limits, items and keys |
 //! | [`limits`] | the bounds of texts, pages, batches, retries and times |
 
 pub mod board;

@@ -86,8 +86,8 @@ pub async fn check(
     Ok(())
 }
 
-/// Compares some cards of a bucket, and what else each kind has there, with DynamoDB, marks cards that differ as stale, and adds the result to `audited`. A
-/// card that differs is compared several times, because writers may be at work.
+/// Compares some cards of a bucket with DynamoDB, and what else each kind has there. Cards that differ are marked as stale.
+/// A card that differs is compared several times, because writers may be at work. Adds the result to `audited`.
 pub async fn check_bucket(
     app: &App,
     bucket: Bucket,

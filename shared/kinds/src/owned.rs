@@ -75,7 +75,7 @@ pub struct Lines {
     pub next_after: Option<String>,
 }
 
-/// A place in a kind, from its text. A text that is none begins the kind again.
+/// A place in a kind, from its text. After a text that is no place, the export of the kind begins again.
 pub(crate) fn place<T: FromStr>(after: Option<String>) -> Option<T> {
     after?.parse().ok()
 }

@@ -24,7 +24,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// What `of` names, among what keys of this kind count. It is in the bucket of this user.
+    /// The number of `of`. A key of this kind, in the bucket of `owner`, has the state of its request.
     pub fn new(kind: KeyKind, owner: UserId, of: impl Display) -> Self {
         Self { kind, owner, of: of.to_string() }
     }
