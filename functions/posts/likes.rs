@@ -8,7 +8,8 @@ use axum::http::StatusCode;
 use fanfold_core::List;
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::App;
-use fanfold_kinds::likes::{self, LikedBy, LikedPage, LikersOf};
+use fanfold_kinds::likes::{self, LikersOf};
+use fanfold_kinds::marks::{self, MarkKind, MarkedBy, MarkedPage};
 use fanfold_runtime::clock;
 use fanfold_web::problem::{BadRequest, Common, NoProfile, NotFound, TooMany};
 use fanfold_web::{Caller, ListQuery, Problem, Query, Viewing};
@@ -39,7 +40,7 @@ pub struct LikedList {
 
 impl LikedList {
     /// A page of the posts that a user likes, with its cursor.
-    pub fn new(list: LikedBy, page: LikedPage) -> Self {
+    pub fn new(list: MarkedBy, page: MarkedPage) -> Self {
         let next_cursor = page.next_after.map(|place| list.cursor(&place));
         Self { items: page.posts.into_iter().map(PostView::from).collect(), next_cursor }
     }
@@ -63,7 +64,7 @@ async fn like(
     caller: Caller,
     PostPath { id }: PostPath,
 ) -> Result<StatusCode, Problem> {
-    likes::put(&app, &caller.identity, id, true, clock::now()).await?;
+    marks::put(&app, &caller.identity, MarkKind::Like, id, true, clock::now()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -85,7 +86,7 @@ async fn unlike(
     caller: Caller,
     PostPath { id }: PostPath,
 ) -> Result<StatusCode, Problem> {
-    likes::put(&app, &caller.identity, id, false, clock::now()).await?;
+    marks::put(&app, &caller.identity, MarkKind::Like, id, false, clock::now()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -115,7 +116,7 @@ async fn likers(
 
 /// List the posts that the caller likes, newest like first
 #[utoipa::path(
-    get, path = "/v1/likes", tag = "likes", security(("jwt" = [])), params(ListQuery<LikedBy>),
+    get, path = "/v1/likes", tag = "likes", security(("jwt" = [])), params(ListQuery<MarkedBy>),
     responses(
         (status = 200, description = "A page of posts.", body = LikedList),
         BadRequest,
@@ -126,11 +127,11 @@ async fn likers(
 async fn liked(
     State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
-    Query(query): Query<ListQuery<LikedBy>>,
+    Query(query): Query<ListQuery<MarkedBy>>,
 ) -> Result<Json<LikedList>, Problem> {
-    let list = LikedBy(viewer.user);
+    let list = MarkedBy(MarkKind::Like, viewer.user);
     let (limit, after) = (query.limit()?, query.after(&list)?);
     let reading = ReadContext::new(clock::now());
-    let page = likes::liked(&app, &viewer, after, limit, &reading).await?;
+    let page = marks::marked(&app, &viewer, MarkKind::Like, after, limit, &reading).await?;
     Ok(Json(LikedList::new(list, page)))
 }

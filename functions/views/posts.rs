@@ -5,6 +5,7 @@ use axum::http::request::Parts;
 use fanfold_core::PostId;
 use fanfold_core::limits::TEXT_CHARS_MAX;
 use fanfold_core::text::pattern;
+use fanfold_kinds::marks::MarkKind;
 use fanfold_kinds::present::ShownPost;
 use fanfold_web::extract::segment;
 use fanfold_web::{Problem, shared_answers};
@@ -49,14 +50,14 @@ pub struct PostView {
 }
 
 impl From<ShownPost> for PostView {
-    fn from(ShownPost { post, author, liked }: ShownPost) -> Self {
+    fn from(ShownPost { post, author, marks }: ShownPost) -> Self {
         Self {
             id: post.id.to_string(),
             author: AuthorView::from(&author),
             text: post.text,
             created_at: post.id.time().rfc3339(),
             like_count: post.likes,
-            liked,
+            liked: marks.has(MarkKind::Like),
         }
     }
 }

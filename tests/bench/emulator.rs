@@ -27,7 +27,7 @@ pub const USERS: &str = "users";
 pub const POSTS: &str = "posts";
 pub const GRAPH: &str = "graph";
 pub const DUE: &str = "due";
-pub const LIKES: &str = "likes";
+pub const MARKS: &str = "marks";
 pub const BOARDS: &str = "boards";
 /// The URL of `chunks` and of `bulk-chunks`.
 pub const CHUNKS: &str = "chunks";

@@ -103,7 +103,7 @@ fn start(function: &str) -> Duration {
             ("POSTS_TABLE", "posts"),
             ("GRAPH_TABLE", "graph"),
             ("DUE_TABLE", "due"),
-            ("LIKES_TABLE", "likes"),
+            ("MARKS_TABLE", "marks"),
             ("BOARDS_TABLE", "boards"),
             ("TIMER_EVENTS_QUEUE_URL", "http://127.0.0.1:1/0"),
             ("DOCTOR_QUEUE_URL", "http://127.0.0.1:1/queue"),

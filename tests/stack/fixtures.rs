@@ -25,8 +25,10 @@ use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::feeds::messages::RebuildFeed;
 use fanfold_kinds::follows::messages::{CountFollowers, RelationChanged};
 use fanfold_kinds::follows::{FollowersOf, FollowingOf};
-use fanfold_kinds::likes::messages::{CountLikes, LikeChanged};
-use fanfold_kinds::likes::{LikedBy, LikersOf};
+use fanfold_kinds::likes::LikersOf;
+use fanfold_kinds::likes::messages::CountLikes;
+use fanfold_kinds::marks::messages::MarkChanged;
+use fanfold_kinds::marks::{MarkKind, MarkedBy};
 use fanfold_kinds::people::messages::ProfileChanged;
 use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
 use fanfold_kinds::rankings::PlacesOf;
@@ -132,14 +134,15 @@ fn relation_count_and_rebuild_messages_keep_their_form() {
 fn messages_about_likes_keep_their_form() {
     let (at, user) = (Time::from_ms(1_767_225_600_123), UserId(0xa7ea_d61c_7209_542e));
     let changed = |token: Option<&str>| {
-        ChangeEvent::from(LikeChanged {
+        ChangeEvent::from(MarkChanged {
+            kind: MarkKind::Like,
             user,
             post: post(),
             token: token.map(str::to_owned),
             changed_at: at,
         })
     };
-    let lines = include_str!("../fixtures/v1/like-changed.jsonl");
+    let lines = include_str!("../fixtures/v1/mark-changed.jsonl");
     check_lines(lines, &[changed(Some("00f1c3a5b7d9e0ff")), changed(None)]);
     let count = ChangeEvent::from(CountLikes { post: post() });
     check_lines(include_str!("../fixtures/v1/count-likes.jsonl"), &[count]);
@@ -234,7 +237,7 @@ fn cursors_keep_their_form() {
                 keeps(&ScheduledOf(owner()), (at(), id), given)
             }
             "timers" => keeps(&TimersOf(owner()), text("name").parse().expect("a name"), given),
-            "likes" => keeps(&LikedBy(owner()), (at(), post("post")), given),
+            "likes" => keeps(&MarkedBy(MarkKind::Like, owner()), (at(), post("post")), given),
             "likers" => keeps(&LikersOf(post("owner")), (at(), user()), given),
             "ranking" => {
                 let ranking = text("owner").parse().expect("a ranking");

@@ -12,7 +12,8 @@ use fanfold_kinds::boards::messages::{BoardChanged, RebuildBoard, ScoresChanged}
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::feeds::messages::RebuildFeed;
 use fanfold_kinds::follows::messages::{CountFollowers, RelationChanged};
-use fanfold_kinds::likes::messages::{CountLikes, LikeChanged};
+use fanfold_kinds::likes::messages::CountLikes;
+use fanfold_kinds::marks::messages::MarkChanged;
 use fanfold_kinds::people::messages::ProfileChanged;
 use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
 use fanfold_kinds::rankings::messages::RebuildRanking;
@@ -215,7 +216,7 @@ fn queues_list_the_messages_that_name_them() {
         .chain(named::<RelationChanged>())
         .chain(named::<CountFollowers>())
         .chain(named::<ProfileChanged>())
-        .chain(named::<LikeChanged>())
+        .chain(named::<MarkChanged>())
         .chain(named::<CountLikes>())
         .chain(named::<ScoresChanged>())
         .chain(named::<BoardChanged>())

@@ -25,7 +25,7 @@ RARE = {
     ("audit", "dynamodb:BatchGetItem", "UsersTable"),
     ("audit", "dynamodb:BatchGetItem", "PostsTable"),
     ("audit", "dynamodb:BatchGetItem", "GraphTable"),
-    ("audit", "dynamodb:Query", "LikesTable"),
+    ("audit", "dynamodb:Query", "MarksTable"),
     ("audit", "dynamodb:GetItem", "PostsTable"),
     ("audit", "dynamodb:UpdateItem", "PostsTable"),
     # only if a bucket that is visited has copies of boards (rules::audit)
@@ -43,8 +43,8 @@ RARE = {
     # only for a ranking of very many authors (rules::rankings)
     ("rebuild", "dynamodb:BatchGetItem", "UsersTable"),
     # only for a viewer who likes more than 200 posts (rules::likes)
-    ("posts", "dynamodb:BatchGetItem", "LikesTable"),
-    ("timeline", "dynamodb:BatchGetItem", "LikesTable"),
+    ("posts", "dynamodb:BatchGetItem", "MarksTable"),
+    ("timeline", "dynamodb:BatchGetItem", "MarksTable"),
     # only if the number of followers in a profile is wrong (rules::audit)
     ("audit", "dynamodb:UpdateItem", "UsersTable"),
     # a chunk or a dispatch whose push is late, so that relations are read again (rules::relations, rules::pulled)

@@ -406,7 +406,7 @@ class Stacks(unittest.TestCase):
         kinds = {kind for kind, _ in made}
         self.assertLessEqual(EVERYTHING, kinds, "the inventory sees too little")
         self.assertEqual(delete(stack.name), "DELETE_COMPLETE")
-        kept = {("table", stack.outputs[name]) for name in ("UsersTable", "PostsTable", "GraphTable", "DueTable", "LikesTable", "BoardsTable")}
+        kept = {("table", stack.outputs[name]) for name in ("UsersTable", "PostsTable", "GraphTable", "DueTable", "MarksTable", "BoardsTable")}
         kept.add(("user pool", stack.outputs["UserPoolId"]))
         self.assertEqual(inventory() - before, kept)
         table = boto3.client("dynamodb").describe_table(TableName=stack.outputs["PostsTable"])["Table"]

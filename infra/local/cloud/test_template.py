@@ -678,7 +678,7 @@ class Kept(unittest.TestCase):
                         found.add(logical)
                         self.assertEqual(resource.get("DeletionPolicy"), "Retain", logical)
                         self.assertEqual(resource.get("UpdateReplacePolicy"), "Retain", logical)
-        self.assertEqual(found, {"UsersTable", "PostsTable", "GraphTable", "DueTable", "LikesTable", "BoardsTable", "UserPool"})
+        self.assertEqual(found, {"UsersTable", "PostsTable", "GraphTable", "DueTable", "MarksTable", "BoardsTable", "UserPool"})
 
 
 # ---- how much at once --------------------------------------------------------------------------

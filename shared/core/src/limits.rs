@@ -105,7 +105,7 @@ pub const COUNTS_UNNOTED_MAX: usize = 10;
 /// two for a row, so a post can get 4,000 likes a second.
 pub const LIKE_PARTS: u8 = 8;
 /// Likes that the card of a viewer has: those of the newest posts. Older posts are looked up in DynamoDB.
-pub const LIKES_CARD_MAX: usize = 200;
+pub const MARKS_CARD_MAX: usize = 200;
 /// Rows of followers or followed authors that one query reads.
 pub const FOLLOWERS_PER_QUERY: i32 = 5_000;
 

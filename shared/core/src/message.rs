@@ -94,7 +94,7 @@ impl<M: Message> Received for M {
     }
 }
 
-/// Makes a struct a [`Message`] of this version on these queues: `message!(LikeChanged 1 on LIKES)`.
+/// Makes a struct a [`Message`] of this version on these queues: `message!(MarkChanged 1 on CHANGE_EVENTS)`.
 #[macro_export]
 macro_rules! message {
     ($name:ident $v:literal on $($queue:ident),+ $(; in groups by |$message:ident| $group:expr)?) => {

@@ -44,9 +44,9 @@ queues! {
     CHUNKS = "chunks", "Chunks", ["DeliverChunk"];
     /// Chunks of large fan-outs, for `deliver`.
     BULK_CHUNKS = "bulk-chunks", "BulkChunks", ["DeliverChunk"];
-    /// Changed relations, profiles, likes, boards and scores, counts of followers and likes, and posts that are gone with
+    /// Changed relations, profiles, marks, boards and scores, counts of followers and likes, and posts that are gone with
     /// their likes, for `changes`.
-    CHANGE_EVENTS = "change-events", "ChangeEvents", ["RelationChanged", "ProfileChanged", "CountFollowers", "LikeChanged",
+    CHANGE_EVENTS = "change-events", "ChangeEvents", ["RelationChanged", "ProfileChanged", "CountFollowers", "MarkChanged",
         "CountLikes", "PostDeleted", "ScoresChanged", "BoardChanged"];
     /// Rebuilds of home feeds of many authors, of large boards, and of rankings of very many likes, for `rebuild`.
     REBUILDS = "rebuilds", "Rebuilds", ["RebuildFeed", "RebuildBoard", "RebuildRanking"];
@@ -132,7 +132,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "POSTS_TABLE",
             "GRAPH_TABLE",
             "DUE_TABLE",
-            "LIKES_TABLE",
+            "MARKS_TABLE",
             POST_EVENTS.url,
             DUE_ITEMS.url,
             CHANGE_EVENTS.url,
@@ -187,7 +187,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "USERS_TABLE",
             "POSTS_TABLE",
             "GRAPH_TABLE",
-            "LIKES_TABLE",
+            "MARKS_TABLE",
             "BOARDS_TABLE",
             "DUE_TABLE",
             REBUILDS.url,
@@ -225,7 +225,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "USERS_TABLE",
             "POSTS_TABLE",
             "GRAPH_TABLE",
-            "LIKES_TABLE",
+            "MARKS_TABLE",
             "BOARDS_TABLE",
             "FOLLOWERS_PER_PARTITION",
         ],
@@ -270,7 +270,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "USERS_TABLE",
             "POSTS_TABLE",
             "GRAPH_TABLE",
-            "LIKES_TABLE",
+            "MARKS_TABLE",
             "BOARDS_TABLE",
             "AUDIT_FEEDS",
             "FOLLOWERS_PER_PARTITION",
@@ -286,7 +286,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "POSTS_TABLE",
             "GRAPH_TABLE",
             "DUE_TABLE",
-            "LIKES_TABLE",
+            "MARKS_TABLE",
             "BOARDS_TABLE",
             "DOCTOR_QUEUE_URL",
         ],

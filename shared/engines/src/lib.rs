@@ -9,6 +9,7 @@
 //! | [`card`] | what pages show of items, from Valkey, else from DynamoDB |
 //! | [`due`] | finds and hands on items whose time has come |
 //! | [`feed`] | reads and rebuilds feeds, over a source of their posts |
+//! | [`mark`] | what users put on posts, such as likes |
 //! | [`rank`] | copies of rows in Valkey, which ranks them |
 //! | [`reading`] | the state of one request that reads |
 //! | [`tally`] | many changes lead to one count a second |
@@ -20,6 +21,7 @@ pub mod card;
 pub mod due;
 pub mod feed;
 pub mod idempotency;
+pub mod mark;
 pub mod outbox;
 pub mod rank;
 pub mod reading;

@@ -7,7 +7,8 @@
 //! | [`people`] | create, change and find a profile |
 //! | [`posts`] | publish, read and delete a post; read its delivery status |
 //! | [`follows`] | follow, unfollow, list followers and followed users; apply a changed relation to a feed |
-//! | [`likes`] | like a post, list who likes a post and what a user likes; count likes |
+//! | [`marks`] | mark a post, list what a user marked |
+//! | [`likes`] | list who likes a post; count likes |
 //! | [`feeds`] | where the posts of home and author feeds come from |
 //! | [`home`] | read a page of a home or author feed |
 //! | [`fanout`] | deliver a post to its author's followers |
@@ -30,7 +31,7 @@
 //! | [`error`] | the reasons why a use case refuses a request |
 //!
 //! There are six tables in DynamoDB. `posts`, `graph`, `boards` and `due` have the string keys `pk` and `sk`,
-//! and the TTL attribute `expires_at` (seconds since 1970). `likes` has the keys `pk` and `sk`, and `users` has the key `pk`;
+//! and the TTL attribute `expires_at` (seconds since 1970). `marks` has the keys `pk` and `sk`, and `users` has the key `pk`;
 //! both have no TTL attribute.
 //!
 //! | table | pk | sk | contains |
@@ -45,10 +46,10 @@
 //! | graph | `following#<user>` | `<author>` | a relation, or its tombstone |
 //! | graph | `followers#<author>#<partition>` | `<bucket><user>` | a relation, from the author's side |
 //! | graph | `counts#<author>#<partition>` | `<row>` | a part of the number of followers in the partition |
-//! | likes | `likes#<user>` | `<post>` | a like |
-//! | likes | `liked#<user>` | `<time>#<post>` | a like, in the list of what the user likes |
-//! | likes | `likers#<post>#<part>` | `<time>#<user>` | a like, in the list of who likes the post |
-//! | likes | `like-counts#<post>#<part>` | `<row>` | a part of the number of likes in the part |
+//! | marks | `likes#<user>` | `<post>` | a like |
+//! | marks | `liked#<user>` | `<time>#<post>` | a like, in the list of what the user likes |
+//! | marks | `likers#<post>#<part>` | `<time>#<user>` | a like, in the list of who likes the post |
+//! | marks | `like-counts#<post>#<part>` | `<row>` | a part of the number of likes in the part |
 //! | boards | `board#<owner>` | `<hash of the name>` | the settings of a board |
 //! | boards | `scores#<round>#<part>` | `<member>` | the scores of a member, or its tombstone |
 //! | boards | `score-key#<hash>` | `-` | an addition to scores that an `Idempotency-Key` names |
@@ -73,6 +74,7 @@ pub mod follows;
 pub mod home;
 pub mod likes;
 pub mod limit;
+pub mod marks;
 pub mod memory;
 pub mod owned;
 pub mod people;

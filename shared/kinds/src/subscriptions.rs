@@ -8,11 +8,12 @@ use crate::boards::messages::{BoardChanged, RebuildBoard, ScoresChanged};
 use crate::fanout::dispatch;
 use crate::feeds::messages::RebuildFeed;
 use crate::follows::messages::{CountFollowers, RelationChanged};
-use crate::likes::messages::{CountLikes, LikeChanged};
+use crate::likes::messages::CountLikes;
+use crate::marks::messages::MarkChanged;
 use crate::people::messages::ProfileChanged;
 use crate::posts::messages::{PostDeleted, PostPublished};
 use crate::rankings::messages::RebuildRanking;
-use crate::{App, boards, follows, likes, people, posts, rankings, rebuild};
+use crate::{App, boards, follows, likes, marks, people, posts, rankings, rebuild};
 
 macro_rules! handled {
     ($(#[$doc:meta])* $name:ident($app:ident, $now:ident, $deadline:ident):
@@ -48,7 +49,7 @@ handled! {
     RelationChanged(event) => follows::events::relation_changed(app, event, now),
     ProfileChanged(event) => people::events::profile_changed(app, event, now),
     CountFollowers(order) => follows::events::count(app, order),
-    LikeChanged(event) => likes::events::like_changed(app, event, now),
+    MarkChanged(event) => marks::events::changed(app, event, now),
     CountLikes(order) => likes::events::count(app, order, now, deadline),
     PostDeleted(event) => likes::events::post_deleted(app, event, now, deadline),
     ScoresChanged(event) => boards::events::scores_changed(app, event, now, deadline),

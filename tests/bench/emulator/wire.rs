@@ -20,7 +20,7 @@ use fanfold_core::registry::{
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
 
-use super::{BOARDS, CHUNKS, DUE, EVENTS, Emulator, GRAPH, LIKES, POSTS, USERS};
+use super::{BOARDS, CHUNKS, DUE, EVENTS, Emulator, GRAPH, MARKS, POSTS, USERS};
 
 impl fmt::Debug for Emulator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,7 +83,7 @@ pub fn config(redis_url: &str, numbers: &[(&str, usize)]) -> Config {
         ("POSTS_TABLE", POSTS),
         ("GRAPH_TABLE", GRAPH),
         ("DUE_TABLE", DUE),
-        ("LIKES_TABLE", LIKES),
+        ("MARKS_TABLE", MARKS),
         ("BOARDS_TABLE", BOARDS),
     ];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));

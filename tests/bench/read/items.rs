@@ -12,6 +12,7 @@ use fanfold_engines::feed::Source;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey};
 use fanfold_kinds::App;
+use fanfold_kinds::marks::{MarkKind, MarkSet};
 use fanfold_kinds::people::cards::UserCard;
 use fanfold_kinds::posts::items::PostState;
 use fanfold_kinds::present::ShownPost;
@@ -163,10 +164,11 @@ async fn page_of_items(stores: &Stores, reader: UserId) -> Vec<ShownPost> {
     let authors: BTreeSet<UserId> = slice.posts.iter().map(|post| post.author()).collect();
     let authors: Vec<UserId> = authors.into_iter().collect();
     let (posts, users) = (&stores.app.posts, &stores.app.users);
+    let marks = MarkKind::Like.of(&stores.app);
     let read = futures::try_join!(
         posts.states(&slice.posts),
         users.profiles(&authors),
-        stores.app.likes.liked_among(reader, &slice.posts),
+        marks.among(reader, &slice.posts),
     );
     let (mut states, profiles, liked) = read.expect("items");
     let mut shown: Vec<ShownPost> = slice
@@ -174,9 +176,12 @@ async fn page_of_items(stores: &Stores, reader: UserId) -> Vec<ShownPost> {
         .iter()
         .filter_map(|id| match states.remove(id)? {
             PostState::Published(post) => {
-                let liked = liked.contains(id);
+                let mut marks = MarkSet::default();
+                if liked.contains(id) {
+                    marks.add(MarkKind::Like);
+                }
                 let author = UserCard::from(profiles.get(&id.author())?.clone());
-                Some(ShownPost { post, author, liked })
+                Some(ShownPost { post, author, marks })
             }
             _ => None,
         })

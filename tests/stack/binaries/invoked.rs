@@ -148,7 +148,7 @@ fn invoke(function: &str, event: &Value, aws_answers: bool) -> Done {
             ("POSTS_TABLE", "posts"),
             ("GRAPH_TABLE", "graph"),
             ("DUE_TABLE", "due"),
-            ("LIKES_TABLE", "likes"),
+            ("MARKS_TABLE", "marks"),
             ("BOARDS_TABLE", "boards"),
             ("DOCTOR_QUEUE_URL", "http://127.0.0.1:1/queue"),
         ])

@@ -24,7 +24,7 @@ use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::follows;
 use fanfold_kinds::follows::messages::{CountFollowers, RelationChanged};
 use fanfold_kinds::home::{self, Page, Span};
-use fanfold_kinds::likes;
+use fanfold_kinds::marks::{self, MarkKind};
 use fanfold_kinds::people;
 use fanfold_kinds::people::items::ProfilePut;
 use fanfold_kinds::people::messages::ProfileChanged;
@@ -64,7 +64,7 @@ pub enum Message {
     Relation(RelationChanged),
     Profile(ProfileChanged),
     Count(CountFollowers),
-    /// Events of likes and boards.
+    /// Events of marks and boards.
     Like(ChangeEvent),
     Rebuild(RebuildOrder),
     Due(ItemDue),
@@ -91,7 +91,7 @@ impl From<ChangeEvent> for Message {
             ChangeEvent::RelationChanged(event) => Self::Relation(event),
             ChangeEvent::ProfileChanged(event) => Self::Profile(event),
             ChangeEvent::CountFollowers(order) => Self::Count(order),
-            event @ (ChangeEvent::LikeChanged(_)
+            event @ (ChangeEvent::MarkChanged(_)
             | ChangeEvent::CountLikes(_)
             | ChangeEvent::ScoresChanged(_)
             | ChangeEvent::BoardChanged(_)
@@ -117,7 +117,7 @@ impl World {
             ("POSTS_TABLE", true),
             ("GRAPH_TABLE", true),
             ("DUE_TABLE", true),
-            ("LIKES_TABLE", true),
+            ("MARKS_TABLE", true),
             ("BOARDS_TABLE", true),
         ] {
             let unique = format!("{table}-{name:x}");
@@ -233,12 +233,16 @@ impl World {
 
     pub async fn like(&self, user: &str, post: PostId) {
         let identity = self.identity(user);
-        likes::put(&self.app, &identity, post, true, self.now()).await.expect("liked");
+        marks::put(&self.app, &identity, MarkKind::Like, post, true, self.now())
+            .await
+            .expect("liked");
     }
 
     pub async fn unlike(&self, user: &str, post: PostId) {
         let identity = self.identity(user);
-        likes::put(&self.app, &identity, post, false, self.now()).await.expect("taken back");
+        marks::put(&self.app, &identity, MarkKind::Like, post, false, self.now())
+            .await
+            .expect("taken back");
     }
 
     pub async fn follow(&self, follower: &str, author: &str) {

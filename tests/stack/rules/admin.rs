@@ -211,7 +211,7 @@ struct Trace {
 async fn traces(world: &World) -> Vec<Trace> {
     let mut traces = Vec::new();
     for store in
-        ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "DUE_TABLE", "LIKES_TABLE", "BOARDS_TABLE"]
+        ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "DUE_TABLE", "MARKS_TABLE", "BOARDS_TABLE"]
     {
         for item in items(world, store).await.iter().filter(|item| is_about_ash(world, item)) {
             let key = item["pk"]["S"].as_str().expect("a key").to_owned();

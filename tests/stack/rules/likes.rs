@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use fanfold_core::limits::{COMMIT_GRACE, LIKES_CARD_MAX};
+use fanfold_core::limits::{COMMIT_GRACE, MARKS_CARD_MAX};
 use fanfold_core::{FeedId, PostId, Time, UserId};
 use fanfold_engines::feed::Source;
+use fanfold_engines::mark::{Mark, TokenMark};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::tally::Tallied;
 use fanfold_kinds::home::Span;
-use fanfold_kinds::likes::items::{GivenLike, Like, LikePut};
-use fanfold_kinds::likes::messages::LikeChanged;
-use fanfold_kinds::likes::{self, LikedPlace, LikerPlace};
+use fanfold_kinds::likes::{self, LikerPlace};
+use fanfold_kinds::marks::items::MarkPut;
+use fanfold_kinds::marks::messages::MarkChanged;
+use fanfold_kinds::marks::{self, MarkKind, MarkedPlace};
 use fanfold_kinds::posts::items::LikesPut;
 use fanfold_kinds::posts::messages::PostDeleted;
 use fanfold_kinds::present::{ShownPost, Viewer};
@@ -31,30 +33,32 @@ async fn shown(world: &World, viewer: &str, post: PostId) -> ShownPost {
 /// Whether the viewer likes a post, and its number of likes, as the viewer sees it.
 pub(super) async fn seen(world: &World, viewer: &str, post: PostId) -> (bool, u64) {
     let shown = shown(world, viewer, post).await;
-    (shown.liked, shown.post.likes)
+    (shown.marks.has(MarkKind::Like), shown.post.likes)
 }
 
 /// The event of a like with this token.
 fn event(world: &World, user: &str, post: PostId, token: &str) -> Message {
     let token = Some(token.to_owned());
-    Message::Like(LikeChanged { user: world.id(user), post, token, changed_at: world.now() }.into())
+    let (user, changed_at) = (world.id(user), world.now());
+    Message::Like(MarkChanged { kind: MarkKind::Like, user, post, token, changed_at }.into())
 }
 
 /// Adds a like without its event, as if the function `posts` died after the commit.
 async fn add(world: &World, user: &str, post: PostId, token: &str) {
-    let like = Like { user: world.id(user), post, at: world.now() };
-    let given = GivenLike { like, token: token.to_owned() };
-    let (sent, users) = (Announced::assumed(), &world.app.users);
-    let put = world.app.likes.add(sent, users, &world.identity(user), given).await;
-    assert_eq!(put.expect("an answer"), LikePut::Done);
+    let mark = Mark { user: world.id(user), post, at: world.now() };
+    let (made, sent) = (TokenMark { mark, token: token.to_owned() }, Announced::assumed());
+    let put = MarkKind::Like.add(&world.app, sent, &world.identity(user), made).await;
+    assert_eq!(put.expect("an answer"), MarkPut::Done);
 }
 
 /// The posts that a user likes, read page by page, each full or the last one.
 async fn all_liked(world: &World, viewer: &Viewer, limit: usize) -> Vec<PostId> {
-    let (mut found, mut after) = (Vec::new(), None::<LikedPlace>);
+    let (mut found, mut after) = (Vec::new(), None::<MarkedPlace>);
     loop {
         let reading = ReadContext::new(world.now());
-        let page = likes::liked(&world.app, viewer, after, limit, &reading).await.expect("a page");
+        let page = marks::marked(&world.app, viewer, MarkKind::Like, after, limit, &reading)
+            .await
+            .expect("a page");
         assert!(page.next_after.is_none() || page.posts.len() == limit, "full or the last");
         found.extend(page.posts.iter().map(|shown| shown.post.id));
         after = page.next_after;
@@ -104,11 +108,14 @@ async fn a_like_is_shown_to_its_user_at_once_and_counted_for_all() {
     let (ash, key) = (world.identity("ash"), Some("a key"));
     let publish = || posts::publish(&world.app, &ash, "kept", key, world.now());
     let first = publish().await.expect("a post");
-    assert!(!first.liked);
+    assert!(!first.marks.has(MarkKind::Like));
     world.like("ash", first.post.id).await;
     world.drain().await;
     let again = publish().await.expect("the same post");
-    assert_eq!((again.post.id, again.liked, again.post.likes), (first.post.id, true, 1));
+    assert_eq!(
+        (again.post.id, again.marks.has(MarkKind::Like), again.post.likes),
+        (first.post.id, true, 1)
+    );
 }
 
 /// A function that dies after the commit marks no card, and nobody counts. Its event does both.
@@ -129,7 +136,8 @@ async fn the_event_of_a_dead_writer_marks_the_card_and_counts() {
     world.drain().await;
     assert_eq!(seen(&world, "birch", post).await, (true, 1));
     // an event whose commit failed is done in the end
-    let failed = LikeChanged {
+    let failed = MarkChanged {
+        kind: MarkKind::Like,
         user: world.id("ash"),
         post,
         token: Some("b".to_owned()),
@@ -182,21 +190,21 @@ async fn likes_of_posts_that_the_card_does_not_have_are_looked_up() {
         older.push(store_without_delivery_at(&world, "ash", old + Duration::from_secs(n)).await);
     }
     // the posts need not exist
-    for n in 0..LIKES_CARD_MAX as u16 {
+    for n in 0..MARKS_CARD_MAX as u16 {
         let post = PostId::new(world.now() - Duration::from_secs(60), n, world.id("ash"));
         add(&world, "birch", post, "a").await;
     }
     let newest = world.publish("ash", "text").await;
     add(&world, "birch", older[0], "a").await;
     for _ in 0..2 {
-        assert!(!shown(&world, "birch", newest).await.liked);
-        assert!(shown(&world, "birch", older[0]).await.liked);
-        assert!(!shown(&world, "birch", older[1]).await.liked);
+        assert!(!shown(&world, "birch", newest).await.marks.has(MarkKind::Like));
+        assert!(shown(&world, "birch", older[0]).await.marks.has(MarkKind::Like));
+        assert!(!shown(&world, "birch", older[1]).await.marks.has(MarkKind::Like));
     }
     world.like("birch", newest).await;
     world.unlike("birch", older[0]).await;
-    assert!(shown(&world, "birch", newest).await.liked);
-    assert!(!shown(&world, "birch", older[0]).await.liked);
+    assert!(shown(&world, "birch", newest).await.marks.has(MarkKind::Like));
+    assert!(!shown(&world, "birch", older[0]).await.marks.has(MarkKind::Like));
 }
 
 #[tokio::test]
@@ -258,7 +266,8 @@ async fn the_likes_of_a_deleted_post_are_removed() {
     assert_eq!(seen(&world, "birch", post).await, (true, 6));
     world.delete("ash", post).await;
     let birch = world.identity("birch");
-    let refused = likes::put(&world.app, &birch, post, true, world.now()).await.unwrap_err();
+    let refused =
+        marks::put(&world.app, &birch, MarkKind::Like, post, true, world.now()).await.unwrap_err();
     assert!(matches!(refused, Error::NoSuchPost(_)), "{refused:?}");
     let mut rounds = 0;
     loop {
@@ -278,18 +287,18 @@ async fn the_likes_of_a_deleted_post_are_removed() {
         }
     }
     assert!(rounds > 2, "{rounds}: a function without time leaves the rest to another message");
-    let store = &world.app.likes;
+    let (store, marks) = (&world.app.likes, MarkKind::Like.of(&world.app));
     assert_eq!(store.likers(post, None, 10).await.unwrap(), []);
     assert_eq!(store.counted(post).await.unwrap(), Tallied::default());
     for user in people {
-        assert_eq!(store.like(world.id(user), post).await.unwrap(), None);
-        assert_eq!(store.liked(world.id(user), None, 10).await.unwrap(), []);
+        assert_eq!(marks.mark(world.id(user), post).await.unwrap(), None);
+        assert_eq!(marks.of_user(world.id(user), None, 10).await.unwrap(), []);
     }
     // a request that saw the post before its deletion
     add(&world, "birch", post, "a").await;
     world.handle(&event(&world, "birch", post, "a")).await.expect("handled");
     world.drain().await;
-    assert_eq!(store.like(world.id("birch"), post).await.unwrap(), None);
+    assert_eq!(marks.mark(world.id("birch"), post).await.unwrap(), None);
     assert_eq!(store.counted(post).await.unwrap(), Tallied::default());
 }
 
@@ -336,8 +345,12 @@ async fn what_cannot_be_liked_is_refused() {
     let post = world.publish("ash", "text").await;
     let (ash, nobody) = (world.identity("ash"), world.identity("nobody"));
     let never = PostId::new(world.now(), 7, world.id("ash"));
-    let like = async |who, post| likes::put(&world.app, who, post, true, world.now()).await;
-    let unlike = async |who, post| likes::put(&world.app, who, post, false, world.now()).await;
+    let like = async |who, post| {
+        marks::put(&world.app, who, MarkKind::Like, post, true, world.now()).await
+    };
+    let unlike = async |who, post| {
+        marks::put(&world.app, who, MarkKind::Like, post, false, world.now()).await
+    };
     let kind = |refused: Result<(), Error>| Problem::from(refused.unwrap_err()).kind;
     assert_eq!(kind(like(&ash, never).await), Kind::NoSuchPost);
     assert_eq!(kind(like(&nobody, post).await), Kind::ProfileMissing);
@@ -357,10 +370,13 @@ async fn without_valkey_likes_are_taken() {
     world.drain().await;
     let config = world.config_with(&[("REDIS_URL", "redis://127.0.0.1:1")]);
     let away = App::new(&world.sdk, &config).unwrap();
-    likes::put(&away, &world.identity("birch"), post, true, world.now()).await.expect("liked");
+    marks::put(&away, &world.identity("birch"), MarkKind::Like, post, true, world.now())
+        .await
+        .expect("liked");
     let (viewer, reading) = (Viewer::of(world.id("birch")), ReadContext::new(world.now()));
-    let page = likes::liked(&away, &viewer, None, 10, &reading).await.expect("a page");
-    assert!(page.posts.len() == 1 && page.posts[0].liked, "{page:?}");
+    let page =
+        marks::marked(&away, &viewer, MarkKind::Like, None, 10, &reading).await.expect("a page");
+    assert!(page.posts.len() == 1 && page.posts[0].marks.has(MarkKind::Like), "{page:?}");
     let graph = App::new(&world.sdk, &config).unwrap();
     for message in world.take().await {
         let Message::Like(event) = &message else { continue };
@@ -379,7 +395,7 @@ async fn a_cached_page_of_20_posts_makes_no_call_to_dynamodb() {
     world.people(&["ash", "birch"]).await;
     world.follow("birch", "ash").await;
     // more likes of older posts than the card has
-    for n in 0..LIKES_CARD_MAX as u16 {
+    for n in 0..MARKS_CARD_MAX as u16 {
         let older = PostId::new(world.now() - Duration::from_secs(60), n, world.id("ash"));
         add(&world, "birch", older, "a").await;
     }
@@ -398,14 +414,17 @@ async fn a_cached_page_of_20_posts_makes_no_call_to_dynamodb() {
         world.page(home, Span::ALL, 20).await;
     }
     // there are no such tables
-    let tables = ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "LIKES_TABLE"];
+    let tables = ["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "MARKS_TABLE"];
     let config = world.config_with(&tables.map(|table| (table, "none")));
     let timeline = App::new(&world.sdk, &config).unwrap();
     let cached = page(&timeline, home, Span::ALL, 20, world.now()).await.expect("a page of cards");
     assert_eq!((cached.source, cached.posts.len()), (Source::Cache, 20));
     for shown in &cached.posts {
         let is_liked = liked.contains(&shown.post.id);
-        assert_eq!((shown.liked, shown.post.likes), (is_liked, u64::from(is_liked)));
+        assert_eq!(
+            (shown.marks.has(MarkKind::Like), shown.post.likes),
+            (is_liked, u64::from(is_liked))
+        );
     }
     // after another like, the card is read again
     world.like("birch", posts[1]).await;
@@ -435,8 +454,8 @@ async fn likes_have_a_limit() {
     world.unlike("ash", post).await;
     let (ash, now) = (world.identity("ash"), world.now());
     for refused in [
-        likes::put(&world.app, &ash, post, true, now).await,
-        likes::put(&world.app, &ash, post, false, now).await,
+        marks::put(&world.app, &ash, MarkKind::Like, post, true, now).await,
+        marks::put(&world.app, &ash, MarkKind::Like, post, false, now).await,
     ] {
         assert_eq!(Problem::from(refused.unwrap_err()).kind, Kind::TooManyWrites);
     }

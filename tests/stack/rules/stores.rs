@@ -4,6 +4,7 @@ use fanfold_core::registry::{FUNCTIONS, FunctionSpec};
 use fanfold_core::{PostId, UserId};
 use fanfold_kinds::App;
 use fanfold_kinds::likes::messages::CountLikes;
+use fanfold_kinds::marks::MarkKind;
 use fanfold_runtime::StoreError;
 
 use crate::harness::world::World;
@@ -27,16 +28,16 @@ async fn a_store_that_a_function_does_not_list_is_refused() {
     let (world, user, post) = (World::new().await, UserId(1), PostId::MAX);
     for function in FUNCTIONS.iter().filter(|function| function.name != "webhook") {
         let (app, lists) = (app_of(&world, function), function.own_settings());
-        let has = |name: &str| lists.contains(&name);
-        let read = app.likes.like(user, post).await;
-        let rows = app.likes.newest_liked(user, 1).await;
-        let several = app.likes.liked_among(user, &[post]).await;
+        let (has, marks) = (|name: &str| lists.contains(&name), MarkKind::Like.of(&app));
+        let read = marks.mark(user, post).await;
+        let rows = marks.newest(user, 1).await;
+        let several = marks.among(user, &[post]).await;
         let write = app.pulled.release(user).await;
         let send = app.outbox.send(&CountLikes { post }).await;
         for (setting, done) in [
-            ("LIKES_TABLE", read.map(drop)),
-            ("LIKES_TABLE", rows.map(drop)),
-            ("LIKES_TABLE", several.map(drop)),
+            ("MARKS_TABLE", read.map(drop)),
+            ("MARKS_TABLE", rows.map(drop)),
+            ("MARKS_TABLE", several.map(drop)),
             ("USERS_TABLE", write),
             ("CHANGE_EVENTS_QUEUE_URL", send),
         ] {

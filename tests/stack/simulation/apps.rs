@@ -42,7 +42,7 @@ pub const USERS: &str = "users";
 pub const POSTS: &str = "posts";
 pub const GRAPH: &str = "graph";
 pub const DUE: &str = "due";
-pub const LIKES: &str = "likes";
+pub const MARKS: &str = "marks";
 pub const BOARDS: &str = "boards";
 /// The number of buckets of the users.
 pub const BUCKETS: u16 = 2;
@@ -252,7 +252,7 @@ impl Apps {
             ("POSTS_TABLE", POSTS),
             ("GRAPH_TABLE", GRAPH),
             ("DUE_TABLE", DUE),
-            ("LIKES_TABLE", LIKES),
+            ("MARKS_TABLE", MARKS),
             ("BOARDS_TABLE", BOARDS),
             ("TIMER_EVENTS_QUEUE_URL", "timer-events"),
             ("DOCTOR_QUEUE_URL", "none"),

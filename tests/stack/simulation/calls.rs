@@ -19,6 +19,7 @@ use fanfold_kinds::due::{handle as handle_due, look_ahead};
 use fanfold_kinds::fanout::deliver;
 use fanfold_kinds::follows;
 use fanfold_kinds::home::{self, Span};
+use fanfold_kinds::marks::{self, MarkKind};
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::sweep::sweep;
@@ -264,7 +265,7 @@ async fn feeds(count: &mut Count) {
     read.await.expect("a post");
     for (what, liked) in [("like", true), ("like again", true), ("take a like back", false)] {
         let put = count.of(what, async |apps, now| {
-            likes::put(&apps.app, &identity(birch), post, liked, now).await
+            marks::put(&apps.app, &identity(birch), MarkKind::Like, post, liked, now).await
         });
         put.await.expect("liked");
         count.drain().await;
@@ -272,7 +273,7 @@ async fn feeds(count: &mut Count) {
     let prepare = async |count: &mut Count| {
         for user in [birch, cedar] {
             let (app, now) = (&count.apps.app, count.now);
-            likes::put(app, &identity(user), post, true, now).await.expect("liked");
+            marks::put(app, &identity(user), MarkKind::Like, post, true, now).await.expect("liked");
         }
         count.drain().await;
     };
@@ -283,7 +284,15 @@ async fn feeds(count: &mut Count) {
     });
     assert_eq!(list.await.expect("a page").users.len(), 2);
     let list = count.of("list what a user likes", async |apps, now| {
-        likes::liked(&apps.app, &Viewer::of(id(birch)), None, 20, &ReadContext::new(now)).await
+        marks::marked(
+            &apps.app,
+            &Viewer::of(id(birch)),
+            MarkKind::Like,
+            None,
+            20,
+            &ReadContext::new(now),
+        )
+        .await
     });
     assert_eq!(list.await.expect("a page").posts.len(), 1);
     for what in ["read a ranking that is not made", "read a ranking"] {

@@ -138,7 +138,14 @@ impl Deployment {
     async fn like(&self, n: usize, post: PostId, liked: bool) -> Duration {
         sleep(Duration::from_secs(1) * n as u32 / PEOPLE as u32).await;
         let (start, likes, me) = (Instant::now(), &self.apps.app, identity(&fan(n)));
-        let put = fanfold_kinds::likes::put(likes, &me, post, liked, self.now());
+        let put = fanfold_kinds::marks::put(
+            likes,
+            &me,
+            fanfold_kinds::marks::MarkKind::Like,
+            post,
+            liked,
+            self.now(),
+        );
         let changed = Box::pin(put).await;
         assert!(changed.is_ok(), "{n}, liked {liked}: {changed:?}");
         start.elapsed()

@@ -13,6 +13,7 @@ use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::Order;
 use fanfold_kinds::fanout::settings::FanOutSettings;
+use fanfold_kinds::marks::MarkKind;
 use fanfold_kinds::scheduled::{self, NewScheduled};
 use fanfold_kinds::timers::{self, NewTimer};
 use fanfold_runtime::clock::Deadline;
@@ -21,10 +22,10 @@ use futures::future::LocalBoxFuture;
 use serde_json::Value;
 
 use super::apps::{
-    Apps, BOARDS, DUE, GRAPH, LIKES, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity,
+    Apps, BOARDS, DUE, GRAPH, MARKS, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity,
 };
 use super::cloud::{Cloud, Faults};
-use super::oracle::{Truth, check_agreement, likes};
+use super::oracle::{Truth, check_agreement, check_marks};
 use super::plan::Name;
 use super::play::{
     Message, Shown, WalkError, check_cards, expected, handle, message, walk, walk_list,
@@ -148,18 +149,18 @@ impl History {
         self.begin(TIMEOUT, None, future);
     }
 
-    /// Likes a post of anybody, or takes the like back.
-    fn like(&mut self, user: Name) {
+    /// Marks a post of anybody, or removes the mark.
+    fn mark(&mut self, user: Name) {
         let posts: Vec<PostId> = Truth::of(&self.apps.cloud.lock()).posts.into_keys().collect();
         if posts.is_empty() {
             return;
         }
         let (apps, now, post) = (self.apps.clone(), self.now, *self.dice.pick(&posts));
-        let likes = !self.dice.one_in(4);
+        let (kind, marked) = (*self.dice.pick(MarkKind::ALL), !self.dice.one_in(4));
         let future = Box::pin(async move {
             let me = identity(user);
-            let put = fanfold_kinds::likes::put;
-            let _answer = put(&apps.app, &me, post, likes, now).await;
+            let put = fanfold_kinds::marks::put;
+            let _answer = put(&apps.app, &me, kind, post, marked, now).await;
             Done::Other
         });
         self.begin(TIMEOUT, None, future);
@@ -224,7 +225,7 @@ impl History {
         // `ash` acts more often than other users
         let user = if self.dice.one_in(3) { ASH } else { user };
         match self.dice.below(17) {
-            16 => self.like(user),
+            16 => self.mark(user),
             0..3 => self.publish(user),
             3..6 => self.relate(user, other, Relation::Following),
             6 => self.relate(user, other, Relation::NotFollowing),
@@ -386,7 +387,7 @@ impl History {
         let truth = {
             let cloud = self.apps.cloud.lock();
             check_agreement(&cloud)?;
-            likes(&cloud)?;
+            check_marks(&cloud)?;
             Truth::of(&cloud)
         };
         if let Some(lost) = self.acknowledged.iter().find(|post| !truth.posts.contains_key(post)) {
@@ -423,7 +424,7 @@ impl History {
         self.rest(false).await;
         self.apps.steps.set_free(true);
         check_agreement(&self.apps.cloud.lock())?;
-        likes(&self.apps.cloud.lock())?;
+        check_marks(&self.apps.cloud.lock())?;
         check_cards(&self.apps, self.now).await?;
         self.check_no_trace(id(ASH))?;
         let feed = self.apps.valkey.keys().into_iter().find(|(key, members)| {
@@ -451,7 +452,7 @@ impl History {
     /// reader may have created.
     fn check_no_trace(&self, user: UserId) -> Result<(), String> {
         let cloud = self.apps.cloud.lock();
-        for table in [USERS, POSTS, GRAPH, DUE, LIKES, BOARDS] {
+        for table in [USERS, POSTS, GRAPH, DUE, MARKS, BOARDS] {
             let traces =
                 cloud.items(table).filter(|item| contains(user, &Value::Object((*item).clone())));
             for item in traces {

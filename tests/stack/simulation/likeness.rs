@@ -19,7 +19,7 @@ use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use serde_json::Value;
 
-use super::apps::{Apps, BOARDS, DUE, GRAPH, LIKES, PEOPLE, POSTS, START, USERS, id, identity};
+use super::apps::{Apps, BOARDS, DUE, GRAPH, MARKS, PEOPLE, POSTS, START, USERS, id, identity};
 use super::oracle::Truth;
 use super::server::Server;
 use crate::harness::dice::{Dice, fresh};
@@ -44,7 +44,7 @@ async fn the_simulated_tables_answer_as_those_of_the_local_cloud() {
         .build();
     let dynamo = aws_sdk_dynamodb::Client::new(&sdk);
     for (table, sorted) in
-        [(USERS, false), (POSTS, true), (GRAPH, true), (DUE, true), (LIKES, true), (BOARDS, true)]
+        [(USERS, false), (POSTS, true), (GRAPH, true), (DUE, true), (MARKS, true), (BOARDS, true)]
     {
         world::create_table(&dynamo, &format!("{table}{suffix}"), sorted).await;
     }
@@ -77,7 +77,7 @@ fn rename_tables(value: &Value, suffix: &str) -> Value {
                 .iter()
                 .map(|(name, value)| {
                     let table =
-                        [USERS, POSTS, GRAPH, DUE, LIKES, BOARDS].into_iter().find(|table| {
+                        [USERS, POSTS, GRAPH, DUE, MARKS, BOARDS].into_iter().find(|table| {
                             name.strip_prefix(table)
                                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
                                 && value.get("N").is_none()

@@ -17,7 +17,8 @@ use fanfold_core::limits::{
 use fanfold_core::{PostId, Ranking, Time, UserId};
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::Error;
-use fanfold_kinds::likes::{liked, likers, put};
+use fanfold_kinds::likes::likers;
+use fanfold_kinds::marks::{MarkKind, marked, put};
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{RankingEntry, RankingPage, Shown, page};
 use fanfold_runtime::clock::Deadline;
@@ -26,7 +27,7 @@ use futures::future::LocalBoxFuture;
 
 use super::apps::{Apps, PEOPLE, START, cloud_with_profiles, id, identity, name};
 use super::cloud::{Cloud, Faults};
-use super::oracle;
+use super::oracle::{self, Marked};
 use super::play::{Message, check_cards, handle, message};
 use super::server::Server;
 use super::tasks::{Task, runtime, settle};
@@ -35,13 +36,14 @@ use crate::harness::dice::Dice;
 /// The timeout of functions that serve requests and queues.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-type Pair = (UserId, PostId);
+/// A kind of marks, a user and a post.
+type Pair = (MarkKind, UserId, PostId);
 
 /// What a worker did.
 enum Done {
     Published(Option<PostId>),
     Deleted,
-    /// Whether the user likes the post now.
+    /// Whether the post has the user's mark now.
     Changed(Pair, bool, Result<(), Error>),
     /// What a reader must see, and what was shown. `None`: the post is gone.
     Read(Pair, u64, Option<bool>),
@@ -144,8 +146,8 @@ impl History {
 
     fn pair(&mut self) -> Option<Pair> {
         let posts: Vec<PostId> = self.posts.iter().copied().collect();
-        let user = PEOPLE[self.dice.below(PEOPLE.len() as u64) as usize];
-        (!posts.is_empty()).then(|| (id(user), *self.dice.pick(&posts)))
+        let (kind, user) = (*self.dice.pick(MarkKind::ALL), *self.dice.pick(&PEOPLE));
+        (!posts.is_empty()).then(|| (kind, id(user), *self.dice.pick(&posts)))
     }
 
     fn change(&mut self, liked: bool) {
@@ -155,16 +157,16 @@ impl History {
         known.changes += 1;
         known.overlaps |= known.under_way > 0;
         known.under_way += 1;
-        let (user, post) = pair;
+        let (kind, user, post) = pair;
         let future = Box::pin(async move {
             let me = identity(name(user));
-            Done::Changed(pair, liked, put(&apps.app, &me, post, liked, now).await)
+            Done::Changed(pair, liked, put(&apps.app, &me, kind, post, liked, now).await)
         });
         self.begin(None, Some(pair), future);
     }
 
     fn delete(&mut self) {
-        let Some((_, post)) = self.pair() else { return };
+        let Some((.., post)) = self.pair() else { return };
         self.deleted.insert(post);
         let (apps, now) = (self.apps.clone(), self.clock());
         let future = Box::pin(async move {
@@ -181,8 +183,9 @@ impl History {
         let changes = self.known.get(&pair).map_or(0, |known| known.changes);
         let future = Box::pin(async move {
             let read = fanfold_kinds::posts::read;
-            let shown = read(&apps.app, &Viewer::of(pair.0), pair.1, now).await;
-            Done::Read(pair, changes, shown.ok().map(|shown| shown.liked))
+            let (kind, user, post) = pair;
+            let shown = read(&apps.app, &Viewer::of(user), post, now).await;
+            Done::Read(pair, changes, shown.ok().map(|shown| shown.marks.has(kind)))
         });
         self.begin(None, None, future);
     }
@@ -269,14 +272,15 @@ impl History {
                 let known = self.known.get(&pair).copied().unwrap_or_default();
                 let is_certain = self.is_strict
                     && known.is_marked
-                    && !self.deleted.contains(&pair.1)
+                    && !self.deleted.contains(&pair.2)
                     && known.changes == changes
                     && known.under_way == 0;
                 if let (Some(liked), Some(shown), true) = (known.liked, shown, is_certain) {
                     self.counts.reads += 1;
                     if liked != shown {
-                        let (user, post) = (name(pair.0), pair.1);
-                        self.wrong = Some(format!("{user} was shown liked {shown} of {post}"));
+                        let (kind, user, post) = pair;
+                        let user = name(user);
+                        self.wrong = Some(format!("{user}: {kind:?} of {post}: shown {shown}"));
                     }
                 }
             }
@@ -424,25 +428,30 @@ impl History {
             let cloud = self.apps.cloud.lock();
             (oracle::likes(&cloud)?, oracle::Truth::of(&cloud))
         };
+        let mut found: BTreeSet<Pair> = BTreeSet::new();
+        for kind in MarkKind::ALL {
+            let marks = oracle::marks(&self.apps.cloud.lock(), *kind)?;
+            found.extend(marks.iter().map(|(user, post, _)| (*kind, *user, *post)));
+            self.check_list(*kind, &marks).await?;
+        }
         let is_live = |post: &PostId| truth.posts.get(post) == Some(&true);
         self.counts.gone += truth.posts.values().filter(|published| !**published).count() as u64;
-        let found: BTreeSet<Pair> = likes.iter().map(|(user, post, _)| (*user, *post)).collect();
         for (pair, known) in &self.known {
-            let Some(liked) = known.liked.filter(|_| is_live(&pair.1)) else { continue };
+            let Some(liked) = known.liked.filter(|_| is_live(&pair.2)) else { continue };
             if found.contains(pair) != liked {
-                let user = name(pair.0);
-                return Err(format!("{user} was told that they like {}: {liked}", pair.1));
+                let (kind, user, post) = pair;
+                return Err(format!("{} was told {kind:?} of {post}: {liked}", name(*user)));
             }
         }
         check_cards(&self.apps, self.now).await?;
-        self.check_lists(&likes).await?;
+        self.check_likers(&likes).await?;
         self.check_rankings(&likes, &truth).await
     }
 
     /// Each ranking has the likes of all posts that are there, in the right order. No history takes longer than a day.
     async fn check_rankings(
         &mut self,
-        likes: &BTreeSet<(UserId, PostId, u64)>,
+        likes: &BTreeSet<Marked>,
         truth: &oracle::Truth,
     ) -> Result<(), String> {
         // a snapshot that no function has begun
@@ -481,33 +490,41 @@ impl History {
         Ok(())
     }
 
-    /// Both lists have the likes, newest first, page by page.
-    async fn check_lists(&self, likes: &BTreeSet<(UserId, PostId, u64)>) -> Result<(), String> {
+    /// The list of each user has the marks of posts that are there, newest first, page by page.
+    async fn check_list(&self, kind: MarkKind, marks: &BTreeSet<Marked>) -> Result<(), String> {
         let (apps, reading) = (&self.apps.app, ReadContext::new(self.now));
+        let truth = oracle::Truth::of(&self.apps.cloud.lock());
         for viewer in PEOPLE.map(id) {
-            let mut expected: Vec<(u64, PostId)> =
-                likes.iter().filter(|like| like.0 == viewer).map(|like| (like.2, like.1)).collect();
+            let own = marks.iter().filter(|mark| mark.0 == viewer);
+            let mut expected: Vec<(u64, PostId)> = own
+                .filter(|mark| truth.posts.get(&mark.1) == Some(&true))
+                .map(|(_, post, at)| (*at, *post))
+                .collect();
             expected.sort_unstable_by(|a, b| b.cmp(a));
             let (mut shown, mut after) = (Vec::new(), None);
             loop {
-                let page = liked(apps, &Viewer::of(viewer), after, 2, &reading).await;
+                let page = marked(apps, &Viewer::of(viewer), kind, after, 2, &reading).await;
                 let page = page.map_err(|error| format!("{error:?}"))?;
-                if page.posts.iter().any(|post| !post.liked) {
-                    return Err(format!("{} likes {:?}", name(viewer), page.posts));
+                if page.posts.iter().any(|post| !post.marks.has(kind)) {
+                    return Err(format!("{} has {kind:?} of {:?}", name(viewer), page.posts));
                 }
-                shown.extend(page.posts.iter().map(|shown| (shown.post.id, shown.post.likes)));
+                shown.extend(page.posts.iter().map(|shown| shown.post.id));
                 after = page.next_after;
                 if after.is_none() {
                     break;
                 }
             }
-            let number = |post| likes.iter().filter(|like| like.1 == post).count() as u64;
-            let expected: Vec<(PostId, u64)> =
-                expected.into_iter().map(|(_, post)| (post, number(post))).collect();
+            let expected: Vec<PostId> = expected.into_iter().map(|(_, post)| post).collect();
             if shown != expected {
-                return Err(format!("{} likes {expected:?}, shown {shown:?}", name(viewer)));
+                return Err(format!("{}: {kind:?} {expected:?}, shown {shown:?}", name(viewer)));
             }
         }
+        Ok(())
+    }
+
+    /// The list of those who like a post has its likes, newest first, page by page.
+    async fn check_likers(&self, likes: &BTreeSet<Marked>) -> Result<(), String> {
+        let (apps, reading) = (&self.apps.app, ReadContext::new(self.now));
         for post in &self.posts {
             let mut expected: Vec<(u64, UserId)> =
                 likes.iter().filter(|like| like.1 == *post).map(|like| (like.2, like.0)).collect();

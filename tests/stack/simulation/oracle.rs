@@ -1,11 +1,14 @@
 //! The expected content of feeds, computed directly from the items of the tables.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
 
+use fanfold_core::kinds::ItemKind;
 use fanfold_core::{PostId, UserId};
+use fanfold_kinds::marks::MarkKind;
 use serde_json::Value;
 
-use super::apps::{BOARDS, GRAPH, LIKES, PEOPLE, POSTS, USERS};
+use super::apps::{BOARDS, GRAPH, MARKS, PEOPLE, POSTS, USERS};
 use super::cloud::Cloud;
 
 /// The posts and relations in the tables, read without the code under test.
@@ -87,43 +90,63 @@ pub fn check_receipts(cloud: &Cloud, posts: &BTreeSet<PostId>) -> Result<(), Str
     }
 }
 
-/// The likes in the tables: each with its user, its post and its time in ms. The lists in both directions must have the
-/// same likes, and the rows that count must count them. The items of the posts must have these numbers, and a post that is
-/// gone has no rows.
-pub fn likes(cloud: &Cloud) -> Result<BTreeSet<(UserId, PostId, u64)>, String> {
-    let id = |text: &str| text.parse::<UserId>().expect("an id");
-    let post = |text: &str| text.parse::<PostId>().expect("a post id");
-    let number = |value: Option<&Value>| {
-        let number = value.and_then(|value| value["N"].as_str());
-        number.map_or(0, |number| number.parse::<i64>().expect("a number"))
-    };
-    let [mut likes, mut liked, mut likers] = [const { BTreeSet::new() }; 3];
-    let mut counts = BTreeMap::<PostId, i64>::new();
-    for item in cloud.items(LIKES) {
-        let (kind, of) = text(&item["pk"]).split_once('#').expect("a kind");
-        let sk = text(&item["sk"]);
-        let timed = || sk.split_once('#').expect("a time");
-        match kind {
-            "likes" => {
-                let at = number(item.get("liked_at_ms")) as u64;
-                likes.insert((id(of), post(sk), at));
-            }
-            "liked" => {
-                liked.insert((id(of), post(timed().1), timed().0.parse().expect("a time")));
-            }
-            "likers" => {
-                let of = of.split_once('#').expect("a part").0;
-                likers.insert((id(timed().1), post(of), timed().0.parse().expect("a time")));
-            }
-            "like-counts" => {
-                let of = of.split_once('#').expect("a part").0;
-                *counts.entry(post(of)).or_default() += number(item.get("counted"));
-            }
-            other => panic!("{other} is not a kind of row"),
+/// A mark: its user, its post and its time in ms.
+pub type Marked = (UserId, PostId, u64);
+
+/// The marks of a kind in the tables. The list of each user must have the same marks.
+pub fn marks(cloud: &Cloud, kind: MarkKind) -> Result<BTreeSet<Marked>, String> {
+    let spec = kind.spec();
+    let [mut marks, mut rows] = [const { BTreeSet::new() }; 2];
+    for item in cloud.items(MARKS) {
+        let (pk, sk) = (text(&item["pk"]), text(&item["sk"]));
+        if let Some(user) = spec.by_post.owner(pk) {
+            marks.insert((parsed(user), parsed(sk), number(item.get("marked_at_ms")) as u64));
+        }
+        if let Some(user) = spec.by_time.owner(pk) {
+            let (at, post) = sk.split_once('#').expect("a time");
+            rows.insert((parsed(user), parsed(post), parsed(at)));
         }
     }
-    if likes != liked || likes != likers {
-        return Err(format!("likes {likes:?}, liked {liked:?}, likers {likers:?}"));
+    match marks == rows {
+        true => Ok(marks),
+        false => Err(format!("{kind:?}: marks {marks:?}, lists {rows:?}")),
+    }
+}
+
+fn parsed<T: FromStr>(text: &str) -> T {
+    text.parse().unwrap_or_else(|_| panic!("{text} has another form"))
+}
+
+fn number(value: Option<&Value>) -> i64 {
+    value.and_then(|value| value["N"].as_str()).map_or(0, parsed)
+}
+
+/// Checks the marks of every kind.
+pub fn check_marks(cloud: &Cloud) -> Result<(), String> {
+    for kind in MarkKind::ALL {
+        marks(cloud, *kind)?;
+    }
+    likes(cloud).map(drop)
+}
+
+/// The likes in the tables. The lists of those who like a post must have the same likes, and the rows that count must count
+/// them. The items of the posts must have these numbers, and a post that is gone has no rows.
+pub fn likes(cloud: &Cloud) -> Result<BTreeSet<Marked>, String> {
+    let (likes, mut likers) = (marks(cloud, MarkKind::Like)?, BTreeSet::new());
+    let mut counts = BTreeMap::<PostId, i64>::new();
+    for item in cloud.items(MARKS) {
+        let (pk, sk) = (text(&item["pk"]), text(&item["sk"]));
+        let post = |of: &str| parsed::<PostId>(of.split_once('#').expect("a part").0);
+        if let Some(of) = ItemKind::Liker.owner(pk) {
+            let (at, user) = sk.split_once('#').expect("a time");
+            likers.insert((parsed(user), post(of), parsed(at)));
+        }
+        if let Some(of) = ItemKind::LikeCount.owner(pk) {
+            *counts.entry(post(of)).or_default() += number(item.get("counted"));
+        }
+    }
+    if likes != likers {
+        return Err(format!("likes {likes:?}, likers {likers:?}"));
     }
     let truth = Truth::of(cloud);
     let live = truth.posts.iter().filter(|(_, published)| **published).map(|(post, _)| *post);
@@ -149,14 +172,7 @@ pub fn likes(cloud: &Cloud) -> Result<BTreeSet<(UserId, PostId, u64)>, String> {
 
 /// Checks that the rows of rankings have these likes: those of each post by hour, and those of each author. No history takes
 /// longer than the rows are kept.
-fn check_rankings(
-    cloud: &Cloud,
-    likes: &BTreeSet<(UserId, PostId, u64)>,
-    truth: &Truth,
-) -> Result<(), String> {
-    let number = |value: &Value| {
-        value["N"].as_str().and_then(|number| number.parse::<i64>().ok()).expect("a number")
-    };
+fn check_rankings(cloud: &Cloud, likes: &BTreeSet<Marked>, truth: &Truth) -> Result<(), String> {
     let (mut posts, mut authors) = (BTreeMap::<PostId, i64>::new(), BTreeMap::<UserId, i64>::new());
     for item in cloud.items(BOARDS) {
         let (kind, sk) =
@@ -165,11 +181,11 @@ fn check_rankings(
             "trends" => {
                 let hours = item.iter().filter(|(name, _)| name.starts_with('h'));
                 *posts.entry(sk.parse().expect("a post id")).or_default() +=
-                    hours.map(|(_, value)| number(value)).sum::<i64>();
+                    hours.map(|(_, value)| number(Some(value))).sum::<i64>();
             }
             "received" => {
                 let author = sk.split('#').next().unwrap_or_default().parse().expect("an id");
-                *authors.entry(author).or_default() += number(&item["likes"]);
+                *authors.entry(author).or_default() += number(item.get("likes"));
             }
             _ => {}
         }

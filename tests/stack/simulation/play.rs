@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::str::FromStr;
 use std::time::Duration;
 
-use fanfold_core::kinds::KeyKind;
+use fanfold_core::kinds::{Form, KeyKind};
 use fanfold_core::limits::{CARD_MARK_WITHIN, COMMIT_GRACE, REL_KEPT};
 use fanfold_core::message::Received as _;
 use fanfold_core::{FeedId, FeedKind, PostId, Relation, Time, UserId, UserRef};
@@ -1273,21 +1273,19 @@ pub(super) async fn check_cards(apps: &Apps, now: Time) -> Result<u64, String> {
     }
 }
 
-/// The card of a post, a user, a relation or a viewer's likes with this key. `None` for other keys.
+/// The card with this key. `None` for other keys.
 fn card_of(key: &str) -> Option<CardId> {
-    let (_, name) = key.split_once("}:")?;
-    match KeyKind::of(key)? {
-        KeyKind::PostCard => Some(CardId::post(name.parse().expect("a post id"))),
-        KeyKind::UserCard => Some(CardId::user(name.parse().expect("an id"))),
-        KeyKind::RelationCard => {
+    let (kind, name) = (KeyKind::of(key)?, key.split_once("}:")?.1);
+    Some(match kind.card()?.form {
+        Form::Post => CardId::post(name.parse().expect("a post id")),
+        Form::One => CardId::of_user(kind, name.parse().expect("an id")),
+        Form::Two if kind == KeyKind::BoardCard => CardId::board(name.parse().expect("a board")),
+        Form::Two => {
             let (viewer, user) = name.split_once(':').expect("two ids");
             let [viewer, user] = [viewer, user].map(|id| id.parse().expect("an id"));
-            Some(CardId::relation(viewer, user))
+            CardId::relation(viewer, user)
         }
-        KeyKind::LikesCard => Some(CardId::likes(name.parse().expect("an id"))),
-        KeyKind::BoardCard => Some(CardId::board(name.parse().expect("the id of a board"))),
-        _ => None,
-    }
+    })
 }
 
 /// The posts that belong in a feed, newest first.

@@ -13,6 +13,7 @@ use fanfold_functions::admin::order::Order;
 use fanfold_kinds::boards::change::{ScoreChange, What, change};
 use fanfold_kinds::boards::{BoardRef, read, settings};
 use fanfold_kinds::home::{self, Span};
+use fanfold_kinds::marks::{self, MarkKind};
 use fanfold_kinds::present::{self, Viewer};
 use fanfold_kinds::scheduled::{self, NewScheduled};
 use fanfold_kinds::timers::{self, NewTimer};
@@ -95,7 +96,8 @@ async fn lists(apps: &Apps, post: PostId, now: Time) -> Vec<(&'static str, Liste
     };
     found.push(("who likes a post", walk(likers).await));
     let liked = async |after| {
-        let page = likes::liked(&apps.app, &viewer, after, LIMIT, &reading()).await;
+        let page =
+            marks::marked(&apps.app, &viewer, MarkKind::Like, after, LIMIT, &reading()).await;
         let page = page.expect("a page");
         (page.posts, page.next_after)
     };
@@ -177,7 +179,9 @@ fn no_list_ends_where_a_query_ended() {
             let theirs = publish(&apps.app, &theirs, "theirs", None, tick(&mut now)).await;
             let theirs = theirs.expect("published").post.id;
             for (user, post) in [(&me, theirs), (&identity(other), own[0])] {
-                likes::put(&apps.app, user, post, true, tick(&mut now)).await.expect("liked");
+                marks::put(&apps.app, user, MarkKind::Like, post, true, tick(&mut now))
+                    .await
+                    .expect("liked");
             }
             let due_at = now + Duration::from_secs(86_400);
             let new = NewScheduled { text: "later", publish_at: due_at, key: Some(other) };
@@ -230,7 +234,7 @@ fn no_list_ends_where_a_query_ended() {
         handle_all(&apps, now).await;
         apps.cloud.lock().short_pages = Faults::default();
         let me = me.user().to_string();
-        for table in ["users", "posts", "graph", "due", "likes", "boards"] {
+        for table in ["users", "posts", "graph", "due", "marks", "boards"] {
             let cloud = apps.cloud.lock();
             let left = cloud.items(table).filter(|item| !item.contains_key("expires_at"));
             let left: Vec<_> = left.filter(|item| json!(item).to_string().contains(&me)).collect();

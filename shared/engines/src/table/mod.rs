@@ -15,6 +15,7 @@ mod attribute;
 mod batch;
 mod form;
 mod keys;
+mod list;
 mod name;
 mod probe;
 pub mod rows;

@@ -22,7 +22,7 @@ pub struct TableProbe {
     posts: Table,
     graph: Table,
     due: Table,
-    likes: Table,
+    marks: Table,
 }
 
 impl TableProbe {
@@ -33,7 +33,7 @@ impl TableProbe {
             posts: Table::new(sdk, config, "POSTS_TABLE")?,
             graph: Table::new(sdk, config, "GRAPH_TABLE")?,
             due: Table::new(sdk, config, "DUE_TABLE")?,
-            likes: Table::new(sdk, config, "LIKES_TABLE")?,
+            marks: Table::new(sdk, config, "MARKS_TABLE")?,
         })
     }
 
@@ -48,7 +48,7 @@ impl TableProbe {
             (&self.posts, &sorted),
             (&self.graph, &sorted),
             (&self.due, &sorted),
-            (&self.likes, &sorted),
+            (&self.marks, &sorted),
         ] {
             table.get("reading an item of each table", key.clone()).await?;
         }

@@ -36,9 +36,9 @@ impl CardId {
         Self { kind: KeyKind::RelationCard, id: pair(viewer.0, user.0) }
     }
 
-    /// What a viewer likes, of the newest posts.
-    pub fn likes(viewer: UserId) -> Self {
-        Self { kind: KeyKind::LikesCard, id: viewer.0.into() }
+    /// A card of this kind, of a user.
+    pub fn of_user(kind: KeyKind, user: UserId) -> Self {
+        Self { kind, id: user.0.into() }
     }
 
     /// The settings of a board.
@@ -109,7 +109,7 @@ impl CardId {
 }
 
 impl Keys {
-    /// The bucket of a card. The card of a post is in the bucket of its author, and a viewer's relations and likes are in
+    /// The bucket of a card. The card of a post is in the bucket of its author, and a viewer's relations and marks are in
     /// the bucket of the viewer.
     pub fn bucket_of_card(self, card: CardId) -> Bucket {
         self.bucket(card.place())
@@ -153,7 +153,7 @@ mod tests {
             (CardId::user(a), "user:000000000000000a"),
             (CardId::handle(HandleHash(9)), "handle:0000000000000009"),
             (CardId::relation(a, b), "follows:000000000000000a:000000000000000b"),
-            (CardId::likes(a), "likes:000000000000000a"),
+            (CardId::of_user(KeyKind::LikesCard, a), "likes:000000000000000a"),
             (CardId::board(board), "board-card:000000000000000d:000000000000000e"),
         ];
         for (id, text) in all {

@@ -224,7 +224,7 @@ mod tests {
                 keys.count(&Counted::new(KeyKind::LikeCountLock, user, PostId::MAX)),
             ),
             (KeyKind::Older, keys.older(user)),
-            (KeyKind::LikesCard, keys.card(CardId::likes(user))),
+            (KeyKind::LikesCard, keys.card(CardId::of_user(KeyKind::LikesCard, user))),
             (KeyKind::BoardCard, keys.card(CardId::board(BoardId::of(user, &name)))),
             (KeyKind::Boards, keys.boards(bucket)),
             (KeyKind::Cards, keys.cards(bucket)),

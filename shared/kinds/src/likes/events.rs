@@ -1,4 +1,4 @@
-//! Handles the events of likes: marks cards, counts the likes of posts, and removes the likes of deleted posts.
+//! Counts the likes of posts, and removes the likes of deleted posts.
 
 use std::time::Duration;
 
@@ -6,38 +6,30 @@ use fanfold_core::kinds::KeyKind;
 use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::registry::CHANGE_EVENTS;
 use fanfold_core::{PostId, Time};
+use fanfold_engines::mark::Mark;
+use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::valkey::{CardId, Counted};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::retry::look_again;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use crate::App;
-use crate::likes::messages::{CountLikes, LikeChanged};
+use crate::likes::messages::CountLikes;
+use crate::marks::MarkKind;
+use crate::marks::writes::ROWS;
 use crate::posts::items::{LikesPut, PostState};
 use crate::posts::messages::PostDeleted;
 
+/// Likes of a deleted post that are removed at the same time.
+const LIKES_REMOVED_AT_ONCE: usize = 16;
 /// The remaining time below which the removal of the likes of a post ends and leaves the rest to another message.
 const LIKES_TIME_LEFT_MIN: Duration = Duration::from_secs(5);
 
-/// Marks the card of a user whose likes have changed, and requests a count of the post's likes. The event goes out before
-/// the commit, so the like is read until it is that of the event, or gone. After [`COMMIT_GRACE`], the commit has failed, or
-/// the like has changed again.
-pub async fn like_changed(app: &App, event: &LikeChanged, now: Time) -> Result<(), StoreError> {
-    let mut looked = 0;
-    loop {
-        let given = app.likes.like(event.user, event.post).await?.map(|given| given.token);
-        // another like than that of the event may be taken back before the commit of the event
-        // mutation: like-committed
-        if given == event.token || now > event.changed_at + COMMIT_GRACE {
-            break;
-        }
-        look_again("the like", &mut looked).await?;
-    }
-    // mutation: like-card
-    app.valkey.cards_changed(&[CardId::likes(event.user)]).await?;
-    let order = CountLikes { post: event.post };
-    let send = async |delay| app.outbox.send_after(&order, delay).await;
-    app.counts.request(&app.valkey, &counted(event.post), send).await
+/// Requests a count of the likes of a post.
+pub(crate) async fn request_count(app: &App, post: PostId) -> Result<(), StoreError> {
+    let send = async |delay| app.outbox.send_after(&CountLikes { post }, delay).await;
+    app.counts.request(&app.valkey, &counted(post), send).await
 }
 
 fn counted(post: PostId) -> Counted {
@@ -100,8 +92,8 @@ async fn remove(app: &App, post: PostId, now: Time, deadline: Deadline) -> Resul
             tracing::info!(%post, removed, "removed the likes of a deleted post");
             return Ok(());
         }
-        app.likes.remove_all(&likes).await?;
-        let cards: Vec<CardId> = likes.iter().map(|like| CardId::likes(like.user)).collect();
+        remove_all(app, &likes).await?;
+        let cards: Vec<CardId> = likes.iter().map(|like| MarkKind::Like.card(like.user)).collect();
         // mutation: removed-like-cards
         app.valkey.cards_changed(&cards).await?;
         // last: a message that is tried again finds the likes by these rows
@@ -112,6 +104,29 @@ async fn remove(app: &App, post: PostId, now: Time, deadline: Deadline) -> Resul
             // mutation: likes-left
             let rest = PostDeleted { post, deleted_at: now };
             return app.outbox.send_on(CHANGE_EVENTS, &rest, Duration::ZERO).await;
+        }
+    }
+}
+
+/// Removes likes of a post that is gone. Their rows in the list of who likes the post stay, because only they lead to these
+/// likes: [`crate::likes::items::LikeStore::forget_likers`] removes them when the cards are marked. The counts are not changed, because their rows go
+/// with the post.
+pub async fn remove_all(app: &App, likes: &[Mark]) -> Result<(), StoreError> {
+    let removals: Vec<_> = likes.iter().map(|like| remove_one(app, *like)).collect();
+    stream::iter(removals).buffer_unordered(LIKES_REMOVED_AT_ONCE).try_collect().await
+}
+
+async fn remove_one(app: &App, like: Mark) -> Result<(), StoreError> {
+    let marks = MarkKind::Like.of(app);
+    let mut transaction = Transaction::new("removing a like of a deleted post");
+    marks.remove(&mut transaction, ROWS, like);
+    match transaction.commit().await? {
+        CommitResult::Done => Ok(()),
+        CommitResult::Refused(_) => {
+            // fails if the like has a newer version
+            marks.mark(like.user, like.post).await?;
+            // the user has taken the like back, and may have given another: this row is not part of it
+            marks.forget_row(like).await
         }
     }
 }

@@ -1,10 +1,9 @@
-//! Likes: who likes which post, lists of both directions, and their counts.
+//! Likes: a kind of marks that is public and counted. Who likes a post is a list, and the post shows the number.
 
-pub mod cards;
 mod cases;
 pub mod events;
 pub mod items;
 pub mod messages;
 pub(crate) mod owned;
 
-pub use cases::{LikedBy, LikedPage, LikedPlace, LikerPlace, LikersOf, liked, likers, put};
+pub use cases::{LikerPlace, LikersOf, likers};

@@ -15,6 +15,7 @@ use futures::future::join_all;
 use super::items::{Created, Deleted, Post, PostKey, PostKeyUse, PostState};
 pub use crate::fanout::receipts::Receipt;
 use crate::limit::within_limit;
+use crate::marks::{MarkKind, MarkSet};
 use crate::people::cards::UserCard;
 use crate::people::must_belong_to;
 use crate::posts::messages::{PostDeleted, PostPublished};
@@ -56,7 +57,7 @@ pub async fn publish(
             Created::Created => {
                 tracing::info!(post = %id, "published");
                 show_published(&app.valkey, id).await;
-                return Ok(ShownPost { post, author: profile, liked: false });
+                return Ok(ShownPost { post, author: profile, marks: MarkSet::default() });
             }
             Created::IdTaken => {}
             Created::NoProfile => return Err(Error::ProfileMissing),
@@ -93,14 +94,14 @@ async fn made_earlier(
     if !earlier.same_request {
         return Err(Error::KeyReused);
     }
-    let like = app.likes.like(caller.user(), earlier.post);
-    match futures::try_join!(app.posts.state(earlier.post), like)? {
-        (PostState::Published(post), like) => {
+    let marks = MarkKind::of_post(app, caller.user(), earlier.post);
+    match futures::try_join!(app.posts.state(earlier.post), marks)? {
+        (PostState::Published(post), marks) => {
             app.outbox.send(&PostPublished::new(post.id)).await?;
             // the first request may have died before it did this
             show_published(&app.valkey, post.id).await;
             tracing::info!(post = %post.id, again = true, "published");
-            Ok(ShownPost { post, author, liked: like.is_some() })
+            Ok(ShownPost { post, author, marks })
         }
         (PostState::Deleted | PostState::Missing, _) => Err(Error::PostDeleted(earlier.post)),
     }

@@ -1,15 +1,17 @@
 //! What a viewer sees of posts.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use fanfold_core::{PostId, UserId};
-use fanfold_engines::card::Wanted;
+use fanfold_engines::card::{Found, Wanted};
 use fanfold_engines::reading::ReadContext;
 use fanfold_runtime::StoreError;
+use futures::future::try_join_all;
 
 use super::viewer::Viewer;
 use crate::App;
-use crate::likes::cards::NewestLiked;
+use crate::marks::card::MarksCard;
+use crate::marks::{MarkKind, MarkSet};
 use crate::people::cards::UserCard;
 use crate::posts::items::{Post, PostState};
 
@@ -18,8 +20,8 @@ use crate::posts::items::{Post, PostState};
 pub struct ShownPost {
     pub post: Post,
     pub author: UserCard,
-    /// Whether the viewer likes the post.
-    pub liked: bool,
+    /// What the viewer marked the post with.
+    pub marks: MarkSet,
 }
 
 /// A post that a reader asked for.
@@ -29,24 +31,24 @@ pub struct PostWithAuthor {
     pub state: PostState,
     /// The author, if there is a profile.
     pub author: Option<UserCard>,
-    /// Whether the viewer likes the post.
-    pub liked: bool,
+    /// What the viewer marked the post with.
+    pub marks: MarkSet,
 }
 
 impl PostWithAuthor {
     /// The post, if it is published and its author has a profile.
     pub fn shown(self) -> Option<ShownPost> {
         match self {
-            Self { state: PostState::Published(post), author: Some(author), liked } => {
-                Some(ShownPost { post, author, liked })
+            Self { state: PostState::Published(post), author: Some(author), marks } => {
+                Some(ShownPost { post, author, marks })
             }
             _ => None,
         }
     }
 }
 
-/// These posts with their authors, as the viewer sees them, also those that are deleted. Without a viewer, no post counts as
-/// liked.
+/// These posts with their authors, as the viewer sees them, also those that are deleted. Without a viewer, no post has
+/// marks.
 pub async fn all_posts(
     app: &App,
     viewer: Option<UserId>,
@@ -56,39 +58,55 @@ pub async fn all_posts(
     let wanted = Wanted::default()
         .and::<PostState>(posts.iter().copied())
         .and::<Option<UserCard>>(posts.iter().map(|post| post.author()))
-        .and::<NewestLiked>(viewer);
+        .and::<MarksCard>(
+            viewer
+                .into_iter()
+                .flat_map(|viewer| MarkKind::ALL.iter().map(move |kind| (*kind, viewer))),
+        );
     let mut cards = wanted.read(&app.valkey, app, reading).await?;
-    let liked = match viewer {
-        Some(viewer) => {
-            let newest = cards.take::<App, NewestLiked>(&viewer);
-            liked(app, viewer, posts, newest.unwrap_or_default()).await?
-        }
-        None => HashSet::new(),
+    let marks = match viewer {
+        Some(viewer) => marks(app, viewer, posts, &mut cards).await?,
+        None => HashMap::new(),
     };
     let shown = posts.iter().map(|post| {
         let state = cards.take::<App, PostState>(post).unwrap_or(PostState::Missing);
         let author = cards.get::<App, Option<UserCard>>(&post.author()).cloned().flatten();
-        (*post, PostWithAuthor { state, author, liked: liked.contains(post) })
+        (
+            *post,
+            PostWithAuthor { state, author, marks: marks.get(post).copied().unwrap_or_default() },
+        )
     });
     Ok(shown.collect())
 }
 
-/// Those of these posts that the viewer likes. Posts that are older than those of the card are looked up.
-async fn liked(
+/// What the viewer marked these posts with. Posts that are older than those of a card are looked up.
+async fn marks(
     app: &App,
     viewer: UserId,
     posts: &[PostId],
-    newest: NewestLiked,
-) -> Result<HashSet<PostId>, StoreError> {
-    let has = |post: &&PostId| newest.has(**post) == Some(true);
-    let mut liked: HashSet<PostId> = posts.iter().filter(has).copied().collect();
-    let older: BTreeSet<PostId> =
-        posts.iter().filter(|post| newest.has(**post).is_none()).copied().collect();
-    if !older.is_empty() {
-        let older: Vec<PostId> = older.into_iter().collect();
-        liked.extend(app.likes.liked_among(viewer, &older).await?);
+    cards: &mut Found,
+) -> Result<HashMap<PostId, MarkSet>, StoreError> {
+    let mut marks: HashMap<PostId, MarkSet> = HashMap::new();
+    let mut lookups = Vec::new();
+    for kind in MarkKind::ALL.iter().copied() {
+        let newest = cards.take::<App, MarksCard>(&(kind, viewer)).unwrap_or_default().0;
+        let has = |post: &&PostId| newest.has(**post) == Some(true);
+        for post in posts.iter().filter(has) {
+            marks.entry(*post).or_default().add(kind);
+        }
+        let older: BTreeSet<PostId> =
+            posts.iter().filter(|post| newest.has(**post).is_none()).copied().collect();
+        if !older.is_empty() {
+            let older: Vec<PostId> = older.into_iter().collect();
+            lookups.push(async move { Ok((kind, kind.of(app).among(viewer, &older).await?)) });
+        }
     }
-    Ok(liked)
+    for (kind, found) in try_join_all(lookups).await? {
+        for post in found {
+            marks.entry(post).or_default().add(kind);
+        }
+    }
+    Ok(marks)
 }
 
 /// Reads one post with its author. Returns `None` if the post or the author's profile does not exist, or the author is

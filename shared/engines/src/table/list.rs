@@ -1,0 +1,55 @@
+//! Rows of lists by time. The sort key of a row is a time and an id, and says everything.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use fanfold_core::Time;
+use fanfold_core::kinds::Pk;
+use fanfold_runtime::StoreError;
+use serde::{Deserialize, Serialize};
+
+use super::{Stored, Table, Write, read_key, time_and_id, timed, write};
+
+#[derive(Serialize)]
+struct TimedRow {
+    sk: String,
+    v: u32,
+}
+
+impl Stored for TimedRow {
+    const V: u32 = 1;
+}
+
+#[derive(Deserialize)]
+struct TimedKey {
+    sk: String,
+}
+
+impl Table {
+    /// The write of a row.
+    pub fn put_timed(&self, pk: &Pk, at: Time, id: impl Display) -> Result<Write, StoreError> {
+        let row = TimedRow { sk: timed(at, id), v: TimedRow::V };
+        Ok(self.put(write("writing a row of a list", pk, &row)?))
+    }
+
+    /// The rows of a list, newest first: at most `count`, after this place.
+    pub async fn timed_rows<T: FromStr + Display>(
+        &self,
+        doing: &'static str,
+        pk: &Pk,
+        after: Option<(Time, T)>,
+        count: usize,
+    ) -> Result<Vec<(Time, T)>, StoreError> {
+        let rows = self.rows(doing, pk).newest_first().only("sk");
+        let rows = match after {
+            Some((at, id)) => rows.below(timed(at, id)),
+            None => rows,
+        };
+        let place = |row| {
+            let sk = read_key::<TimedKey>(doing, row)?.sk;
+            let unread = || StoreError::Item { doing, source: format!("the sort key {sk}").into() };
+            time_and_id(&sk).ok_or_else(unread)
+        };
+        rows.first(None, count).await?.into_iter().map(place).collect()
+    }
+}

@@ -1,0 +1,155 @@
+//! Marking a post, removing the mark, and the list of what a user marked.
+
+use fanfold_core::id::Identity;
+use fanfold_core::limits::{LIST_QUERY_MIN, PAGE_ROUNDS_MAX, TRIES_MAX};
+use fanfold_core::{List, PostId, Time, UserId};
+use fanfold_engines::card::changed;
+use fanfold_engines::mark::{Mark, TokenMark};
+use fanfold_engines::outbox::announced;
+use fanfold_engines::reading::ReadContext;
+use fanfold_runtime::retry::pause;
+use fanfold_runtime::{StoreError, clock};
+
+use super::items::MarkPut;
+use super::kind::MarkKind;
+use super::messages::MarkChanged;
+use crate::limit::within_limit;
+use crate::people::must_belong_to;
+use crate::present::{self, ShownPost, Viewer};
+use crate::{App, Error};
+
+/// Marks a post for the caller, or removes the mark. A repeated call succeeds.
+///
+/// Fails with [`Error::NoSuchPost`] if the caller does not see the post, and with [`Error::ProfileMissing`],
+/// [`Error::IdentityClash`] or [`Error::TooManyWrites`] because of the caller. A mark can be removed also if its post is gone or
+/// hidden. The post is looked up by its card, because very many users may mark one post at the same time.
+pub async fn put(
+    app: &App,
+    caller: &Identity,
+    kind: MarkKind,
+    post: PostId,
+    marked: bool,
+    now: Time,
+) -> Result<(), Error> {
+    let viewer = Viewer::of(caller.user());
+    let (reading, marks) = (ReadContext::new(now), kind.of(app));
+    let reads = async {
+        futures::try_join!(
+            present::sees(app, &viewer, post, &reading),
+            app.users.profile(caller.user()),
+            marks.mark(caller.user(), post),
+        )
+    };
+    let limit = app.limits.of(kind.spec().limit);
+    let reads = within_limit(&app.valkey, limit, caller.user(), now, reads);
+    let (sees, profile, old) = reads.await?;
+    let profile = profile.ok_or(Error::ProfileMissing)?;
+    must_belong_to(&profile, caller)?;
+    if !sees && (marked || old.is_none()) {
+        return Err(Error::NoSuchPost(post));
+    }
+    change(app, caller, kind, post, old, marked, now).await
+}
+
+/// Changes the caller's mark, from a mark that was read, and marks the caller's card.
+async fn change(
+    app: &App,
+    caller: &Identity,
+    kind: MarkKind,
+    post: PostId,
+    mut old: Option<TokenMark>,
+    marked: bool,
+    now: Time,
+) -> Result<(), Error> {
+    let user = caller.user();
+    let event = |token| MarkChanged { kind, user, post, token, changed_at: now };
+    for tried in 0..TRIES_MAX {
+        if tried > 0 {
+            old = kind.of(app).mark(user, post).await?;
+        }
+        let put = match &old {
+            Some(TokenMark { mark, .. }) if !marked => {
+                let commit = |sent| kind.remove(app, sent, Some(caller), *mark);
+                announced(&app.outbox, &event(None), commit).await?
+            }
+            None if marked => {
+                let token = format!("{:016x}", clock::random());
+                let made = TokenMark { mark: Mark { user, post, at: now }, token: token.clone() };
+                let commit = |sent| kind.add(app, sent, caller, made);
+                announced(&app.outbox, &event(Some(token)), commit).await?
+            }
+            Some(_) | None => MarkPut::Done,
+        };
+        match put {
+            MarkPut::Done => {
+                // also if nothing changed now: an earlier request may have died before it did this
+                // mutation: mark-marked
+                changed(&app.valkey, &[kind.card(user)]).await;
+                return Ok(());
+            }
+            MarkPut::NoProfile => return Err(Error::ProfileMissing),
+            MarkPut::Raced => pause(tried).await,
+        }
+    }
+    Err(StoreError::GaveUp { doing: "changing a mark", tries: TRIES_MAX }.into())
+}
+
+/// The posts that this user marked.
+#[derive(Debug, Clone, Copy)]
+pub struct MarkedBy(pub MarkKind, pub UserId);
+
+impl List for MarkedBy {
+    type Place = MarkedPlace;
+
+    fn code(&self) -> u8 {
+        self.0.spec().code
+    }
+
+    fn owner(&self) -> u64 {
+        self.1.0
+    }
+}
+
+/// A place in the list of what a user marked: after the mark of this time and post.
+pub type MarkedPlace = (Time, PostId);
+
+/// A page of marked posts, newest mark first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MarkedPage {
+    pub posts: Vec<ShownPost>,
+    /// The next page begins after this place. None: no marks are left.
+    pub next_after: Option<MarkedPlace>,
+}
+
+/// Reads a page of the posts that the viewer marked, newest mark first. Posts that are gone or hidden are passed over and
+/// replaced.
+pub async fn marked(
+    app: &App,
+    viewer: &Viewer,
+    kind: MarkKind,
+    mut after: Option<MarkedPlace>,
+    limit: usize,
+    reading: &ReadContext,
+) -> Result<MarkedPage, Error> {
+    let mut found: Vec<(MarkedPlace, ShownPost)> = Vec::new();
+    for _ in 0..PAGE_ROUNDS_MAX {
+        // one more than asked for shows whether there is a next page; some posts may be gone
+        let wanted = (limit + 1 - found.len()).max(LIST_QUERY_MIN);
+        let rows = kind.of(app).of_user(viewer.user, after, wanted).await?;
+        let is_end = rows.len() < wanted;
+        let ids: Vec<PostId> = rows.iter().map(|(_, post)| *post).collect();
+        after = rows.last().copied();
+        let mut shown = present::posts(app, viewer, &ids, reading).await?;
+        let rows = rows.into_iter();
+        found.extend(rows.filter_map(|place| Some((place, shown.remove(&place.1)?))));
+        if is_end || found.len() > limit {
+            let more = found.len() > limit;
+            found.truncate(limit);
+            let next_after = found.last().map(|(place, _)| *place).filter(|_| more);
+            let posts = found.into_iter().map(|(_, post)| post).collect();
+            return Ok(MarkedPage { posts, next_after });
+        }
+    }
+    let posts = found.into_iter().map(|(_, post)| post).collect();
+    Ok(MarkedPage { posts, next_after: after })
+}
