@@ -131,7 +131,7 @@ fn relation_count_and_rebuild_messages_keep_their_form() {
 }
 
 #[test]
-fn messages_about_likes_keep_their_form() {
+fn messages_about_marks_keep_their_form() {
     let (at, user) = (Time::from_ms(1_767_225_600_123), UserId(0xa7ea_d61c_7209_542e));
     let changed = |token: Option<&str>| {
         ChangeEvent::from(MarkChanged {
@@ -237,7 +237,7 @@ fn cursors_keep_their_form() {
                 keeps(&ScheduledOf(owner()), (at(), id), given)
             }
             "timers" => keeps(&TimersOf(owner()), text("name").parse().expect("a name"), given),
-            "likes" => keeps(&MarkedBy(MarkKind::Like, owner()), (at(), post("post")), given),
+            "marks" => keeps(&MarkedBy(MarkKind::Like, owner()), (at(), post("post")), given),
             "likers" => keeps(&LikersOf(post("owner")), (at(), user()), given),
             "ranking" => {
                 let ranking = text("owner").parse().expect("a ranking");
@@ -261,4 +261,8 @@ fn cursors_keep_their_form() {
     let declared: usize = files.iter().map(declared).sum();
     // each kind of feed has a code of its own
     assert_eq!(lists.len(), declared + FeedKind::ALL.len() - 1, "every list has a cursor here");
+    let mut codes: Vec<u8> = codes.into_iter().filter(|code| *code != b'l').collect();
+    codes.extend(MarkKind::ALL.iter().map(|kind| kind.spec().code));
+    let all = codes.len();
+    assert_eq!(BTreeSet::from_iter(codes).len(), all, "lists of marks have codes of their own");
 }

@@ -625,7 +625,7 @@ class Parameters(unittest.TestCase):
         "RelationChangesPerMinute": ("RELATION_CHANGES_PER_MINUTE", {"Users"}),
         "ProfileChangesPerMinute": ("PROFILE_CHANGES_PER_MINUTE", {"Users"}),
         "TimerChangesPerMinute": ("TIMER_CHANGES_PER_MINUTE", {"Timers"}),
-        "LikeChangesPerMinute": ("LIKE_CHANGES_PER_MINUTE", {"Posts"}),
+        "MarkChangesPerMinute": ("MARK_CHANGES_PER_MINUTE", {"Posts"}),
         "BoardChangesPerMinute": ("BOARD_CHANGES_PER_MINUTE", {"Boards"}),
         "PullQueriesPerMinute": ("PULL_QUERIES_PER_MINUTE", {"Timeline"}),
         "TimersMax": ("TIMERS_MAX", {"Timers"}),

@@ -59,8 +59,8 @@ kinds! {
     /// Likes of posts, in both directions, and their counts.
     Likes "likes" {
         limits {
-            /// Liking posts and taking likes back.
-            Like "like" "likes given and taken back", "LIKE_CHANGES_PER_MINUTE" 300 at most 60_000;
+            /// Marking posts, and removing marks. All kinds of marks share it.
+            Mark "mark" "likes given and taken back", "MARK_CHANGES_PER_MINUTE" 300 at most 60_000;
         }
         items {
             /// A like.

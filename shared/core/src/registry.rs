@@ -137,7 +137,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             DUE_ITEMS.url,
             CHANGE_EVENTS.url,
             "POSTS_PER_MINUTE",
-            "LIKE_CHANGES_PER_MINUTE",
+            "MARK_CHANGES_PER_MINUTE",
         ],
     },
     FunctionSpec {

@@ -9,6 +9,7 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::message::Received as _;
 use fanfold_core::registry::{
     CHANGE_EVENTS, CHUNKS, DUE_ITEMS, POST_EVENTS, QUEUES, REBUILDS, TIMER_EVENTS, WEBHOOKS,
@@ -141,16 +142,8 @@ impl World {
         let doctor = doctor.expect("a queue").queue_url.expect("its url");
         pairs.push(("DOCTOR_QUEUE_URL".to_owned(), doctor));
         // the clock of a world stands still, so a minute never ends: turn the limits off
-        for limit in [
-            "POSTS_PER_MINUTE",
-            "RELATION_CHANGES_PER_MINUTE",
-            "PROFILE_CHANGES_PER_MINUTE",
-            "TIMER_CHANGES_PER_MINUTE",
-            "LIKE_CHANGES_PER_MINUTE",
-            "BOARD_CHANGES_PER_MINUTE",
-            "PULL_QUERIES_PER_MINUTE",
-        ] {
-            pairs.push((limit.to_owned(), "0".to_owned()));
+        for limit in LimitKind::ALL {
+            pairs.push((limit.setting().0.to_owned(), "0".to_owned()));
         }
         pairs.extend(settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
         let config = Config::from_pairs(pairs.clone());

@@ -447,7 +447,7 @@ async fn messages_of_the_graph_are_in_the_group_of_the_author() {
 
 #[tokio::test]
 async fn likes_have_a_limit() {
-    let world = World::with(&[("LIKE_CHANGES_PER_MINUTE", "2")]).await;
+    let world = World::with(&[("MARK_CHANGES_PER_MINUTE", "2")]).await;
     world.people(&["ash", "birch"]).await;
     let post = world.publish("ash", "text").await;
     world.like("ash", post).await;

@@ -5,6 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::client::Client;
+use crate::openapi::{api, each_operation};
 
 const STRANGER_HEADERS: [&str; 14] = [
     "Fanfold-Dev-Caller",
@@ -153,25 +154,39 @@ async fn a_user_changes_only_their_own_relations() {
     }
 }
 
+/// Marks are all routes below a post with PUT.
 #[tokio::test]
-async fn a_user_gives_and_takes_back_only_their_own_likes() {
+async fn a_user_puts_and_removes_only_their_own_marks() {
     let (fan, author, attacker) = (Client::new().await, Client::new().await, Client::new().await);
     let post = author.publish("text").await;
-    let like = format!("/v1/posts/{post}/like");
-    assert_eq!(fan.put(&like).await.status, 204);
-    // the attacker takes back what the attacker never gave
-    assert_eq!(attacker.delete(&like).await.status, 204);
-    let likers = author.walk(&format!("/v1/posts/{post}/likes"), 10).await;
-    assert_eq!(likers, [fan.id.as_str()], "the fan still likes the post");
-    assert_eq!(attacker.get("/v1/likes").await.ids(), Vec::<String>::new());
-    for path in [format!("{like}/{}", fan.id), format!("/v1/users/{}/likes", fan.id)] {
-        let refused = attacker.delete(&path).await;
-        assert_eq!(refused.problem(), (404, "/problems/no-such-route"), "{path}");
+    for kind in marks() {
+        let (mark, list) = (format!("/v1/posts/{post}/{kind}"), format!("/v1/{kind}s"));
+        assert_eq!(fan.put(&mark).await.status, 204);
+        // the attacker removes what the attacker never put
+        assert_eq!(attacker.delete(&mark).await.status, 204);
+        assert_eq!(fan.get(&list).await.ids(), [post.as_str()], "the fan still has the mark");
+        assert_eq!(attacker.get(&list).await.ids(), Vec::<String>::new());
+        let (foreign, others) = (format!("{mark}/{}", fan.id), format!("/v1/users/{}", fan.id));
+        for path in [foreign, format!("{others}/{kind}s")] {
+            let refused = attacker.delete(&path).await;
+            assert_eq!(refused.problem(), (404, "/problems/no-such-route"), "{path}");
+        }
+        for field in ["user", "user_id", "sub"] {
+            let refused = attacker.get(&format!("{list}?{field}={}", fan.id)).await;
+            assert_eq!(refused.problem(), (400, "/problems/invalid-parameter"), "{field}");
+        }
     }
-    for field in ["user", "user_id", "sub"] {
-        let refused = attacker.get(&format!("/v1/likes?{field}={}", fan.id)).await;
-        assert_eq!(refused.problem(), (400, "/problems/invalid-parameter"), "{field}");
-    }
+}
+
+/// The kinds of marks of posts, from the description.
+pub fn marks() -> Vec<String> {
+    let api = api();
+    let operations = each_operation(&api).into_iter();
+    let marks: Vec<String> = operations
+        .filter_map(|(name, _)| Some(name.strip_prefix("PUT /v1/posts/{id}/")?.to_owned()))
+        .collect();
+    assert!(marks.contains(&"like".to_owned()), "{marks:?}");
+    marks
 }
 
 /// An hour ahead.

@@ -5,6 +5,7 @@ use fanfold_runtime::clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use super::callers::marks;
 use super::wire;
 use crate::harness::client::Client;
 
@@ -33,11 +34,12 @@ async fn deleted_and_unknown_posts_have_the_same_answer() {
             assert_eq!(answer.headers.len(), gone.headers.len(), "the headers differ");
         }
     }
-    for part in ["like", "likes"] {
+    let marks = marks().into_iter().map(|mark| (mark, true));
+    for (part, puts) in marks.chain([("likes".to_owned(), false)]) {
         let path = |post: &str| format!("/v1/posts/{post}/{part}");
-        let ask = async |post: &str| match part {
-            "like" => other.put(&path(post)).await,
-            _ => other.get(&path(post)).await,
+        let ask = async |post: &str| match puts {
+            true => other.put(&path(post)).await,
+            false => other.get(&path(post)).await,
         };
         let gone = ask(&deleted).await;
         assert_eq!(gone.problem(), (404, "/problems/no-such-post"));

@@ -263,18 +263,32 @@ async fn feeds(count: &mut Count) {
         posts::read(&apps.app, &Viewer::of(id(birch)), post, now).await
     });
     read.await.expect("a post");
-    for (what, liked) in [("like", true), ("like again", true), ("take a like back", false)] {
-        let put = count.of(what, async |apps, now| {
-            marks::put(&apps.app, &identity(birch), MarkKind::Like, post, liked, now).await
+    for kind in MarkKind::ALL.iter().copied() {
+        let name = format!("{kind:?}").to_lowercase();
+        for (what, marked) in [("put", true), ("put again", true), ("remove", false)] {
+            let what = format!("{what} a {name}");
+            let put = count.of(&what, async |apps, now| {
+                marks::put(&apps.app, &identity(birch), kind, post, marked, now).await
+            });
+            put.await.expect("marked");
+            count.drain().await;
+        }
+        let prepare = async |count: &mut Count| {
+            let (app, now) = (&count.apps.app, count.now);
+            marks::put(app, &identity(birch), kind, post, true, now).await.expect("marked");
+            count.drain().await;
+        };
+        count.quietly(prepare).await;
+        let what = format!("list {name}s");
+        let list = count.of(&what, async |apps, now| {
+            let (viewer, reading) = (Viewer::of(id(birch)), ReadContext::new(now));
+            marks::marked(&apps.app, &viewer, kind, None, 20, &reading).await
         });
-        put.await.expect("liked");
-        count.drain().await;
+        assert_eq!(list.await.expect("a page").posts.len(), 1);
     }
     let prepare = async |count: &mut Count| {
-        for user in [birch, cedar] {
-            let (app, now) = (&count.apps.app, count.now);
-            marks::put(app, &identity(user), MarkKind::Like, post, true, now).await.expect("liked");
-        }
+        let (app, now) = (&count.apps.app, count.now);
+        marks::put(app, &identity(cedar), MarkKind::Like, post, true, now).await.expect("liked");
         count.drain().await;
     };
     count.quietly(prepare).await;
@@ -283,18 +297,6 @@ async fn feeds(count: &mut Count) {
         likes::likers(&apps.app, &viewer, post, None, 20, &reading).await
     });
     assert_eq!(list.await.expect("a page").users.len(), 2);
-    let list = count.of("list what a user likes", async |apps, now| {
-        marks::marked(
-            &apps.app,
-            &Viewer::of(id(birch)),
-            MarkKind::Like,
-            None,
-            20,
-            &ReadContext::new(now),
-        )
-        .await
-    });
-    assert_eq!(list.await.expect("a page").posts.len(), 1);
     for what in ["read a ranking that is not made", "read a ranking"] {
         let read = count.of(what, async |apps, now| {
             let (viewer, reading) = (Viewer::of(id(ash)), ReadContext::new(now));

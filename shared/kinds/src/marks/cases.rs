@@ -1,6 +1,7 @@
 //! Marking a post, removing the mark, and the list of what a user marked.
 
 use fanfold_core::id::Identity;
+use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{LIST_QUERY_MIN, PAGE_ROUNDS_MAX, TRIES_MAX};
 use fanfold_core::{List, PostId, Time, UserId};
 use fanfold_engines::card::changed;
@@ -40,7 +41,7 @@ pub async fn put(
             marks.mark(caller.user(), post),
         )
     };
-    let limit = app.limits.of(kind.spec().limit);
+    let limit = app.limits.of(LimitKind::Mark);
     let reads = within_limit(&app.valkey, limit, caller.user(), now, reads);
     let (sees, profile, old) = reads.await?;
     let profile = profile.ok_or(Error::ProfileMissing)?;

@@ -5,7 +5,6 @@ use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::look_again;
 
-use super::kind::MarkKind;
 use super::messages::MarkChanged;
 use crate::{App, likes};
 
@@ -26,7 +25,8 @@ pub async fn changed(app: &App, event: &MarkChanged, now: Time) -> Result<(), St
     }
     // mutation: mark-card
     app.valkey.cards_changed(&[kind.card(event.user)]).await?;
-    match kind {
-        MarkKind::Like => likes::events::request_count(app, event.post).await,
+    match kind.spec().is_public {
+        true => likes::events::request_count(app, event.post).await,
+        false => Ok(()),
     }
 }

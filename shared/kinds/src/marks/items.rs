@@ -35,7 +35,9 @@ impl MarkKind {
     ) -> Result<MarkPut, StoreError> {
         let mut transaction = Transaction::new("marking a post");
         self.of(app).put(&mut transaction, ROWS, &made)?;
-        self.put_others(app, &mut transaction, made.mark)?;
+        if self.spec().is_public {
+            app.likes.put_liker(&mut transaction, made.mark)?;
+        }
         // mutation: mark-of-profile
         transaction.add(MarkWrite::Profile, app.users.belongs_to(identity));
         self.commit(app, sent, &transaction, made.mark).await
@@ -51,30 +53,13 @@ impl MarkKind {
     ) -> Result<MarkPut, StoreError> {
         let mut transaction = Transaction::new("removing a mark");
         self.of(app).remove(&mut transaction, ROWS, mark);
-        self.remove_others(app, &mut transaction, mark);
+        if self.spec().is_public {
+            app.likes.remove_liker(&mut transaction, mark);
+        }
         if let Some(identity) = identity {
             transaction.add(MarkWrite::Profile, app.users.belongs_to(identity));
         }
         self.commit(app, sent, &transaction, mark).await
-    }
-
-    /// What else is written with a new mark.
-    fn put_others(
-        self,
-        app: &App,
-        transaction: &mut Transaction<MarkWrite>,
-        mark: Mark,
-    ) -> Result<(), StoreError> {
-        match self {
-            Self::Like => app.likes.put_liker(transaction, mark),
-        }
-    }
-
-    /// What else is removed with a mark.
-    fn remove_others(self, app: &App, transaction: &mut Transaction<MarkWrite>, mark: Mark) {
-        match self {
-            Self::Like => app.likes.remove_liker(transaction, mark),
-        }
     }
 
     async fn commit(

@@ -1,6 +1,6 @@
 //! The kinds of marks.
 
-use fanfold_core::kinds::{ItemKind, KeyKind, LimitKind};
+use fanfold_core::kinds::{ItemKind, KeyKind};
 use fanfold_core::{PostId, UserId};
 use fanfold_engines::mark::Marks;
 use fanfold_engines::valkey::CardId;
@@ -21,8 +21,6 @@ pub enum MarkKind {
 /// Where a kind of marks is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct MarkSpec {
-    /// The limit of requests.
-    pub limit: LimitKind,
     /// The card of what a user marked, of the newest posts.
     pub card: KeyKind,
     /// A mark, by user and post.
@@ -31,6 +29,8 @@ pub struct MarkSpec {
     pub by_time: ItemKind,
     /// The byte of the list in cursors.
     pub code: u8,
+    /// Whether others see who marked a post, and how many did.
+    pub is_public: bool,
 }
 
 impl MarkKind {
@@ -41,11 +41,11 @@ impl MarkKind {
     pub const fn spec(self) -> MarkSpec {
         match self {
             Self::Like => MarkSpec {
-                limit: LimitKind::Like,
                 card: KeyKind::LikesCard,
                 by_post: ItemKind::Like,
                 by_time: ItemKind::Liked,
                 code: b'l',
+                is_public: true,
             },
         }
     }
