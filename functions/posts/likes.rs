@@ -5,19 +5,17 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use fanfold_core::List;
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::App;
 use fanfold_kinds::likes::{self, LikersOf};
-use fanfold_kinds::marks::{self, MarkKind, MarkedBy, MarkedPage};
+use fanfold_kinds::marks::{self, MarkKind, MarkedBy};
 use fanfold_runtime::clock;
 use fanfold_web::problem::{BadRequest, Common, NoProfile, NotFound, TooMany};
 use fanfold_web::{Caller, ListQuery, Problem, Query, Viewing};
-use serde::Serialize;
-use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::views::list_view;
 use crate::views::people::UserList;
 use crate::views::posts::{PostPath, PostView};
 
@@ -28,22 +26,11 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(liked))
 }
 
-/// A page of liked posts.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct LikedList {
+list_view! {
+    /// A page of liked posts.
+    LikedList,
     /// The posts, newest like first.
-    pub items: Vec<PostView>,
-    /// The cursor of the next page. Null at the end of the list.
-    #[schema(required)]
-    pub next_cursor: Option<String>,
-}
-
-impl LikedList {
-    /// A page of the posts that a user likes, with its cursor.
-    pub fn new(list: MarkedBy, page: MarkedPage) -> Self {
-        let next_cursor = page.next_after.map(|place| list.cursor(&place));
-        Self { items: page.posts.into_iter().map(PostView::from).collect(), next_cursor }
-    }
+    PostView
 }
 
 /// Like a post
@@ -133,5 +120,5 @@ async fn liked(
     let (limit, after) = (query.limit()?, query.after(&list)?);
     let reading = ReadContext::new(clock::now());
     let page = marks::marked(&app, &viewer, MarkKind::Like, after, limit, &reading).await?;
-    Ok(Json(LikedList::new(list, page)))
+    Ok(Json(LikedList::new(&list, page)))
 }

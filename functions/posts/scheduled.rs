@@ -6,10 +6,10 @@ use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use fanfold_core::{List, ScheduledId};
+use fanfold_core::ScheduledId;
 use fanfold_kinds::App;
 use fanfold_kinds::scheduled::items::{Scheduled, ScheduledState};
-use fanfold_kinds::scheduled::{self, ScheduledEdit, ScheduledOf, ScheduledPage};
+use fanfold_kinds::scheduled::{self, ScheduledEdit, ScheduledOf};
 use fanfold_runtime::clock;
 use fanfold_web::extract::{Moment, present, segment};
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
@@ -19,6 +19,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::views::list_view;
 use crate::views::posts::text_schema;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -102,22 +103,11 @@ impl From<Scheduled> for ScheduledView {
     }
 }
 
-/// A page of scheduled posts.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ScheduledList {
+list_view! {
+    /// A page of scheduled posts.
+    ScheduledList,
     /// The scheduled posts, soonest first.
-    pub items: Vec<ScheduledView>,
-    /// The cursor of the next page. Null at the end of the list.
-    #[schema(required)]
-    pub next_cursor: Option<String>,
-}
-
-impl ScheduledList {
-    /// A page of a user's scheduled posts, with its cursor.
-    pub fn new(list: ScheduledOf, page: ScheduledPage) -> Self {
-        let next_cursor = page.next_after.map(|place| list.cursor(&place));
-        Self { items: page.items.into_iter().map(ScheduledView::from).collect(), next_cursor }
-    }
+    ScheduledView
 }
 
 /// List the caller's scheduled posts, soonest first
@@ -138,7 +128,7 @@ async fn list_scheduled(
     let list = ScheduledOf(caller.user());
     let (limit, after) = (query.limit()?, query.after(&list)?);
     let page = scheduled::list(&app, list.0, after, limit).await?;
-    Ok(Json(ScheduledList::new(list, page)))
+    Ok(Json(ScheduledList::new(&list, page)))
 }
 
 /// Read a scheduled post of the caller

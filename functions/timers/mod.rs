@@ -98,7 +98,7 @@ async fn list(
     let list = TimersOf(caller.user());
     let (limit, after) = (query.limit()?, query.after(&list)?);
     let page = timers::list(&app, list.0, after.as_ref(), limit).await?;
-    Ok(Json(TimerList::new(list, page)))
+    Ok(Json(TimerList::new(&list, page)))
 }
 
 /// Read a timer of the caller

@@ -2,14 +2,15 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use fanfold_core::{List, TimerName};
+use fanfold_core::TimerName;
 use fanfold_kinds::timers::items::Timer;
-use fanfold_kinds::timers::{TimerPage, TimersOf};
 use fanfold_web::Problem;
 use fanfold_web::extract::segment;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
+
+use crate::views::list_view;
 
 /// The timer in a path. Refuses another form (400).
 #[derive(Debug, Clone, IntoParams)]
@@ -44,14 +45,11 @@ pub struct TimerView {
     pub payload: Value,
 }
 
-/// A page of timers.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct TimerList {
+list_view! {
+    /// A page of timers.
+    TimerList,
     /// The timers, by name.
-    pub items: Vec<TimerView>,
-    /// The cursor of the next page. Null at the end of the list.
-    #[schema(required)]
-    pub next_cursor: Option<String>,
+    TimerView
 }
 
 impl From<Timer> for TimerView {
@@ -62,13 +60,5 @@ impl From<Timer> for TimerView {
             every: timer.every.map(|every| every.to_string()),
             payload: serde_json::from_str(&timer.payload).unwrap_or_default(),
         }
-    }
-}
-
-impl TimerList {
-    /// A page of a user's timers, with its cursor.
-    pub fn new(list: TimersOf, page: TimerPage) -> Self {
-        let next_cursor = page.next_after.map(|name| list.cursor(&name));
-        Self { items: page.timers.into_iter().map(TimerView::from).collect(), next_cursor }
     }
 }

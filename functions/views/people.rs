@@ -2,13 +2,15 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use fanfold_core::{List, UserRef};
+use fanfold_core::UserRef;
 use fanfold_kinds::people::cards::UserCard;
-use fanfold_kinds::present::{SeenUser, UserPage};
+use fanfold_kinds::present::SeenUser;
 use fanfold_web::Problem;
 use fanfold_web::extract::segment;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
+
+use super::list_view;
 
 /// The user in a path. Refuses another form (400).
 #[derive(Debug, Clone, PartialEq, Eq, IntoParams)]
@@ -55,13 +57,10 @@ pub struct UserView {
     pub you_follow: bool,
 }
 
-/// A page of a list of users.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct UserList {
-    pub items: Vec<UserView>,
-    /// The cursor of the next page. Null at the end of the list.
-    #[schema(required)]
-    pub next_cursor: Option<String>,
+list_view! {
+    /// A page of a list of users.
+    UserList,
+    UserView
 }
 
 impl From<&UserCard> for AuthorView {
@@ -85,13 +84,5 @@ impl From<SeenUser> for UserView {
             following: profile.following,
             you_follow: is_followed,
         }
-    }
-}
-
-impl UserList {
-    /// A page of a list of users, with its cursor.
-    pub fn new<L: List>(list: &L, page: UserPage<L::Place>) -> Self {
-        let next_cursor = page.next_after.map(|place| list.cursor(&place));
-        Self { items: page.users.into_iter().map(UserView::from).collect(), next_cursor }
     }
 }

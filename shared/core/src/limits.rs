@@ -36,8 +36,6 @@ pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
 pub const PAGE_ITEMS_DEFAULT: usize = 20;
 /// The largest `limit` of a page.
 pub const PAGE_ITEMS_MAX: usize = 100;
-/// Fewest rows that a query for a list of users reads.
-pub const LIST_QUERY_MIN: usize = 25;
 /// Rounds in which a page replaces entries that it does not show. After the last round a page may be
 /// short, with a cursor. This happens to viewers from whom very many entries in a row are hidden.
 pub const PAGE_ROUNDS_MAX: usize = 64;

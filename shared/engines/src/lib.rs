@@ -8,6 +8,7 @@
 //! | [`outbox`] | sends an event before its commit |
 //! | [`card`] | what pages show of items, from Valkey, else from DynamoDB |
 //! | [`due`] | finds and hands on items whose time has come |
+//! | [`list`] | fills the pages of lists |
 //! | [`feed`] | reads and rebuilds feeds, over a source of their posts |
 //! | [`mark`] | what users put on posts, such as likes |
 //! | [`rank`] | copies of rows in Valkey, which ranks them |
@@ -21,6 +22,7 @@ pub mod card;
 pub mod due;
 pub mod feed;
 pub mod idempotency;
+pub mod list;
 pub mod mark;
 pub mod outbox;
 pub mod rank;

@@ -4,6 +4,7 @@ use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{PAGE_ROUNDS_MAX, PULL_QUERIES_MIN};
 use fanfold_core::{FeedId, PostId, Time, UserRef};
 use fanfold_engines::feed::{SliceError, Source};
+use fanfold_engines::list::Filling;
 use fanfold_engines::reading::ReadContext;
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::{StoreError, metrics};
@@ -59,37 +60,30 @@ pub async fn page(
     limit: usize,
     reading: &ReadContext,
 ) -> Result<Page, Error> {
-    let (mut found, mut source, mut before) = (Vec::new(), None, span.before);
+    let (mut filling, mut source, mut before) = (Filling::new(limit), None, span.before);
     let mut end = false;
     // mutation: page-full
     for _ in 0..PAGE_ROUNDS_MAX {
-        // one more than asked for shows whether there is a next page
-        let wanted = limit + 1 - found.len();
-        let slice = app.feeds().slice(feed, before, wanted, reading).await;
+        let slice = app.feeds().slice(feed, before, filling.missing(), reading).await;
         let (mut slice, from) = slice.map_err(|error| match error {
             SliceError::Store(error) => error.into(),
             SliceError::Limited { limit, wait } => refused(limit, viewer.user, wait),
         })?;
         source.get_or_insert(from);
         slice.posts.retain(|post| *post > span.after);
-        found.extend(shown(app, viewer, feed, &slice.posts, reading).await?);
+        let found = shown(app, viewer, feed, &slice.posts, reading).await?;
+        filling.add(found.into_iter().map(|shown| (shown.post.id, shown)));
         end = slice.bound <= span.after;
-        if end || found.len() > limit {
+        if end || filling.is_full() {
             break;
         }
         before = slice.bound.next();
     }
     let source = source.unwrap_or(Source::Pull);
     metrics::page(source == Source::Cache);
-    tracing::debug!(%feed, ?source, posts = found.len(), "read a page");
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let next_before = match found.last() {
-        Some(last) if more => Some(last.post.id),
-        _ if end => None,
-        _ => Some(before),
-    };
-    Ok(Page { posts: found, next_before, source })
+    let page = filling.end((!end).then_some(before));
+    tracing::debug!(%feed, ?source, posts = page.items.len(), "read a page");
+    Ok(Page { posts: page.items, next_before: page.next, source })
 }
 
 /// Reads the posts and authors of `ids`, without those that are deleted or hidden. Removes deleted posts from the feed.

@@ -178,7 +178,7 @@ async fn the_next_request_shows_whom_the_viewer_follows() {
     let (viewer, ash) = (Viewer::of(world.id("birch")), world.id("ash"));
     let reading = ReadContext::new(world.now());
     let page = follows::followers(&world.app, &viewer, ash, None, 10, &reading);
-    let page = page.await.unwrap().users.into_iter();
+    let page = page.await.unwrap().items.into_iter();
     let shown: BTreeMap<_, _> = page.map(|seen| (seen.card.id, seen.is_followed)).collect();
     let expected = [("birch", false), ("cedar", true)].map(|(name, is)| (world.id(name), is));
     assert_eq!(shown, BTreeMap::from(expected));

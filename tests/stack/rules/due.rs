@@ -819,7 +819,7 @@ async fn two_look_aheads_hand_on_each_item_once() {
     loop {
         let page = scheduled::list(&world.app, world.id("ash"), after, 7).await.unwrap();
         walked.extend(page.items);
-        after = page.next_after;
+        after = page.next;
         if after.is_none() {
             break;
         }

@@ -59,9 +59,9 @@ async fn all_liked(world: &World, viewer: &Viewer, limit: usize) -> Vec<PostId> 
         let page = marks::marked(&world.app, viewer, MarkKind::Like, after, limit, &reading)
             .await
             .expect("a page");
-        assert!(page.next_after.is_none() || page.posts.len() == limit, "full or the last");
-        found.extend(page.posts.iter().map(|shown| shown.post.id));
-        after = page.next_after;
+        assert!(page.next.is_none() || page.items.len() == limit, "full or the last");
+        found.extend(page.items.iter().map(|shown| shown.post.id));
+        after = page.next;
         if after.is_none() {
             return found;
         }
@@ -75,9 +75,9 @@ async fn all_likers(world: &World, viewer: &Viewer, post: PostId, limit: usize) 
         let reading = ReadContext::new(world.now());
         let page = likes::likers(&world.app, viewer, post, after, limit, &reading).await;
         let page = page.expect("a page");
-        assert!(page.next_after.is_none() || page.users.len() == limit, "full or the last");
-        found.extend(page.users.iter().map(|seen| seen.card.id));
-        after = page.next_after;
+        assert!(page.next.is_none() || page.items.len() == limit, "full or the last");
+        found.extend(page.items.iter().map(|seen| seen.card.id));
+        after = page.next;
         if after.is_none() {
             return found;
         }
@@ -376,7 +376,7 @@ async fn without_valkey_likes_are_taken() {
     let (viewer, reading) = (Viewer::of(world.id("birch")), ReadContext::new(world.now()));
     let page =
         marks::marked(&away, &viewer, MarkKind::Like, None, 10, &reading).await.expect("a page");
-    assert!(page.posts.len() == 1 && page.posts[0].marks.has(MarkKind::Like), "{page:?}");
+    assert!(page.items.len() == 1 && page.items[0].marks.has(MarkKind::Like), "{page:?}");
     let graph = App::new(&world.sdk, &config).unwrap();
     for message in world.take().await {
         let Message::Like(event) = &message else { continue };

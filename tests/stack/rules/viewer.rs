@@ -135,8 +135,8 @@ async fn hidden_users_are_left_out_of_lists() {
     let (ash, reading) = (world.id("ash"), ReadContext::new(world.now()));
     let viewer = hiding(world.id("ash"), &[world.id("birch")]);
     let page = follows::followers(&world.app, &viewer, ash, None, 1, &reading).await.unwrap();
-    let found: Vec<UserId> = page.users.iter().map(|user| user.card.id).collect();
-    assert_eq!((found, page.next_after), (vec![world.id("cedar")], None));
+    let found: Vec<UserId> = page.items.iter().map(|user| user.card.id).collect();
+    assert_eq!((found, page.next), (vec![world.id("cedar")], None));
 }
 
 /// A feed in which a bounded number of rounds finds nothing that may be shown: the page is short, and its cursor goes on.

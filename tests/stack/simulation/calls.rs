@@ -217,7 +217,7 @@ async fn people(count: &mut Count) {
                 false => follows::following(app, &viewer, id(owner), None, 20, &reading).await,
             }
         });
-        assert!(!list.await.expect("a page").users.is_empty());
+        assert!(!list.await.expect("a page").items.is_empty());
     }
 }
 
@@ -284,7 +284,7 @@ async fn feeds(count: &mut Count) {
             let (viewer, reading) = (Viewer::of(id(birch)), ReadContext::new(now));
             marks::marked(&apps.app, &viewer, kind, None, 20, &reading).await
         });
-        assert_eq!(list.await.expect("a page").posts.len(), 1);
+        assert_eq!(list.await.expect("a page").items.len(), 1);
     }
     let prepare = async |count: &mut Count| {
         let (app, now) = (&count.apps.app, count.now);
@@ -296,7 +296,7 @@ async fn feeds(count: &mut Count) {
         let (viewer, reading) = (Viewer::of(id(ash)), ReadContext::new(now));
         likes::likers(&apps.app, &viewer, post, None, 20, &reading).await
     });
-    assert_eq!(list.await.expect("a page").users.len(), 2);
+    assert_eq!(list.await.expect("a page").items.len(), 2);
     for what in ["read a ranking that is not made", "read a ranking"] {
         let read = count.of(what, async |apps, now| {
             let (viewer, reading) = (Viewer::of(id(ash)), ReadContext::new(now));
@@ -352,7 +352,7 @@ async fn due(count: &mut Count) {
     read.await.expect("a timer");
     let list =
         count.of("list timers", async |apps, _| timers::list(&apps.app, me.user(), None, 20).await);
-    assert_eq!(list.await.expect("a page").timers.len(), 2);
+    assert_eq!(list.await.expect("a page").items.len(), 2);
     count.drain().await;
     for what in ["look ahead for the first time", "look ahead"] {
         let look =
@@ -418,6 +418,8 @@ async fn boards(count: &mut Count) {
 
 async fn rest(count: &mut Count) {
     count.of("sweep", async |apps, now| sweep(&apps.app, now).await).await.expect("swept");
+    // which cards the audit takes does not depend on what came before
+    fastrand::seed(1);
     let audited =
         count.of("audit", async |apps, now| audit::audit(&apps.app, now, Deadline::NONE).await);
     audited.await.expect("audited");

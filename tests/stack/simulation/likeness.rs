@@ -179,7 +179,7 @@ async fn due_items(apps: &Apps, dice: &mut Dice, me: &Identity, now: Time) {
     let names = ["a", "b", "c"].map(|name| name.parse::<TimerName>().expect("a name"));
     let name = dice.pick(&names).clone();
     let waiting = apps.app.scheduled.soonest(me.user(), None, 1 + dice.below(3) as usize).await;
-    let waiting = waiting.expect("a list").0;
+    let waiting = waiting.expect("a list").items;
     match dice.below(6) {
         0 | 1 => {
             let publish_at = now + (1 + dice.below(90) as u32) * minute;
@@ -215,7 +215,7 @@ async fn due_items(apps: &Apps, dice: &mut Dice, me: &Identity, now: Time) {
             }
         }
         _ => {
-            let found = apps.app.timers.timers(me.user(), None, 2).await.expect("a list").0;
+            let found = apps.app.timers.timers(me.user(), None, 2).await.expect("a list").items;
             for timer in found {
                 let (message, at) = (ItemDue::new(timer.entry()), timer.due_at);
                 let _fired = due::handle(&apps.app, &message, at).await;

@@ -505,11 +505,11 @@ impl History {
             loop {
                 let page = marked(apps, &Viewer::of(viewer), kind, after, 2, &reading).await;
                 let page = page.map_err(|error| format!("{error:?}"))?;
-                if page.posts.iter().any(|post| !post.marks.has(kind)) {
-                    return Err(format!("{} has {kind:?} of {:?}", name(viewer), page.posts));
+                if page.items.iter().any(|post| !post.marks.has(kind)) {
+                    return Err(format!("{} has {kind:?} of {:?}", name(viewer), page.items));
                 }
-                shown.extend(page.posts.iter().map(|shown| shown.post.id));
-                after = page.next_after;
+                shown.extend(page.items.iter().map(|shown| shown.post.id));
+                after = page.next;
                 if after.is_none() {
                     break;
                 }
@@ -536,8 +536,8 @@ impl History {
                     Err(Error::NoSuchPost(_)) => break,
                     page => page.map_err(|error| format!("{error:?}"))?,
                 };
-                shown.extend(page.users.iter().map(|seen| seen.card.id));
-                after = page.next_after;
+                shown.extend(page.items.iter().map(|seen| seen.card.id));
+                after = page.next;
                 if after.is_none() {
                     break;
                 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::{FeedId, PostId, Ranking, Relation, Scores, Time, UserRef};
+use fanfold_engines::list::Page;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::PageOf;
 use fanfold_functions::admin;
@@ -46,12 +47,12 @@ fn listed<T: Debug>(all: &[T]) -> Listed {
 }
 
 /// Follows the pages of a list.
-async fn walk<T: Debug, P>(page: impl AsyncFn(Option<P>) -> (Vec<T>, Option<P>)) -> Listed {
+async fn walk<T: Debug, P>(page: impl AsyncFn(Option<P>) -> Page<T, P>) -> Listed {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let (items, next) = page(after).await;
-        all.extend(items);
-        after = next;
+        let page = page(after).await;
+        all.extend(page.items);
+        after = page.next;
         if after.is_none() {
             return listed(&all);
         }
@@ -78,39 +79,32 @@ async fn lists(apps: &Apps, post: PostId, now: Time) -> Vec<(&'static str, Liste
     let followers = async |after| {
         let app = &apps.app;
         let page = follows::followers(app, &viewer, me.user(), after, LIMIT, &reading()).await;
-        let page = page.expect("a page");
-        (page.users, page.next_after)
+        page.expect("a page")
     };
     found.push(("followers", walk(followers).await));
     let following = async |after| {
         let app = &apps.app;
         let page = follows::following(app, &viewer, me.user(), after, LIMIT, &reading()).await;
-        let page = page.expect("a page");
-        (page.users, page.next_after)
+        page.expect("a page")
     };
     found.push(("followed authors", walk(following).await));
     let likers = async |after| {
         let page = likes::likers(&apps.app, &viewer, post, after, LIMIT, &reading()).await;
-        let page = page.expect("a page");
-        (page.users, page.next_after)
+        page.expect("a page")
     };
     found.push(("who likes a post", walk(likers).await));
     let liked = async |after| {
         let page =
             marks::marked(&apps.app, &viewer, MarkKind::Like, after, LIMIT, &reading()).await;
-        let page = page.expect("a page");
-        (page.posts, page.next_after)
+        page.expect("a page")
     };
     found.push(("liked posts", walk(liked).await));
-    let scheduled = async |after| {
-        let page = scheduled::list(&apps.app, me.user(), after, LIMIT).await.expect("a page");
-        (page.items, page.next_after)
-    };
+    let scheduled =
+        async |after| scheduled::list(&apps.app, me.user(), after, LIMIT).await.expect("a page");
     found.push(("scheduled posts", walk(scheduled).await));
     let timers = async |after: Option<_>| {
         let page = timers::list(&apps.app, me.user(), after.as_ref(), LIMIT).await;
-        let page = page.expect("a page");
-        (page.timers, page.next_after)
+        page.expect("a page")
     };
     found.push(("timers", walk(timers).await));
     let boards = settings::list(&apps.app, me.user()).await.expect("a list");
@@ -125,8 +119,7 @@ async fn lists(apps: &Apps, post: PostId, now: Time) -> Vec<(&'static str, Liste
             let span = Span { before: before.unwrap_or(PostId::MAX), ..Span::ALL };
             let page = home::pulled_page(&apps.app, &viewer, feed, span, LIMIT, now).await;
             let page = page.expect("a page");
-            let next = page.next_before;
-            (page.ids().collect(), next)
+            Page { items: page.ids().collect(), next: page.next_before }
         };
         found.push(("a feed", walk(page).await));
     }

@@ -58,7 +58,7 @@ async fn push_partition(
         let page =
             app.graph.followers_page(post.author(), partition, after, app.settings.page_followers);
         let page = page.await?;
-        let audience = Audience { post, followers: &page.followers, read_at: now, pointer };
+        let audience = Audience { post, followers: &page.items, read_at: now, pointer };
         for spread in push_to_followers(&app.valkey, &app.graph, &[audience], now).await {
             reached = reached.plus(spread.whole()?);
         }
@@ -166,7 +166,7 @@ async fn cut_partition(
             app.settings.page_followers,
         );
         let page = page.await?;
-        waiting.extend(cutter.take(&page.followers));
+        waiting.extend(cutter.take(&page.items));
         let Some(next) = page.next else { break };
         after = Some((next.bucket(buckets), next.0));
         sent += send(app, event, &mut waiting, now, false).await?;

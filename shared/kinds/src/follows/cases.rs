@@ -2,9 +2,10 @@
 
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::LimitKind;
-use fanfold_core::limits::{FOLLOWING_MAX, PAGE_ROUNDS_MAX, TRIES_MAX};
+use fanfold_core::limits::{FOLLOWING_MAX, TRIES_MAX};
 use fanfold_core::{List, Partition, Relation, RelationChange, Time, UserId, UserRef};
 use fanfold_engines::card::changed;
+use fanfold_engines::list::{Page, fill};
 use fanfold_engines::outbox::announced;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::CardId;
@@ -15,7 +16,7 @@ use super::items::{Committed, Ended, Ends, RelationRow};
 use crate::follows::messages::RelationChanged;
 use crate::limit::within_limit;
 use crate::people::items::Profile;
-use crate::present::{self, UserPage, UserPageBuilder, UserPlace, Viewer};
+use crate::present::{self, SeenUser, Viewer};
 use crate::{App, Error};
 
 /// Makes the caller follow or unfollow a user. A repeated call succeeds.
@@ -220,6 +221,9 @@ impl List for FollowingOf {
     }
 }
 
+/// A place in a list of users: after this user, in this partition of followers.
+pub type UserPlace = (Partition, UserId);
+
 /// A page of the users that a user follows.
 pub async fn following(
     app: &App,
@@ -228,19 +232,17 @@ pub async fn following(
     after: Option<UserPlace>,
     limit: usize,
     reading: &ReadContext,
-) -> Result<UserPage<UserPlace>, Error> {
-    let mut after = after.map(|(_, user)| user);
-    let mut list = UserPageBuilder::new(app, viewer, limit, reading);
-    for _ in 0..PAGE_ROUNDS_MAX {
-        let (page, next) = app.graph.following_page(owner, after, list.wanted()).await?;
-        list.add(&in_partition(Partition(0), &page)).await?;
-        after = next;
-        if after.is_none() || list.is_full() {
-            return Ok(list.end(None));
-        }
-    }
-    Ok(list.end(after.map(|user| (Partition(0), user))))
+) -> Result<Page<SeenUser, UserPlace>, Error> {
+    let read = |after: Option<UserPlace>, wanted| async move {
+        let after = after.map(|(_, user)| user);
+        let page = app.graph.following_page(owner, after, wanted as i32).await?;
+        Ok(page.with_places(|user| (Partition(0), user)))
+    };
+    Ok(fill(after, limit, read, |users| present::seen(app, viewer, users, reading)).await?)
 }
+
+/// The beginning of a partition of followers: in bucket order, this user would be the first.
+const FIRST: UserId = UserId(0);
 
 /// A page of a user's followers, partition by partition.
 pub async fn followers(
@@ -250,31 +252,19 @@ pub async fn followers(
     after: Option<UserPlace>,
     limit: usize,
     reading: &ReadContext,
-) -> Result<UserPage<UserPlace>, Error> {
+) -> Result<Page<SeenUser, UserPlace>, Error> {
     // the partitions decide what is listed, so they do not come from a card
     let partitions = app.users.profile(owner).await?.map_or(0, |owner| owner.follower_partitions);
-    let (mut partition, mut after) = match after {
-        Some((partition, user)) => (partition, Some(user)),
-        None => (Partition(0), None),
-    };
-    let mut list = UserPageBuilder::new(app, viewer, limit, reading);
-    let mut rounds = 0;
-    while partition.0 < partitions && !list.is_full() {
-        let page = app.graph.followers_page(owner, partition, after, list.wanted()).await?;
-        list.add(&in_partition(partition, &page.followers)).await?;
-        after = page.next;
-        rounds += 1;
-        match after {
-            None => partition.0 += 1,
-            // an empty partition is one quick query, so it does not end the page
-            Some(user) if rounds >= PAGE_ROUNDS_MAX => return Ok(list.end(Some((partition, user)))),
-            Some(_) => {}
+    let read = |after: Option<UserPlace>, wanted| async move {
+        let (partition, after) = after.unwrap_or((Partition(0), FIRST));
+        if partition.0 >= partitions {
+            return Ok(Page { items: Vec::new(), next: None });
         }
-    }
-    Ok(list.end(None))
-}
-
-/// Users of a partition, each with its place.
-fn in_partition(partition: Partition, users: &[UserId]) -> Vec<(UserPlace, UserId)> {
-    users.iter().map(|user| ((partition, *user), *user)).collect()
+        let page = app.graph.followers_page(owner, partition, Some(after), wanted as i32).await?;
+        let page = page.with_places(|user| (partition, user));
+        let next_partition = Partition(partition.0 + 1);
+        let more = (next_partition.0 < partitions).then_some((next_partition, FIRST));
+        Ok(Page { next: page.next.or(more), ..page })
+    };
+    Ok(fill(after, limit, read, |users| present::seen(app, viewer, users, reading)).await?)
 }

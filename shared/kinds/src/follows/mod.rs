@@ -8,4 +8,6 @@ pub mod messages;
 pub(crate) mod owned;
 pub mod partitions;
 
-pub use cases::{FollowersOf, FollowingOf, Related, change, end, followers, following, relate};
+pub use cases::{
+    FollowersOf, FollowingOf, Related, UserPlace, change, end, followers, following, relate,
+};

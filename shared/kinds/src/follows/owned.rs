@@ -3,13 +3,14 @@
 use fanfold_core::limits::{CONCURRENCY, DROP_PAGE};
 use fanfold_core::{Partition, Time, UserId};
 use fanfold_engines::card::Wanted;
+use fanfold_engines::list::Page;
 use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use futures::future::BoxFuture;
 use serde_json::json;
 
 use super::cards::Follows as FollowsCard;
-use super::items::{Ends, FollowerPage};
+use super::items::Ends;
 use crate::App;
 use crate::owned::erasing::{Erasing, Progress, ended};
 use crate::owned::{EXPORT_PAGE, Lines};
@@ -124,7 +125,8 @@ async fn following(erasing: &mut Erasing<'_>) -> Result<Progress, StoreError> {
     let (app, follower, now) = (erasing.app, erasing.user, erasing.now);
     let mut after = None;
     loop {
-        let (page, next) = app.graph.following_page(follower, after, DROP_PAGE).await?;
+        let Page { items: page, next } =
+            app.graph.following_page(follower, after, DROP_PAGE).await?;
         let some = !page.is_empty();
         let cards = page.iter().map(|author| CardId::relation(follower, *author)).collect();
         let authors = page.into_iter();
@@ -177,15 +179,14 @@ async fn relations(app: &App, user: UserId, from: RelationPlace) -> Result<Lines
     let count = EXPORT_PAGE as i32;
     let (role, users, next) = match from {
         RelationPlace::Following { after } => {
-            let (users, next) = app.graph.following_page(user, after, count).await?;
+            let Page { items, next } = app.graph.following_page(user, after, count).await?;
             let followers = RelationPlace::Followers { partition: 0, after: None };
             let next = next.map(|last| RelationPlace::Following { after: Some(last) });
-            ("following", users, Some(next.unwrap_or(followers)))
+            ("following", items, Some(next.unwrap_or(followers)))
         }
         RelationPlace::Followers { partition, after } => {
             let page = app.graph.followers_page(user, Partition(partition), after, count).await?;
-            let FollowerPage { followers, next } = page;
-            let next = match next {
+            let next = match page.next {
                 Some(last) => Some((partition, Some(last))),
                 None => {
                     let profile = app.users.profile(user).await?;
@@ -197,7 +198,7 @@ async fn relations(app: &App, user: UserId, from: RelationPlace) -> Result<Lines
                 }
             };
             let next = next.map(|(partition, after)| RelationPlace::Followers { partition, after });
-            ("follower", followers, next)
+            ("follower", page.items, next)
         }
     };
     let line = |user| json!({"type": role, "user": user});

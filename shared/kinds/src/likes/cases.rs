@@ -1,10 +1,10 @@
 //! The list of who likes a post.
 
-use fanfold_core::limits::PAGE_ROUNDS_MAX;
 use fanfold_core::{List, PostId, Time, UserId};
+use fanfold_engines::list::{Page, fill};
 use fanfold_engines::reading::ReadContext;
 
-use crate::present::{self, UserPage, UserPageBuilder, Viewer};
+use crate::present::{self, SeenUser, Viewer};
 use crate::{App, Error};
 
 /// The users who like this post.
@@ -33,23 +33,15 @@ pub async fn likers(
     app: &App,
     viewer: &Viewer,
     post: PostId,
-    mut after: Option<LikerPlace>,
+    after: Option<LikerPlace>,
     limit: usize,
     reading: &ReadContext,
-) -> Result<UserPage<LikerPlace>, Error> {
+) -> Result<Page<SeenUser, LikerPlace>, Error> {
     if !present::sees(app, viewer, post, reading).await? {
         return Err(Error::NoSuchPost(post));
     }
-    let mut list = UserPageBuilder::new(app, viewer, limit, reading);
-    for _ in 0..PAGE_ROUNDS_MAX {
-        let wanted = list.wanted() as usize;
-        let rows = app.likes.likers(post, after, wanted).await?;
-        let places: Vec<(LikerPlace, UserId)> = rows.iter().map(|row| (*row, row.1)).collect();
-        list.add(&places).await?;
-        after = rows.last().copied();
-        if rows.len() < wanted || list.is_full() {
-            return Ok(list.end(None));
-        }
-    }
-    Ok(list.end(after))
+    let read = |after, wanted| async move {
+        Ok(Page::of_places(app.likes.likers(post, after, wanted).await?, wanted))
+    };
+    Ok(fill(after, limit, read, |users| present::seen(app, viewer, users, reading)).await?)
 }

@@ -2,9 +2,10 @@
 
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::LimitKind;
-use fanfold_core::limits::{LIST_QUERY_MIN, PAGE_ROUNDS_MAX, TRIES_MAX};
+use fanfold_core::limits::TRIES_MAX;
 use fanfold_core::{List, PostId, Time, UserId};
 use fanfold_engines::card::changed;
+use fanfold_engines::list::{Page, fill};
 use fanfold_engines::mark::{Mark, TokenMark};
 use fanfold_engines::outbox::announced;
 use fanfold_engines::reading::ReadContext;
@@ -114,43 +115,18 @@ impl List for MarkedBy {
 /// A place in the list of what a user marked: after the mark of this time and post.
 pub type MarkedPlace = (Time, PostId);
 
-/// A page of marked posts, newest mark first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MarkedPage {
-    pub posts: Vec<ShownPost>,
-    /// The next page begins after this place. None: no marks are left.
-    pub next_after: Option<MarkedPlace>,
-}
-
 /// Reads a page of the posts that the viewer marked, newest mark first. Posts that are gone or hidden are passed over and
 /// replaced.
 pub async fn marked(
     app: &App,
     viewer: &Viewer,
     kind: MarkKind,
-    mut after: Option<MarkedPlace>,
+    after: Option<MarkedPlace>,
     limit: usize,
     reading: &ReadContext,
-) -> Result<MarkedPage, Error> {
-    let mut found: Vec<(MarkedPlace, ShownPost)> = Vec::new();
-    for _ in 0..PAGE_ROUNDS_MAX {
-        // one more than asked for shows whether there is a next page; some posts may be gone
-        let wanted = (limit + 1 - found.len()).max(LIST_QUERY_MIN);
-        let rows = kind.of(app).of_user(viewer.user, after, wanted).await?;
-        let is_end = rows.len() < wanted;
-        let ids: Vec<PostId> = rows.iter().map(|(_, post)| *post).collect();
-        after = rows.last().copied();
-        let mut shown = present::posts(app, viewer, &ids, reading).await?;
-        let rows = rows.into_iter();
-        found.extend(rows.filter_map(|place| Some((place, shown.remove(&place.1)?))));
-        if is_end || found.len() > limit {
-            let more = found.len() > limit;
-            found.truncate(limit);
-            let next_after = found.last().map(|(place, _)| *place).filter(|_| more);
-            let posts = found.into_iter().map(|(_, post)| post).collect();
-            return Ok(MarkedPage { posts, next_after });
-        }
-    }
-    let posts = found.into_iter().map(|(_, post)| post).collect();
-    Ok(MarkedPage { posts, next_after: after })
+) -> Result<Page<ShownPost, MarkedPlace>, Error> {
+    let read = |after, wanted| async move {
+        Ok(Page::of_places(kind.of(app).of_user(viewer.user, after, wanted).await?, wanted))
+    };
+    Ok(fill(after, limit, read, |posts| present::posts(app, viewer, posts, reading)).await?)
 }

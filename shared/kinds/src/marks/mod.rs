@@ -10,5 +10,5 @@ pub mod messages;
 pub(crate) mod owned;
 pub(crate) mod writes;
 
-pub use cases::{MarkedBy, MarkedPage, MarkedPlace, marked, put};
+pub use cases::{MarkedBy, MarkedPlace, marked, put};
 pub use kind::{MarkKind, MarkSet, MarkSpec};

@@ -3,13 +3,10 @@
 //!
 //! Only a deletion removes an entry from a feed. What is hidden from one viewer stays for the others.
 
-mod list;
 mod people;
 mod posts;
 mod viewer;
 
-pub(crate) use list::UserPageBuilder;
-pub use list::{UserPage, UserPlace};
 pub(crate) use people::owner;
 pub use people::{SeenUser, profile, seen, user, users};
 pub use posts::{PostWithAuthor, ShownPost, all_posts, post, posts, sees};

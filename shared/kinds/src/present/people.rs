@@ -58,14 +58,15 @@ pub async fn users(
     Ok(seen.into_iter().map(|(user, seen)| (user, seen.card)).collect())
 }
 
-/// The users with these ids, as the viewer sees them. Users without a profile are left out.
+/// The users with these ids, as the viewer sees them. Users without a profile and users hidden from the viewer are left out.
 pub async fn seen(
     app: &App,
-    viewer: UserId,
-    users: &[UserId],
+    viewer: &Viewer,
+    mut users: Vec<UserId>,
     reading: &ReadContext,
 ) -> Result<HashMap<UserId, SeenUser>, StoreError> {
-    look(app, Some(viewer), users, reading).await
+    users.retain(|user| viewer.sees(*user));
+    look(app, Some(viewer.user), &users, reading).await
 }
 
 /// The user who has a handle, or had it a short time ago.

@@ -117,7 +117,7 @@ pub async fn post(
     id: PostId,
     reading: &ReadContext,
 ) -> Result<Option<ShownPost>, StoreError> {
-    Ok(posts(app, viewer, &[id], reading).await?.remove(&id))
+    Ok(posts(app, viewer, vec![id], reading).await?.remove(&id))
 }
 
 /// Whether the viewer sees a post: it and the author's profile exist, and the author is not hidden.
@@ -139,13 +139,13 @@ pub async fn sees(
 pub async fn posts(
     app: &App,
     viewer: &Viewer,
-    ids: &[PostId],
+    mut ids: Vec<PostId>,
     reading: &ReadContext,
 ) -> Result<HashMap<PostId, ShownPost>, StoreError> {
-    let visible: Vec<PostId> = ids.iter().copied().filter(|id| viewer.sees(id.author())).collect();
-    if visible.is_empty() {
+    ids.retain(|id| viewer.sees(id.author()));
+    if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let found = all_posts(app, Some(viewer.user), &visible, reading).await?;
+    let found = all_posts(app, Some(viewer.user), &ids, reading).await?;
     Ok(found.into_iter().filter_map(|(id, found)| Some((id, found.shown()?))).collect())
 }

@@ -10,8 +10,9 @@ pub mod rows;
 use std::str::FromStr;
 use std::time::Duration;
 
-use fanfold_core::limits::{BOARD_BATCH_MAX, LIST_QUERY_MIN, PAGE_ROUNDS_MAX, RANKING_KEPT};
+use fanfold_core::limits::{BOARD_BATCH_MAX, PAGE_ROUNDS_MAX, RANKING_KEPT};
 use fanfold_core::{Board, List, PostId, Ranking, RoundId, Snapshot, Time, UserId};
+use fanfold_engines::list::{Filling, Page};
 use fanfold_engines::rank::{Copied, Place, Rows, RowsOf, Version, call, continue_copy};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{BoardAnswer, BoardChange, BoardPage, PageOf, Ranked};
@@ -85,31 +86,31 @@ pub async fn page(
 ) -> Result<RankingPage, Error> {
     let snapshot = after.map(|(at, _)| Snapshot { ranking, at });
     let mut from = after.map_or(1, |(_, place)| place.saturating_add(1));
-    // one more than asked for shows whether there is a next page; some may be gone
-    let wanted = |from, found: usize| {
-        let limit = (limit + 1 - found).clamp(LIST_QUERY_MIN, BOARD_BATCH_MAX) as u64;
+    let mut page = Filling::new(limit);
+    let wanted = |from, page: &Filling<_, _>| {
+        let limit = page.wanted().min(BOARD_BATCH_MAX) as u64;
         PageOf::Rank { from, limit }
     };
-    let first = first_rows(app, ranking, snapshot, wanted(from, 0), reading.now);
+    let first = first_rows(app, ranking, snapshot, wanted(from, &page), reading.now);
     let (snapshot, mut found) = first.await?;
-    let (at, mut entries) = (snapshot.at, Vec::<RankingEntry>::new());
+    let (at, mut next) = (snapshot.at, None);
     for _ in 0..PAGE_ROUNDS_MAX {
         from = from.saturating_add(found.rows.len() as u64);
         let is_end = found.rows.is_empty() || from > found.members;
-        entries.extend(shown(app, viewer, ranking, found, reading).await?);
-        let more = entries.len() > limit;
-        if is_end || more {
-            entries.truncate(limit);
-            let last = entries.last().map(|entry| (at, entry.place));
-            return Ok(RankingPage { ranking, at, entries, next_after: last.filter(|_| more) });
+        next = (!is_end).then_some((at, from.saturating_sub(1)));
+        let entries = shown(app, viewer, ranking, found, reading).await?;
+        page.add(entries.into_iter().map(|entry| ((at, entry.place), entry)));
+        if is_end || page.is_full() {
+            break;
         }
-        match places(app, snapshot.copy(), wanted(from, entries.len())).await? {
+        match places(app, snapshot.copy(), wanted(from, &page)).await? {
             BoardAnswer::Ready(next) => found = next,
             // a page has places of one snapshot
             BoardAnswer::Building | BoardAnswer::Missing => break,
         }
     }
-    Ok(RankingPage { ranking, at, entries, next_after: Some((at, from.saturating_sub(1))) })
+    let Page { items: entries, next: next_after } = page.end(next);
+    Ok(RankingPage { ranking, at, entries, next_after })
 }
 
 /// Places of a snapshot in Valkey.
@@ -157,16 +158,15 @@ async fn shown(
     Ok(match ranking {
         Ranking::PostsDay | Ranking::PostsWeek => {
             let rows = ids::<PostId>(found);
-            let ids: Vec<PostId> = rows.iter().map(|(_, id)| *id).collect();
-            let mut found = present::posts(app, viewer, &ids, reading).await?;
+            let ids = rows.iter().map(|(_, id)| *id).collect();
+            let mut found = present::posts(app, viewer, ids, reading).await?;
             let found = |(at, id)| Some(entry(at, Shown::Post(Box::new(found.remove(&id)?))));
             rows.into_iter().filter_map(found).collect()
         }
         Ranking::Authors => {
-            let mut rows = ids::<UserId>(found);
-            rows.retain(|(_, id)| viewer.sees(*id));
-            let ids: Vec<UserId> = rows.iter().map(|(_, id)| *id).collect();
-            let mut found = present::seen(app, viewer.user, &ids, reading).await?;
+            let rows = ids::<UserId>(found);
+            let ids = rows.iter().map(|(_, id)| *id).collect();
+            let mut found = present::seen(app, viewer, ids, reading).await?;
             let found = |(at, id)| Some(entry(at, Shown::Author(Box::new(found.remove(&id)?))));
             rows.into_iter().filter_map(found).collect()
         }

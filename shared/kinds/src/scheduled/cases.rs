@@ -5,11 +5,14 @@ use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, SCHEDULE_AHEAD_MIN, SCHEDULED_MAX, TRIES_MAX};
 use fanfold_core::{List, PostId, ScheduledId, Time, UserId, text};
 use fanfold_engines::due::{HandOn, OVERTAKEN_AFTER};
+use fanfold_engines::list::Page;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::{self, Stopwatch};
 use fanfold_runtime::retry::pause;
 
-use super::items::{Cancelled, Rescheduled, ScheduleResult, Scheduled, ScheduledState};
+use super::items::{
+    Cancelled, Rescheduled, ScheduleResult, Scheduled, ScheduledPlace, ScheduledState,
+};
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
 use crate::posts::items::PostKey;
@@ -39,7 +42,7 @@ pub struct ScheduledEdit<'a> {
 pub struct ScheduledOf(pub UserId);
 
 impl List for ScheduledOf {
-    type Place = (Time, ScheduledId);
+    type Place = ScheduledPlace;
 
     fn code(&self) -> u8 {
         b's'
@@ -48,14 +51,6 @@ impl List for ScheduledOf {
     fn owner(&self) -> u64 {
         self.0.0
     }
-}
-
-/// A page of scheduled posts, soonest first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScheduledPage {
-    pub items: Vec<Scheduled>,
-    /// The place after which the next page begins. `None`: this is the last one.
-    pub next_after: Option<(Time, ScheduledId)>,
 }
 
 /// Schedules a post. Returns when it is stored.
@@ -160,11 +155,10 @@ fn must_be_ahead(publish_at: Time, now: Time) -> Result<(), Error> {
 pub async fn list(
     app: &App,
     caller: UserId,
-    after: Option<(Time, ScheduledId)>,
+    after: Option<ScheduledPlace>,
     limit: usize,
-) -> Result<ScheduledPage, Error> {
-    let (items, next_after) = app.scheduled.soonest(caller, after, limit).await?;
-    Ok(ScheduledPage { items, next_after })
+) -> Result<Page<Scheduled, ScheduledPlace>, Error> {
+    Ok(app.scheduled.soonest(caller, after, limit).await?)
 }
 
 /// Reads a scheduled post of the caller, also for some days after it was published. Others, and cancelled ones, do not

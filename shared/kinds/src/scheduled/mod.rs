@@ -5,9 +5,7 @@ pub mod events;
 pub mod items;
 pub(crate) mod owned;
 
-pub use cases::{
-    NewScheduled, ScheduledEdit, ScheduledOf, ScheduledPage, cancel, change, list, read, schedule,
-};
+pub use cases::{NewScheduled, ScheduledEdit, ScheduledOf, cancel, change, list, read, schedule};
 
 /// The tag of scheduled posts among due items.
 pub const TAG: &str = "post";

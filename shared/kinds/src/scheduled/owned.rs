@@ -37,14 +37,14 @@ impl Owned for Scheduled {
     ) -> BoxFuture<'a, Result<Lines, StoreError>> {
         Box::pin(async move {
             let after = after.and_then(|after| time_and_id(&after));
-            let (items, next) = app.scheduled.soonest(user, after, EXPORT_PAGE).await?;
-            let lines = items.iter().map(|item| {
+            let page = app.scheduled.soonest(user, after, EXPORT_PAGE).await?;
+            let lines = page.items.iter().map(|item| {
                 json!({
                     "type": "scheduled_post", "id": item.id, "text": item.text,
                     "publish_at": item.publish_at.rfc3339(),
                 })
             });
-            let next_after = next.map(|(at, id)| timed(at, id));
+            let next_after = page.next.map(|(at, id)| timed(at, id));
             Ok(Lines { lines: lines.collect(), next_after })
         })
     }

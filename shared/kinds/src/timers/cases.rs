@@ -5,6 +5,7 @@ use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, TIMER_PAYLOAD_BYTES_MAX, TRIES_MAX};
 use fanfold_core::{Every, List, Time, TimerName, UserId};
 use fanfold_engines::due::OVERTAKEN_AFTER;
+use fanfold_engines::list::Page;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::{self, Stopwatch};
 use fanfold_runtime::retry::pause;
@@ -40,14 +41,6 @@ impl List for TimersOf {
     fn owner(&self) -> u64 {
         self.0.0
     }
-}
-
-/// A page of timers, by name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TimerPage {
-    pub timers: Vec<Timer>,
-    /// The name after which the next page begins. `None`: this is the last one.
-    pub next_after: Option<TimerName>,
 }
 
 /// Makes a timer, or replaces the one of this name. Also returns whether it is new.
@@ -148,10 +141,8 @@ pub async fn list(
     caller: UserId,
     after: Option<&TimerName>,
     limit: usize,
-) -> Result<TimerPage, Error> {
-    let (timers, more) = app.timers.timers(caller, after, limit).await?;
-    let next_after = timers.last().map(|timer| timer.name.clone()).filter(|_| more);
-    Ok(TimerPage { timers, next_after })
+) -> Result<Page<Timer, TimerName>, Error> {
+    Ok(app.timers.timers(caller, after, limit).await?)
 }
 
 /// Deletes a timer of the caller. Fails with [`Error::NoSuchTimer`] if there is none, for example because it fired.

@@ -5,6 +5,7 @@ use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::{DROP_PAGE, DUE_TRIES_MAX};
 use fanfold_core::{DueEntry, DueItem, Every, Time, TimerName, UserId};
 use fanfold_engines::due::{DueIndex, ForgottenItems, HandOn, forgotten};
+use fanfold_engines::list::Page;
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::table::{Stored, Table, Write, key, number, read, read_key, text, write};
 use fanfold_runtime::error::StoreError;
@@ -140,24 +141,21 @@ impl TimerStore {
         Ok(item.map(|item| read::<TimerItem>(doing, item)).transpose()?.map(Timer::from))
     }
 
-    /// A page of a user's timers by name, after the name `after`. Also returns whether there are more.
+    /// A page of a user's timers by name, after the name `after`.
     pub async fn timers(
         &self,
         owner: UserId,
         after: Option<&TimerName>,
         limit: usize,
-    ) -> Result<(Vec<Timer>, bool), StoreError> {
+    ) -> Result<Page<Timer, TimerName>, StoreError> {
         let doing = "listing timers";
         let pk = timers_pk(owner);
         let after = after.map(|after| key(&pk, after));
-        // one more than requested shows that there are more
-        let rows = self.table.rows(doing, &pk).first(after, limit + 1).await?.into_iter();
-        let timers: Result<Vec<Timer>, StoreError> =
-            rows.map(|item| Ok(read::<TimerItem>(doing, item)?.into())).collect();
-        let mut timers = timers?;
-        let more = timers.len() > limit;
-        timers.truncate(limit);
-        Ok((timers, more))
+        let rows = async |count| -> Result<Vec<Timer>, StoreError> {
+            let rows = self.table.rows(doing, &pk).first(after, count).await?.into_iter();
+            rows.map(|item| Ok(read::<TimerItem>(doing, item)?.into())).collect()
+        };
+        Page::of_rows(limit, rows, |timer| timer.name.clone()).await
     }
 
     /// Stores a timer, in place of `old`, which was read before. A new one counts.

@@ -6,7 +6,7 @@ pub mod items;
 pub mod messages;
 pub(crate) mod owned;
 
-pub use cases::{NewTimer, TimerPage, TimersOf, delete, list, put, read};
+pub use cases::{NewTimer, TimersOf, delete, list, put, read};
 
 /// The tag of timers among due items.
 pub const TAG: &str = "timer";

@@ -36,19 +36,16 @@ impl Owned for Timers {
     ) -> BoxFuture<'a, Result<Lines, StoreError>> {
         Box::pin(async move {
             let after: Option<TimerName> = place(after);
-            let (timers, more) = app.timers.timers(user, after.as_ref(), EXPORT_PAGE).await?;
-            let lines = timers.iter().map(|timer| {
+            let page = app.timers.timers(user, after.as_ref(), EXPORT_PAGE).await?;
+            let lines = page.items.iter().map(|timer| {
                 let payload: Value = serde_json::from_str(&timer.payload).unwrap_or_default();
                 json!({
                     "type": "timer", "name": timer.name, "due_at": timer.due_at.rfc3339(),
                     "every": timer.every, "payload": payload,
                 })
             });
-            let last = timers.last().filter(|_| more);
-            Ok(Lines {
-                lines: lines.collect(),
-                next_after: last.map(|timer| timer.name.to_string()),
-            })
+            let next_after = page.next.map(|name| name.to_string());
+            Ok(Lines { lines: lines.collect(), next_after })
         })
     }
 }

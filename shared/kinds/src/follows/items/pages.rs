@@ -3,6 +3,7 @@
 use fanfold_core::fanout::FollowerPlace;
 use fanfold_core::limits::FOLLOWERS_PER_QUERY;
 use fanfold_core::{Partition, UserId};
+use fanfold_engines::list::Page;
 use fanfold_engines::table::{key, read_key};
 use fanfold_runtime::error::StoreError;
 use serde::Deserialize;
@@ -19,37 +20,27 @@ struct FollowerKey {
     sk: String,
 }
 
-/// One page of an author's followers.
-#[derive(Debug)]
-pub struct FollowerPage {
-    /// The followers, in bucket order.
-    pub followers: Vec<UserId>,
-    /// The follower after whom the next page begins. `None`: this is the last page.
-    pub next: Option<UserId>,
-}
-
 impl GraphStore {
     /// All authors that a user follows, in the order of their ids.
     pub async fn following(&self, user: UserId) -> Result<Vec<UserId>, StoreError> {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
-            let (page, next) = self.following_page(user, after, FOLLOWERS_PER_QUERY).await?;
-            all.extend(page);
-            after = next;
+            let page = self.following_page(user, after, FOLLOWERS_PER_QUERY).await?;
+            all.extend(page.items);
+            after = page.next;
             if after.is_none() {
                 return Ok(all);
             }
         }
     }
 
-    /// A page of the authors that a user follows, and the author after whom the next page begins. The query reads
-    /// `count` rows; tombstones among them are left out.
+    /// A page of the authors that a user follows. The query reads `count` rows; tombstones among them are left out.
     pub async fn following_page(
         &self,
         user: UserId,
         after: Option<UserId>,
         count: i32,
-    ) -> Result<(Vec<UserId>, Option<UserId>), StoreError> {
+    ) -> Result<Page<UserId, UserId>, StoreError> {
         let doing = "reading the authors that a user follows";
         let pk = following_pk(user);
         let rows =
@@ -57,7 +48,7 @@ impl GraphStore {
         let page = rows.page(after.map(|after| key(&pk, after)), Some(count)).await?;
         let user = |item| Ok(read_key::<FollowingKey>(doing, item)?.sk);
         let users: Result<Vec<UserId>, StoreError> = page.rows.into_iter().map(user).collect();
-        Ok((users?, page.next.map(user).transpose()?))
+        Ok(Page { items: users?, next: page.next.map(user).transpose()? })
     }
 
     /// Followers in one partition of an author: at most `count`. The list is empty only if no follower is left.
@@ -80,7 +71,7 @@ impl GraphStore {
         partition: Partition,
         after: Option<UserId>,
         count: i32,
-    ) -> Result<FollowerPage, StoreError> {
+    ) -> Result<Page<UserId, UserId>, StoreError> {
         let after = after.map(|after| (after.bucket(self.buckets), after.0));
         self.followers_after(author, partition, after, count).await
     }
@@ -93,15 +84,14 @@ impl GraphStore {
         partition: Partition,
         after: Option<FollowerPlace>,
         count: i32,
-    ) -> Result<FollowerPage, StoreError> {
+    ) -> Result<Page<UserId, UserId>, StoreError> {
         let doing = "reading an author's followers";
         let pk = followers_pk(author, partition);
         let start = after.map(|(bucket, user)| key(&pk, follower_sk(bucket, UserId(user))));
         let page = self.table.rows(doing, &pk).only("sk").page(start, Some(count)).await?;
         let user = |item| follower_of(doing, &read_key::<FollowerKey>(doing, item)?.sk);
         let followers: Result<_, _> = page.rows.into_iter().map(user).collect();
-        let next = page.next.map(user).transpose()?;
-        Ok(FollowerPage { followers: followers?, next })
+        Ok(Page { items: followers?, next: page.next.map(user).transpose()? })
     }
 }
 

@@ -10,6 +10,7 @@ use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::{DUE_TRIES_MAX, SCHEDULED_KEPT};
 use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId};
 use fanfold_engines::due::{DueIndex, HandOn};
+use fanfold_engines::list::Page;
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::table::{
     Item, Stored, Table, Write, key, number, read, read_key, text, time_and_id, timed, write,
@@ -23,6 +24,9 @@ use crate::people::items::{Counter, Owner, UserStore, add_all};
 use crate::posts::items::{Post, PostKey, PostStore};
 use crate::posts::messages::PostPublished;
 pub use results::{Cancelled, PublishResult, Rescheduled, ScheduleResult};
+
+/// A place among a user's scheduled posts: after the one of this time and id.
+pub type ScheduledPlace = (Time, ScheduledId);
 
 /// A scheduled post.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,26 +153,24 @@ impl ScheduledStore {
         Ok(item.map(|item| read::<ScheduledItem>(doing, item)).transpose()?.map(Scheduled::from))
     }
 
-    /// A page of a user's scheduled posts that wait, soonest first, after the one at `after`. Also returns the place after
-    /// which the next page begins.
+    /// A page of a user's scheduled posts that wait, soonest first, after the one at `after`.
     pub async fn soonest(
         &self,
         user: UserId,
-        after: Option<(Time, ScheduledId)>,
+        after: Option<ScheduledPlace>,
         limit: usize,
-    ) -> Result<(Vec<Scheduled>, Option<(Time, ScheduledId)>), StoreError> {
+    ) -> Result<Page<Scheduled, ScheduledPlace>, StoreError> {
         let doing = "listing scheduled posts";
         let pk = soonest_pk(user);
         let after = after.map(|(at, id)| key(&pk, timed(at, id)));
-        // one more than requested shows that there are more
-        let rows = self.table.rows(doing, &pk).only("sk").first(after, limit + 1).await?;
-        let mut places = Vec::new();
-        for row in rows {
-            places.extend(time_and_id::<ScheduledId>(&read_key::<SoonestKey>(doing, row)?.sk));
-        }
-        let more = places.len() > limit;
-        places.truncate(limit);
-        let next = places.last().copied().filter(|_| more);
+        let places = async |count| -> Result<Vec<ScheduledPlace>, StoreError> {
+            let mut places = Vec::new();
+            for row in self.table.rows(doing, &pk).only("sk").first(after, count).await? {
+                places.extend(time_and_id(&read_key::<SoonestKey>(doing, row)?.sk));
+            }
+            Ok(places)
+        };
+        let Page { items: places, next } = Page::of_rows(limit, places, |place| *place).await?;
         // an item that is moved between two pages of the query is in both
         let ids: BTreeSet<ScheduledId> = places.iter().map(|(_, id)| *id).collect();
         let keys = ids.iter().map(|id| key(&scheduled_pk(user), id)).collect();
@@ -181,7 +183,7 @@ impl ScheduledStore {
             item.state == ScheduledState::Waiting && places.contains(&(item.publish_at, item.id))
         });
         found.sort_by_key(|item| (item.publish_at, item.id));
-        Ok((found, next))
+        Ok(Page { items: found, next })
     }
 
     /// Stores a scheduled post with its rows, adds 1 to the author's counter, and stores the request's key, all or nothing.
