@@ -3,6 +3,8 @@
 /** The view of an address. */
 function View({ segments }) {
   const [first = "", second = "", third = "", fourth = ""] = segments;
+  const kind = MARKS.find(({ place }) => place === first);
+  if (kind) return html`<${Marked} key=${first} kind=${kind} />`;
   switch (first) {
     case "":
       return html`<${Home} />`;
@@ -18,8 +20,6 @@ function View({ segments }) {
       return second ? html`<${Board} key="${second}/${third}/${fourth}" owner=${second} name=${third} member=${fourth} />` : html`<${Boards} />`;
     case "scheduled":
       return html`<${Scheduled} />`;
-    case "likes":
-      return html`<${Likes} />`;
     case "status":
       return html`<${Status} />`;
     default:

@@ -5,7 +5,7 @@ const LINKS = [
   ["trending", "Trending", "trending"],
   ["boards", "Boards", "boards"],
   ["scheduled", "Scheduled", "scheduled"],
-  ["likes", "Likes", "likes"],
+  ...MARKS.map(({ place, title }) => [place, title, place]),
   ["profile", "Profile", "profile"],
   ["status", "Status", "status"],
 ];

@@ -8,7 +8,6 @@ function Post({ id, position, size = -1, rank = null, note = "" }) {
   if (!post) return null;
   const { author } = post;
   const isOwn = author.id === user?.id;
-  const likes = counted(post.like_count, "like", "likes");
   return html`
     <article class="post" data-id=${id} tabindex="0" aria-posinset=${position} aria-setsize=${size}
       aria-labelledby="author-${id}" aria-describedby="text-${id}">
@@ -22,10 +21,7 @@ function Post({ id, position, size = -1, rank = null, note = "" }) {
         </header>
         <div id="text-${id}"><${Text} text=${post.text} /></div>
         <footer>
-          <button type="button" class="like" aria-pressed=${post.liked ? "true" : "false"} aria-label="Like, ${likes}"
-            onClick=${() => changeLike(id)}>
-            <${Icon} name="likes" filled=${post.liked} /><span>${count(post.like_count)}</span>
-          </button>
+          <${MarkButtons} post=${post} />
           ${note && html`<span class="hint">${note}</span>`}
           ${isOwn &&
           html`<button type="button" class="delete" aria-label="Delete post" title="Delete post" onClick=${() => setAsking(true)}>

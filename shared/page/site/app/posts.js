@@ -33,9 +33,7 @@ function remembered(posts) {
   tidy();
   return posts.map((post) => {
     const state = postOf(post.id);
-    const { liked, like_count } = state.get() ?? {};
-    const isSettled = !(state.settledAt > Date.now());
-    state.set(isSettled ? post : { ...post, liked, like_count });
+    state.set(withMarks(state, post));
     return post.id;
   });
 }
@@ -50,28 +48,6 @@ function renameAuthor({ id, handle, name }) {
 
 function forgetPosts(ids) {
   if (ids.some((id) => !gone.get().has(id))) gone.set(new Set([...gone.get(), ...ids]));
-}
-
-/** Likes a post or takes the like back. It is shown at once, and taken back if the server refuses. */
-async function changeLike(id) {
-  const state = postOf(id);
-  const before = state.get();
-  if (!before || state.isChanging) return;
-  const liked = !before.liked;
-  const like_count = Math.max(0, before.like_count + (liked ? 1 : -1));
-  state.isChanging = true;
-  state.settledAt = Infinity;
-  state.set({ ...before, liked, like_count });
-  try {
-    await call(liked ? "PUT" : "DELETE", `/v1/posts/${id}/like`);
-    state.settledAt = Date.now() + SETTLED_MS;
-  } catch (error) {
-    state.settledAt = 0;
-    state.set({ ...state.get(), liked: before.liked, like_count: before.like_count });
-    if (error.status === 404) forgetPosts([id]);
-    announce(inWords(error));
-  }
-  state.isChanging = false;
 }
 
 /** Deletes an own post. */

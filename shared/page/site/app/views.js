@@ -1,4 +1,4 @@
-// Smaller views: one post, liked posts, and rankings.
+// Smaller views: one post, and rankings.
 
 /** One post with the users who like it. Its author also sees its delivery. */
 function SinglePost({ id }) {
@@ -25,20 +25,6 @@ function Likers({ id }) {
   const post = useValue(postOf(id));
   // the own like is in the list at once
   return html`<${People} key=${String(post?.liked)} name="likers:${id}:${post?.liked}" path="/v1/posts/${id}/likes" empty="Nobody likes this post yet." />`;
-}
-
-/** The posts that the user likes. */
-function Likes() {
-  useTitle("Likes");
-  const read = async (cursor, signal) => {
-    const page = await call("GET", "/v1/likes", { query: { cursor }, signal });
-    return { items: remembered(page.items), next_cursor: page.next_cursor };
-  };
-  const list = useList("likes", read);
-  return html`
-    <h1 class="title">Likes</h1>
-    <${Feed} list=${list} label="Posts that you like" empty="You like no post yet. Choose the heart below a post." />
-  `;
 }
 
 const RANKINGS = [

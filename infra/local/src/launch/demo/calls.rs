@@ -22,8 +22,9 @@ pub fn follow(api: &Api, follower: &Person, author: &str) -> Done<()> {
     api.call(follower, "PUT", &format!("/v1/users/@{author}/follow"), None).map(drop)
 }
 
-pub fn like(api: &Api, fan: &Person, post: &str) -> Done<()> {
-    api.call(fan, "PUT", &format!("/v1/posts/{post}/like"), None).map(drop)
+/// Puts a mark on a post: the last segment of its route.
+pub fn mark(api: &Api, fan: &Person, post: &str, mark: &str) -> Done<()> {
+    api.call(fan, "PUT", &format!("/v1/posts/{post}/{mark}"), None).map(drop)
 }
 
 /// Publishes a post, and returns its id.

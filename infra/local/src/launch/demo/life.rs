@@ -48,7 +48,7 @@ fn give_likes(village: &Village, likes: &[(Arc<Person>, String)]) {
         if village.is_over() {
             return Err(failure("stopped"));
         }
-        village.count("likes", calls::like(&village.api, fan, post));
+        village.count("likes", calls::mark(&village.api, fan, post, "like"));
         Ok(())
     };
     let _all_or_stopped = parallel::for_each(likes, give);

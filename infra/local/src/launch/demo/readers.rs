@@ -56,7 +56,7 @@ impl Reader<'_> {
         while given < likes && !ids.is_empty() && !village.is_over() {
             let place = (self.rng.f64().powi(2) * ids.len() as f64) as usize;
             let id = ids.remove(place.min(ids.len() - 1));
-            village.count("likes", calls::like(&village.api, &person, id));
+            village.count("likes", calls::mark(&village.api, &person, id, "like"));
             given += 1;
         }
         // a feed without a new post gives nothing back, so that nobody reads it again and again
