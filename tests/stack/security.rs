@@ -3,7 +3,7 @@
 //! the tests.
 
 mod bodies;
-mod callers;
+pub mod callers;
 mod costs;
 mod cursors;
 mod enumeration;

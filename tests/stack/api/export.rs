@@ -9,6 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::client::Client;
+use crate::security::callers::marks;
 
 /// All lines of the export of the caller.
 async fn exported(client: &Client) -> Vec<Value> {
@@ -35,7 +36,9 @@ async fn an_export_has_a_line_of_everything_that_is_stored() {
     for (one, another) in [(&user, &other), (&other, &user)] {
         send(one, Method::PUT, format!("/v1/users/{}/follow", another.id), None).await;
     }
-    send(&user, Method::PUT, format!("/v1/posts/{foreign}/like"), None).await;
+    for mark in marks() {
+        send(&user, Method::PUT, format!("/v1/posts/{foreign}/{mark}"), None).await;
+    }
     send(&other, Method::PUT, format!("/v1/posts/{post}/like"), None).await;
     for client in [&user, &other] {
         let at = (clock::now() + Duration::from_secs(7_200)).rfc3339();

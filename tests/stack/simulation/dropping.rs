@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
+use fanfold_core::kinds::KeyKind;
 use fanfold_core::limits::{COMMIT_GRACE, DROP_LEASE, DROP_SETTLES, REL_KEPT};
 use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
 use fanfold_functions::admin::execute;
@@ -448,8 +449,8 @@ impl History {
         left.map_or(Ok(()), |left| Err(format!("a relation is left: {left:?}")))
     }
 
-    /// Checks that there is no data of a user, apart from data that expires, and from an empty feed that a
-    /// reader may have created.
+    /// Checks that there is no data of a user, apart from data that expires, from private marks of others that they have not
+    /// read since, and from an empty feed that a reader may have created.
     fn check_no_trace(&self, user: UserId) -> Result<(), String> {
         let cloud = self.apps.cloud.lock();
         for table in [USERS, POSTS, GRAPH, DUE, MARKS, BOARDS] {
@@ -459,6 +460,9 @@ impl History {
                 let pk = item["pk"]["S"].as_str().unwrap_or_default();
                 let others = pk.starts_with("following#") && !in_text(user, pk);
                 let expires = item.contains_key("expires_at");
+                if private(pk).is_some_and(|other| other != user.to_string()) {
+                    continue;
+                }
                 if !(expires && (pk.starts_with("receipt#") || others)) {
                     return Err(format!("{table}: {item:?}"));
                 }
@@ -466,6 +470,12 @@ impl History {
         }
         for (key, members) in self.apps.valkey.keys() {
             if ["rel:", "rels:", "live:"].iter().any(|kind| key.starts_with(kind)) {
+                continue;
+            }
+            let is_private = |kind: &MarkKind| {
+                !kind.spec().is_public && KeyKind::of(&key) == Some(kind.spec().card)
+            };
+            if MarkKind::ALL.iter().any(is_private) && !in_text(user, &key) {
                 continue;
             }
             if let Some(member) = members.iter().find(|member| in_member(user, member)) {
@@ -561,4 +571,10 @@ fn a_user_is_erased_while_everything_else_goes_on() {
         assert!(came_back > 1 && came_back < count - 5, "{came_back} came back");
         assert!(spread > 3, "{spread} had followers in several partitions");
     }
+}
+
+/// The user who put a private mark, by the partition key of one of its rows.
+fn private(pk: &str) -> Option<&str> {
+    let specs = MarkKind::ALL.iter().map(|kind| kind.spec()).filter(|spec| !spec.is_public);
+    specs.flat_map(|spec| [spec.by_post, spec.by_time]).find_map(|kind| kind.owner(pk))
 }

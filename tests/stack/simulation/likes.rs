@@ -1,10 +1,10 @@
-//! Users like posts and take likes back, posts are deleted, and readers look, while everything goes wrong: messages arrive
-//! twice, late and out of order; workers die between any two calls; calls fail with or without effect; and Valkey loses its
-//! data or falls back to an older state.
+//! Users mark posts (likes, and other marks) and remove marks, posts are deleted, and readers look, while everything goes wrong:
+//! messages arrive twice, late and out of order; workers die between any two calls; calls fail with or without effect; and
+//! Valkey loses its data or falls back to an older state.
 //!
-//! A reader who begins after the answer to a like sees it. No ranking shows a post or an author twice, or in a wrong order. At
-//! rest, every acknowledged like is there, both lists have the same likes, every number is exact, every card equals its item,
-//! every ranking has the likes of all posts, and nothing is left of the likes of a deleted post.
+//! A reader who begins after the answer to a mark sees it. No ranking shows a post or an author twice, or in a wrong order. At
+//! rest, every acknowledged mark is there, all lists have the same marks, every number is exact, every card equals its item,
+//! every ranking has the likes of all posts, and nothing is left of the marks of a deleted post.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -43,6 +43,7 @@ type Pair = (MarkKind, UserId, PostId);
 enum Done {
     Published(Option<PostId>),
     Deleted,
+    Listed,
     /// Whether the post has the user's mark now.
     Changed(Pair, bool, Result<(), Error>),
     /// What a reader must see, and what was shown. `None`: the post is gone.
@@ -190,6 +191,22 @@ impl History {
         self.begin(None, None, future);
     }
 
+    /// A user reads a list of marks, page by page.
+    fn list(&mut self, kind: MarkKind, user: UserId) {
+        let (apps, now) = (self.apps.clone(), self.clock());
+        let future = Box::pin(async move {
+            let (viewer, reading, mut after) = (Viewer::of(user), ReadContext::new(now), None);
+            while let Ok(page) = marked(&apps.app, &viewer, kind, after, 2, &reading).await {
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+            Done::Listed
+        });
+        self.begin(None, None, future);
+    }
+
     /// A reader reads a ranking, page by page.
     fn rank(&mut self) {
         let (apps, now) = (self.apps.clone(), self.clock());
@@ -252,7 +269,7 @@ impl History {
     fn note(&mut self, number: usize, done: Done) {
         match done {
             Done::Published(post) => self.posts.extend(post),
-            Done::Deleted | Done::Handled(Outcome::Done) => {}
+            Done::Deleted | Done::Listed | Done::Handled(Outcome::Done) => {}
             Done::Changed(pair, liked, changed) => {
                 let took = self.now.since(self.workers[number].began);
                 let known = self.known.entry(pair).or_default();
@@ -377,6 +394,10 @@ impl History {
                 9 if self.dice.one_in(3) => self.delete(),
                 10 if self.dice.one_in(2) => self.publish(),
                 11..20 => self.read(),
+                20 if self.dice.one_in(2) => {
+                    let (kind, user) = (*self.dice.pick(MarkKind::ALL), *self.dice.pick(&PEOPLE));
+                    self.list(kind, id(user));
+                }
                 20 => self.rank(),
                 21..28 => {
                     let again = self.dice.one_in(4);
@@ -398,6 +419,11 @@ impl History {
         }
         self.apps.cloud.lock().faults = Faults::default();
         self.apps.valkey.set_faults(Faults::default());
+        self.rest().await;
+        // private marks of posts that are gone are removed by who reads them
+        for (kind, user) in MarkKind::ALL.iter().flat_map(|kind| PEOPLE.map(|user| (*kind, user))) {
+            self.list(kind, id(user));
+        }
         self.rest().await;
     }
 
@@ -428,13 +454,16 @@ impl History {
             let cloud = self.apps.cloud.lock();
             (oracle::likes(&cloud)?, oracle::Truth::of(&cloud))
         };
+        let is_live = |post: &PostId| truth.posts.get(post) == Some(&true);
         let mut found: BTreeSet<Pair> = BTreeSet::new();
         for kind in MarkKind::ALL {
             let marks = oracle::marks(&self.apps.cloud.lock(), *kind)?;
+            if let Some((user, post, _)) = marks.iter().find(|mark| !is_live(&mark.1)) {
+                return Err(format!("{kind:?} of {} of {post}, which is gone", name(*user)));
+            }
             found.extend(marks.iter().map(|(user, post, _)| (*kind, *user, *post)));
             self.check_list(*kind, &marks).await?;
         }
-        let is_live = |post: &PostId| truth.posts.get(post) == Some(&true);
         self.counts.gone += truth.posts.values().filter(|published| !**published).count() as u64;
         for (pair, known) in &self.known {
             let Some(liked) = known.liked.filter(|_| is_live(&pair.2)) else { continue };
@@ -493,13 +522,9 @@ impl History {
     /// The list of each user has the marks of posts that are there, newest first, page by page.
     async fn check_list(&self, kind: MarkKind, marks: &BTreeSet<Marked>) -> Result<(), String> {
         let (apps, reading) = (&self.apps.app, ReadContext::new(self.now));
-        let truth = oracle::Truth::of(&self.apps.cloud.lock());
         for viewer in PEOPLE.map(id) {
             let own = marks.iter().filter(|mark| mark.0 == viewer);
-            let mut expected: Vec<(u64, PostId)> = own
-                .filter(|mark| truth.posts.get(&mark.1) == Some(&true))
-                .map(|(_, post, at)| (*at, *post))
-                .collect();
+            let mut expected: Vec<(u64, PostId)> = own.map(|(_, post, at)| (*at, *post)).collect();
             expected.sort_unstable_by(|a, b| b.cmp(a));
             let (mut shown, mut after) = (Vec::new(), None);
             loop {

@@ -1,11 +1,10 @@
-//! Marking a post, removing the mark, and the list of what a user marked.
+//! Marking a post, and removing the mark.
 
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::TRIES_MAX;
-use fanfold_core::{List, PostId, Time, UserId};
+use fanfold_core::{PostId, Time};
 use fanfold_engines::card::changed;
-use fanfold_engines::list::{Page, fill};
 use fanfold_engines::mark::{Mark, TokenMark};
 use fanfold_engines::outbox::announced;
 use fanfold_engines::reading::ReadContext;
@@ -17,7 +16,7 @@ use super::kind::MarkKind;
 use super::messages::MarkChanged;
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
-use crate::present::{self, ShownPost, Viewer};
+use crate::present::{self, Viewer};
 use crate::{App, Error};
 
 /// Marks a post for the caller, or removes the mark. A repeated call succeeds.
@@ -94,39 +93,4 @@ async fn change(
         }
     }
     Err(StoreError::GaveUp { doing: "changing a mark", tries: TRIES_MAX }.into())
-}
-
-/// The posts that this user marked.
-#[derive(Debug, Clone, Copy)]
-pub struct MarkedBy(pub MarkKind, pub UserId);
-
-impl List for MarkedBy {
-    type Place = MarkedPlace;
-
-    fn code(&self) -> u8 {
-        self.0.spec().code
-    }
-
-    fn owner(&self) -> u64 {
-        self.1.0
-    }
-}
-
-/// A place in the list of what a user marked: after the mark of this time and post.
-pub type MarkedPlace = (Time, PostId);
-
-/// Reads a page of the posts that the viewer marked, newest mark first. Posts that are gone or hidden are passed over and
-/// replaced.
-pub async fn marked(
-    app: &App,
-    viewer: &Viewer,
-    kind: MarkKind,
-    after: Option<MarkedPlace>,
-    limit: usize,
-    reading: &ReadContext,
-) -> Result<Page<ShownPost, MarkedPlace>, Error> {
-    let read = |after, wanted| async move {
-        Ok(Page::of_places(kind.of(app).of_user(viewer.user, after, wanted).await?, wanted))
-    };
-    Ok(fill(after, limit, read, |posts| present::posts(app, viewer, posts, reading)).await?)
 }

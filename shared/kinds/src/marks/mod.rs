@@ -6,9 +6,11 @@ mod cases;
 pub mod events;
 pub mod items;
 mod kind;
+mod list;
 pub mod messages;
 pub(crate) mod owned;
 pub(crate) mod writes;
 
-pub use cases::{MarkedBy, MarkedPlace, marked, put};
+pub use cases::put;
 pub use kind::{MarkKind, MarkSet, MarkSpec};
+pub use list::{MarkedBy, MarkedPlace, marked};
