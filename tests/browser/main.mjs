@@ -3,27 +3,17 @@
 // contains it, and FANFOLD_PICTURE names a file for the picture of README, which is made first. With
 // FANFOLD_BROWSER_TIMES, the time of each test is printed.
 
+import { readdirSync } from "node:fs";
+
 import { chromium } from "playwright-core";
 
 import { picture } from "./picture.mjs";
 import { run } from "./suite.mjs";
 
-import "./account.mjs";
-import "./boards.mjs";
-import "./errors.mjs";
-import "./feeds.mjs";
-import "./keyboard.mjs";
-import "./likes.mjs";
-import "./oidc.mjs";
-import "./people.mjs";
-import "./posts.mjs";
-import "./reference.mjs";
-import "./scheduled.mjs";
-import "./states.mjs";
-import "./status.mjs";
-import "./texts.mjs";
-import "./vendor.mjs";
-import "./weight.mjs";
+// every file of the folder may have tests
+for (const file of readdirSync(import.meta.dirname).sort()) {
+  if (file.endsWith(".mjs") && file !== "main.mjs") await import(`./${file}`);
+}
 
 /** Tests at the same time. Most of their time is spent in the functions of the stack. */
 const AT_ONCE = 3;
