@@ -74,7 +74,7 @@ kinds! {
         }
         keys {
             /// What a viewer likes, of the newest posts.
-            LikesCard "likes" b'l' One, In(&[Forget]);
+            LikesCard "marks:likes" b'l' One, In(&[Forget]);
             /// The state of the request to count the likes of a post.
             LikeCountLock "lock:likes", Stays("it expires");
         }

@@ -55,6 +55,8 @@ impl Count {
     /// Counts the calls of an operation.
     async fn of<T>(&mut self, name: &str, operation: impl AsyncFnOnce(&Apps, Time) -> T) -> T {
         self.now += Duration::from_millis(1);
+        // what an operation does by chance does not depend on those before it
+        fastrand::seed(name.bytes().fold(7, |seed, byte| seed.rotate_left(5) ^ u64::from(byte)));
         self.apps.steps.take_counted();
         self.apps.cloud.lock().units = Default::default();
         let began = Instant::now();
@@ -418,8 +420,6 @@ async fn boards(count: &mut Count) {
 
 async fn rest(count: &mut Count) {
     count.of("sweep", async |apps, now| sweep(&apps.app, now).await).await.expect("swept");
-    // which cards the audit takes does not depend on what came before
-    fastrand::seed(1);
     let audited =
         count.of("audit", async |apps, now| audit::audit(&apps.app, now, Deadline::NONE).await);
     audited.await.expect("audited");

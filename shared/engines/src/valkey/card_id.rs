@@ -153,7 +153,7 @@ mod tests {
             (CardId::user(a), "user:000000000000000a"),
             (CardId::handle(HandleHash(9)), "handle:0000000000000009"),
             (CardId::relation(a, b), "follows:000000000000000a:000000000000000b"),
-            (CardId::of_user(KeyKind::LikesCard, a), "likes:000000000000000a"),
+            (CardId::of_user(KeyKind::LikesCard, a), "marks:likes:000000000000000a"),
             (CardId::board(board), "board-card:000000000000000d:000000000000000e"),
         ];
         for (id, text) in all {

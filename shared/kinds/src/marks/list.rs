@@ -79,12 +79,12 @@ async fn forget_gone(
     mut passed: Vec<PostId>,
     now: Time,
 ) -> Result<(), StoreError> {
+    // mutation: gone-bounded
     passed.truncate(GONE_REMOVED_MAX);
     if passed.is_empty() {
         return Ok(());
     }
-    // a card may be older than its post, and a user without a profile may come back
-    // mutation: gone-by-card
+    // the others are of users without a profile
     let states = app.posts.states(&passed).await?;
     let is_there = |post: &PostId| matches!(states.get(post), Some(PostState::Published(_)));
     let removals = passed.into_iter().filter(|post| !is_there(post)).map(async |post| {
