@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fanfold_core::kinds::KeyKind;
 use reqwest::Method;
 use serde_json::json;
 
