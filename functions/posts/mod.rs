@@ -1,5 +1,6 @@
-//! The function `posts` publishes, schedules, reads, likes and deletes single posts.
+//! The function `posts` publishes, schedules, reads, marks and deletes single posts.
 
+mod bookmarks;
 mod delivery;
 mod likes;
 mod scheduled;
@@ -44,6 +45,7 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(delivery::routes())
         .merge(scheduled::routes())
         .merge(likes::routes())
+        .merge(bookmarks::routes())
 }
 
 /// A post to publish.

@@ -47,6 +47,8 @@ pub struct PostView {
     pub like_count: u64,
     /// Whether the caller likes the post.
     pub liked: bool,
+    /// Whether the caller bookmarked the post.
+    pub bookmarked: bool,
 }
 
 impl From<ShownPost> for PostView {
@@ -58,6 +60,7 @@ impl From<ShownPost> for PostView {
             created_at: post.id.time().rfc3339(),
             like_count: post.likes,
             liked: marks.has(MarkKind::Like),
+            bookmarked: marks.has(MarkKind::Bookmark),
         }
     }
 }

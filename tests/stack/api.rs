@@ -1,6 +1,7 @@
 //! The deployed stack over HTTP. The client compares each answer with the API description.
 
 mod boards;
+mod bookmarks;
 mod delivery;
 mod due;
 mod export;

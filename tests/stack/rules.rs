@@ -4,6 +4,7 @@ mod admin;
 mod audit;
 mod author_first;
 mod boards;
+mod bookmarks;
 mod cache;
 mod cards;
 mod coalesce;

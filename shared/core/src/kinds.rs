@@ -60,7 +60,7 @@ kinds! {
     Likes "likes" {
         limits {
             /// Marking posts, and removing marks. All kinds of marks share it.
-            Mark "mark" "likes given and taken back", "MARK_CHANGES_PER_MINUTE" 300 at most 60_000;
+            Mark "mark" "likes and bookmarks that were put or removed", "MARK_CHANGES_PER_MINUTE" 300 at most 60_000;
         }
         items {
             /// A like.
@@ -77,6 +77,20 @@ kinds! {
             LikesCard "marks:likes" b'l' One, In(&[Forget]);
             /// The state of the request to count the likes of a post.
             LikeCountLock "lock:likes", Stays("it expires");
+        }
+    }
+
+    /// Bookmarks of posts, which only their user sees.
+    Bookmarks "bookmarks" {
+        items {
+            /// A bookmark.
+            Bookmark "bookmarks#", In(&[Empty]), Not("the list of the user's bookmarks has it");
+            /// A bookmark, in the list of its user.
+            Bookmarked "bookmarked#", In(&[Empty]), As("bookmark");
+        }
+        keys {
+            /// What a viewer bookmarked, of the newest posts.
+            BookmarksCard "marks:bookmarks" b'm' One, In(&[Forget]);
         }
     }
 

@@ -9,6 +9,7 @@
 //! | [`follows`] | follow, unfollow, list followers and followed users; apply a changed relation to a feed |
 //! | [`marks`] | mark a post, list what a user marked |
 //! | [`likes`] | list who likes a post; count likes |
+//! | [`bookmarks`] | what happens to the bookmarks of a user who is erased or exported |
 //! | [`feeds`] | where the posts of home and author feeds come from |
 //! | [`home`] | read a page of a home or author feed |
 //! | [`fanout`] | deliver a post to its author's followers |
@@ -50,6 +51,8 @@
 //! | marks | `liked#<user>` | `<time>#<post>` | a like, in the list of what the user likes |
 //! | marks | `likers#<post>#<part>` | `<time>#<user>` | a like, in the list of who likes the post |
 //! | marks | `like-counts#<post>#<part>` | `<row>` | a part of the number of likes in the part |
+//! | marks | `bookmarks#<user>` | `<post>` | a bookmark |
+//! | marks | `bookmarked#<user>` | `<time>#<post>` | a bookmark, in the list of its user |
 //! | boards | `board#<owner>` | `<hash of the name>` | the settings of a board |
 //! | boards | `scores#<round>#<part>` | `<member>` | the scores of a member, or its tombstone |
 //! | boards | `score-key#<hash>` | `-` | an addition to scores that an `Idempotency-Key` names |
@@ -63,6 +66,7 @@ pub mod all;
 pub mod app;
 pub mod audit;
 pub mod boards;
+pub mod bookmarks;
 pub mod doctor;
 pub mod due;
 pub mod erase;

@@ -27,11 +27,12 @@ const DESCRIPTION: &str = "Home timelines: the posts of the people you follow, n
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
 /// The tags of operations, in the order in which the reference shows them.
-const TAGS: [(&str, &str); 8] = [
+const TAGS: [(&str, &str); 9] = [
     ("users", "Profiles, and who follows whom."),
     ("posts", "Posts, now or at a time, and how far their delivery is."),
     ("feeds", "Home feeds and author feeds."),
     ("likes", "Likes of posts."),
+    ("bookmarks", "Private bookmarks of posts."),
     ("rankings", "The best posts and authors by likes."),
     ("leaderboards", "Boards that rank members by their scores."),
     ("timers", "Timers, which send a message of the caller at its time."),

@@ -16,6 +16,8 @@ use crate::App;
 pub enum MarkKind {
     /// Public, and counted.
     Like,
+    /// Only its user sees it.
+    Bookmark,
 }
 
 /// Where a kind of marks is kept.
@@ -35,7 +37,7 @@ pub struct MarkSpec {
 
 impl MarkKind {
     /// All kinds of marks.
-    pub const ALL: &[Self] = &[Self::Like];
+    pub const ALL: &[Self] = &[Self::Like, Self::Bookmark];
 
     /// Where marks of this kind are kept.
     pub const fn spec(self) -> MarkSpec {
@@ -46,6 +48,13 @@ impl MarkKind {
                 by_time: ItemKind::Liked,
                 code: b'l',
                 is_public: true,
+            },
+            Self::Bookmark => MarkSpec {
+                card: KeyKind::BookmarksCard,
+                by_post: ItemKind::Bookmark,
+                by_time: ItemKind::Bookmarked,
+                code: b'm',
+                is_public: false,
             },
         }
     }

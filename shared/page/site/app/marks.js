@@ -16,6 +16,16 @@ const MARKS = [
     label: "Posts that you like",
     empty: "You like no post yet. Choose the heart below a post.",
   },
+  {
+    path: "bookmark",
+    field: "bookmarked",
+    place: "bookmarks",
+    title: "Bookmarks",
+    button: "Bookmark",
+    shape: "M7 4.500h10V20l-5-4-5 4z",
+    label: "Posts that you bookmarked",
+    empty: "You have no bookmarks yet. Choose the ribbon below a post. Only you see your bookmarks.",
+  },
 ];
 
 for (const { place, shape } of MARKS) SHAPES[place] = shape;

@@ -57,6 +57,9 @@ impl Reader<'_> {
             let place = (self.rng.f64().powi(2) * ids.len() as f64) as usize;
             let id = ids.remove(place.min(ids.len() - 1));
             village.count("likes", calls::mark(&village.api, &person, id, "like"));
+            if self.rng.usize(..8) == 0 {
+                village.count("bookmarks", calls::mark(&village.api, &person, id, "bookmark"));
+            }
             given += 1;
         }
         // a feed without a new post gives nothing back, so that nobody reads it again and again
