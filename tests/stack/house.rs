@@ -53,6 +53,45 @@ fn crates_use_only_crates_below_them() {
     }
 }
 
+/// The most lines of a file and of a function of the product.
+const LINES_MAX: (usize, usize) = (400, 60);
+
+/// The number of lines from the head of a function to the brace that closes it, if this is the head of one.
+fn length(lines: &[&str]) -> Option<usize> {
+    let head = lines.first()?.trim_start();
+    let mut before = head.split(' ').take_while(|word| *word != "fn");
+    let is_head = before.all(|word| word.starts_with("pub") || ["async", "const"].contains(&word));
+    if !is_head || head.ends_with([';', '}']) {
+        return None;
+    }
+    let indent = &lines.first()?[..lines.first()?.len() - head.len()];
+    let closes = |line: &&str| match line.strip_prefix(indent) {
+        Some(end) => end.starts_with('}') || (end.starts_with(')') && end.ends_with(';')),
+        None => false,
+    };
+    lines.iter().position(closes).map(|last| last + 1)
+}
+
+#[test]
+fn files_and_functions_are_short() {
+    let (mut found, mut functions) = (Vec::new(), 0);
+    for folder in ["shared", "functions"] {
+        files(&root().join(folder), &mut found);
+    }
+    for file in found {
+        let text = std::fs::read_to_string(&file).expect("a file");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.len() <= LINES_MAX.0, "{} has {} lines", file.display(), lines.len());
+        for from in 0..lines.len() {
+            let Some(length) = length(&lines[from..]) else { continue };
+            let head = lines[from].trim();
+            assert!(length <= LINES_MAX.1, "{}: {head} has {length} lines", file.display());
+            functions += 1;
+        }
+    }
+    assert!(functions > 1_000, "{functions} functions");
+}
+
 /// cargo does not compile again what was moved or copied with its `target`, so a path that was compiled in leads to another
 /// place, without a sign of it.
 #[test]

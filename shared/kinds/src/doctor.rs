@@ -14,7 +14,7 @@ use fanfold_runtime::config::ConfigError;
 use fanfold_runtime::log::Chain;
 use fanfold_runtime::sqs::QueueProbe;
 use fanfold_runtime::{Config, StoreError, clock};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 use serde::Serialize;
 
 /// The time that one check of `doctor` may take.
@@ -128,86 +128,89 @@ async fn of_valkey(valkey: &Valkey) -> Vec<Check> {
         "Valkey answers",
         "Pages are read from DynamoDB, and posts wait in their queues. Check the security groups, REDIS_URL, \
          the user's login, and the nodes.",
-        async {
-            let before = clock::now();
-            let pings = valkey.ping_each().await;
-            let took_ms = millis(clock::now().since(before));
-            // a refusal is an answer too
-            let all = pings.len();
-            let is_silent = |ping: &Result<(), StoreError>| {
-                ping.as_ref().is_err_and(|error| Cause::of(error) == Cause::Other)
-            };
-            let (silent, heard): (Vec<_>, Vec<_>) =
-                pings.into_iter().partition(|(_, ping)| is_silent(ping));
-            answers = heard.first().map(|(bucket, _)| *bucket);
-            match silent.first() {
-                Some((_, Err(error))) => {
-                    let (count, why) = (silent.len(), Chain(error));
-                    broken(format!("no answer for {count} of {all} buckets: {why}"))
-                }
-                _ => holds(format!("answers for {all} buckets within {took_ms} ms")),
-            }
-        },
+        reached(valkey, &mut answers),
     )
     .await;
-    let ask =
-        async |assumption, follows, look: BoxFuture<'_, Result<Finding, StoreError>>| match answers
-        {
-            Some(_) => check(assumption, follows, look).await,
-            None => check(assumption, follows, async { unknown("Valkey does not answer") }).await,
-        };
     let bucket = answers.unwrap_or_default();
-    let (commands, writes, role, eviction, arguments, script) = futures::join!(
-        ask(
+    let looks: [(&str, &str, BoxFuture<'_, Result<Finding, StoreError>>); 6] = [
+        (
             "Valkey lets the functions run every command that they use",
             "Calls that need the command fail. Give the user the access string of infra/cache.yaml.",
             Box::pin(commands(valkey, bucket)),
         ),
-        ask(
+        (
             "Valkey accepts writes",
             "Feeds are read from DynamoDB, and posts wait in their queues. If the server is full, make room: see \
              valkey-memory in the runbook. If it is a replica, set REDIS_URL to the primary.",
             Box::pin(writes(valkey)),
         ),
-        ask(
+        (
             "a script can read the server's role and replication id",
             "After a fail-over that loses writes, feeds may lack posts until the audit finds them, and a late \
              push may reach a user who has unfollowed the author. Use ValkeyKind=cluster.",
             Box::pin(role(valkey)),
         ),
-        ask(
+        (
             "a full Valkey evicts nothing that a rule relies on",
             "A full server loses some feeds, relations and memories, so feeds may be wrong until the audit finds \
              them. Set maxmemory-policy to volatile-lru or noeviction.",
             Box::pin(eviction(valkey)),
         ),
-        ask(
+        (
             "Valkey accepts the longest call of a script",
             "Long rebuilds and pushes fail. Lower FeedCap.",
-            Box::pin(async {
-                let (arrived, sent) = valkey.longest_call(bucket).await?;
-                match arrived == sent {
-                    true => holds(format!("{VALKEY_ARGUMENTS_MAX} arguments")),
-                    false => broken(format!("{arrived} of {sent} arguments arrived")),
-                }
-            }),
+            Box::pin(longest_call(valkey, bucket)),
         ),
-        ask(
+        (
             "Valkey reports an unknown script, and then accepts its text",
             "After a restart of the server, no script runs, and feeds are read from DynamoDB. Use a server that \
              answers NOSCRIPT.",
-            Box::pin(async {
-                match valkey.unknown_script(bucket).await? {
-                    UnknownScript::Learned => holds("it answers NOSCRIPT, then runs the text"),
-                    UnknownScript::Forgotten => {
-                        holds("it does not keep scripts, so each call is sent twice")
-                    }
-                    UnknownScript::Other(what) => broken(what),
-                }
-            }),
+            Box::pin(unknown_script(valkey, bucket)),
         ),
-    );
-    vec![reached, commands, writes, role, eviction, arguments, script]
+    ];
+    let checks = looks.map(async |(assumption, follows, look)| match answers {
+        Some(_) => check(assumption, follows, look).await,
+        None => check(assumption, follows, async { unknown("Valkey does not answer") }).await,
+    });
+    [vec![reached], join_all(checks).await].concat()
+}
+
+/// Also stores a bucket of a shard that answers.
+async fn reached(valkey: &Valkey, answers: &mut Option<Bucket>) -> Result<Finding, StoreError> {
+    let before = clock::now();
+    let pings = valkey.ping_each().await;
+    let took_ms = millis(clock::now().since(before));
+    // a refusal is an answer too
+    let all = pings.len();
+    let is_silent = |ping: &Result<(), StoreError>| {
+        ping.as_ref().is_err_and(|error| Cause::of(error) == Cause::Other)
+    };
+    let (silent, heard): (Vec<_>, Vec<_>) =
+        pings.into_iter().partition(|(_, ping)| is_silent(ping));
+    *answers = heard.first().map(|(bucket, _)| *bucket);
+    match silent.first() {
+        Some((_, Err(error))) => {
+            let (count, why) = (silent.len(), Chain(error));
+            broken(format!("no answer for {count} of {all} buckets: {why}"))
+        }
+        _ => holds(format!("answers for {all} buckets within {took_ms} ms")),
+    }
+}
+
+async fn longest_call(valkey: &Valkey, bucket: Bucket) -> Result<Finding, StoreError> {
+    let (arrived, sent) = valkey.longest_call(bucket).await?;
+    match arrived == sent {
+        true => holds(format!("{VALKEY_ARGUMENTS_MAX} arguments")),
+        false => broken(format!("{arrived} of {sent} arguments arrived")),
+    }
+}
+
+async fn unknown_script(valkey: &Valkey, bucket: Bucket) -> Result<Finding, StoreError> {
+    match valkey.unknown_script(bucket).await? {
+        UnknownScript::Learned => holds("it answers NOSCRIPT, then runs the text"),
+        UnknownScript::Forgotten => holds("it does not keep scripts, so each call is sent twice"),
+        UnknownScript::Other(what) => broken(what),
+    }
 }
 
 async fn commands(valkey: &Valkey, bucket: Bucket) -> Result<Finding, StoreError> {

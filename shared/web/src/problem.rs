@@ -239,36 +239,13 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let kind = match error {
             Error::Store(error) => return error.into(),
-            Error::KeyReused => {
-                let detail = "the first request with this Idempotency-Key had another body; \
-                    use a new key";
-                return Self::new(Kind::KeyReused, detail);
+            Error::BeingDropped { .. } | Error::BoardBuilding | Error::RankingBuilding => {
+                Kind::Unavailable
             }
-            Error::PostDeleted(post) => {
-                let detail = format!(
-                    "the post that this Idempotency-Key made, {post}, was deleted; use a new key"
-                );
-                return Self::new(Kind::PostDeleted, detail);
-            }
-            Error::ScheduledCancelled(id) => {
-                let detail = format!(
-                    "the scheduled post that this Idempotency-Key made, {id}, was cancelled; use a new key"
-                );
-                return Self::new(Kind::PostDeleted, detail);
-            }
-            Error::BeingDropped { retry_after } => {
-                return Self::unavailable(&error.to_string(), retry_after);
-            }
-            Error::TooManyWrites { retry_after, .. } => {
-                let problem = Self::new(Kind::TooManyWrites, error.to_string());
-                return problem.with_header(header::RETRY_AFTER, retry_after.as_secs().into());
-            }
-            Error::ProfileMissing => {
-                return Self::new(
-                    Kind::ProfileMissing,
-                    "the caller has no profile; create it with PUT /v1/me",
-                );
-            }
+            Error::KeyReused => Kind::KeyReused,
+            Error::PostDeleted(_) | Error::ScheduledCancelled(_) => Kind::PostDeleted,
+            Error::TooManyWrites { .. } => Kind::TooManyWrites,
+            Error::ProfileMissing => Kind::ProfileMissing,
             Error::Text(_) => Kind::InvalidText,
             Error::IdentityClash => Kind::IdentityClash,
             Error::HandleTaken(_) => Kind::HandleTaken,
@@ -292,11 +269,40 @@ impl From<Error> for Problem {
             Error::NotAWriter => Kind::NotYours,
             Error::Members { .. } | Error::Scores(_) => Kind::InvalidScores,
             Error::ScoreOverflow(_) => Kind::ScoreOverflow,
-            Error::BoardBuilding | Error::RankingBuilding => {
-                return Self::unavailable(&error.to_string(), BOARD_RETRY_AFTER);
-            }
         };
-        Self::new(kind, error.to_string())
+        let problem = Self::new(kind, detail(&error));
+        match retry_after(&error) {
+            Some(after) => problem.with_header(header::RETRY_AFTER, after.as_secs().into()),
+            None => problem,
+        }
+    }
+}
+
+/// The error in words of HTTP.
+fn detail(error: &Error) -> String {
+    match error {
+        Error::KeyReused => {
+            "the first request with this Idempotency-Key had another body; use a new key".to_owned()
+        }
+        Error::PostDeleted(post) => {
+            format!("the post that this Idempotency-Key made, {post}, was deleted; use a new key")
+        }
+        Error::ScheduledCancelled(id) => format!(
+            "the scheduled post that this Idempotency-Key made, {id}, was cancelled; use a new key"
+        ),
+        Error::ProfileMissing => "the caller has no profile; create it with PUT /v1/me".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// How long the caller waits before another try. `None`: waiting alone does not help.
+fn retry_after(error: &Error) -> Option<Duration> {
+    match error {
+        Error::BeingDropped { retry_after } | Error::TooManyWrites { retry_after, .. } => {
+            Some(*retry_after)
+        }
+        Error::BoardBuilding | Error::RankingBuilding => Some(BOARD_RETRY_AFTER),
+        _ => None,
     }
 }
 

@@ -198,20 +198,12 @@ pub async fn change(
     }
     for tried in 0..TRIES_MAX {
         must_wait(&old)?;
-        let publish_at = change.publish_at.unwrap_or(old.publish_at);
-        let text = text.as_deref().unwrap_or(&old.text);
         // a repeated request, or one of several at the same time
-        if publish_at == old.publish_at && text == old.text {
+        let Some(new) = changed(&old, text.as_deref(), change.publish_at) else {
             // its writer may have died before it did this
             app.due().indexed(&old.entry(), false, now).await;
             return Ok(old);
-        }
-        let post = match publish_at == old.publish_at {
-            true => old.post,
-            false => PostId::new(publish_at, clock::random() as u16, caller.user()),
         };
-        let (text, revision) = (text.to_owned(), old.revision + 1);
-        let new = Scheduled { text, publish_at, post, revision, ..old.clone() };
         let entry = new.entry();
         let sent = match HandOn::kept(&old.entry(), &entry) {
             Some(kept) => kept,
@@ -219,7 +211,7 @@ pub async fn change(
         };
         match app.scheduled.reschedule(&sent, &old, &new).await {
             Ok(Rescheduled::Done) => {
-                tracing::info!(scheduled = %id, %publish_at, "changed a scheduled post");
+                tracing::info!(scheduled = %id, publish_at = %new.publish_at, "changed a scheduled post");
                 app.due().indexed(&entry, sent.is_sent(), now).await;
                 return Ok(new);
             }
@@ -236,6 +228,18 @@ pub async fn change(
         }
     }
     Err(StoreError::Unsettled { what: "the scheduled post" }.into())
+}
+
+/// The scheduled post with this text and time. `None`: it has them.
+fn changed(old: &Scheduled, text: Option<&str>, publish_at: Option<Time>) -> Option<Scheduled> {
+    let (text, publish_at) = (text.unwrap_or(&old.text), publish_at.unwrap_or(old.publish_at));
+    let post = match publish_at == old.publish_at {
+        true if text == old.text => return None,
+        true => old.post,
+        false => PostId::new(publish_at, clock::random() as u16, old.id.author()),
+    };
+    let (text, revision) = (text.to_owned(), old.revision + 1);
+    Some(Scheduled { text, publish_at, post, revision, ..old.clone() })
 }
 
 /// Cancels a scheduled post that waits. Cancelling it again succeeds. Fails with [`Error::AlreadyPublished`] if publishing

@@ -22,29 +22,13 @@ pub async fn publish_due(
 ) -> Result<(Handled, Option<PostId>), StoreError> {
     let (mut looked, mut is_sent) = (0, false);
     for tried in 0..TRIES_MAX {
-        let (item, lease) = loop {
-            match app.scheduled.scheduled(id).await? {
-                Some(item) if item.state != ScheduledState::Waiting => {
-                    // an earlier function may have published it, and died before it showed it
-                    let is_published = item.state == ScheduledState::Published
-                        && item.publish_at == message.entry.at;
-                    if is_published && is_sent {
-                        metrics::due_doubled();
-                    }
-                    return Ok((Handled::NothingToDo, is_published.then_some(item.post)));
+        let (item, lease) = match take(app, id, message, &mut looked, now).await? {
+            Taken::Waiting(item, lease) => (item, lease),
+            Taken::Gone { published } => {
+                if published.is_some() && is_sent {
+                    metrics::due_doubled();
                 }
-                Some(item) if item.publish_at == message.entry.at => {
-                    let revision = item.revision.to_string();
-                    match EntryLease::take(app.due(), &message.entry, revision, now).await {
-                        Some(lease) => break (item, lease),
-                        None => look_again(HANDLED_ELSEWHERE, &mut looked).await?,
-                    }
-                }
-                // the message can be ahead of the commit that makes or moves the item
-                _ if message.may_be_ahead(now) => {
-                    look_again("the scheduled post", &mut looked).await?;
-                }
-                _ => return Ok((Handled::NothingToDo, None)),
+                return Ok((Handled::NothingToDo, published));
             }
         };
         let event = PostPublished::scheduled(item.post, now);
@@ -78,4 +62,42 @@ pub async fn publish_due(
         }
     }
     Err(StoreError::Unsettled { what: "the scheduled post" })
+}
+
+/// The scheduled post of a message.
+enum Taken<'a> {
+    /// It waits, and nobody else publishes it during the lease.
+    Waiting(Scheduled, EntryLease<'a>),
+    /// It does not wait for this time. `published`: because it is this post now.
+    Gone { published: Option<PostId> },
+}
+
+/// Takes the scheduled post of a message, as soon as it is there and no other function handles it.
+async fn take<'a>(
+    app: &'a App,
+    id: ScheduledId,
+    message: &'a ItemDue,
+    looked: &mut u32,
+    now: Time,
+) -> Result<Taken<'a>, StoreError> {
+    let at = message.entry.at;
+    loop {
+        match app.scheduled.scheduled(id).await? {
+            Some(item) if item.state != ScheduledState::Waiting => {
+                // an earlier function may have published it, and died before it showed it
+                let is_published = item.state == ScheduledState::Published && item.publish_at == at;
+                return Ok(Taken::Gone { published: is_published.then_some(item.post) });
+            }
+            Some(item) if item.publish_at == at => {
+                let revision = item.revision.to_string();
+                match EntryLease::take(app.due(), &message.entry, revision, now).await {
+                    Some(lease) => return Ok(Taken::Waiting(item, lease)),
+                    None => look_again(HANDLED_ELSEWHERE, looked).await?,
+                }
+            }
+            // the message can be ahead of the commit that makes or moves the item
+            _ if message.may_be_ahead(now) => look_again("the scheduled post", looked).await?,
+            _ => return Ok(Taken::Gone { published: None }),
+        }
+    }
 }

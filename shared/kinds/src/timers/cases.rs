@@ -55,32 +55,7 @@ pub async fn put(
     now: Time,
 ) -> Result<(Timer, bool), Error> {
     let watch = Stopwatch::start();
-    let payload = new.payload.to_string();
-    if payload.len() > TIMER_PAYLOAD_BYTES_MAX {
-        return Err(Error::PayloadTooBig { found: payload.len(), max: TIMER_PAYLOAD_BYTES_MAX });
-    }
-    if new.due_at > now + SCHEDULE_AHEAD_MAX {
-        return Err(Error::TimeRange { field: "due_at", allowed: "at most 366 days ahead" });
-    }
-    // mutation: timer-every-min
-    if new.every.is_some_and(|every| every.length() < app.settings.timer_every_min) {
-        return Err(Error::EveryTooShort { min: app.settings.timer_every_min });
-    }
-    // mutation: timer-phase
-    let due_at = match new.every {
-        // the times stay those that were asked for
-        Some(every) if new.due_at < now => every.next(new.due_at, now).0,
-        _ => new.due_at.max(now),
-    };
-    let timer = Timer {
-        owner: caller.user(),
-        name: name.clone(),
-        due_at,
-        asked: new.due_at,
-        every: new.every,
-        payload,
-        revision: format!("{:016x}", clock::random()),
-    };
+    let timer = asked_for(app, caller.user(), name, new, now)?;
     let reads = async {
         futures::try_join!(app.users.profile(caller.user()), app.timers.timer(caller.user(), name))
     };
@@ -127,6 +102,42 @@ pub async fn put(
         }
     }
     Err(StoreError::Unsettled { what: "the timer" }.into())
+}
+
+/// The timer that a request asks for, with the time at which it is due first.
+fn asked_for(
+    app: &App,
+    owner: UserId,
+    name: &TimerName,
+    new: NewTimer,
+    now: Time,
+) -> Result<Timer, Error> {
+    let payload = new.payload.to_string();
+    if payload.len() > TIMER_PAYLOAD_BYTES_MAX {
+        return Err(Error::PayloadTooBig { found: payload.len(), max: TIMER_PAYLOAD_BYTES_MAX });
+    }
+    if new.due_at > now + SCHEDULE_AHEAD_MAX {
+        return Err(Error::TimeRange { field: "due_at", allowed: "at most 366 days ahead" });
+    }
+    // mutation: timer-every-min
+    if new.every.is_some_and(|every| every.length() < app.settings.timer_every_min) {
+        return Err(Error::EveryTooShort { min: app.settings.timer_every_min });
+    }
+    // mutation: timer-phase
+    let due_at = match new.every {
+        // the times stay those that were asked for
+        Some(every) if new.due_at < now => every.next(new.due_at, now).0,
+        _ => new.due_at.max(now),
+    };
+    Ok(Timer {
+        owner,
+        name: name.clone(),
+        due_at,
+        asked: new.due_at,
+        every: new.every,
+        payload,
+        revision: format!("{:016x}", clock::random()),
+    })
 }
 
 /// Reads a timer of the caller.

@@ -79,48 +79,29 @@ impl UserStore {
     ) -> Result<Transaction<ProfileWrite>, StoreError> {
         let user = identity.user();
         let mut transaction = Transaction::new(doing);
-        match old {
-            Some(old) => {
-                let update = self.table.update(pk_only(&profile_pk(user)))
-                    .expression("SET handle = :handle, #name = :name, revision = :revision")
-                    .condition(
-                        "handle = :old AND revision < :revision AND #identity = :identity AND v <= :v",
-                    )
-                    .value(":v", number(ProfileItem::V))
-                    .name("#name", "name")
-                    .name("#identity", "identity")
-                    .value(":handle", text(handle))
-                    .value(":name", text(name))
-                    .value(":old", text(&old.handle))
-                    .value(":revision", number(old.revision + 1))
-                    .value(":identity", text(identity_text(identity)));
-                transaction.add(ProfileWrite::Profile, update);
-            }
+        let profile = match old {
+            Some(old) => self
+                .table
+                .update(pk_only(&profile_pk(user)))
+                .expression("SET handle = :handle, #name = :name, revision = :revision")
+                .condition(
+                    "handle = :old AND revision < :revision AND #identity = :identity AND v <= :v",
+                )
+                .value(":v", number(ProfileItem::V))
+                .name("#name", "name")
+                .name("#identity", "identity")
+                .value(":handle", text(handle))
+                .value(":name", text(name))
+                .value(":old", text(&old.handle))
+                .value(":revision", number(old.revision + 1))
+                .value(":identity", text(identity_text(identity))),
             None => {
-                let item = ProfileItem {
-                    v: ProfileItem::V,
-                    user,
-                    identity: identity_text(identity),
-                    handle: handle.clone(),
-                    name: name.to_owned(),
-                    posts: 0,
-                    followers: 0,
-                    following: 0,
-                    relation_changes: 0,
-                    followers_changes: 0,
-                    follower_partitions: self.first_partitions.0,
-                    revision: 1,
-                    scheduled: 0,
-                    timers: 0,
-                    boards: 0,
-                };
-                let put = self
-                    .table
-                    .put(write(doing, &profile_pk(user), &item)?)
-                    .condition("attribute_not_exists(pk)");
-                transaction.add(ProfileWrite::Profile, put);
+                let item = self.new_profile(identity, handle, name);
+                let put = self.table.put(write(doing, &profile_pk(user), &item)?);
+                put.condition("attribute_not_exists(pk)")
             }
-        }
+        };
+        transaction.add(ProfileWrite::Profile, profile);
         let claim = HandleItem { v: HandleItem::V, user };
         let claim = self
             .table
@@ -140,5 +121,25 @@ impl UserStore {
             transaction.add(ProfileWrite::OldHandle, release);
         }
         Ok(transaction)
+    }
+
+    fn new_profile(&self, identity: &Identity, handle: &Handle, name: &str) -> ProfileItem {
+        ProfileItem {
+            v: ProfileItem::V,
+            user: identity.user(),
+            identity: identity_text(identity),
+            handle: handle.clone(),
+            name: name.to_owned(),
+            posts: 0,
+            followers: 0,
+            following: 0,
+            relation_changes: 0,
+            followers_changes: 0,
+            follower_partitions: self.first_partitions.0,
+            revision: 1,
+            scheduled: 0,
+            timers: 0,
+            boards: 0,
+        }
     }
 }
