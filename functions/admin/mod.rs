@@ -17,7 +17,7 @@ use fanfold_runtime::{Config, StartError};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::admin::order::{Order, Refusal, user};
+use crate::admin::order::{AdminOrder, Refusal, user};
 
 /// The stores and queues of operators' orders.
 #[derive(Clone)]
@@ -53,27 +53,27 @@ pub(crate) async fn run(function: &'static FunctionSpec) -> Result<(), StartErro
 /// Executes an order. Returns the result as JSON, or a [`Refusal`] that says why the order was not executed.
 pub async fn execute(
     admin: &Admin,
-    order: Order,
+    order: AdminOrder,
     now: Time,
     deadline: Deadline,
 ) -> Result<Value, Refusal> {
     let app = &admin.app;
     match order {
-        Order::RebuildFeed { user: text } => {
+        AdminOrder::RebuildFeed { user: text } => {
             let profile = find(app, &user(&text)?).await?;
             let rebuilt = Box::pin(rebuild::rebuild_user(app, profile, now)).await?;
             answer(rebuilt.ok_or(Refusal::Busy)?)
         }
-        Order::DropUser { user: text } => {
+        AdminOrder::DropUser { user: text } => {
             let id = id_of(app, &user(&text)?).await?;
             answer(Box::pin(erase::drop_user(app, id, now, deadline)).await?)
         }
-        Order::Export { user: text, after } => {
+        AdminOrder::Export { user: text, after } => {
             let user = find(app, &user(&text)?).await?.id;
             let from = after.map_or(Ok(ExportPlace::FIRST), |after| after.parse())?;
             answer(Box::pin(export::export(app, user, from, now)).await?)
         }
-        Order::Redrive { queue: name } => {
+        AdminOrder::Redrive { queue: name } => {
             let known = admin.dead_letters.iter().find(|(queue, _)| queue.name == name);
             let (queue, letters) = known.ok_or_else(|| Refusal::Queue(name.clone()))?;
             let time_is_up = || deadline.is_within(ADMIN_TIME_LEFT_MIN);
@@ -86,8 +86,10 @@ pub async fn execute(
             );
             answer(redriven)
         }
-        Order::BeginMemory => answer(Box::pin(memory::begin(&app.valkey, now)).await),
-        Order::Doctor => answer(Box::pin(doctor::diagnose(&admin.doctor, &app.valkey, now)).await),
+        AdminOrder::BeginMemory => answer(Box::pin(memory::begin(&app.valkey, now)).await),
+        AdminOrder::Doctor => {
+            answer(Box::pin(doctor::diagnose(&admin.doctor, &app.valkey, now)).await)
+        }
     }
 }
 

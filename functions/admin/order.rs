@@ -11,7 +11,7 @@ use serde_json::Value;
 /// An order of an operator, as JSON: `{"do":"rebuild-feed","user":"@ash"}`. A user is an id or `@handle`.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Order {
+pub enum AdminOrder {
     /// Drops both feeds of a user and rebuilds them.
     RebuildFeed { user: String },
     /// Erases a user. Must be given again until the answer has `"done":true`.
@@ -51,7 +51,7 @@ fn queue_names() -> String {
 }
 
 /// Reads an order from JSON. The error names the field that is wrong.
-pub fn read(order: Value) -> Result<Order, Refusal> {
+pub fn read(order: Value) -> Result<AdminOrder, Refusal> {
     serde_json::from_value(order).map_err(Refusal::Order)
 }
 
@@ -89,6 +89,6 @@ mod tests {
     #[test]
     fn orders_are_read() {
         let order = read(json!({"do": "redrive", "queue": "chunks"})).expect("an order");
-        assert_eq!(order, Order::Redrive { queue: "chunks".to_owned() });
+        assert_eq!(order, AdminOrder::Redrive { queue: "chunks".to_owned() });
     }
 }

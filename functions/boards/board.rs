@@ -6,7 +6,7 @@ use fanfold_core::board::{
 use fanfold_core::limits::{BOARD_KEPT_DAYS_DEFAULT, BOARD_LIMIT_DEFAULT};
 use fanfold_core::{BoardName, UserId};
 use fanfold_kinds::boards::items::StoredBoard;
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -157,7 +157,7 @@ impl BoardBody {
     pub fn settings(self) -> Result<BoardSettings, Problem> {
         let orders: Vec<Order> = self.orders.into_iter().map(Order::from).collect();
         let orders = orders.try_into().map_err(|error: fanfold_core::board::BoardError| {
-            Problem::new(Kind::InvalidBoard, error.to_string())
+            Problem::new(ProblemKind::InvalidBoard, error.to_string())
         })?;
         Ok(BoardSettings {
             orders,

@@ -10,7 +10,7 @@ use fanfold_kinds::Error;
 use fanfold_kinds::boards::change::{Changed, ScoreChange, ScoreOutcome, What};
 use fanfold_web::extract::{json, present};
 use fanfold_web::problem::ProblemBody;
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Problem, ProblemKind};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
@@ -190,7 +190,7 @@ impl MemberChange {
                 let detail = format!(
                     "send exactly one of set, set_if_better, add and \"remove\": true for {member}"
                 );
-                return Err(Problem::new(Kind::InvalidScores, detail));
+                return Err(Problem::new(ProblemKind::InvalidScores, detail));
             }
         };
         Ok(ScoreChange { member, what })
@@ -241,13 +241,13 @@ pub struct MemberResult {
     pub problem: Option<&'static str>,
 }
 
-fn parts(outcome: ScoreOutcome) -> (Option<Vec<ScoreText>>, Option<u64>, Option<Kind>) {
+fn parts(outcome: ScoreOutcome) -> (Option<Vec<ScoreText>>, Option<u64>, Option<ProblemKind>) {
     match outcome {
         ScoreOutcome::Placed { scores, rank } => (Some(texts(&scores)), rank, None),
         ScoreOutcome::Gone => (None, None, None),
-        ScoreOutcome::Unknown => (None, None, Some(Kind::NoSuchMember)),
-        ScoreOutcome::Overflow => (None, None, Some(Kind::ScoreOverflow)),
-        ScoreOutcome::KeyReused => (None, None, Some(Kind::KeyReused)),
+        ScoreOutcome::Unknown => (None, None, Some(ProblemKind::NoSuchMember)),
+        ScoreOutcome::Overflow => (None, None, Some(ProblemKind::ScoreOverflow)),
+        ScoreOutcome::KeyReused => (None, None, Some(ProblemKind::KeyReused)),
     }
 }
 
@@ -258,7 +258,7 @@ fn names(members: Vec<MemberName>) -> Vec<String> {
 /// The answer to a change of one member: 200, or 202 if its rank is not known now.
 pub fn changed_one(changed: Changed) -> Result<Response, Problem> {
     let Some((member, outcome)) = changed.outcomes.into_iter().next() else {
-        return Err(Problem::new(Kind::InvalidScores, "name a member"));
+        return Err(Problem::new(ProblemKind::InvalidScores, "name a member"));
     };
     refused(&member, outcome)?;
     let (scores, rank, _) = parts(outcome);
@@ -290,7 +290,7 @@ fn refused(member: &MemberName, outcome: ScoreOutcome) -> Result<(), Problem> {
 pub fn changed_all(changed: Changed) -> Response {
     let result = |(member, outcome): (MemberName, ScoreOutcome)| {
         let (scores, rank, problem) = parts(outcome);
-        let problem = problem.map(Kind::uri);
+        let problem = problem.map(ProblemKind::uri);
         MemberResult { member: member.to_string(), scores, rank, problem }
     };
     let status = if changed.members.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };

@@ -8,7 +8,7 @@ use fanfold_core::limits::BOARD_NAME_CHARS_MAX;
 use fanfold_core::text::pattern::path_name;
 use fanfold_core::{BoardName, MemberName};
 use fanfold_web::extract::{parsed, segment, segments};
-use fanfold_web::{Kind, Problem, shared_answers};
+use fanfold_web::{Problem, ProblemKind, shared_answers};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 
@@ -113,8 +113,8 @@ impl<S: Send + Sync> FromRequestParts<S> for PercentilePath {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let (board, percentile) = segments::<S, (String, String)>(parts, state).await?;
         let form = "a percentile is a number from 0 to 100, with at most two decimal digits";
-        let percentile =
-            Percentile::parse(&percentile).ok_or_else(|| Problem::new(Kind::InvalidId, form))?;
+        let percentile = Percentile::parse(&percentile)
+            .ok_or_else(|| Problem::new(ProblemKind::InvalidId, form))?;
         Ok(Self { board: parsed(&board)?, percentile })
     }
 }

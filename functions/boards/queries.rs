@@ -6,7 +6,7 @@ use fanfold_core::{BoardName, MemberName, UserId};
 use fanfold_engines::valkey::PageOf;
 use fanfold_kinds::boards::BoardRef;
 use fanfold_web::extract::number;
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Problem, ProblemKind};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -137,7 +137,7 @@ impl SettingsQuery {
                 let detail = format!(
                     "only {owner} can make, change and delete the boards of {owner}; the caller is {caller}"
                 );
-                Err(Problem::new(Kind::NotYours, detail))
+                Err(Problem::new(ProblemKind::NotYours, detail))
             }
             _ => Ok(()),
         }
@@ -181,14 +181,14 @@ impl BoardPageQuery {
         }
         if self.from_rank.is_some() {
             let detail = "from_rank does not go together with min_score, max_score and offset";
-            return Err(Problem::new(Kind::InvalidParameter, detail));
+            return Err(Problem::new(ProblemKind::InvalidParameter, detail));
         }
         let skip = number("offset", self.offset.as_deref(), 0, 0, PLACE_MAX)?;
         let min = score("min_score", self.min_score.as_deref(), i64::MIN)?;
         let max = score("max_score", self.max_score.as_deref(), i64::MAX)?;
         if min > max {
             let detail = "min_score must not be greater than max_score";
-            return Err(Problem::new(Kind::InvalidParameter, detail));
+            return Err(Problem::new(ProblemKind::InvalidParameter, detail));
         }
         Ok(PageOf::Between { scores: (min, max), skip, limit })
     }
@@ -197,6 +197,6 @@ impl BoardPageQuery {
 fn score(name: &str, text: Option<&str>, default: i64) -> Result<i64, Problem> {
     let Some(text) = text else { return Ok(default) };
     plain_score(text).ok_or_else(|| {
-        Problem::new(Kind::InvalidParameter, format!("{name} must be a 64-bit integer"))
+        Problem::new(ProblemKind::InvalidParameter, format!("{name} must be a 64-bit integer"))
     })
 }

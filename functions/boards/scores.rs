@@ -1,7 +1,7 @@
 //! Scores in bodies.
 
 use fanfold_core::Scores;
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Problem, ProblemKind};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
 
@@ -31,7 +31,7 @@ pub(super) fn plain_score(text: &str) -> Option<i64> {
 
 pub(super) fn scores(list: &[ScoreText]) -> Result<Scores, Problem> {
     let list: Vec<i64> = list.iter().map(|score| score.0).collect();
-    Scores::new(&list).map_err(|error| Problem::new(Kind::InvalidScores, error.to_string()))
+    Scores::new(&list).map_err(|error| Problem::new(ProblemKind::InvalidScores, error.to_string()))
 }
 
 pub(super) fn texts(scores: &Scores) -> Vec<ScoreText> {

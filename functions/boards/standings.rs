@@ -1,11 +1,11 @@
 //! Pages and standings of members.
 
 use fanfold_core::MemberName;
-use fanfold_engines::valkey::Row;
+use fanfold_engines::valkey::RankedMember;
 use fanfold_kinds::Error;
 use fanfold_kinds::boards::read::{MemberStanding, RoundPage, RoundStandings};
-use fanfold_kinds::boards::target::Target;
-use fanfold_web::{Kind, Problem};
+use fanfold_kinds::boards::round::BoardRound;
+use fanfold_web::{Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -28,7 +28,7 @@ pub struct RoundView {
     pub ends_at: Option<String>,
 }
 
-fn round(target: &Target) -> RoundView {
+fn round(target: &BoardRound) -> RoundView {
     let span = target.board.settings.span(target.round);
     RoundView {
         first_day: target.round.first().map(|day| day.to_string()),
@@ -40,7 +40,7 @@ fn round(target: &Target) -> RoundView {
 /// A member with its rank.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RankedMember)]
-pub struct RankedView {
+pub struct RankedMemberView {
     pub rank: u64,
     pub member: String,
     /// The scores, in the order in which they count.
@@ -59,7 +59,7 @@ pub struct BoardPageView {
     /// The position of the first item among all members, from 1. Null without items.
     #[schema(required)]
     pub position: Option<u64>,
-    pub items: Vec<RankedView>,
+    pub items: Vec<RankedMemberView>,
     /// When the boards were merged. Later changes of them are not shown yet. Null: the board is not merged.
     #[schema(required, format = DateTime)]
     pub merged_at: Option<String>,
@@ -67,7 +67,7 @@ pub struct BoardPageView {
 
 impl From<RoundPage> for BoardPageView {
     fn from(RoundPage { target, page }: RoundPage) -> Self {
-        let item = |row: Row| RankedView {
+        let item = |row: RankedMember| RankedMemberView {
             rank: row.rank,
             member: row.member.to_string(),
             scores: texts(&row.scores),
@@ -156,6 +156,6 @@ pub fn one_standing(found: RoundStandings) -> Result<StandingView, Problem> {
     match found.standings.into_iter().next() {
         Some((member, of @ Some(_))) => Ok(standing(member, of, members)),
         Some((member, None)) => Err(Error::NoSuchMember(member).into()),
-        None => Err(Problem::new(Kind::NoSuchMember, "name a member")),
+        None => Err(Problem::new(ProblemKind::NoSuchMember, "name a member")),
     }
 }

@@ -16,7 +16,7 @@ use fanfold_kinds::App;
 use fanfold_kinds::posts;
 use fanfold_kinds::scheduled::{NewScheduled, schedule};
 use fanfold_runtime::{StartError, clock};
-use fanfold_web::extract::Moment;
+use fanfold_web::extract::TimeText;
 use fanfold_web::problem::{
     BadBody, BadRequest, Common, NoProfile, NotFound, ProblemBody, TooMany,
 };
@@ -58,7 +58,7 @@ struct NewPost {
     /// published at once.
     #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
-    publish_at: Option<Moment>,
+    publish_at: Option<TimeText>,
 }
 
 /// Publish a post, now or at a time
@@ -91,7 +91,7 @@ async fn publish(
     JsonBody(post): JsonBody<NewPost>,
 ) -> Result<Response, Problem> {
     let (key, now) = (key.as_deref(), clock::now());
-    if let Some(Moment(publish_at)) = post.publish_at {
+    if let Some(TimeText(publish_at)) = post.publish_at {
         let new = NewScheduled { text: &post.text, publish_at, key };
         let item = schedule(&app, &caller.identity, new, now).await?;
         let location = [(header::LOCATION, format!("/v1/scheduled/{}", item.id))];

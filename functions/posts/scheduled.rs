@@ -11,9 +11,9 @@ use fanfold_kinds::App;
 use fanfold_kinds::scheduled::items::{Scheduled, ScheduledState};
 use fanfold_kinds::scheduled::{self, ScheduledEdit, ScheduledOf};
 use fanfold_runtime::clock;
-use fanfold_web::extract::{Moment, present, segment};
+use fanfold_web::extract::{TimeText, present, segment};
 use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
-use fanfold_web::{Caller, JsonBody, Kind, ListQuery, Problem, Query};
+use fanfold_web::{Caller, JsonBody, ListQuery, Problem, ProblemKind, Query};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -58,7 +58,7 @@ struct ScheduledChange {
     /// The new time of publication: RFC 3339 with a zone, at least a minute and at most 366 days ahead.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
-    publish_at: Option<Moment>,
+    publish_at: Option<TimeText>,
 }
 
 /// A scheduled post.
@@ -175,10 +175,10 @@ async fn change_scheduled(
     ScheduledPath { id }: ScheduledPath,
     JsonBody(body): JsonBody<ScheduledChange>,
 ) -> Result<Json<ScheduledView>, Problem> {
-    let publish_at = body.publish_at.map(|Moment(at)| at);
+    let publish_at = body.publish_at.map(|TimeText(at)| at);
     let change = ScheduledEdit { text: body.text.as_deref(), publish_at };
     if change.text.is_none() && publish_at.is_none() {
-        return Err(Problem::new(Kind::InvalidBody, "send text, publish_at or both"));
+        return Err(Problem::new(ProblemKind::InvalidBody, "send text, publish_at or both"));
     }
     let item = scheduled::change(&app, &caller.identity, id, change, clock::now()).await?;
     Ok(Json(item.into()))

@@ -8,7 +8,7 @@ use fanfold_kinds::App;
 use fanfold_kinds::export::{EXPORT_PLACE_CHARS_MAX, ExportPlace, Exported, of_caller};
 use fanfold_runtime::clock;
 use fanfold_web::problem::{BadRequest, Common, NotFound, TooMany};
-use fanfold_web::{Caller, Kind, Problem, Query};
+use fanfold_web::{Caller, Problem, ProblemKind, Query};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -37,10 +37,10 @@ impl ExportQuery {
             let detail = format!(
                 "cursor: send what next_cursor was, 1 to {EXPORT_PLACE_CHARS_MAX} characters"
             );
-            return Err(Problem::new(Kind::InvalidParameter, detail));
+            return Err(Problem::new(ProblemKind::InvalidParameter, detail));
         }
         cursor.parse().map_err(|_| {
-            Problem::new(Kind::InvalidCursor, "cursor: no export returned this cursor")
+            Problem::new(ProblemKind::InvalidCursor, "cursor: no export returned this cursor")
         })
     }
 }

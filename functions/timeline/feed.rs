@@ -2,9 +2,9 @@
 
 use fanfold_core::{FeedId, List, PostId};
 use fanfold_engines::feed::Source;
-use fanfold_kinds::home::{Page, Span};
+use fanfold_kinds::home::{FeedPage, Span};
 use fanfold_web::extract::limit;
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -48,7 +48,7 @@ impl FeedQuery {
         match self.source.as_deref() {
             None => Ok(false),
             Some("pull") => Ok(true),
-            Some(_) => Err(Problem::new(Kind::InvalidParameter, "source must be pull")),
+            Some(_) => Err(Problem::new(ProblemKind::InvalidParameter, "source must be pull")),
         }
     }
 
@@ -102,7 +102,7 @@ impl From<Source> for SourceView {
 
 impl FeedView {
     /// A page of a feed, with its cursors.
-    pub fn new(feed: FeedId, span: Span, page: Page) -> Self {
+    pub fn new(feed: FeedId, span: Span, page: FeedPage) -> Self {
         let cursor = |before, after| feed.cursor(&(before, after));
         let newest = page.posts.first().map_or(span.after, |shown| shown.post.id);
         let next_cursor = page.next_before.map(|before| cursor(before, span.after));

@@ -13,11 +13,11 @@ use fanfold_core::registry::FunctionSpec;
 use fanfold_kinds::App;
 use fanfold_kinds::timers::{self, NewTimer, TimersOf};
 use fanfold_runtime::{StartError, clock};
-use fanfold_web::extract::Moment;
+use fanfold_web::extract::TimeText;
 use fanfold_web::problem::{
     BadBody, BadRequest, Common, NoProfile, NotFound, ProblemBody, TooMany,
 };
-use fanfold_web::{Caller, JsonBody, Kind, ListQuery, Problem, Query};
+use fanfold_web::{Caller, JsonBody, ListQuery, Problem, ProblemKind, Query};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -47,7 +47,7 @@ struct TimerBody {
     /// The time from which the timer is due: RFC 3339 with a zone, at most 366 days ahead. A time in the past means
     /// now; with `every`, the next of the times that follow it.
     #[schema(value_type = String, format = DateTime)]
-    due_at: Moment,
+    due_at: TimeText,
     /// The time between two occurrences: an ISO 8601 duration of weeks, days, hours, minutes and seconds, from a minute to
     /// 366 days. Without it, there is one occurrence.
     #[serde(default)]
@@ -67,7 +67,7 @@ fn must_be_flat(payload: &Value) -> Result<(), Problem> {
     let detail = format!(
         "payload has more than {TIMER_PAYLOAD_DEPTH_MAX} arrays and objects inside each other"
     );
-    Err(Problem::new(Kind::InvalidBody, detail))
+    Err(Problem::new(ProblemKind::InvalidBody, detail))
 }
 
 /// The number of arrays and objects inside each other. The parser of bodies has bounded it.
@@ -142,7 +142,7 @@ async fn put(
     TimerPath { name }: TimerPath,
     JsonBody(body): JsonBody<TimerBody>,
 ) -> Result<(StatusCode, Json<TimerView>), Problem> {
-    let TimerBody { due_at: Moment(due_at), every, payload } = body;
+    let TimerBody { due_at: TimeText(due_at), every, payload } = body;
     must_be_flat(&payload)?;
     let new = NewTimer { due_at, every, payload };
     let (timer, is_new) = timers::put(&app, &caller.identity, &name, new, clock::now()).await?;

@@ -21,7 +21,9 @@ use fanfold_runtime::{StartError, clock};
 use fanfold_web::problem::{
     BadBody, BadRequest, Common, NoProfile, NotFound, ProblemBody, TooMany,
 };
-use fanfold_web::{Caller, JsonBody, Kind, ListQuery, Problem, Query, Viewing, shared_answers};
+use fanfold_web::{
+    Caller, JsonBody, ListQuery, Problem, ProblemKind, Query, Viewing, shared_answers,
+};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
@@ -140,7 +142,7 @@ async fn get_me(
         Ok(profile) => Ok(Json(profile.into())),
         Err(Error::NoSuchUser(_)) => {
             let detail = "you have no profile; make one with PUT /v1/me";
-            Err(Problem::new(Kind::NoSuchUser, detail))
+            Err(Problem::new(ProblemKind::NoSuchUser, detail))
         }
         Err(error) => Err(error.into()),
     }

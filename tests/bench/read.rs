@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use fanfold_core::{FeedId, PostId, UserId};
 use fanfold_engines::feed::Source;
 use fanfold_engines::reading::ReadContext;
-use fanfold_kinds::home::{self, Page, Span};
+use fanfold_kinds::home::{self, FeedPage, Span};
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::{App, Error};
 use fanfold_runtime::clock::now;
@@ -43,7 +43,7 @@ impl Stores {
     }
 
     /// The first page of a home feed, for its owner.
-    async fn page(&self, reader: UserId) -> Result<Page, Error> {
+    async fn page(&self, reader: UserId) -> Result<FeedPage, Error> {
         let (viewer, feed) = (Viewer::of(reader), FeedId::home(reader));
         let reading = ReadContext::new(now());
         home::page(&self.app, &viewer, feed, Span::ALL, LIMIT, &reading).await

@@ -662,7 +662,7 @@ class Parameters(unittest.TestCase):
         self.assertLessEqual({"FEED_CAP_MIN", "INACTIVE_AFTER_DEFAULT", "QUEUE_TRIES_MIN", "QUEUE_TRIES_MAX"}, compared)
         self.assertLessEqual({"AUDIT_FEEDS_MAX", "CARD_MEMORY_DEFAULT", "CARD_MEMORY_MAX"}, compared)
         self.assertLessEqual({f"{setting}_DEFAULT" for setting, _ in self.SETTINGS.values()}, compared)
-        self.assertLessEqual({re.sub(r"(?<!^)(?=[A-Z])", "_", name).upper() + "_MAX" for name in grouped("Write limits")}, compared)
+        self.assertLessEqual({re.sub(r"(?<!^)(?=[A-Z])", "_", name).upper() + "_MAX" for name in grouped("Request limits")}, compared)
 
 
 class Kept(unittest.TestCase):
@@ -1024,13 +1024,13 @@ class Watching(unittest.TestCase):
         (threshold,) = {a["Threshold"] for a in alarms if a.get("MetricName") == "TransactionConflict"}
         (period,) = {int(a["Period"]) for a in alarms if a.get("MetricName") == "TransactionConflict"}
         # changes of boards write the boards table, whose conflicts are not watched; pulls write nothing
-        for limit in set(grouped("Write limits")) - {"BoardChangesPerMinute", "PullQueriesPerMinute"}:
+        for limit in set(grouped("Request limits")) - {"BoardChangesPerMinute", "PullQueriesPerMinute"}:
             self.assertGreaterEqual(threshold, 2 * PARAMETERS[limit]["Default"] * period / 60, limit)
 
     def test_refused_writes_are_shown_for_each_function_that_refuses_them(self):
         stack = deployed()
         metrics = [m for widget in dashboard(stack)["widgets"] for m in widget["properties"].get("metrics", [])]
-        shown = {m[3] for m in metrics if m[:2] == ["Fanfold", "WritesLimited"]}
+        shown = {m[3] for m in metrics if m[:2] == ["Fanfold", "RequestsLimited"]}
         limits = {f: p["Environment"]["Variables"].keys() for f, p in functions(stack).items()}
         limiting = {f for f, settings in limits.items() if any(each.endswith("_PER_MINUTE") for each in settings)}
         self.assertEqual(limiting, {"Posts", "Users", "Timers", "Boards", "Timeline"})

@@ -59,8 +59,8 @@ pub const OLDER_KEPT: Duration = Duration::from_secs(120);
 /// The time after which no request can commit a post of an earlier time: the life of a function that answers requests, and the
 /// difference of two clocks.
 pub const OLDER_SETTLES: Duration = Duration::from_secs(12);
-/// The period that write limits count in.
-pub const WRITE_LIMIT_WINDOW: Duration = Duration::from_secs(60);
+/// The period that request limits count in.
+pub const REQUEST_LIMIT_WINDOW: Duration = Duration::from_secs(60);
 /// The time without a read after which a feed is removed from Valkey (setting `INACTIVE_AFTER`).
 pub const INACTIVE_AFTER_DEFAULT: Duration = Duration::from_secs(7 * 24 * 3600);
 

@@ -32,7 +32,7 @@ struct Part {
 
 /// A request for posts of one feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedPosts {
     /// The index of the feed in the merge.
     pub part: usize,
     /// The posts must be older than this.
@@ -57,7 +57,7 @@ impl Merge {
     }
 
     /// The slices that must be fetched before the merge can continue. Empty if the merge is complete.
-    pub fn wanted(&self) -> Vec<Wanted> {
+    pub fn wanted(&self) -> Vec<WantedPosts> {
         if self.merged.len() >= self.count {
             return Vec::new();
         }
@@ -68,7 +68,7 @@ impl Merge {
         let parts = self.parts.iter().enumerate().filter(|(_, part)| unknown(part));
         let wanted = |(index, part): (usize, &Part)| {
             let count = if part.bound == self.start { self.first } else { left };
-            Wanted { part: index, before: part.bound.next(), count }
+            WantedPosts { part: index, before: part.bound.next(), count }
         };
         parts.map(wanted).collect()
     }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     /// Fetches like a store, which sometimes stops early and returns how far it got.
-    fn fetch(feed: &[PostId], wanted: Wanted, short: bool) -> Slice {
+    fn fetch(feed: &[PostId], wanted: WantedPosts, short: bool) -> Slice {
         let below: Vec<PostId> = feed.iter().copied().filter(|id| *id < wanted.before).collect();
         match below.first() {
             Some(first) if short => Slice { posts: Vec::new(), bound: *first },

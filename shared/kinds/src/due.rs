@@ -11,7 +11,7 @@ use fanfold_runtime::error::BoxError;
 use crate::posts::show_published;
 use crate::{App, scheduled, timers};
 
-const KINDS: [DueKind<App>; 2] = [
+const DUE_KINDS: [DueKind<App>; 2] = [
     DueKind {
         tag: scheduled::TAG,
         handle: |app, message, now| {
@@ -45,7 +45,7 @@ fn key<K: FromStr<Err: Into<BoxError>>>(entry: &DueEntry) -> Result<K, StoreErro
 
 /// Handles the message of a due item; see [`due::handle`].
 pub async fn handle(app: &App, message: &ItemDue, now: Time) -> Result<Handled, StoreError> {
-    due::handle(app.due(), (&KINDS, app), message, now).await
+    due::handle(app.due(), (&DUE_KINDS, app), message, now).await
 }
 
 /// Hands on what is due soon; see [`due::look_ahead`].
@@ -54,5 +54,5 @@ pub async fn look_ahead(
     now: Time,
     deadline: Deadline,
 ) -> Result<LookedAhead, StoreError> {
-    due::look_ahead(app.due(), &KINDS.each_ref().map(|kind| kind.tag), now, deadline).await
+    due::look_ahead(app.due(), &DUE_KINDS.each_ref().map(|kind| kind.tag), now, deadline).await
 }

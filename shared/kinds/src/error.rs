@@ -41,7 +41,7 @@ pub enum Error {
     #[error("the post that this key made, {0}, was deleted; use a new key")]
     PostDeleted(PostId),
     #[error("at most {per_minute} {} per minute are allowed; try again in {} s", .kind.counted(), .retry_after.as_secs())]
-    TooManyWrites { kind: LimitKind, per_minute: u64, retry_after: Duration },
+    TooManyRequests { kind: LimitKind, per_minute: u64, retry_after: Duration },
     /// A time that is too near or too far away.
     #[error("{field} must be {allowed}")]
     TimeRange { field: &'static str, allowed: &'static str },

@@ -102,7 +102,7 @@ pub async fn export(
     Ok(exported)
 }
 
-/// Reads a page of the export of the caller. Fails with [`Error::TooManyWrites`] if the caller has read too many.
+/// Reads a page of the export of the caller. Fails with [`Error::TooManyRequests`] if the caller has read too many.
 pub async fn of_caller(
     app: &App,
     caller: UserId,

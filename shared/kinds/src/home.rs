@@ -31,7 +31,7 @@ impl Span {
 
 /// A page of posts, newest first: as many as were requested, or all that are left.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct FeedPage {
     pub posts: Vec<ShownPost>,
     /// The next page holds posts older than this. None: no posts are left.
     pub next_before: Option<PostId>,
@@ -39,7 +39,7 @@ pub struct Page {
     pub source: Source,
 }
 
-impl Page {
+impl FeedPage {
     /// The ids of the posts, in the order of the page.
     pub fn ids(&self) -> impl Iterator<Item = PostId> {
         self.posts.iter().map(|shown| shown.post.id)
@@ -51,7 +51,7 @@ impl Page {
 ///
 /// Entries whose post was deleted are passed over, replaced from below and removed from the feed. Posts of authors
 /// without a profile, and what is hidden from the viewer, are passed over and replaced, and stay in the feed. Fails with
-/// [`Error::TooManyWrites`] if it is below the floor of the home feed, and the viewer has pulled too much.
+/// [`Error::TooManyRequests`] if it is below the floor of the home feed, and the viewer has pulled too much.
 pub async fn page(
     app: &App,
     viewer: &Viewer,
@@ -59,7 +59,7 @@ pub async fn page(
     span: Span,
     limit: usize,
     reading: &ReadContext,
-) -> Result<Page, Error> {
+) -> Result<FeedPage, Error> {
     let (mut filling, mut source, mut before) = (Filling::new(limit), None, span.before);
     let mut end = false;
     // mutation: page-full
@@ -83,7 +83,7 @@ pub async fn page(
     metrics::page(source == Source::Cache);
     let page = filling.end((!end).then_some(before));
     tracing::debug!(%feed, ?source, posts = page.items.len(), "read a page");
-    Ok(Page { posts: page.items, next_before: page.next, source })
+    Ok(FeedPage { posts: page.items, next_before: page.next, source })
 }
 
 /// Reads the posts and authors of `ids`, without those that are deleted or hidden. Removes deleted posts from the feed.
@@ -108,7 +108,7 @@ async fn shown(
     Ok(visible.iter().filter_map(|id| found.remove(id).and_then(PostWithAuthor::shown)).collect())
 }
 
-/// Computes a page from DynamoDB on purpose, without Valkey, to compare it with [`page`]. Fails with [`Error::TooManyWrites`] if the
+/// Computes a page from DynamoDB on purpose, without Valkey, to compare it with [`page`]. Fails with [`Error::TooManyRequests`] if the
 /// viewer has pulled too much.
 pub async fn pulled_page(
     app: &App,
@@ -117,7 +117,7 @@ pub async fn pulled_page(
     span: Span,
     limit: usize,
     now: Time,
-) -> Result<Page, Error> {
+) -> Result<FeedPage, Error> {
     let (valkey, checked) = (&app.valkey, ready(Ok::<_, Error>(())));
     // mutation: pull-limit
     all_within_limit(valkey, app.limits.of(LimitKind::Pull), viewer.user, 0, now, checked).await?;

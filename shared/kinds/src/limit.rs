@@ -1,4 +1,4 @@
-//! Limits how often a user may write.
+//! Limits how many requests of a kind a user may make: writes, and reads that cost as much.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::Error;
 use crate::owned::erasing::{Erasing, Progress};
 use crate::owned::{Owned, Step, nothing};
 
-/// How long a write waits for Valkey's count after all its other reads are done. If there is no count
-/// by then, the write is allowed.
-const WRITE_LIMIT_GRACE: Duration = Duration::from_millis(20);
+/// How long a request waits for Valkey's count after all its other reads are done. If there is no count
+/// by then, the request is allowed.
+const REQUEST_LIMIT_GRACE: Duration = Duration::from_millis(20);
 
-/// Counts a write of a user in Valkey while `read` runs, so that the count adds no time. Returns what `read` returned,
-/// or [`Error::TooManyWrites`] if the user is above the limit.
+/// Counts a request of a user in Valkey while `read` runs, so that the count adds no time. Returns what `read` returned,
+/// or [`Error::TooManyRequests`] if the user is above the limit.
 ///
-/// If Valkey does not answer within `WRITE_LIMIT_GRACE` after `read`, the write is allowed.
+/// If Valkey does not answer within `REQUEST_LIMIT_GRACE` after `read`, the request is allowed.
 pub fn within_limit<T, E: Into<Error>>(
     valkey: &Valkey,
     limit: RateLimit,
@@ -32,20 +32,20 @@ pub fn within_limit<T, E: Into<Error>>(
     all_within_limit(valkey, limit, user, 1, now, read)
 }
 
-/// The same, for a request that makes several writes, or 0 if it is charged later.
+/// The same, for a request that counts as several, or as 0 if it is charged later.
 pub async fn all_within_limit<T, E: Into<Error>>(
     valkey: &Valkey,
     limit: RateLimit,
     user: UserId,
-    writes: u64,
+    count: u64,
     now: Time,
     read: impl Future<Output = Result<T, E>>,
 ) -> Result<T, Error> {
-    let (count, read) = (pin!(valkey.count_writes(limit, user, writes, now)), pin!(read));
+    let (count, read) = (pin!(valkey.count_requests(limit, user, count, now)), pin!(read));
     let (counted, read) = match select(count, read).await {
         Either::Left((counted, read)) => (Some(counted), read.await),
         // mutation: limit-grace
-        Either::Right((read, count)) => (clock::within(WRITE_LIMIT_GRACE, count).await, read),
+        Either::Right((read, count)) => (clock::within(REQUEST_LIMIT_GRACE, count).await, read),
     };
     if let Some(wait) = wait(counted) {
         return Err(refused(limit, user, wait));
@@ -56,29 +56,29 @@ pub async fn all_within_limit<T, E: Into<Error>>(
 /// The refusal of a user who must wait.
 pub(crate) fn refused(limit: RateLimit, user: UserId, wait: Duration) -> Error {
     let RateLimit { kind, per_minute } = limit;
-    tracing::info!(%user, kind = kind.name(), wait_ms = millis(wait), "write limited");
-    metrics::write_limited();
+    tracing::info!(%user, kind = kind.name(), wait_ms = millis(wait), "request limited");
+    metrics::request_limited();
     let retry_after = Duration::from_secs(millis(wait).div_ceil(1_000));
-    Error::TooManyWrites { kind, per_minute, retry_after }
+    Error::TooManyRequests { kind, per_minute, retry_after }
 }
 
-/// How long the user must wait. None: the write is allowed.
+/// How long the user must wait. None: the request is allowed.
 fn wait(counted: Option<Result<Option<Duration>, StoreError>>) -> Option<Duration> {
     match counted {
         Some(Ok(wait)) => wait,
         // mutation: limit-without-valkey
         Some(Err(error)) => {
-            tracing::warn!(error = %Chain(&error), "a write was not counted");
+            tracing::warn!(error = %Chain(&error), "a request was not counted");
             None
         }
         None => {
-            tracing::warn!("a write was not counted: Valkey did not answer in time");
+            tracing::warn!("a request was not counted: Valkey did not answer in time");
             None
         }
     }
 }
 
-/// What engines keep of a user: the counters of writes.
+/// What engines keep of a user: the counters of requests.
 pub(crate) struct Engines;
 
 impl Owned for Engines {

@@ -1,6 +1,6 @@
 //! The documents: the page, the reference of the API, and a page for each kind of problem.
 
-use fanfold_web::Kind;
+use fanfold_web::ProblemKind;
 
 use crate::files::VERSION;
 use crate::problems::advice;
@@ -61,7 +61,7 @@ pub fn missing() -> String {
 }
 
 /// The page of a kind of problem.
-pub fn problem(kind: Kind) -> String {
+pub fn problem(kind: ProblemKind) -> String {
     let advice = advice(kind);
     // in the order of the answers
     let example = format!(
@@ -71,7 +71,7 @@ pub fn problem(kind: Kind) -> String {
         kind.status().as_u16(),
         json(advice.example),
     );
-    let others: String = Kind::ALL
+    let others: String = ProblemKind::ALL
         .iter()
         .map(|other| {
             let current = if *other == kind { " aria-current=\"page\"" } else { "" };
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn documents_name_files_that_exist() {
         let mut found = 0;
-        for text in [index(&SignIn::None), docs(), missing(), problem(Kind::InvalidId)] {
+        for text in [index(&SignIn::None), docs(), missing(), problem(ProblemKind::InvalidId)] {
             for (_, rest) in text.match_indices("/assets/").map(|(at, _)| text.split_at(at)) {
                 let address = rest.split('"').next().unwrap();
                 let name = address.rsplit('/').next().unwrap();
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn every_problem_has_advice_of_its_own() {
         let mut seen = std::collections::HashSet::new();
-        for kind in Kind::ALL {
+        for kind in ProblemKind::ALL {
             let advice = advice(*kind);
             assert!(seen.insert(advice.meaning), "{kind:?}");
             for text in [advice.meaning, advice.remedy] {

@@ -27,7 +27,7 @@ use axum::routing::get;
 use fanfold_runtime::Config;
 use fanfold_runtime::config::ConfigError;
 use fanfold_web::fallback::fallback;
-use fanfold_web::{Kind, OPENAPI_JSON, Problem};
+use fanfold_web::{OPENAPI_JSON, Problem, ProblemKind};
 
 pub use files::{FILES, File, VERSION};
 use sign_in::SignIn;
@@ -151,7 +151,7 @@ async fn problem(
 ) -> Response {
     // the bytes of a kind may not be UTF-8
     let uri = kind.ok().map(|Path(kind)| format!("/problems/{kind}"));
-    let found = Kind::ALL.iter().find(|kind| Some(kind.uri()) == uri.as_deref());
+    let found = ProblemKind::ALL.iter().find(|kind| Some(kind.uri()) == uri.as_deref());
     let document = page.document(|all| &all.policy, |_| Some(html::problem(*found?)));
     document.unwrap_or_else(|| page.missing(&headers, no_page()))
 }
@@ -162,7 +162,7 @@ async fn other(State(page): State<Page>, parts: Parts) -> Response {
     let is_api = path == "/v1" || path.starts_with("/v1/");
     let headers = parts.headers.clone();
     let problem = fallback(parts).await;
-    match problem.kind == Kind::NoSuchRoute && !is_api {
+    match problem.kind == ProblemKind::NoSuchRoute && !is_api {
         true => page.missing(&headers, problem),
         false => problem.into_response(),
     }
@@ -218,7 +218,7 @@ fn reads_gzip(asked: &HeaderMap) -> bool {
 }
 
 fn no_page() -> Problem {
-    Problem::new(Kind::NoSuchRoute, "no page has this path; GET / is the first one")
+    Problem::new(ProblemKind::NoSuchRoute, "no page has this path; GET / is the first one")
 }
 
 #[cfg(test)]

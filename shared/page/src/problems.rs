@@ -1,6 +1,6 @@
 //! What each kind of problem means, and what a client does about it.
 
-use fanfold_web::Kind;
+use fanfold_web::ProblemKind;
 
 /// The texts of a page about a kind of problem.
 pub struct Advice {
@@ -13,9 +13,9 @@ pub struct Advice {
 macro_rules! advice {
     ($($kind:ident: $meaning:literal $remedy:literal $example:literal;)*) => {
         /// The texts for a kind.
-        pub fn advice(kind: Kind) -> Advice {
+        pub fn advice(kind: ProblemKind) -> Advice {
             let (meaning, remedy, example) =
-                match kind { $(Kind::$kind => ($meaning, $remedy, $example)),* };
+                match kind { $(ProblemKind::$kind => ($meaning, $remedy, $example)),* };
             Advice { meaning, remedy, example }
         }
     };
@@ -158,7 +158,7 @@ advice! {
         "The Idempotency-Key was used for another request within the last 24 hours."
         "Use a new key for each post, and the same key only to repeat a request that got no answer."
         "the first request with this Idempotency-Key had another body; use a new key";
-    TooManyWrites:
+    TooManyRequests:
         "The caller writes, or reads with source=pull, more often than one user may. Nothing was changed."
         "Wait for the seconds in the header Retry-After, then repeat the request."
         "at most 300 posts published, scheduled, changed or deleted per minute are allowed; try again in 2 s";

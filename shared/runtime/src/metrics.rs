@@ -16,7 +16,7 @@
 //! | `Rebuilds` | | feeds that were rebuilt |
 //! | `Requests` | | answered HTTP requests |
 //! | `Unavailable` | | answered HTTP requests with a status of 5xx |
-//! | `WritesLimited` | | writes that were refused because of a write limit |
+//! | `RequestsLimited` | | requests that were refused because of the limit of a user |
 //! | `MessagesRequeued` | | messages that were sent to the end of their queue again |
 //! | `MessagesDead` | | messages that became dead letters |
 //! | `AuditChecked` | | live feeds that the audit compared |
@@ -44,7 +44,7 @@ static COLLECTOR: OnceLock<Option<&'static Collector>> = OnceLock::new();
 
 const REQUESTS: &str = "Requests";
 const UNAVAILABLE: &str = "Unavailable";
-const LIMITED: &str = "WritesLimited";
+const LIMITED: &str = "RequestsLimited";
 const REQUEUED: &str = "MessagesRequeued";
 const DEAD: &str = "MessagesDead";
 const CHECKED: &str = "AuditChecked";
@@ -159,8 +159,8 @@ pub fn answered(status: u16) {
     counter!(UNAVAILABLE).increment(u64::from(status >= 500));
 }
 
-/// Counts a write that a write limit refused.
-pub fn write_limited() {
+/// Counts a request that the limit of its user refused.
+pub fn request_limited() {
     counter!(LIMITED).increment(1);
 }
 

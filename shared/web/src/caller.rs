@@ -7,7 +7,7 @@ use fanfold_core::id::Identity;
 use fanfold_kinds::present::Viewer;
 use lambda_http::request::RequestContext;
 
-use crate::{Kind, Problem};
+use crate::{Problem, ProblemKind};
 
 /// The caller of a request. As an axum extractor it answers 401 if the request has no caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         Self::of(parts).ok_or_else(|| {
             Problem::new(
-                Kind::Unauthenticated,
+                ProblemKind::Unauthenticated,
                 "send a token in the header `Authorization: Bearer …`",
             )
         })

@@ -23,13 +23,13 @@ pub struct Examples {
     /// What the API makes, such as ids, as the description shows it.
     pub made: Values,
     /// The requests, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ExampleStep>,
 }
 
 /// A request with its answer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct ExampleStep {
     /// The title of the example. A step without one is not shown: later steps need it.
     pub title: Option<String>,
     /// Only its request is shown, in the list of requests: its answer has the form of another one.
@@ -127,7 +127,7 @@ pub fn add(api: &mut OpenApi, examples: &Examples) {
     let values = examples.shown();
     for (path, item) in &mut api.paths.paths {
         for (method, operation) in operations(item) {
-            let is_of = |step: &&Step| operation.operation_id.as_ref() == Some(&step.call);
+            let is_of = |step: &&ExampleStep| operation.operation_id.as_ref() == Some(&step.call);
             let steps: Vec<_> = examples.steps.iter().filter(is_of).collect();
             let shown: Vec<_> =
                 steps.iter().filter_map(|step| Some((step.title.as_deref()?, *step))).collect();
@@ -152,10 +152,10 @@ fn describe(
     operation: &mut Operation,
     method: &str,
     path: &str,
-    steps: &[(&str, &Step)],
+    steps: &[(&str, &ExampleStep)],
     values: &Values,
 ) {
-    let accepted = |step: &Step| step.status < 400;
+    let accepted = |step: &ExampleStep| step.status < 400;
     if let Some((_, first)) = steps.iter().find(|(_, step)| accepted(step)) {
         for parameter in operation.parameters.iter_mut().flatten() {
             if let RefOr::T(parameter) = parameter {
@@ -190,7 +190,7 @@ fn describe(
 }
 
 /// Adds the value of a parameter. A default is the better offer, and excludes an example.
-fn prefill(parameter: &mut Parameter, step: &Step, values: &Values) {
+fn prefill(parameter: &mut Parameter, step: &ExampleStep, values: &Values) {
     if has_default(parameter) {
         return;
     }
@@ -217,7 +217,7 @@ fn put(content: &mut RefOr<Content>, title: &str, value: &Value, values: &Values
 }
 
 /// The first line of a request.
-fn line(method: &str, path: &str, step: &Step, values: &Values) -> String {
+fn line(method: &str, path: &str, step: &ExampleStep, values: &Values) -> String {
     let text = |value: &Value| match fill(value, values) {
         Value::String(text) => text,
         other => other.to_string(),

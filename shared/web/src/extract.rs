@@ -19,7 +19,7 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::{KnownFormat, ObjectBuilder, Required, SchemaFormat, Type};
 
 use crate::json::from_slice;
-use crate::{Kind, Problem};
+use crate::{Problem, ProblemKind};
 
 /// A JSON body. Refuses another content type (415), a body above [`BODY_BYTES_MAX`] (413), and a body of another shape
 /// (400).
@@ -39,12 +39,12 @@ pub async fn json<T: DeserializeOwned>(request: Request, max: usize) -> Result<T
     if !content_type.is_some_and(is_json) {
         let found = content_type.unwrap_or("missing");
         let detail = format!("Content-Type is {found}; send application/json");
-        return Err(Problem::new(Kind::UnsupportedMediaType, detail));
+        return Err(Problem::new(ProblemKind::UnsupportedMediaType, detail));
     }
-    let body = to_bytes(request.into_body(), max)
-        .await
-        .map_err(|_| Problem::new(Kind::BodyTooLarge, format!("send at most {max} bytes")))?;
-    from_slice(&body).map_err(|error| Problem::new(Kind::InvalidBody, error.to_string()))
+    let body = to_bytes(request.into_body(), max).await.map_err(|_| {
+        Problem::new(ProblemKind::BodyTooLarge, format!("send at most {max} bytes"))
+    })?;
+    from_slice(&body).map_err(|error| Problem::new(ProblemKind::InvalidBody, error.to_string()))
 }
 
 fn is_json(content_type: &str) -> bool {
@@ -69,7 +69,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
             let detail = format!(
                 "send one Idempotency-Key of 1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters"
             );
-            Problem::new(Kind::InvalidParameter, detail)
+            Problem::new(ProblemKind::InvalidParameter, detail)
         })?;
         Ok(Self(Some(key.to_owned())))
     }
@@ -83,8 +83,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let query = axum::extract::Query::from_request_parts(parts, state).await;
-        let axum::extract::Query(value) =
-            query.map_err(|error| Problem::new(Kind::InvalidParameter, error.body_text()))?;
+        let axum::extract::Query(value) = query
+            .map_err(|error| Problem::new(ProblemKind::InvalidParameter, error.body_text()))?;
         Ok(Self(value))
     }
 }
@@ -163,7 +163,7 @@ pub fn number(
     let number = text.parse().ok().filter(|number| is_digits && (min..=max).contains(number));
     number.ok_or_else(|| {
         let detail = format!("{name} must be a whole number from {min} to {max}");
-        Problem::new(Kind::InvalidParameter, detail)
+        Problem::new(ProblemKind::InvalidParameter, detail)
     })
 }
 
@@ -183,19 +183,20 @@ where
     T: DeserializeOwned + Send,
 {
     let path = Path::<T>::from_request_parts(parts, state).await;
-    path.map(|Path(path)| path).map_err(|error| Problem::new(Kind::InvalidId, error.body_text()))
+    path.map(|Path(path)| path)
+        .map_err(|error| Problem::new(ProblemKind::InvalidId, error.body_text()))
 }
 
 /// What a parameter of a path names.
 pub fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, Problem> {
-    text.parse().map_err(|error: T::Err| Problem::new(Kind::InvalidId, error.to_string()))
+    text.parse().map_err(|error: T::Err| Problem::new(ProblemKind::InvalidId, error.to_string()))
 }
 
 /// A point in time in a body: RFC 3339 with a zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment(pub Time);
+pub struct TimeText(pub Time);
 
-impl<'de> Deserialize<'de> for Moment {
+impl<'de> Deserialize<'de> for TimeText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let form = "a time must be RFC 3339 with a zone, such as 2030-01-02T15:04:05Z";
@@ -224,7 +225,7 @@ mod tests {
     fn limits_are_whole_numbers_in_their_range() {
         assert_eq!((limit(None).unwrap(), limit(Some("100")).unwrap()), (20, 100));
         for bad in ["0", "101", "-1", "+5", "ten", "", "1e1", "٥"] {
-            assert_eq!(limit(Some(bad)).unwrap_err().kind, Kind::InvalidParameter, "{bad}");
+            assert_eq!(limit(Some(bad)).unwrap_err().kind, ProblemKind::InvalidParameter, "{bad}");
         }
     }
 }

@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, header};
 use lambda_http::request::RequestContext;
 use serde_json::Value;
 
-use crate::{Kind, OPENAPI_JSON, Problem};
+use crate::{OPENAPI_JSON, Problem, ProblemKind};
 
 struct Route {
     segments: Vec<String>,
@@ -40,7 +40,7 @@ pub(crate) fn route_key(parts: &Parts) -> Option<&str> {
 /// The problem of a path in which a character was encoded that separates its parts (400).
 pub(crate) fn encoded(lost: char) -> Problem {
     let detail = format!("the path has an encoded {lost}, which no id and no name contains");
-    Problem::new(Kind::InvalidId, detail)
+    Problem::new(ProblemKind::InvalidId, detail)
 }
 
 /// Answers 405 with the header `Allow`, or 404. Answers 400 if the gateway matched another path, because a part was encoded.
@@ -50,7 +50,7 @@ pub async fn fallback(parts: Parts) -> Problem {
     if !is_doubled && route_key(&parts).is_some_and(|key| key != "$default") {
         let detail =
             "the path has an encoded /, or a part that is . or .., which no id and no name is";
-        return Problem::new(Kind::InvalidId, detail);
+        return Problem::new(ProblemKind::InvalidId, detail);
     }
     let (method, segments) = (&parts.method, parts.uri.path().split('/').collect::<Vec<_>>());
     match ROUTES.iter().find(|route| route.matches(&segments)) {
@@ -60,14 +60,14 @@ pub async fn fallback(parts: Parts) -> Problem {
         Some(route) => {
             let allowed = route.methods.join(", ");
             let detail = format!("{method} is not allowed here; use {allowed}");
-            let problem = Problem::new(Kind::MethodNotAllowed, detail);
+            let problem = Problem::new(ProblemKind::MethodNotAllowed, detail);
             match HeaderValue::from_str(&allowed) {
                 Ok(value) => problem.with_header(header::ALLOW, value),
                 Err(_) => problem,
             }
         }
         None => Problem::new(
-            Kind::NoSuchRoute,
+            ProblemKind::NoSuchRoute,
             "no route has this path; GET /openapi.json lists the routes",
         ),
     }
@@ -88,22 +88,25 @@ mod tests {
 
     use super::*;
 
-    async fn kind(method: Method, path: &str) -> Kind {
+    async fn kind(method: Method, path: &str) -> ProblemKind {
         let request = Request::builder().method(method).uri(path).body(()).unwrap();
         fallback(request.into_parts().0).await.kind
     }
 
     #[tokio::test]
     async fn a_known_path_is_answered_with_405_and_an_unknown_one_with_404() {
-        assert_eq!(kind(Method::PATCH, "/v1/posts").await, Kind::MethodNotAllowed);
-        assert_eq!(kind(Method::POST, "/v1/users/@ada/follow").await, Kind::MethodNotAllowed);
-        assert_eq!(kind(Method::HEAD, "/v1/timeline").await, Kind::MethodNotAllowed);
+        assert_eq!(kind(Method::PATCH, "/v1/posts").await, ProblemKind::MethodNotAllowed);
+        assert_eq!(
+            kind(Method::POST, "/v1/users/@ada/follow").await,
+            ProblemKind::MethodNotAllowed
+        );
+        assert_eq!(kind(Method::HEAD, "/v1/timeline").await, ProblemKind::MethodNotAllowed);
         // of another function, which the gateway did not ask: GET /v1%2Ftimeline
-        assert_eq!(kind(Method::GET, "/v1/timeline").await, Kind::InvalidId);
+        assert_eq!(kind(Method::GET, "/v1/timeline").await, ProblemKind::InvalidId);
         for path in
             ["/", "/v1", "/v1/posts/", "/v1/posts/x/y", "/v2/posts", "/v1/users/@ada/followe"]
         {
-            assert_eq!(kind(Method::GET, path).await, Kind::NoSuchRoute, "{path}");
+            assert_eq!(kind(Method::GET, path).await, ProblemKind::NoSuchRoute, "{path}");
         }
     }
 }

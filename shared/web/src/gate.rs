@@ -21,7 +21,7 @@ use utoipa::openapi::{OpenApi, RefOr};
 use crate::caller::Caller;
 use crate::examples::operations;
 use crate::fallback::{encoded, fallback, route_key};
-use crate::{Kind, Problem};
+use crate::{Problem, ProblemKind};
 
 /// The names of the query parameters of each operation, by its path and its method.
 pub(crate) type Described = BTreeMap<String, BTreeMap<&'static str, Vec<String>>>;
@@ -101,11 +101,11 @@ fn same_route(parts: &Parts, route: &str) -> Result<(), Problem> {
 /// the gateway replaces (400).
 async fn same_parameters(parts: &mut Parts) -> Result<(), Problem> {
     let values = RawPathParams::from_request_parts(parts, &()).await;
-    let values = values.map_err(|error| Problem::new(Kind::InvalidId, error.body_text()))?;
+    let values = values.map_err(|error| Problem::new(ProblemKind::InvalidId, error.body_text()))?;
     for (name, value) in &values {
         if value.contains(char::REPLACEMENT_CHARACTER) {
             let detail = "the path has bytes that are not UTF-8, or U+FFFD, which stands for them";
-            return Err(Problem::new(Kind::InvalidId, detail));
+            return Err(Problem::new(ProblemKind::InvalidId, detail));
         }
         let Some(sent) = parts.path_parameters_ref().and_then(|sent| sent.first(name)) else {
             continue;
@@ -122,7 +122,7 @@ async fn same_parameters(parts: &mut Parts) -> Result<(), Problem> {
 
 /// Refuses query parameters that the description of the route does not have (400).
 fn known_names(uri: &Uri, names: &[String]) -> Result<(), Problem> {
-    let refused = |detail: String| Err(Problem::new(Kind::InvalidParameter, detail));
+    let refused = |detail: String| Err(Problem::new(ProblemKind::InvalidParameter, detail));
     let sent = match Query::<Vec<(String, String)>>::try_from_uri(uri) {
         Ok(Query(sent)) => sent,
         Err(error) => return refused(error.body_text()),

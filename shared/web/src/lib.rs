@@ -30,7 +30,7 @@ pub mod shared_answers;
 
 pub use caller::{Caller, Viewing};
 pub use extract::{IdempotencyKey, JsonBody, ListQuery, Query};
-pub use problem::{Kind, Problem};
+pub use problem::{Problem, ProblemKind};
 
 /// The OpenAPI description of the whole API, as JSON, generated from the handlers by `cargo local openapi`.
 pub const OPENAPI_JSON: &str = include_str!("../openapi.json");

@@ -16,25 +16,25 @@ macro_rules! kinds {
     ($($kind:ident $status:ident $slug:literal $title:literal;)*) => {
         /// The kind of a problem, with its status, `type` and title.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Kind { $($kind),* }
+        pub enum ProblemKind { $($kind),* }
 
-        impl Kind {
+        impl ProblemKind {
             /// Every kind.
-            pub const ALL: &[Kind] = &[$(Kind::$kind),*];
+            pub const ALL: &[ProblemKind] = &[$(ProblemKind::$kind),*];
 
             /// The HTTP status.
             pub fn status(self) -> StatusCode {
-                match self { $(Kind::$kind => StatusCode::$status),* }
+                match self { $(ProblemKind::$kind => StatusCode::$status),* }
             }
 
             /// The `type`: a stable URI reference, such as `/problems/invalid-id`.
             pub fn uri(self) -> &'static str {
-                match self { $(Kind::$kind => concat!("/problems/", $slug)),* }
+                match self { $(ProblemKind::$kind => concat!("/problems/", $slug)),* }
             }
 
             /// The title, which is the same for all problems of the kind.
             pub fn title(self) -> &'static str {
-                match self { $(Kind::$kind => $title),* }
+                match self { $(ProblemKind::$kind => $title),* }
             }
         }
     };
@@ -75,7 +75,7 @@ kinds! {
     InvalidScores UNPROCESSABLE_ENTITY "invalid-scores" "Members or scores not allowed";
     ScoreOverflow UNPROCESSABLE_ENTITY "score-overflow" "Score out of range";
     KeyReused UNPROCESSABLE_ENTITY "idempotency-key-reused" "Idempotency-Key used for another request";
-    TooManyWrites TOO_MANY_REQUESTS "too-many-writes" "Too many writes";
+    TooManyRequests TOO_MANY_REQUESTS "too-many-writes" "Too many writes";
     Damaged INTERNAL_SERVER_ERROR "damaged" "Stored item unreadable";
     ContentRefused INTERNAL_SERVER_ERROR "content-refused" "Content cannot be stored";
     Unavailable SERVICE_UNAVAILABLE "unavailable" "Temporarily unavailable";
@@ -84,7 +84,7 @@ kinds! {
 /// An answer that reports an error. The detail says what is wrong and what to do.
 #[derive(Debug)]
 pub struct Problem {
-    pub kind: Kind,
+    pub kind: ProblemKind,
     pub detail: String,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -179,7 +179,7 @@ pub enum Common {
 
 impl Problem {
     /// A problem with this detail.
-    pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
+    pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into(), headers: Vec::new() }
     }
 
@@ -192,7 +192,7 @@ impl Problem {
     /// A 503 that asks the caller to try again after this time, in whole seconds.
     pub fn unavailable(detail: &str, after: Duration) -> Self {
         let after = HeaderValue::from(after.as_secs());
-        Self::new(Kind::Unavailable, detail).with_header(header::RETRY_AFTER, after)
+        Self::new(ProblemKind::Unavailable, detail).with_header(header::RETRY_AFTER, after)
     }
 }
 
@@ -219,12 +219,12 @@ impl From<StoreError> for Problem {
             tracing::error!(error = %Chain(&error), "a store refuses the content or the size");
             let detail = "the store refuses the content or the size of this request; nothing was lost, but a retry does not \
                 help";
-            return Self::new(Kind::ContentRefused, detail);
+            return Self::new(ProblemKind::ContentRefused, detail);
         }
         if error.is_lasting() {
             tracing::error!(error = %Chain(&error), "a stored item cannot be read");
             let detail = "an item that this request needs cannot be read; a retry does not help";
-            return Self::new(Kind::Damaged, detail);
+            return Self::new(ProblemKind::Damaged, detail);
         }
         tracing::error!(error = %Chain(&error), "a store did not answer");
         Self::unavailable(
@@ -240,35 +240,35 @@ impl From<Error> for Problem {
         let kind = match error {
             Error::Store(error) => return error.into(),
             Error::BeingDropped { .. } | Error::BoardBuilding | Error::RankingBuilding => {
-                Kind::Unavailable
+                ProblemKind::Unavailable
             }
-            Error::KeyReused => Kind::KeyReused,
-            Error::PostDeleted(_) | Error::ScheduledCancelled(_) => Kind::PostDeleted,
-            Error::TooManyWrites { .. } => Kind::TooManyWrites,
-            Error::ProfileMissing => Kind::ProfileMissing,
-            Error::Text(_) => Kind::InvalidText,
-            Error::IdentityClash => Kind::IdentityClash,
-            Error::HandleTaken(_) => Kind::HandleTaken,
-            Error::NoSuchUser(_) => Kind::NoSuchUser,
-            Error::NoSuchPost(_) => Kind::NoSuchPost,
-            Error::NotYours { .. } => Kind::NotYours,
-            Error::FollowSelf => Kind::FollowSelf,
-            Error::FollowingLimit { .. } => Kind::FollowingLimit,
-            Error::TimeRange { .. } | Error::EveryTooShort { .. } => Kind::InvalidTime,
-            Error::NoSuchScheduled(_) => Kind::NoSuchScheduled,
-            Error::AlreadyPublished { .. } => Kind::AlreadyPublished,
-            Error::ScheduledLimit { .. } => Kind::ScheduledLimit,
-            Error::NoSuchTimer(_) => Kind::NoSuchTimer,
-            Error::TimersLimit { .. } => Kind::TimersLimit,
-            Error::PayloadTooBig { .. } => Kind::InvalidPayload,
-            Error::NoSuchBoard { .. } | Error::NoSuchRound(_) => Kind::NoSuchBoard,
-            Error::NoSuchMember(_) => Kind::NoSuchMember,
-            Error::BoardsLimit { .. } => Kind::BoardsLimit,
-            Error::BoardSettings(_) => Kind::InvalidBoard,
-            Error::BoardFixed | Error::BoardMerged => Kind::BoardFixed,
-            Error::NotAWriter => Kind::NotYours,
-            Error::Members { .. } | Error::Scores(_) => Kind::InvalidScores,
-            Error::ScoreOverflow(_) => Kind::ScoreOverflow,
+            Error::KeyReused => ProblemKind::KeyReused,
+            Error::PostDeleted(_) | Error::ScheduledCancelled(_) => ProblemKind::PostDeleted,
+            Error::TooManyRequests { .. } => ProblemKind::TooManyRequests,
+            Error::ProfileMissing => ProblemKind::ProfileMissing,
+            Error::Text(_) => ProblemKind::InvalidText,
+            Error::IdentityClash => ProblemKind::IdentityClash,
+            Error::HandleTaken(_) => ProblemKind::HandleTaken,
+            Error::NoSuchUser(_) => ProblemKind::NoSuchUser,
+            Error::NoSuchPost(_) => ProblemKind::NoSuchPost,
+            Error::NotYours { .. } => ProblemKind::NotYours,
+            Error::FollowSelf => ProblemKind::FollowSelf,
+            Error::FollowingLimit { .. } => ProblemKind::FollowingLimit,
+            Error::TimeRange { .. } | Error::EveryTooShort { .. } => ProblemKind::InvalidTime,
+            Error::NoSuchScheduled(_) => ProblemKind::NoSuchScheduled,
+            Error::AlreadyPublished { .. } => ProblemKind::AlreadyPublished,
+            Error::ScheduledLimit { .. } => ProblemKind::ScheduledLimit,
+            Error::NoSuchTimer(_) => ProblemKind::NoSuchTimer,
+            Error::TimersLimit { .. } => ProblemKind::TimersLimit,
+            Error::PayloadTooBig { .. } => ProblemKind::InvalidPayload,
+            Error::NoSuchBoard { .. } | Error::NoSuchRound(_) => ProblemKind::NoSuchBoard,
+            Error::NoSuchMember(_) => ProblemKind::NoSuchMember,
+            Error::BoardsLimit { .. } => ProblemKind::BoardsLimit,
+            Error::BoardSettings(_) => ProblemKind::InvalidBoard,
+            Error::BoardFixed | Error::BoardMerged => ProblemKind::BoardFixed,
+            Error::NotAWriter => ProblemKind::NotYours,
+            Error::Members { .. } | Error::Scores(_) => ProblemKind::InvalidScores,
+            Error::ScoreOverflow(_) => ProblemKind::ScoreOverflow,
         };
         let problem = Self::new(kind, detail(&error));
         match retry_after(&error) {
@@ -298,7 +298,7 @@ fn detail(error: &Error) -> String {
 /// How long the caller waits before another try. `None`: waiting alone does not help.
 fn retry_after(error: &Error) -> Option<Duration> {
     match error {
-        Error::BeingDropped { retry_after } | Error::TooManyWrites { retry_after, .. } => {
+        Error::BeingDropped { retry_after } | Error::TooManyRequests { retry_after, .. } => {
             Some(*retry_after)
         }
         Error::BoardBuilding | Error::RankingBuilding => Some(BOARD_RETRY_AFTER),
@@ -309,8 +309,8 @@ fn retry_after(error: &Error) -> Option<Duration> {
 impl From<CursorError> for Problem {
     fn from(error: CursorError) -> Self {
         let kind = match error {
-            CursorError::Form { .. } => Kind::InvalidParameter,
-            CursorError::Malformed | CursorError::Foreign => Kind::InvalidCursor,
+            CursorError::Form { .. } => ProblemKind::InvalidParameter,
+            CursorError::Malformed | CursorError::Foreign => ProblemKind::InvalidCursor,
         };
         Self::new(kind, error.to_string())
     }
@@ -322,11 +322,11 @@ mod tests {
 
     #[test]
     fn every_kind_has_a_type_of_its_own_and_is_an_error() {
-        let mut uris: Vec<_> = Kind::ALL.iter().map(|kind| kind.uri()).collect();
+        let mut uris: Vec<_> = ProblemKind::ALL.iter().map(|kind| kind.uri()).collect();
         uris.sort_unstable();
         uris.dedup();
-        assert_eq!(uris.len(), Kind::ALL.len());
-        assert!(Kind::ALL.iter().all(|kind| kind.status().as_u16() >= 400));
+        assert_eq!(uris.len(), ProblemKind::ALL.len());
+        assert!(ProblemKind::ALL.iter().all(|kind| kind.status().as_u16() >= 400));
     }
 
     #[test]
@@ -334,8 +334,8 @@ mod tests {
         let doing = "sending";
         let refused = StoreError::Refused { doing, service: "SQS", reason: String::new() };
         for (error, kind, is_tried) in [
-            (refused, Kind::ContentRefused, false),
-            (StoreError::Sqs { doing, source: "no answer".into() }, Kind::Unavailable, true),
+            (refused, ProblemKind::ContentRefused, false),
+            (StoreError::Sqs { doing, source: "no answer".into() }, ProblemKind::Unavailable, true),
         ] {
             let answer = Problem::from(error).into_response();
             assert_eq!(answer.status(), kind.status());

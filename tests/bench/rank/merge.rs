@@ -10,9 +10,9 @@ use fanfold_core::{BoardName, Time};
 use fanfold_engines::valkey::PageOf;
 use fanfold_kinds::App;
 use fanfold_kinds::boards::events::continue_round;
-use fanfold_kinds::boards::items::{Rows, StoredBoard};
+use fanfold_kinds::boards::items::{StoredBoard, StoredRound};
 use fanfold_kinds::boards::read::page;
-use fanfold_kinds::boards::target::Target;
+use fanfold_kinds::boards::round::BoardRound;
 use fanfold_kinds::boards::{BoardRef, settings};
 use fanfold_kinds::people::put_profile;
 use fanfold_runtime::clock::Deadline;
@@ -124,7 +124,7 @@ impl Boarded {
         let merge = self.measured(|own| {
             runtime.block_on(async {
                 let round = stored.settings.round(now);
-                let target = Target::new(stored, round, now);
+                let target = BoardRound::new(stored, round, now);
                 let order = target.order("bench");
                 let made = continue_round(&own.boards, &order, now, Deadline::NONE);
                 made.await.expect("merged");
@@ -196,7 +196,7 @@ async fn put(
 }
 
 /// The row of a member, as the store writes it.
-fn row(rows: Rows, member: u64, score: i64) -> serde_json::Value {
+fn row(rows: StoredRound, member: u64, score: i64) -> serde_json::Value {
     let [first, ..] = <[u8; 32]>::from(Sha256::digest(name(member)));
     json!({
         "pk": {"S": format!("scores#{}#{}", rows.id, first % BOARD_PARTS)}, "sk": {"S": name(member)},

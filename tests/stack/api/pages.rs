@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fanfold_web::Kind;
+use fanfold_web::ProblemKind;
 use fanfold_web::examples::Examples;
 use reqwest::Method;
 use reqwest::header::HeaderMap;
@@ -43,7 +43,7 @@ async fn the_type_of_each_problem_is_the_address_of_a_page_about_it() {
     let types = types_of_examples();
     assert!(types.len() > 15, "{types:?}");
     for path in types {
-        let kind = Kind::ALL.iter().find(|kind| kind.uri() == path).expect("a kind");
+        let kind = ProblemKind::ALL.iter().find(|kind| kind.uri() == path).expect("a kind");
         let text = document(&path).await;
         assert!(text.contains(kind.title()), "{path}: {text}");
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fanfold_core::board::{Order, Ranks};
 use fanfold_core::limits::BOARD_REMOVED_KEPT;
 use fanfold_core::{Board, MemberName, Scores};
-use fanfold_engines::valkey::{BoardChange, PageOf, Row};
+use fanfold_engines::valkey::{BoardChange, PageOf, RankedMember};
 
 use super::{NOW, board, build, member, node, page, scores, valkey};
 use crate::harness::dice::Dice;
@@ -44,7 +44,7 @@ impl Model {
         self.sorted.split_off(keep).into_iter().map(|(scores, name)| (name, scores)).collect()
     }
 
-    fn rows(&self, board: &Board) -> Vec<Row> {
+    fn rows(&self, board: &Board) -> Vec<RankedMember> {
         let rank = |position: usize| {
             let (own, _) = &self.sorted[position];
             let better = self.sorted.iter().filter(|(one, _)| board.orders.is_better(one, own));
@@ -55,7 +55,7 @@ impl Model {
                 Ranks::Ordinal => position as u64,
             }
         };
-        let row = |(position, (scores, name)): (usize, &(Scores, MemberName))| Row {
+        let row = |(position, (scores, name)): (usize, &(Scores, MemberName))| RankedMember {
             rank: rank(position),
             member: name.clone(),
             scores: *scores,
@@ -126,7 +126,7 @@ async fn boards_match_a_sorted_vector() {
 async fn check(
     valkey: &fanfold_engines::valkey::Valkey,
     board: &Board,
-    (model, all): (&Model, &[Row]),
+    (model, all): (&Model, &[RankedMember]),
     dice: &mut Dice,
     doing: &str,
 ) {
@@ -147,7 +147,7 @@ async fn check(
     // a page from a rank
     let (from, limit) = (1 + dice.below(10), dice.below(5));
     let read = page(valkey, board, PageOf::Rank { from, limit }).await;
-    let expected: Vec<Row> =
+    let expected: Vec<RankedMember> =
         all.iter().filter(|row| row.rank >= from).take(limit as usize).cloned().collect();
     assert_eq!(read.rows, expected, "{doing}, from {from}");
     // around a member
@@ -164,16 +164,19 @@ async fn check(
     let (one, two) = (*dice.pick(&VALUES), *dice.pick(&VALUES));
     let (skip, limit) = (dice.below(3), dice.below(5));
     let read = page(valkey, board, PageOf::Between { scores: (one, two), skip, limit }).await;
-    let is_in = |row: &&Row| (one.min(two)..=one.max(two)).contains(&row.scores.as_slice()[0]);
-    let range: Vec<Row> = all.iter().filter(is_in).cloned().collect();
+    let is_in =
+        |row: &&RankedMember| (one.min(two)..=one.max(two)).contains(&row.scores.as_slice()[0]);
+    let range: Vec<RankedMember> = all.iter().filter(is_in).cloned().collect();
     assert_eq!(read.in_range, range.len() as u64, "{doing}, {one} to {two}");
-    let expected: Vec<Row> = range.into_iter().skip(skip as usize).take(limit as usize).collect();
+    let expected: Vec<RankedMember> =
+        range.into_iter().skip(skip as usize).take(limit as usize).collect();
     assert_eq!(read.rows, expected, "{doing}, {one} to {two}");
     // the member at a percentile
     let percentile = *dice.pick(&[0, 1, 2_500, 5_000, 7_777, 9_999, 10_000]);
     let read = page(valkey, board, PageOf::Percentile(percentile)).await;
     let place = (percentile * count).div_ceil(10_000).max(1);
-    let expected: Vec<Row> = all.iter().rev().skip(place as usize - 1).take(1).cloned().collect();
+    let expected: Vec<RankedMember> =
+        all.iter().rev().skip(place as usize - 1).take(1).cloned().collect();
     assert_eq!(read.rows, expected, "{doing}, percentile {percentile} of {count}");
     assert_eq!(read.position, (count > 0).then(|| count + 1 - place), "{doing}");
 }

@@ -24,7 +24,7 @@ use fanfold_kinds::fanout::dispatch;
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::follows;
 use fanfold_kinds::follows::messages::{CountFollowers, RelationChanged};
-use fanfold_kinds::home::{self, Page, Span};
+use fanfold_kinds::home::{self, FeedPage, Span};
 use fanfold_kinds::marks::{self, MarkKind};
 use fanfold_kinds::people;
 use fanfold_kinds::people::items::ProfilePut;
@@ -246,7 +246,7 @@ impl World {
         self.relate(follower, author, Relation::NotFollowing).await;
     }
 
-    pub async fn page(&self, feed: FeedId, span: Span, limit: usize) -> Page {
+    pub async fn page(&self, feed: FeedId, span: Span, limit: usize) -> FeedPage {
         page(&self.app, feed, span, limit, self.now()).await.expect("a page")
     }
 
@@ -382,7 +382,7 @@ impl World {
     /// Drops a user, as often as the order says that it is not done.
     pub async fn drop_user(&self, name: &str) {
         loop {
-            let order = admin::order::Order::DropUser { user: self.id(name).to_string() };
+            let order = admin::order::AdminOrder::DropUser { user: self.id(name).to_string() };
             let dropped = admin::execute(&self.admin, order, self.now(), Deadline::NONE).await;
             let dropped = dropped.expect("dropped");
             if dropped["done"] == true {
@@ -437,7 +437,7 @@ pub async fn page(
     span: Span,
     limit: usize,
     now: Time,
-) -> Result<Page, fanfold_kinds::Error> {
+) -> Result<FeedPage, fanfold_kinds::Error> {
     let reading = ReadContext::new(now);
     home::page(app, &Viewer::of(feed.user()), feed, span, limit, &reading).await
 }

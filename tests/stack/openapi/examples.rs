@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::Time;
 use fanfold_runtime::clock;
-use fanfold_web::examples::{Compare, Examples, Step, Values, fill, fill_all, name_in};
+use fanfold_web::examples::{Compare, ExampleStep, Examples, Values, fill, fill_all, name_in};
 use serde_json::{Value, json};
 
 use super::{api, each_operation};
@@ -29,7 +29,7 @@ fn route<'a>(api: &'a Value, id: &str) -> (String, &'a Value) {
 fn compare(
     shown: &Value,
     real: &Value,
-    step: &Step,
+    step: &ExampleStep,
     samples: &Values,
     values: &mut Values,
 ) -> Result<(), String> {
@@ -117,7 +117,7 @@ fn plain(value: &Value) -> String {
     text
 }
 
-async fn send(client: &Client, api: &Value, step: &Step, values: &Values) -> Answer {
+async fn send(client: &Client, api: &Value, step: &ExampleStep, values: &Values) -> Answer {
     let (route, _) = route(api, &step.call);
     let (method, template) = route.split_once(' ').expect("a method and a path");
     let path =
@@ -138,7 +138,13 @@ async fn send(client: &Client, api: &Value, step: &Step, values: &Values) -> Ans
 }
 
 /// Sends the request of a step until its answer is the shown one. Only some answers may need more than one request.
-async fn play(client: &Client, api: &Value, step: &Step, samples: &Values, values: &mut Values) {
+async fn play(
+    client: &Client,
+    api: &Value,
+    step: &ExampleStep,
+    samples: &Values,
+    values: &mut Values,
+) {
     let began = Instant::now();
     loop {
         let answer = send(client, api, step, values).await;
@@ -181,7 +187,7 @@ async fn the_examples_are_true() {
 
 #[test]
 fn a_wrong_example_is_found() {
-    let step = |compare: &str, soon: bool| -> Step {
+    let step = |compare: &str, soon: bool| -> ExampleStep {
         let step = json!({"call": "x", "status": 200, "compare": compare, "soon": soon});
         serde_json::from_value(step).expect("a step")
     };
@@ -250,10 +256,11 @@ fn every_operation_has_examples_that_match_its_schemas() {
     for (name, operation) in each_operation(&api) {
         let id = operation["operationId"].as_str().expect("an id");
         let steps = examples.steps.iter().filter(|step| step.call == id && step.title.is_some());
-        let steps: Vec<&Step> = steps.collect();
+        let steps: Vec<&ExampleStep> = steps.collect();
         let titles: BTreeSet<_> = steps.iter().map(|step| &step.title).collect();
         assert_eq!(titles.len(), steps.len(), "{name}: two examples have the same title");
-        let accepted: Vec<&Step> = steps.iter().filter(|step| step.status < 400).copied().collect();
+        let accepted: Vec<&ExampleStep> =
+            steps.iter().filter(|step| step.status < 400).copied().collect();
         assert!(!accepted.is_empty(), "{name} has no example");
         // parameters: each is used, and those in the path are offered
         for parameter in operation["parameters"].as_array().into_iter().flatten() {

@@ -9,7 +9,7 @@ use fanfold_core::time::millis;
 use fanfold_core::{FeedId, PostId, Scores, Slice, Time, UserRef, order};
 use fanfold_engines::valkey::{Older, RebuildStart};
 use fanfold_functions::admin::execute;
-use fanfold_functions::admin::order::{Order, read};
+use fanfold_functions::admin::order::{AdminOrder, read};
 use fanfold_kinds::boards::change::{ScoreChange, What};
 use fanfold_kinds::boards::{self, BoardRef};
 use fanfold_kinds::present::Viewer;
@@ -28,7 +28,7 @@ use crate::harness::{aws, board_settings};
 const OTHERS: [&str; 5] = ["birch", "cedar", "dogwood", "elm", "fir"];
 
 async fn order_within(world: &World, order: Value, deadline: Deadline) -> Result<Value, String> {
-    let order: Order = read(order).map_err(|refusal| refusal.to_string())?;
+    let order: AdminOrder = read(order).map_err(|refusal| refusal.to_string())?;
     let done = execute(&world.admin, order, world.now(), deadline).await;
     done.map_err(|refusal| refusal.to_string())
 }

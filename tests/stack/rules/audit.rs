@@ -10,7 +10,7 @@ use fanfold_engines::tally::Tallied;
 use fanfold_engines::valkey::PageOf;
 use fanfold_kinds::audit::{audit, check, check_bucket};
 use fanfold_kinds::boards::change::{ScoreChange, What};
-use fanfold_kinds::boards::target::Target;
+use fanfold_kinds::boards::round::BoardRound;
 use fanfold_kinds::boards::{self, BoardRef};
 use fanfold_kinds::home::Span;
 use fanfold_kinds::owned::Audited;
@@ -223,7 +223,7 @@ async fn a_board_that_differs_is_made_again() {
     let what = What::Set(Scores::new(&[1]).unwrap());
     let change = ScoreChange { member: "x".parse().unwrap(), what };
     boards::change::change(&world.app, &ash, &named, &[change], None, now).await.unwrap();
-    let target = Target::new(board.clone(), board.settings.round(now), now);
+    let target = BoardRound::new(board.clone(), board.settings.round(now), now);
     let bucket = target.copy().id.bucket(world.app.valkey.keys().buckets());
     let mut audited = Audited::default();
     check_bucket(&world.app, bucket, now, &mut audited).await.unwrap();

@@ -18,13 +18,13 @@ use fanfold_kinds::boards::events::continue_round;
 use fanfold_kinds::boards::items::{Added, Addition, ScoreKey, StoredBoard};
 use fanfold_kinds::boards::messages::RebuildBoard;
 use fanfold_kinds::boards::read::{page, standings};
-use fanfold_kinds::boards::target::Target;
+use fanfold_kinds::boards::round::BoardRound;
 use fanfold_kinds::boards::{BoardRef, settings};
 use fanfold_kinds::subscriptions::{ChangeEvent, RebuildOrder};
 use fanfold_kinds::{App, Error};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Problem, ProblemKind};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
@@ -110,7 +110,7 @@ async fn answered(response: Response) -> (u16, Option<String>, Value) {
     (status, after, serde_json::from_slice(&body).expect("JSON"))
 }
 
-fn kind(error: Error) -> Kind {
+fn kind(error: Error) -> ProblemKind {
     Problem::from(error).kind
 }
 
@@ -184,7 +184,7 @@ async fn members_are_set_added_to_ranked_and_removed() {
     assert_eq!(all(&world, &name).await, expected);
     assert_eq!(rows(&world, &board).await.len(), 2);
     // an emptied server gets a new copy
-    let copy = Target::new(board, board_settings_round(&world), world.now()).copy();
+    let copy = BoardRound::new(board, board_settings_round(&world), world.now()).copy();
     world.app.valkey.drop_board(&copy).await.expect("dropped");
     assert_eq!(all(&world, &name).await, expected);
 }
@@ -289,7 +289,7 @@ async fn scores_are_exact_and_a_sum_out_of_range_is_refused() {
         None,
     )
     .await;
-    assert_eq!(kind(wrong.unwrap_err()), Kind::InvalidScores);
+    assert_eq!(kind(wrong.unwrap_err()), ProblemKind::InvalidScores);
 }
 
 #[tokio::test]
@@ -441,7 +441,7 @@ async fn the_worst_members_fall_out() {
     let done = changed(&world, "b", &[("a", What::Add(scores(&[1])))]).await;
     assert_eq!(ranks(&done), [Some(3)]);
     // members that are set while Valkey is away fall out when the copy is made
-    let copy = Target::new(board.clone(), board_settings_round(&world), world.now()).copy();
+    let copy = BoardRound::new(board.clone(), board_settings_round(&world), world.now()).copy();
     let away = without_valkey(&world);
     let name = board_of(&world, "ash", "b");
     let done = try_change(&away, &world, "ash", &name, &five, None).await.expect("taken");
@@ -463,7 +463,7 @@ async fn a_member_that_fell_out_is_removed_by_the_next_function() {
     let board = put(&world, "b", json!({"limit": 1})).await;
     changed(&world, "b", &[("a", What::Set(scores(&[1])))]).await;
     // the rows are committed and placed, and then the function dies
-    let target = Target::new(board.clone(), board_settings_round(&world), world.now());
+    let target = BoardRound::new(board.clone(), board_settings_round(&world), world.now());
     let (store, x) = (&world.app.boards, member("x"));
     let sent = Announced::assumed();
     store
@@ -540,7 +540,7 @@ async fn a_commit_above_the_limit_is_continued_by_messages() {
     let world = World::new().await;
     world.people(&["ash"]).await;
     let board = put(&world, "b", json!({"limit": 5})).await;
-    let target = Target::new(board, board_settings_round(&world), world.now());
+    let target = BoardRound::new(board, board_settings_round(&world), world.now());
     let (valkey, copy) = (&world.app.valkey, target.copy());
     // members without rows take less time to make
     let row = |n: i64| BoardChange::fixed(member(&format!("m{n}")), scores(&[n]));
@@ -588,7 +588,7 @@ async fn writes_are_taken_and_ranked_later_without_valkey() {
     let expected = json!({"results": [result], "members": null, "fell_out": []});
     assert_eq!(answered(changed_all(done)).await, (202, None, expected));
     let refused = page(&away, &name, PageOf::Rank { from: 1, limit: 1 }, world.now()).await;
-    assert_eq!(kind(refused.unwrap_err()), Kind::Unavailable);
+    assert_eq!(kind(refused.unwrap_err()), ProblemKind::Unavailable);
     // the server that is back has not heard of the change
     assert_eq!(names(&world, "b").await, ["a"]);
     world.drain().await;
@@ -600,7 +600,7 @@ async fn without_copy(
     world: &World,
     board: StoredBoard,
     score: impl Fn(i64) -> i64,
-) -> (App, Target) {
+) -> (App, BoardRound) {
     let many: Vec<(String, What)> =
         (0..60).map(|n| (format!("m{n}"), What::Set(scores(&[score(n)])))).collect();
     let many: Vec<(&str, What)> = many.iter().map(|(name, what)| (name.as_str(), *what)).collect();
@@ -608,7 +608,7 @@ async fn without_copy(
     world.drain().await;
     let mut app = world.app.clone();
     app.settings.rows_in_request = 1;
-    let target = Target::new(board, board_settings_round(world), world.now());
+    let target = BoardRound::new(board, board_settings_round(world), world.now());
     app.valkey.drop_board(&target.copy()).await.expect("dropped");
     (app, target)
 }
@@ -678,7 +678,7 @@ async fn a_large_board_is_copied_by_messages_and_never_shown_in_part() {
     let problem = Problem::from(refused.unwrap_err());
     assert_eq!(
         (problem.kind, problem.detail.as_str()),
-        (Kind::Unavailable, "the board is being prepared; try again")
+        (ProblemKind::Unavailable, "the board is being prepared; try again")
     );
     let (status, after, _) = answered(problem.into_response()).await;
     assert_eq!((status, after.as_deref()), (503, Some("1")));
@@ -747,7 +747,7 @@ async fn a_board_begins_again_with_its_period() {
     assert_eq!(all(&world, &of(today.plus_days(1))).await, [(1, "new".to_owned(), vec![1])]);
     for day in [today.minus_days(40), today.plus_days(2)] {
         let refused = page(&world.app, &of(day), PageOf::Percentile(0), world.now()).await;
-        assert_eq!(kind(refused.unwrap_err()), Kind::NoSuchBoard);
+        assert_eq!(kind(refused.unwrap_err()), ProblemKind::NoSuchBoard);
     }
     // a round is kept for two days after its end
     world.advance(Duration::from_secs(2 * 24 * 3600 - 1));
@@ -767,7 +767,7 @@ async fn a_board_begins_again_with_its_period() {
             .expect("an object")
             .extend(changes.as_object().expect("one").clone());
         let refused = try_put(&world, "ash", "b", settings).await;
-        assert_eq!(kind(refused.unwrap_err()), Kind::BoardFixed);
+        assert_eq!(kind(refused.unwrap_err()), ProblemKind::BoardFixed);
     }
 }
 
@@ -865,7 +865,9 @@ async fn boards_are_merged_into_one() {
     assert_eq!(all(&world, &sum).await[1].2, [1_050]);
     // boards that do not exist, or have other scores, are not merged
     put(&world, "wide", json!({"orders": ["ascending", "ascending"]})).await;
-    for (name, refusal) in [("nothing", Kind::NoSuchBoard), ("wide", Kind::InvalidBoard)] {
+    for (name, refusal) in
+        [("nothing", ProblemKind::NoSuchBoard), ("wide", ProblemKind::InvalidBoard)]
+    {
         let merge = MergeOf { by: MergeBy::Sum, boards: vec![source(name)] };
         let settings = BoardSettings { merge: Some(merge), ..board_settings(json!({})) };
         let (owner, called) = (world.identity("birch"), "bad".parse().expect("a name"));
@@ -900,7 +902,7 @@ async fn boards_are_merged_into_one() {
         if is_taken {
             settings::delete(&world.app, &owner, &called, world.now()).await.expect("deleted");
         } else {
-            assert_eq!(kind(put.unwrap_err()), Kind::InvalidBoard);
+            assert_eq!(kind(put.unwrap_err()), ProblemKind::InvalidBoard);
         }
     }
     // standings name each member once
@@ -1054,15 +1056,15 @@ async fn only_the_owner_and_the_writers_change_a_board() {
     let try_set = async |user: &str| {
         try_change(&world.app, &world, user, &board, &set, None).await.map(drop).map_err(kind)
     };
-    assert_eq!(try_set("ash").await, Err(Kind::NoSuchBoard));
+    assert_eq!(try_set("ash").await, Err(ProblemKind::NoSuchBoard));
     put(&world, "b", json!({"writers": [world.id("birch")]})).await;
     assert_eq!(try_set("birch").await, Ok(()));
-    assert_eq!(try_set("cedar").await, Err(Kind::NotYours));
+    assert_eq!(try_set("cedar").await, Err(ProblemKind::NotYours));
     put(&world, "b", json!({"open": true})).await;
     assert_eq!(try_set("cedar").await, Ok(()));
-    assert_eq!(try_set("nobody").await, Err(Kind::ProfileMissing));
+    assert_eq!(try_set("nobody").await, Err(ProblemKind::ProfileMissing));
     put(&world, "b", json!({})).await;
-    assert_eq!(try_set("birch").await, Err(Kind::NotYours));
+    assert_eq!(try_set("birch").await, Err(ProblemKind::NotYours));
     // another user's board of this name is another board
     try_put(&world, "birch", "b", json!({})).await.expect("a board");
     let owner = world.identity("birch");
@@ -1082,9 +1084,9 @@ async fn nothing_is_left_of_a_deleted_board() {
     let ash = world.identity("ash");
     settings::delete(&world.app, &ash, &name.name, world.now()).await.expect("deleted");
     let refused = page(&world.app, &name, PageOf::Percentile(0), world.now()).await;
-    assert_eq!(kind(refused.unwrap_err()), Kind::NoSuchBoard);
+    assert_eq!(kind(refused.unwrap_err()), ProblemKind::NoSuchBoard);
     // a writer that had read the board commits after the deletion
-    let (target, sent) = (Target::new(first.clone(), round, world.now()), Announced::assumed());
+    let (target, sent) = (BoardRound::new(first.clone(), round, world.now()), Announced::assumed());
     let (late, store) = (member("late"), &world.app.boards);
     // a board of the same name begins empty
     put(&world, "b", json!({"period": "day"})).await;
@@ -1133,7 +1135,7 @@ async fn nothing_is_left_of_the_boards_of_a_dropped_owner() {
         world.advance(Duration::from_secs(7 * 24 * 3600));
     }
     world.drain().await;
-    let is_there = async |target: &Target| {
+    let is_there = async |target: &BoardRound| {
         let found = valkey.board_page(&target.copy(), PageOf::Percentile(0)).await;
         found.expect("asked").ready().is_some()
     };
@@ -1260,13 +1262,13 @@ async fn boards_and_settings_are_limited() {
         json!({"period": "day", "merge": {"by": "sum", "boards": [{"owner": world.id("ash"), "name": "b"}]}}),
     ] {
         let refused = try_put(&world, "ash", "b", bad.clone()).await;
-        assert_eq!(kind(refused.unwrap_err()), Kind::InvalidBoard, "{bad}");
+        assert_eq!(kind(refused.unwrap_err()), ProblemKind::InvalidBoard, "{bad}");
     }
     for nth in 0..BOARDS_MAX {
         put(&world, &format!("b{nth}"), json!({})).await;
     }
     let refused = try_put(&world, "ash", "one more", json!({})).await;
-    assert_eq!(kind(refused.unwrap_err()), Kind::BoardsLimit);
+    assert_eq!(kind(refused.unwrap_err()), ProblemKind::BoardsLimit);
     let listed = settings::list(&world.app, world.id("ash")).await.expect("boards");
     assert_eq!(listed.len() as u64, BOARDS_MAX);
     assert!(listed.is_sorted_by(|a, b| a.name < b.name));
@@ -1281,6 +1283,6 @@ async fn boards_and_settings_are_limited() {
     for changes in [&changes[..], &[], &[changes[0], changes[0]]] {
         let board = board_of(&world, "ash", "one more");
         let refused = try_change(&world.app, &world, "ash", &board, changes, None).await;
-        assert_eq!(kind(refused.unwrap_err()), Kind::InvalidScores);
+        assert_eq!(kind(refused.unwrap_err()), ProblemKind::InvalidScores);
     }
 }

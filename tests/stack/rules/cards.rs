@@ -11,7 +11,7 @@ use fanfold_engines::card::Wanted;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Answers, CardId, CardRead, FeedSettings, Fill, Link, Valkey};
 use fanfold_functions::admin::execute;
-use fanfold_functions::admin::order::Order;
+use fanfold_functions::admin::order::AdminOrder;
 use fanfold_kinds::follows::items::Committed;
 use fanfold_kinds::home::{self, Span};
 use fanfold_kinds::people::cards::UserCard;
@@ -140,7 +140,7 @@ async fn the_next_request_shows_each_change() {
     world.follow("birch", "ash").await;
     world.drain().await;
     shown(&world, second).await.expect("the post");
-    let drop = || Order::DropUser { user: world.id("ash").to_string() };
+    let drop = || AdminOrder::DropUser { user: world.id("ash").to_string() };
     execute(&world.admin, drop(), world.now(), Deadline::at(Time::EPOCH)).await.unwrap();
     assert_eq!(look(&world, UserRef::Id(world.id("ash"))).await, None);
     execute(&world.admin, drop(), world.now(), Deadline::NONE).await.unwrap();
@@ -207,7 +207,7 @@ async fn the_next_request_shows_whom_the_viewer_follows() {
         let read = read_card(valkey, &relation(viewer, user), "", world.now()).await;
         assert_eq!(read, CardRead::Known(b"true".to_vec()));
     }
-    let drop = Order::DropUser { user: world.id("cedar").to_string() };
+    let drop = AdminOrder::DropUser { user: world.id("cedar").to_string() };
     execute(&world.admin, drop, world.now(), Deadline::NONE).await.unwrap();
     for (viewer, user) in [("birch", "cedar"), ("cedar", "ash")] {
         let read = read_card(valkey, &relation(viewer, user), "", world.now()).await;
@@ -367,7 +367,7 @@ async fn cards_of_another_memory_are_ignored() {
     }
     valkey.fill_cards(&[fill(&filled, "text")], "one", now).await.unwrap();
     assert_eq!(read_card(valkey, &filled, "", now).await, CardRead::Known(b"text".to_vec()));
-    execute(&world.admin, Order::BeginMemory, now, Deadline::NONE).await.unwrap();
+    execute(&world.admin, AdminOrder::BeginMemory, now, Deadline::NONE).await.unwrap();
     assert_eq!(read_card(valkey, &filled, "", now).await, CardRead::Unknown);
     // a lease of before is no lease now
     valkey.fill_cards(&[fill(&leased, "text")], "one", now).await.unwrap();

@@ -15,7 +15,7 @@ use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Problem, ProblemKind};
 
 use crate::harness::world::World;
 
@@ -80,7 +80,7 @@ async fn nothing_is_stored_if_its_event_cannot_be_sent() {
     let config = world.config_with_one("POST_EVENTS_QUEUE_URL", "http://127.0.0.1:1/no-such-queue");
     let posts = App::new(&world.sdk, &config).unwrap();
     let refused = posts::publish(&posts, &identity, "text", None, now).await;
-    assert_eq!(Problem::from(refused.unwrap_err()).kind, Kind::Unavailable);
+    assert_eq!(Problem::from(refused.unwrap_err()).kind, ProblemKind::Unavailable);
     let stored = posts.posts.by_author(world.id("ash"), PostId::MAX, 5).await.unwrap();
     assert_eq!(stored, Slice::EMPTY);
     let config =
@@ -88,7 +88,7 @@ async fn nothing_is_stored_if_its_event_cannot_be_sent() {
     let users = App::new(&world.sdk, &config).unwrap();
     let (birch, follow) = (UserRef::Id(world.id("birch")), Relation::Following);
     let refused = follows::relate(&users, &identity, &birch, follow, now).await;
-    assert_eq!(Problem::from(refused.unwrap_err()).kind, Kind::Unavailable);
+    assert_eq!(Problem::from(refused.unwrap_err()).kind, ProblemKind::Unavailable);
     let relation = users.graph.relation(world.id("ash"), world.id("birch")).await.unwrap();
     assert_eq!(relation, None);
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use fanfold_core::Bucket;
 use fanfold_core::kinds::KeyKind;
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Valkey};
-use fanfold_functions::admin::order::Order;
+use fanfold_functions::admin::order::AdminOrder;
 use fanfold_functions::admin::{self, execute};
 use fanfold_runtime::Config;
 use fanfold_runtime::clock::Deadline;
@@ -21,7 +21,7 @@ use crate::harness::world::World;
 pub async fn examine(world: &World, config: &Config) -> BTreeMap<String, (String, String)> {
     let admin = admin::Admin::new(&world.sdk, config).expect("an app");
     let found =
-        execute(&admin, Order::Doctor, world.now(), Deadline::NONE).await.expect("executed");
+        execute(&admin, AdminOrder::Doctor, world.now(), Deadline::NONE).await.expect("executed");
     let checks = found["checks"].as_array().expect("checks").iter();
     let text = |check: &serde_json::Value, name: &str| check[name].as_str().expect(name).to_owned();
     checks
@@ -229,7 +229,7 @@ async fn a_server_with_other_limits_or_answers_is_reported() {
         let odd = Arc::new(Odd { connection, arguments_max, unknown });
         // the server already knows the loaded scripts
         admin.app.valkey = Valkey::over(Link::given(odd), &settings);
-        let found = execute(&admin, Order::Doctor, world.now(), Deadline::NONE).await.unwrap();
+        let found = execute(&admin, AdminOrder::Doctor, world.now(), Deadline::NONE).await.unwrap();
         let checks = found["checks"].as_array().unwrap().iter();
         let broken = checks.filter(|check| check["state"] == "does-not-hold");
         let broken: Vec<&str> = broken.map(|check| check["assumption"].as_str().unwrap()).collect();

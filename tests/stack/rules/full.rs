@@ -20,7 +20,7 @@ use fanfold_kinds::subscriptions::ChangeEvent;
 use fanfold_kinds::sweep::sweep;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Problem, ProblemKind};
 use serde_json::json;
 
 use super::boards::{board_of, changed, names, put, scores};
@@ -321,7 +321,7 @@ pub async fn boards_are_right_or_unavailable(
             shown += 1;
         }
         Err(error) => {
-            assert_eq!(Problem::from(error).kind, Kind::Unavailable);
+            assert_eq!(Problem::from(error).kind, ProblemKind::Unavailable);
             refused += 1;
         }
     }

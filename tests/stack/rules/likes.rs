@@ -20,7 +20,7 @@ use fanfold_kinds::{App, Error, posts};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Problem, ProblemKind};
 
 use super::store_without_delivery_at;
 use crate::harness::world::{Message, World, page};
@@ -352,10 +352,10 @@ async fn what_cannot_be_liked_is_refused() {
         marks::put(&world.app, who, MarkKind::Like, post, false, world.now()).await
     };
     let kind = |refused: Result<(), Error>| Problem::from(refused.unwrap_err()).kind;
-    assert_eq!(kind(like(&ash, never).await), Kind::NoSuchPost);
-    assert_eq!(kind(like(&nobody, post).await), Kind::ProfileMissing);
-    assert_eq!(kind(unlike(&nobody, post).await), Kind::ProfileMissing);
-    assert_eq!(kind(unlike(&ash, never).await), Kind::NoSuchPost);
+    assert_eq!(kind(like(&ash, never).await), ProblemKind::NoSuchPost);
+    assert_eq!(kind(like(&nobody, post).await), ProblemKind::ProfileMissing);
+    assert_eq!(kind(unlike(&nobody, post).await), ProblemKind::ProfileMissing);
+    assert_eq!(kind(unlike(&ash, never).await), ProblemKind::NoSuchPost);
     unlike(&ash, post).await.expect("there is nothing to take back");
     world.drain().await;
     assert_eq!(seen(&world, "ash", post).await, (false, 0));
@@ -457,7 +457,7 @@ async fn likes_have_a_limit() {
         marks::put(&world.app, &ash, MarkKind::Like, post, true, now).await,
         marks::put(&world.app, &ash, MarkKind::Like, post, false, now).await,
     ] {
-        assert_eq!(Problem::from(refused.unwrap_err()).kind, Kind::TooManyWrites);
+        assert_eq!(Problem::from(refused.unwrap_err()).kind, ProblemKind::TooManyRequests);
     }
     world.like("birch", post).await;
     world.publish("ash", "posts have another limit").await;

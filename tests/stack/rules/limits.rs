@@ -1,4 +1,4 @@
-//! The write limits of a user.
+//! The request limits of a user.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use fanfold_kinds::present::Viewer;
 use fanfold_kinds::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::timers::{self, NewTimer};
 use fanfold_runtime::{Config, StoreError};
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Problem, ProblemKind};
 use redis::{Cmd, RedisFuture, Value};
 
 use crate::harness::board_settings;
@@ -31,7 +31,7 @@ use crate::harness::world::World;
 /// The seconds in the header `Retry-After` of a refusal.
 fn retry_after(refused: fanfold_kinds::Error) -> u64 {
     let refused = Problem::from(refused);
-    assert_eq!(refused.kind, Kind::TooManyWrites, "{refused:?}");
+    assert_eq!(refused.kind, ProblemKind::TooManyRequests, "{refused:?}");
     let response = refused.into_response();
     let after = response.headers().get("retry-after").expect("a Retry-After");
     after.to_str().unwrap().parse().unwrap()
@@ -204,12 +204,12 @@ async fn timers_have_the_bounds_of_the_settings() {
     let refused = Problem::from(put("often", Some("PT59M59S")).await.unwrap_err());
     assert_eq!(
         (refused.kind, refused.detail.as_str()),
-        (Kind::InvalidTime, "every must be at least 3600 s")
+        (ProblemKind::InvalidTime, "every must be at least 3600 s")
     );
     put("hourly", Some("PT1H")).await.expect("put");
     put("once", None).await.expect("put");
     let refused = Problem::from(put("more", None).await.unwrap_err());
-    assert_eq!(refused.kind, Kind::TimersLimit);
+    assert_eq!(refused.kind, ProblemKind::TimersLimit);
     assert!(refused.detail.contains("at most 2 timers"), "{}", refused.detail);
     put("once", Some("PT2H")).await.expect("replaced");
     for (name, value) in [("TIMERS_MAX", "0"), ("TIMER_EVERY_MIN", "59")] {

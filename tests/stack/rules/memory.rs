@@ -6,7 +6,7 @@ use fanfold_core::{Bucket, FeedId, PostId, Relation, RelationChange, Slice};
 use fanfold_engines::feed::Source;
 use fanfold_engines::valkey::{Read, RebuildStart, RelationApplied};
 use fanfold_functions::admin::execute;
-use fanfold_functions::admin::order::{Order, read};
+use fanfold_functions::admin::order::{AdminOrder, read};
 use fanfold_kinds::fanout::deliver;
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::home::Span;
@@ -75,7 +75,7 @@ async fn an_operator_begins_new_memories() {
     assert_eq!((world.home("cedar").await, world.home("birch").await), (vec![], vec![late, seen]));
     // a second order begins a memory with another name
     let memory = valkey.memory(feed.user()).await.unwrap();
-    execute(&world.admin, Order::BeginMemory, world.now(), Deadline::NONE).await.unwrap();
+    execute(&world.admin, AdminOrder::BeginMemory, world.now(), Deadline::NONE).await.unwrap();
     assert_ne!(valkey.memory(feed.user()).await.unwrap(), memory);
 }
 

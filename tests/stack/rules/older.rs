@@ -9,9 +9,9 @@ use fanfold_core::{FeedId, PostId};
 use fanfold_engines::feed::Source;
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::Error;
-use fanfold_kinds::home::{self, Page, Span};
+use fanfold_kinds::home::{self, FeedPage, Span};
 use fanfold_kinds::present::Viewer;
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Problem, ProblemKind};
 
 use super::store_without_delivery_at;
 use crate::harness::world::World;
@@ -36,7 +36,7 @@ async fn world_with_floor(settings: &[(&str, &str)]) -> (World, Vec<PostId>) {
 }
 
 /// Reads the posts of birch's home feed below a post. Also returns the number of queries that this made.
-async fn below(world: &World, before: PostId, limit: usize) -> (Result<Page, Error>, u64) {
+async fn below(world: &World, before: PostId, limit: usize) -> (Result<FeedPage, Error>, u64) {
     let key = format!("limit:pull:{{{}}}:{}", bucket(world), world.id("birch"));
     let mut redis = world.redis().await;
     let charged = async |redis: &mut redis::aio::MultiplexedConnection| {
@@ -185,7 +185,9 @@ async fn a_reader_of_many_authors_scrolls_and_one_who_collects_pages_is_refused(
         world.advance(Duration::from_millis(10));
         match below(&world, posts[from], 1).await.0 {
             Ok(_) => taken += 1,
-            Err(error) => break assert_eq!(Problem::from(error).kind, Kind::TooManyWrites),
+            Err(error) => {
+                break assert_eq!(Problem::from(error).kind, ProblemKind::TooManyRequests);
+            }
         }
         assert!(taken < 10, "a collector is not refused");
     }
@@ -199,7 +201,7 @@ async fn pages_below_the_floor_are_charged() {
         below(&world, posts[from], 3).await.0.expect("a page");
     }
     let refused = Problem::from(below(&world, posts[10], 3).await.0.unwrap_err());
-    assert_eq!(refused.kind, Kind::TooManyWrites);
+    assert_eq!(refused.kind, ProblemKind::TooManyRequests);
     let response = refused.into_response();
     assert_eq!(response.headers()["retry-after"], "20");
     // what is kept, and what is live, are not refused

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fanfold_core::{FeedId, PostId};
 use fanfold_engines::feed::Source;
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
-use fanfold_kinds::feeds::pulled::Standing;
+use fanfold_kinds::feeds::pulled::PulledState;
 use fanfold_kinds::home::Span;
 use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_runtime::clock::Deadline;
@@ -32,7 +32,7 @@ async fn world() -> World {
     world
 }
 
-async fn standing(world: &World) -> Option<Standing> {
+async fn state(world: &World) -> Option<PulledState> {
     world.app.pulled.all().await.unwrap().get(&world.id("ash")).copied()
 }
 
@@ -54,7 +54,7 @@ async fn check_readers(world: &World, posts: &[PostId]) {
 async fn crossing_the_threshold_loses_and_doubles_nothing() {
     let (world, mut posts) = (world().await, Vec::new());
     post(&world, &mut posts).await;
-    assert_eq!(standing(&world).await, Some(Standing::Pulled));
+    assert_eq!(state(&world).await, Some(PulledState::Pulled));
     let held = members(&world, "birch").await;
     for _ in 0..3 {
         post(&world, &mut posts).await;
@@ -76,7 +76,7 @@ async fn crossing_the_threshold_loses_and_doubles_nothing() {
     assert_eq!(world.home("elm").await, []);
     // with two followers, posts are pushed again
     post(&world, &mut posts).await;
-    assert_eq!(standing(&world).await, None);
+    assert_eq!(state(&world).await, None);
     assert!(members(&world, "birch").await > held, "the post is not pushed");
     post(&world, &mut posts).await;
     assert_eq!(world.home("birch").await, posts);
@@ -84,7 +84,7 @@ async fn crossing_the_threshold_loses_and_doubles_nothing() {
     world.follow("dogwood", "ash").await;
     world.drain().await;
     post(&world, &mut posts).await;
-    assert_eq!(standing(&world).await, Some(Standing::Pulled));
+    assert_eq!(state(&world).await, Some(PulledState::Pulled));
     check_readers(&world, &posts).await;
 }
 
@@ -95,7 +95,7 @@ async fn posts_are_pushed_until_the_last_pointer_has_arrived() {
     let first = world.publish("ash", "text").await;
     let [Message::Post(event)] = &world.take().await[..] else { panic!("one event") };
     dispatch(&world.app, event, world.now(), Deadline::NONE).await.unwrap();
-    assert_eq!(standing(&world).await, Some(Standing::Marking(first)));
+    assert_eq!(state(&world).await, Some(PulledState::Marking(first)));
     let mut chunks = world.take().await;
     assert!(chunks.len() > 1, "one chunk for each follower, unless two are in the same range");
     let last = chunks.pop().expect("a chunk");
@@ -103,14 +103,14 @@ async fn posts_are_pushed_until_the_last_pointer_has_arrived() {
         world.handle(chunk).await.unwrap();
         world.handle(chunk).await.unwrap(); // a repeated chunk is counted once
     }
-    assert_eq!(standing(&world).await, Some(Standing::Marking(first)));
+    assert_eq!(state(&world).await, Some(PulledState::Marking(first)));
     world.advance(Duration::from_millis(1));
     let second = world.publish("ash", "text").await;
     let again = PostPublished::new(second);
     let way = dispatch(&world.app, &again, world.now(), Deadline::NONE).await.unwrap();
     assert_eq!(way, Dispatched::Cut { chunks: chunks.len() + 1 });
     world.handle(&last).await.unwrap();
-    assert_eq!(standing(&world).await, Some(Standing::Pulled));
+    assert_eq!(state(&world).await, Some(PulledState::Pulled));
     world.drain().await;
     check_readers(&world, &[second, first]).await;
 }

@@ -15,7 +15,7 @@ use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{RankingEntry, RankingPage, RankingPlace, Shown, page};
 use fanfold_kinds::subscriptions::RebuildOrder;
 use fanfold_runtime::clock::Deadline;
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Problem, ProblemKind};
 
 use crate::harness::valkeys::Node;
 use crate::harness::world::{Message, World};
@@ -290,7 +290,7 @@ async fn a_large_ranking_is_made_by_messages() {
     let problem = Problem::from(refused.unwrap_err());
     assert_eq!(
         (problem.kind, problem.detail.as_str()),
-        (Kind::Unavailable, "the ranking is being prepared; try again")
+        (ProblemKind::Unavailable, "the ranking is being prepared; try again")
     );
     let response = problem.into_response();
     assert_eq!(

@@ -8,16 +8,16 @@ use fanfold_engines::reading::ReadContext;
 use fanfold_functions::timeline::feed::FeedQuery;
 use fanfold_functions::{timeline, users};
 use fanfold_kinds::follows;
-use fanfold_kinds::home::{self, Page, Span};
+use fanfold_kinds::home::{self, FeedPage, Span};
 use fanfold_kinds::present::{self, Viewer};
 use fanfold_kinds::rankings::{self, Shown};
-use fanfold_web::Kind;
 use fanfold_web::ListQuery;
+use fanfold_web::ProblemKind;
 
 use crate::harness::valkeys::Node;
 use crate::harness::world::World;
 
-async fn page(world: &World, viewer: &Viewer, feed: FeedId, span: Span, limit: usize) -> Page {
+async fn page(world: &World, viewer: &Viewer, feed: FeedId, span: Span, limit: usize) -> FeedPage {
     let (app, reading) = (&world.app, ReadContext::new(world.now()));
     let page = home::page(app, viewer, feed, span, limit, &reading);
     page.await.expect("a page")
@@ -84,12 +84,12 @@ async fn a_hidden_author_is_replaced_on_pages_and_stays_in_the_feed() {
     assert!(matches!(profile, Err(fanfold_kinds::Error::NoSuchUser(_))));
     let feed = FeedQuery::page(5, None);
     let page = timeline::author(&world.app, &viewer, &of_birch, &feed, now).await;
-    assert_eq!(page.expect_err("hidden").kind, Kind::NoSuchUser);
+    assert_eq!(page.expect_err("hidden").kind, ProblemKind::NoSuchUser);
     for page in [
         users::followers(relations, &viewer, &of_birch, &ListQuery::page(5, None), now).await,
         users::following(relations, &viewer, &of_birch, &ListQuery::page(5, None), now).await,
     ] {
-        assert_eq!(page.expect_err("hidden").kind, Kind::NoSuchUser);
+        assert_eq!(page.expect_err("hidden").kind, ProblemKind::NoSuchUser);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The script of write limits, against a model: a time until which the intervals of all requests last.
+//! The script of request limits, against a model: a time until which the intervals of all requests last.
 
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::{Time, UserId};
@@ -33,7 +33,7 @@ async fn limits_match_the_model() {
                 continue;
             }
             let over = (done - now).saturating_sub(took.max(60_000));
-            let wait = valkey.count_writes(limit, user, count, at).await.expect("counted");
+            let wait = valkey.count_requests(limit, user, count, at).await.expect("counted");
             assert_eq!(wait.map_or(0, |wait| wait.as_millis() as u64), over, "seed {seed}");
             match over {
                 0 => (until, accepted) = (done, accepted + 1),

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use fanfold_core::limits::{FOLLOWING_MAX, PAGE_ITEMS_MAX};
 use fanfold_core::{Relation, UserRef};
 use fanfold_kinds::follows;
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Problem, ProblemKind};
 use reqwest::Method;
 use serde_json::json;
 
@@ -108,7 +108,7 @@ async fn the_number_of_followed_users_is_limited() {
     };
     set(FOLLOWING_MAX).await;
     let refused = relate("birch", Relation::Following).await.expect_err("one too many");
-    assert_eq!(Problem::from(refused).kind, Kind::FollowingLimit);
+    assert_eq!(Problem::from(refused).kind, ProblemKind::FollowingLimit);
     // a repeated follow is allowed, and a follow below the limit, too
     relate("cedar", Relation::Following).await.expect("followed already");
     set(FOLLOWING_MAX - 1).await;

@@ -12,7 +12,7 @@ use fanfold_core::{FeedId, PostId, Ranking, Relation, Scores, Time, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::PageOf;
 use fanfold_functions::admin;
-use fanfold_functions::admin::order::Order;
+use fanfold_functions::admin::order::AdminOrder;
 use fanfold_kinds::boards::change::{ScoreChange as Score, What, change};
 use fanfold_kinds::boards::{BoardRef, read, settings};
 use fanfold_kinds::due::{handle as handle_due, look_ahead};
@@ -428,7 +428,7 @@ async fn rest(count: &mut Count) {
         assert!(step < 20, "the user is not erased");
         let what = format!("erase a user, step {step}");
         let erase = count.of(&what, async |apps, now| {
-            let order = Order::DropUser { user: user.to_string() };
+            let order = AdminOrder::DropUser { user: user.to_string() };
             admin::execute(&apps.admin, order, now, Deadline::NONE).await
         });
         let erased = erase.await.expect("erased");

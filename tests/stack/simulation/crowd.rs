@@ -19,7 +19,7 @@ use fanfold_kinds::boards::BoardRef;
 use fanfold_kinds::boards::change::{ScoreChange, ScoreOutcome as Changed, What};
 use fanfold_kinds::boards::events::continue_round;
 use fanfold_kinds::boards::messages::RebuildBoard;
-use fanfold_kinds::boards::target::Target;
+use fanfold_kinds::boards::round::BoardRound;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{Shown, page};
 use fanfold_kinds::subscriptions::ChangeEvent;
@@ -608,7 +608,7 @@ fn a_copy_that_takes_minutes_is_divided() {
         let copies = &deployment.apps.app;
         let stored = copies.boards.board(BoardId::of(board.owner, &board.name)).await;
         let target = stored.expect("asked").expect("a board");
-        let target = Target::new(target.clone(), target.settings.round(START), START);
+        let target = BoardRound::new(target.clone(), target.settings.round(START), START);
         copies.valkey.drop_board(&target.copy()).await.expect("dropped");
         {
             let mut cloud = deployment.apps.cloud.lock();

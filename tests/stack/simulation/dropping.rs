@@ -12,7 +12,7 @@ use fanfold_core::kinds::KeyKind;
 use fanfold_core::limits::{COMMIT_GRACE, DROP_LEASE, DROP_SETTLES, REL_KEPT};
 use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
 use fanfold_functions::admin::execute;
-use fanfold_functions::admin::order::Order;
+use fanfold_functions::admin::order::AdminOrder;
 use fanfold_kinds::fanout::settings::FanOutSettings;
 use fanfold_kinds::marks::MarkKind;
 use fanfold_kinds::scheduled::{self, NewScheduled};
@@ -102,7 +102,7 @@ impl History {
     fn erase_ash(&mut self, hurry: bool) {
         let (apps, now) = (self.apps.clone(), self.now);
         let deadline = if hurry { Deadline::at(Time::EPOCH) } else { Deadline::NONE };
-        let order = Order::DropUser { user: id(ASH).to_string() };
+        let order = AdminOrder::DropUser { user: id(ASH).to_string() };
         let future = Box::pin(async move {
             let answer = execute(&apps.admin, order, now, deadline).await;
             Done::Erased { done: answer.is_ok_and(|answer| answer["done"] == true) }

@@ -10,7 +10,7 @@ use fanfold_engines::due::ItemDue;
 use fanfold_engines::feed::PostSource as _;
 use fanfold_engines::reading::ReadContext;
 use fanfold_functions::admin::execute;
-use fanfold_functions::admin::order::Order;
+use fanfold_functions::admin::order::AdminOrder;
 use fanfold_kinds::due::{self, look_ahead};
 use fanfold_kinds::fanout::receipts::Plan;
 use fanfold_kinds::scheduled::{self, NewScheduled, ScheduledEdit};
@@ -250,7 +250,8 @@ async fn random_operations(apps: &Apps) {
     for n in 0..400u64 {
         // each user is erased once
         if n % 90 == 80 {
-            let order = Order::DropUser { user: id(PEOPLE[(n / 90) as usize % 4]).to_string() };
+            let order =
+                AdminOrder::DropUser { user: id(PEOPLE[(n / 90) as usize % 4]).to_string() };
             let mut admin = apps.admin.clone();
             admin.app.settings.drop_settles = Duration::ZERO;
             execute(&admin, order, now + Duration::from_millis(n), Deadline::NONE)

@@ -22,7 +22,7 @@ use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
 use fanfold_web::ListQuery;
-use fanfold_web::{Kind, Problem};
+use fanfold_web::{Problem, ProblemKind};
 use futures::future::LocalBoxFuture;
 
 use super::apps::{Apps, GRAPH, PEOPLE, START, USERS, id, identity, name};
@@ -492,7 +492,7 @@ impl Play {
             let shown =
                 fanfold_kinds::present::profile(&apps.app, &viewer, &wanted, &reading).await;
             let shown = match shown.map_err(Problem::from) {
-                Err(problem) if problem.kind == Kind::NoSuchUser => Ok(None),
+                Err(problem) if problem.kind == ProblemKind::NoSuchUser => Ok(None),
                 shown => shown.map(Some),
             };
             Done::Looked(Look { user: wanted, shown })
@@ -637,7 +637,7 @@ impl Play {
     fn begin_memory(&mut self) {
         let (apps, now) = (self.apps.clone(), self.now);
         let future = Box::pin(async move {
-            let order = fanfold_functions::admin::order::Order::BeginMemory;
+            let order = fanfold_functions::admin::order::AdminOrder::BeginMemory;
             let execute = fanfold_functions::admin::execute;
             // an operator would repeat a failed order; here the begun part stays
             let _result = execute(&apps.admin, order, now, Deadline::NONE).await;
@@ -830,11 +830,12 @@ impl Play {
     fn take(&mut self, number: usize, done: Done) -> Checked {
         let calm = self.plan.cloud_fault_in == 0;
         // other problems are correct answers: for example, the post of a repeated request was deleted
-        let failed =
-            |action: &str, problem: &Problem| match calm && problem.kind == Kind::Unavailable {
-                true => Err(format!("#{number} {action} failed: {problem:?}")),
-                false => Ok(()),
-            };
+        let failed = |action: &str, problem: &Problem| match calm
+            && problem.kind == ProblemKind::Unavailable
+        {
+            true => Err(format!("#{number} {action} failed: {problem:?}")),
+            false => Ok(()),
+        };
         match done {
             Done::Published(Ok(post)) => {
                 self.published.insert(post);
@@ -865,7 +866,7 @@ impl Play {
             }
             Done::Renamed(user, _, Err(problem)) => {
                 // a handle that is taken changes nothing
-                if problem.kind != Kind::HandleTaken || self.overlapped.contains(&number) {
+                if problem.kind != ProblemKind::HandleTaken || self.overlapped.contains(&number) {
                     self.renamed.insert(user, None);
                 }
                 failed("changing a profile", &problem)?;
@@ -1024,7 +1025,9 @@ impl Play {
                     UserRef::Handle(_) => Ok(()),
                 };
             }
-            Err(problem) if self.plan.cloud_fault_in == 0 && problem.kind == Kind::Unavailable => {
+            Err(problem)
+                if self.plan.cloud_fault_in == 0 && problem.kind == ProblemKind::Unavailable =>
+            {
                 return Err(format!("#{number} looking up a user failed: {problem:?}"));
             }
             Err(_) => return Ok(()),
@@ -1313,7 +1316,9 @@ pub(super) async fn walk(
             FeedKind::Home => fanfold_functions::timeline::home(app, viewer, &query, now).await?,
             FeedKind::Author => {
                 match fanfold_functions::timeline::author(app, viewer, &user, &query, now).await {
-                    Err(problem) if problem.kind == Kind::NoSuchUser => return Ok(Page::END),
+                    Err(problem) if problem.kind == ProblemKind::NoSuchUser => {
+                        return Ok(Page::END);
+                    }
                     page => page?,
                 }
             }
@@ -1351,7 +1356,7 @@ pub(super) async fn walk_list(
             }
         };
         let page = match page {
-            Err(problem) if problem.kind == Kind::NoSuchUser => return Ok(Page::END),
+            Err(problem) if problem.kind == ProblemKind::NoSuchUser => return Ok(Page::END),
             page => page?,
         };
         let users = page.items.into_iter().map(|user| {

@@ -10,7 +10,7 @@ use fanfold_engines::list::Page;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::PageOf;
 use fanfold_functions::admin;
-use fanfold_functions::admin::order::Order;
+use fanfold_functions::admin::order::AdminOrder;
 use fanfold_kinds::boards::change::{ScoreChange, What, change};
 use fanfold_kinds::boards::{BoardRef, read, settings};
 use fanfold_kinds::home::{self, Span};
@@ -215,7 +215,7 @@ fn no_list_ends_where_a_query_ended() {
         }
         for step in 0.. {
             assert!(step < 20, "the user is not erased");
-            let order = Order::DropUser { user: me.user().to_string() };
+            let order = AdminOrder::DropUser { user: me.user().to_string() };
             let erased = admin::execute(&apps.admin, order, now, Deadline::NONE).await;
             let erased = erased.expect("erased");
             if erased["done"] == true {

@@ -75,7 +75,7 @@ pub struct EntryPlace {
 
 /// A row of any version.
 #[derive(Deserialize)]
-struct Row {
+struct AnyEntryRow {
     sk: String,
     #[serde(default)]
     announced: bool,
@@ -122,14 +122,14 @@ impl DueIndex {
         let page = rows.page(after.map(|after| key(&pk, after.sk)), Some(DUE_QUERY_ROWS)).await?;
         let mut found = Entries { entries: Vec::new(), unknown: 0, next: None };
         for item in page.rows {
-            let Row { sk, announced: is_announced } = read_key(doing, item)?;
+            let AnyEntryRow { sk, announced: is_announced } = read_key(doing, item)?;
             match sk.parse() {
                 Ok(entry) => found.entries.push(Indexed { entry, is_announced }),
                 Err(_) => found.unknown += 1,
             }
         }
         if let Some(last) = page.next {
-            let sk = read_key::<Row>(doing, last)?.sk;
+            let sk = read_key::<AnyEntryRow>(doing, last)?.sk;
             let at = sk.split('#').next().and_then(|at| at.parse().ok()).unwrap_or_default();
             found.next = Some(EntryPlace { sk, at: Time::from_ms(at) });
         }

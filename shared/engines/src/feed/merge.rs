@@ -1,7 +1,7 @@
 //! Merges of the feeds of authors.
 
 use fanfold_core::limits::MERGE_ROUNDS_MAX;
-use fanfold_core::merge::Wanted;
+use fanfold_core::merge::WantedPosts;
 use fanfold_core::{FeedId, Merge, PostId, Slice, UserId};
 use fanfold_runtime::error::StoreError;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -51,7 +51,7 @@ impl<S: PostSource> Feeds<'_, S> {
     async fn merge_authors(
         &self,
         merge: &mut Merge,
-        wanted: impl Iterator<Item = (UserId, Wanted)>,
+        wanted: impl Iterator<Item = (UserId, WantedPosts)>,
         reading: &ReadContext,
     ) -> Result<(), StoreError> {
         let reads: Vec<_> = wanted

@@ -60,10 +60,10 @@ pub trait Copied<S: Sync>: Send + Sync {
 }
 
 /// The rows of a copy, when they are known.
-pub type RowsOf<'a, S> = BoxFuture<'a, Result<Box<dyn Rows<S>>, StoreError>>;
+pub type RowsOf<'a, S> = BoxFuture<'a, Result<Box<dyn RowSource<S>>, StoreError>>;
 
 /// What a copy is made from.
-pub trait Rows<S: Sync>: Send + Sync {
+pub trait RowSource<S: Sync>: Send + Sync {
     /// The number of queries that read a part.
     fn queries(&self) -> usize {
         1

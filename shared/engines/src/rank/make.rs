@@ -11,7 +11,7 @@ use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::{self, Deadline, Stopwatch};
 use futures::future::try_join_all;
 
-use super::copied::{Copied, Copier, Made, Place, Rows};
+use super::copied::{Copied, Copier, Made, Place, RowSource};
 use crate::valkey::{BoardBegun, BoardChange, BoardCommit, BoardLoaded, Valkey};
 
 /// Makes a copy, unless another function is making it.
@@ -183,7 +183,7 @@ async fn clear<S: Sync>(
 /// All rows of a small copy. `None`: a part has too many rows for a request.
 async fn few_rows<S: Sync>(
     copier: Copier<'_, S>,
-    rows: &dyn Rows<S>,
+    rows: &dyn RowSource<S>,
 ) -> Result<Option<Vec<BoardChange>>, StoreError> {
     // mutation: board-rows-shared
     let limit = (copier.rows_in_request / rows.queries().max(1) as i32).max(1);
@@ -206,7 +206,7 @@ enum Gathered {
 async fn load_some<S: Sync>(
     copier: Copier<'_, S>,
     copy: &Board,
-    rows: &dyn Rows<S>,
+    rows: &dyn RowSource<S>,
     from: &Place,
     lease: &str,
     now: Time,

@@ -15,5 +15,5 @@ mod copied;
 mod make;
 
 pub use call::{WAITS_MS, call, keep_at_times};
-pub use copied::{Copied, Copier, Made, Place, Rows, RowsOf, RowsPage, Version};
+pub use copied::{Copied, Copier, Made, Place, RowSource, RowsOf, RowsPage, Version};
 pub use make::{continue_copy, make};

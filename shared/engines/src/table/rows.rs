@@ -2,7 +2,7 @@
 //!
 //! DynamoDB may end a page after any row, and a page may be empty: it stops after 1 MB, and a filter takes rows out after they
 //! were counted. Only a page without a `LastEvaluatedKey` is the last one. So [`Rows::first`] and [`Rows::all`] go on until then,
-//! and a caller of [`Rows::page`] goes on at [`Page::next`].
+//! and a caller of [`Rows::page`] goes on at [`QueryPage::next`].
 
 use fanfold_core::kinds::Pk;
 use fanfold_runtime::error::StoreError;
@@ -32,7 +32,7 @@ enum Range {
 }
 
 /// A page of a query.
-pub struct Page {
+pub struct QueryPage {
     pub rows: Vec<Item>,
     /// The key after which the next page begins. `None`: this is the last one.
     pub next: Option<Item>,
@@ -86,7 +86,11 @@ impl<'a> Rows<'a> {
     }
 
     /// A page of at most `limit` rows, after the row with this key. Without `limit`, as many as DynamoDB returns at once.
-    pub async fn page(&self, after: Option<Item>, limit: Option<i32>) -> Result<Page, StoreError> {
+    pub async fn page(
+        &self,
+        after: Option<Item>,
+        limit: Option<i32>,
+    ) -> Result<QueryPage, StoreError> {
         let query = self.table.client.query().table_name(self.table.name(self.doing)?);
         // mutation: consistent-rows
         let query = query.consistent_read(true);
@@ -114,7 +118,7 @@ impl<'a> Rows<'a> {
             .send()
             .await
             .map_err(StoreError::dynamo(self.doing))?;
-        Ok(Page { rows: page.items.unwrap_or_default(), next: page.last_evaluated_key })
+        Ok(QueryPage { rows: page.items.unwrap_or_default(), next: page.last_evaluated_key })
     }
 
     /// The first `count` rows after the one with this key, or fewer if no more are left.

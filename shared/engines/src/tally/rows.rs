@@ -9,14 +9,14 @@ use crate::table::{Item, Stored, Table, Write, check, number, read};
 
 /// A row: a part of a number.
 #[derive(Deserialize)]
-struct Row {
+struct CountRow {
     /// The sum of what changes added, which may be negative.
     counted: i64,
     /// The number of changes.
     changes: u64,
 }
 
-impl Stored for Row {
+impl Stored for CountRow {
     const V: u32 = 1;
 }
 
@@ -36,13 +36,13 @@ impl Table {
             .condition("attribute_not_exists(v) OR v <= :v")
             .value(":by", number(by))
             .value(":one", number(1))
-            .value(":v", number(Row::V))
+            .value(":v", number(CountRow::V))
     }
 
     /// Fails if a row has a newer version, which explains why its write was refused.
     pub async fn check_row(&self, doing: &'static str, row: Item) -> Result<(), StoreError> {
         let row = self.get(doing, row).await?;
-        row.map_or(Ok(()), |row| check(doing, &row, Row::V))
+        row.map_or(Ok(()), |row| check(doing, &row, CountRow::V))
     }
 
     /// Adds up the rows under these partition keys, and reads some of them at the same time.
@@ -55,7 +55,7 @@ impl Table {
         let rows = self.parts(doing, pks, "counted, changes, v", at_once).await?;
         let (mut number, mut changes) = (0, 0u64);
         for row in rows {
-            let row: Row = read(doing, row)?;
+            let row: CountRow = read(doing, row)?;
             number += row.counted;
             changes += row.changes;
         }

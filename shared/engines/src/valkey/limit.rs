@@ -1,9 +1,9 @@
-//! Write limits (`lua/limit.lua`).
+//! Request limits (`lua/limit.lua`).
 
 use std::time::Duration;
 
 use fanfold_core::kinds::LimitKind;
-use fanfold_core::limits::WRITE_LIMIT_WINDOW;
+use fanfold_core::limits::REQUEST_LIMIT_WINDOW;
 use fanfold_core::time::millis;
 use fanfold_core::{Time, UserId};
 use fanfold_runtime::config::{Config, ConfigError};
@@ -12,12 +12,12 @@ use fanfold_runtime::error::StoreError;
 use super::keys::Key;
 use super::{Valkey, failed, scripts};
 
-/// The number of writes of a kind that one user may make.
+/// The number of requests of a kind that one user may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
-    /// The kind of writes.
+    /// The kind of requests.
     pub kind: LimitKind,
-    /// Writes per minute, or queries of pulls, which may come all at once. 0: no limit.
+    /// Requests per minute, or changes or queries that they make, which may come all at once. 0: no limit.
     pub per_minute: u64,
 }
 
@@ -31,16 +31,16 @@ impl RateLimit {
 }
 
 impl Valkey {
-    /// Counts writes that one request makes. Returns `None` if all are within the limit. Otherwise none is counted, and
-    /// the result is the time until they are allowed. With 0 writes, it is the time until any is.
-    pub fn count_writes(
+    /// Counts a request as so many. Returns `None` if all are within the limit. Otherwise none is counted, and the result
+    /// is the time until they are allowed. With 0, it is the time until any is.
+    pub fn count_requests(
         &self,
         limit: RateLimit,
         user: UserId,
-        writes: u64,
+        count: u64,
         now: Time,
     ) -> impl Future<Output = Result<Option<Duration>, StoreError>> {
-        self.count(limit, user, writes, "", now)
+        self.count(limit, user, count, "", now)
     }
 
     /// Counts what a request has made already, also above the limit. Then the next requests must wait.
@@ -66,15 +66,20 @@ impl Valkey {
         if per_minute == 0 {
             return Ok(None);
         }
-        let interval_ms = millis(WRITE_LIMIT_WINDOW) as f64 / per_minute as f64;
+        let interval_ms = millis(REQUEST_LIMIT_WINDOW) as f64 / per_minute as f64;
         let mut script = scripts::LIMIT.call();
         script.key(self.keys.limit(kind, user));
-        script.arg(now.ms()).arg(interval_ms).arg(millis(WRITE_LIMIT_WINDOW)).arg(count).arg(made);
-        let wait_ms: u64 = script.run(&self.link, "counting a write").await?;
+        script
+            .arg(now.ms())
+            .arg(interval_ms)
+            .arg(millis(REQUEST_LIMIT_WINDOW))
+            .arg(count)
+            .arg(made);
+        let wait_ms: u64 = script.run(&self.link, "counting a request").await?;
         Ok((wait_ms > 0).then_some(Duration::from_millis(wait_ms)))
     }
 
-    /// Deletes the counters of a user's writes.
+    /// Deletes the counters of a user's requests.
     pub async fn forget_limits(&self, user: UserId) -> Result<(), StoreError> {
         let keys: Vec<Key> =
             LimitKind::ALL.iter().map(|kind| self.keys.limit(*kind, user)).collect();
@@ -82,6 +87,6 @@ impl Valkey {
             .arg(keys)
             .query_async(&mut self.link.clone())
             .await
-            .map_err(failed("deleting the write counters of a user"))
+            .map_err(failed("deleting the request counters of a user"))
     }
 }

@@ -33,7 +33,7 @@ use redis::RedisError;
 pub use address::Address;
 pub use boards::{
     BoardAnswer, BoardBegun, BoardChange, BoardCommit, BoardLoaded, BoardPage, PageOf, Placed,
-    PutDone, Ranked, Row, Standing, Standings, Versions,
+    PutDone, Ranked, RankedMember, Standing, Standings, Versions,
 };
 pub use card_id::CardId;
 pub use cards::{CardRead, Fill};

@@ -19,7 +19,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::fallen::place;
 use super::items::{Added, Addition, Row, ScoreKey, StoredBoard};
-use super::target::Target;
+use super::round::BoardRound;
 use super::{BoardRef, find};
 use crate::boards::messages::ScoresChanged;
 use crate::limit::all_within_limit;
@@ -76,7 +76,7 @@ pub enum ScoreOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// The round. An addition that is repeated with its `Idempotency-Key` can have an earlier one.
-    pub target: Target,
+    pub target: BoardRound,
     /// The result for each member, in the order of the changes.
     pub outcomes: Vec<(MemberName, ScoreOutcome)>,
     /// The number of members. `None`: the ranks are not known now. The changes are made.
@@ -90,7 +90,7 @@ pub struct Changed {
 ///
 /// Fails with [`Error::NoSuchBoard`], with [`Error::NotAWriter`] if the caller may not change the scores, with
 /// [`Error::BoardMerged`], with [`Error::Scores`] if a change has another number of scores than the board, with
-/// [`Error::ProfileMissing`], [`Error::IdentityClash`] or [`Error::TooManyWrites`].
+/// [`Error::ProfileMissing`], [`Error::IdentityClash`] or [`Error::TooManyRequests`].
 pub async fn change(
     app: &App,
     caller: &Identity,
@@ -117,7 +117,7 @@ pub async fn change(
         return Err(Error::Scores(BoardError::Scores));
     }
     let round = found.settings.round(now);
-    let target = Target::new(found, round, now);
+    let target = BoardRound::new(found, round, now);
     let members: Vec<MemberName> = changes.iter().map(|change| change.member.clone()).collect();
     let event = event(&target, members.clone());
     let commit = |sent| commit(app, caller, &target, changes, key, sent, now);
@@ -154,7 +154,7 @@ enum Written {
 async fn of_rounds(
     app: &App,
     board: &BoardRef,
-    target: &Target,
+    target: &BoardRound,
     members: &[MemberName],
     made: &[Written],
     now: Time,
@@ -179,7 +179,7 @@ async fn of_rounds(
     }
     let mut all = Vec::new();
     for (round, members, rows) in rows {
-        let target = Target::new(found.clone(), round, now);
+        let target = BoardRound::new(found.clone(), round, now);
         all.push(placed(app, target, members, rows, now).await);
     }
     Ok(all)
@@ -187,7 +187,7 @@ async fn of_rounds(
 
 /// The result of the changes of one round.
 struct InRound {
-    target: Target,
+    target: BoardRound,
     outcomes: HashMap<MemberName, ScoreOutcome>,
     /// The number of members. `None`: the ranks are not known now.
     members: Option<u64>,
@@ -195,7 +195,7 @@ struct InRound {
 }
 
 /// The event of a change of these members.
-fn event(target: &Target, members: Vec<MemberName>) -> ScoresChanged {
+fn event(target: &BoardRound, members: Vec<MemberName>) -> ScoresChanged {
     let StoredBoard { id, token, .. } = &target.board;
     ScoresChanged { board: *id, token: token.clone(), round: target.round, members }
 }
@@ -224,7 +224,7 @@ async fn may_write(app: &App, caller: &Identity, board: &StoredBoard) -> Result<
 async fn commit(
     app: &App,
     caller: &Identity,
-    target: &Target,
+    target: &BoardRound,
     changes: &[ScoreChange],
     key: Option<&str>,
     sent: Announced<ScoresChanged>,
@@ -268,7 +268,7 @@ async fn commit(
 /// event of the changes places them later, so this is not an error.
 async fn placed(
     app: &App,
-    target: Target,
+    target: BoardRound,
     members: Vec<MemberName>,
     rows: Vec<Option<Row>>,
     now: Time,
@@ -305,7 +305,7 @@ async fn placed(
 /// changes nothing if they are there. `None`: messages make the copy, or it takes too long.
 async fn ranked(
     app: &App,
-    target: &Target,
+    target: &BoardRound,
     rows: Vec<Row>,
     now: Time,
 ) -> Result<Option<fanfold_engines::valkey::PutDone>, StoreError> {

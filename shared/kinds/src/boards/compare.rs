@@ -8,7 +8,7 @@ use fanfold_engines::valkey::{BoardAnswer, PageOf, Ranked};
 use fanfold_runtime::{StoreError, clock};
 
 use super::fallen::{has_fallen, place};
-use super::target::Target;
+use super::round::BoardRound;
 use crate::App;
 
 /// The scores of a member that differ: those of the copy, and those of the rows.
@@ -18,7 +18,7 @@ pub type Difference = (Option<Scores>, Option<Scores>);
 /// now; changes that are under way may be among them. `None`: Valkey does not have the copy, or it is being made.
 pub async fn differing(
     app: &App,
-    target: &Target,
+    target: &BoardRound,
     now: Time,
 ) -> Result<Option<HashMap<MemberName, Difference>>, StoreError> {
     // first removes members from DynamoDB who fell out, if a function died before it did so
@@ -49,7 +49,7 @@ pub async fn differing(
 /// Compares these members, at most [`BOARD_BATCH_MAX`]. Returns those that differ now.
 pub async fn members(
     app: &App,
-    target: &Target,
+    target: &BoardRound,
     members: &[MemberName],
 ) -> Result<Option<HashMap<MemberName, Difference>>, StoreError> {
     if members.is_empty() {

@@ -5,21 +5,21 @@ use std::time::Duration;
 use fanfold_core::board::{BoardSettings, MergeSource};
 use fanfold_core::limits::BOARD_COPY_KEPT;
 use fanfold_core::{Board, RoundId, Time};
-use fanfold_engines::rank::{Copied, Place, Rows as Source, RowsOf, Version};
+use fanfold_engines::rank::{Copied, Place, RowSource, RowsOf, Version};
 use fanfold_runtime::StoreError;
 use futures::future::BoxFuture;
 
 use super::fallen::has_fallen;
 use super::items::StoredBoard;
 use super::messages::RebuildBoard;
+use super::round::{BoardRound, named};
 use super::source::{MergedRows, RoundRows};
-use super::target::{Target, named};
 use crate::App;
 
 /// How long Valkey keeps a merge after it was made or used last. Readers get it while the next one is being made.
 const BOARD_MERGED_KEPT: Duration = Duration::from_secs(15 * 60);
 
-impl Copied<App> for Target {
+impl Copied<App> for BoardRound {
     fn board(&self) -> Board {
         self.copy()
     }
@@ -72,10 +72,10 @@ impl Copied<App> for Target {
     }
 }
 
-impl Target {
+impl BoardRound {
     /// The rows of the round, or of all rounds of a merged board. A board to merge that is gone, or has another number of
     /// scores, is left out.
-    async fn source(&self, app: &App, now: Time) -> Result<Box<dyn Source<App>>, StoreError> {
+    async fn source(&self, app: &App, now: Time) -> Result<Box<dyn RowSource<App>>, StoreError> {
         let Some(merge) = &self.board.settings.merge else {
             return Ok(Box::new(RoundRows(self.rows().id)));
         };

@@ -13,7 +13,7 @@ use fanfold_runtime::clock::Deadline;
 
 use super::fallen::{has_fallen, place};
 use super::messages::RebuildBoard;
-use super::target::{Target, named};
+use super::round::{BoardRound, named};
 use crate::App;
 use crate::boards::messages::{BoardChanged, ScoresChanged};
 
@@ -36,7 +36,7 @@ pub async fn scores_changed(
         let rows = RoundId::of_rows(event.board, &event.token, event.round);
         return app.boards.delete_rows(rows, &event.members).await;
     };
-    let target = Target::new(board, event.round, now);
+    let target = BoardRound::new(board, event.round, now);
     let rows = app.boards.rows_of(target.rows(), &event.members).await?;
     let rows = rows.into_iter().flatten().collect();
     // mutation: board-event
@@ -121,7 +121,7 @@ pub async fn continue_round(
 ) -> Result<(), StoreError> {
     let board = app.boards.board(order.board).await?;
     let Some(board) = board.filter(|board| board.token == order.token) else { return Ok(()) };
-    let target = Target::at(board, order.round, order.version);
+    let target = BoardRound::at(board, order.round, order.version);
     let from = Place { part: order.part, after: order.after.clone() };
     continue_copy(app.copier(), &target, from, &order.lease, now, deadline).await
 }

@@ -8,15 +8,15 @@ use fanfold_runtime::StoreError;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::items::Row;
+use super::round::BoardRound;
 use super::source::change;
-use super::target::Target;
 use crate::App;
 
 /// Makes a copy equal to the rows of these members. Also removes the rows of some members who fell out of the copy. The answer
 /// names those that are left.
 pub async fn place(
     app: &App,
-    target: &Target,
+    target: &BoardRound,
     rows: Vec<Row>,
     now: Time,
 ) -> Result<BoardAnswer<PutDone>, StoreError> {
@@ -32,7 +32,11 @@ pub async fn place(
 }
 
 /// Removes the rows of some members who fell out of a copy. Returns whether there are others.
-pub(super) async fn has_fallen(app: &App, target: &Target, now: Time) -> Result<bool, StoreError> {
+pub(super) async fn has_fallen(
+    app: &App,
+    target: &BoardRound,
+    now: Time,
+) -> Result<bool, StoreError> {
     let done = app.valkey.put_on_board(&target.copy(), &[], now).await?.ready();
     let fallen = done.map(|done| done.fallen).unwrap_or_default();
     Ok(!remove_fallen(app, target, fallen, now).await?.is_empty())
@@ -42,7 +46,7 @@ pub(super) async fn has_fallen(app: &App, target: &Target, now: Time) -> Result<
 /// dies here leaves nothing behind. Returns other members who fell out.
 async fn remove_fallen(
     app: &App,
-    target: &Target,
+    target: &BoardRound,
     fallen: Vec<(MemberName, u64)>,
     now: Time,
 ) -> Result<Vec<(MemberName, u64)>, StoreError> {

@@ -25,9 +25,9 @@ pub mod items;
 pub mod messages;
 pub(crate) mod owned;
 pub mod read;
+pub mod round;
 pub mod settings;
 pub mod source;
-pub mod target;
 
 use fanfold_core::board::Day;
 use fanfold_core::{BoardId, BoardName, Time, UserId};
@@ -36,7 +36,7 @@ use fanfold_engines::reading::ReadContext;
 
 use crate::boards::items::StoredBoard;
 use crate::{App, Error};
-use target::Target;
+use round::BoardRound;
 
 /// The name of a board in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,11 +66,11 @@ async fn find(app: &App, board: &BoardRef, now: Time) -> Result<StoredBoard, Err
 }
 
 /// The round of a board that a request means. Fails with [`Error::NoSuchBoard`] and [`Error::NoSuchRound`].
-async fn meant(app: &App, board: &BoardRef, now: Time) -> Result<Target, Error> {
+async fn meant(app: &App, board: &BoardRef, now: Time) -> Result<BoardRound, Error> {
     let found = find(app, board, now).await?;
     let round = match board.day {
         None => found.settings.round(now),
         Some(day) => found.settings.round_of(day, now).ok_or(Error::NoSuchRound(day))?,
     };
-    Ok(Target::new(found, round, now))
+    Ok(BoardRound::new(found, round, now))
 }

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::compare;
 use super::items::{BoardEnd, BoardPut, RowPage, StoredBoard};
+use super::round::BoardRound;
 use super::settings::event;
-use super::target::Target;
 use crate::App;
 use crate::owned::erasing::{Erasing, Progress};
 use crate::owned::{AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX, Audited};
@@ -96,9 +96,9 @@ impl Owned for Boards {
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             for named in app.valkey.sample_boards(bucket, AUDIT_BOARDS).await? {
-                let Some((id, round)) = Target::parts(&named) else { continue };
+                let Some((id, round)) = BoardRound::parts(&named) else { continue };
                 let Some(board) = app.boards.board(id).await? else { continue };
-                audit_copy(app, &Target::new(board, round, now), now, audited).await?;
+                audit_copy(app, &BoardRound::new(board, round, now), now, audited).await?;
             }
             Ok(())
         })
@@ -108,7 +108,7 @@ impl Owned for Boards {
 /// Compares a copy, and drops it if it differs.
 async fn audit_copy(
     app: &App,
-    target: &Target,
+    target: &BoardRound,
     now: Time,
     audited: &mut Audited,
 ) -> Result<(), StoreError> {

@@ -7,7 +7,7 @@ use fanfold_core::{Board, MemberName, Scores, Time};
 use fanfold_engines::rank::call;
 use fanfold_engines::valkey::{BoardPage, PageOf, Ranked, Standing};
 
-use super::target::Target;
+use super::round::BoardRound;
 use super::{BoardRef, meant};
 use crate::{App, Error};
 
@@ -15,7 +15,7 @@ use crate::{App, Error};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundPage {
     /// The round.
-    pub target: Target,
+    pub target: BoardRound,
     /// The page.
     pub page: BoardPage,
 }
@@ -24,7 +24,7 @@ pub struct RoundPage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundStandings {
     /// The round.
-    pub target: Target,
+    pub target: BoardRound,
     /// The number of members of the round.
     pub members: u64,
     /// The standing of each member that was asked for. `None`: the member is not on the board.

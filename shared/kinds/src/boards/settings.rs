@@ -26,7 +26,7 @@ use crate::{App, Error};
 ///
 /// Fails with [`Error::BoardSettings`] if a setting is not allowed, with [`Error::BoardFixed`] if a setting cannot change,
 /// with [`Error::BoardsLimit`] if the caller has too many boards, and with [`Error::ProfileMissing`],
-/// [`Error::IdentityClash`] or [`Error::TooManyWrites`].
+/// [`Error::IdentityClash`] or [`Error::TooManyRequests`].
 pub async fn put(
     app: &App,
     caller: &Identity,

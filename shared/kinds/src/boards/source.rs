@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fanfold_core::board::{BoardError, MergeBy, Merged};
 use fanfold_core::{MemberName, RoundId};
-use fanfold_engines::rank::{Place, Rows, RowsPage};
+use fanfold_engines::rank::{Place, RowSource, RowsPage};
 use fanfold_engines::valkey::BoardChange;
 use fanfold_runtime::StoreError;
 use futures::future::{BoxFuture, try_join_all};
@@ -21,7 +21,7 @@ pub struct MergedRows {
     pub by: MergeBy,
 }
 
-impl Rows<App> for RoundRows {
+impl RowSource<App> for RoundRows {
     fn part<'a>(
         &'a self,
         app: &'a App,
@@ -53,7 +53,7 @@ impl Rows<App> for RoundRows {
     }
 }
 
-impl Rows<App> for MergedRows {
+impl RowSource<App> for MergedRows {
     fn queries(&self) -> usize {
         self.rounds.len()
     }

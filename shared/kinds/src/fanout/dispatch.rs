@@ -13,7 +13,7 @@ use super::cut;
 use super::push::log_reached;
 use super::receipts::Plan;
 use crate::App;
-use crate::feeds::pulled::Standing;
+use crate::feeds::pulled::PulledState;
 use crate::people::items::Profile;
 use crate::posts::items::PostState;
 use crate::posts::messages::PostPublished;
@@ -133,9 +133,9 @@ async fn way(app: &App, post: PostId, author: &Profile) -> Result<Way, StoreErro
             app.pulled.release(author.id).await?;
             None
         }
-        Some(Standing::Pulled) => return Ok(Way::Pull),
+        Some(PulledState::Pulled) => return Ok(Way::Pull),
         // mutation: pointer-before-pull
-        Some(Standing::Marking(since)) => Some(*since),
+        Some(PulledState::Marking(since)) => Some(*since),
         None if author.followers >= limit => app.pulled.mark(author.id, post, &all).await?,
         None => None,
     };

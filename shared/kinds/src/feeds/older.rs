@@ -51,7 +51,7 @@ pub(super) async fn below_floor(
             return Ok(slice);
         }
     }
-    let waits = app.valkey.count_writes(limit, user, 0, now);
+    let waits = app.valkey.count_requests(limit, user, 0, now);
     // mutation: older-limit
     if let Some(wait) = reading.ask(waits).await?.flatten() {
         return Err(SliceError::Limited { limit, wait });

@@ -20,7 +20,7 @@ const V: u32 = 1;
 
 /// The state of an author in the list of pulled authors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum PulledState {
     /// Pointers are being pushed to all followers, with this post and later ones.
     Marking(PostId),
     /// Every follower has a pointer, and posts are not pushed.
@@ -40,18 +40,18 @@ impl PulledStore {
     }
 
     /// All listed authors with their states.
-    pub async fn all(&self) -> Result<HashMap<UserId, Standing>, StoreError> {
+    pub async fn all(&self) -> Result<HashMap<UserId, PulledState>, StoreError> {
         let doing = "reading the pulled authors";
         let item = self.table.get(doing, item_key()).await?;
         let item = item.unwrap_or_default();
         check(doing, &item, V)?;
         let of = |(name, value): (String, Value)| {
-            let (author, standing) = (name.parse().ok()?, value.as_s().ok()?);
-            let standing = match standing.parse() {
-                Ok(post) => Standing::Marking(post),
-                Err(_) => Standing::Pulled,
+            let (author, state) = (name.parse().ok()?, value.as_s().ok()?);
+            let state = match state.parse() {
+                Ok(post) => PulledState::Marking(post),
+                Err(_) => PulledState::Pulled,
             };
-            Some((author, standing))
+            Some((author, state))
         };
         Ok(item.into_iter().filter_map(of).collect())
     }
@@ -62,7 +62,7 @@ impl PulledStore {
         &self,
         author: UserId,
         post: PostId,
-        all: &HashMap<UserId, Standing>,
+        all: &HashMap<UserId, PulledState>,
     ) -> Result<Option<PostId>, StoreError> {
         if all.len() >= PULLED_AUTHORS_MAX {
             return Ok(None);

@@ -22,7 +22,7 @@ use crate::{App, Error};
 /// Marks a post for the caller, or removes the mark. A repeated call succeeds.
 ///
 /// Fails with [`Error::NoSuchPost`] if the caller does not see the post, and with [`Error::ProfileMissing`],
-/// [`Error::IdentityClash`] or [`Error::TooManyWrites`] because of the caller. A mark can be removed also if its post is gone or
+/// [`Error::IdentityClash`] or [`Error::TooManyRequests`] because of the caller. A mark can be removed also if its post is gone or
 /// hidden. The post is looked up by its card, because very many users may mark one post at the same time.
 pub async fn put(
     app: &App,

@@ -26,7 +26,7 @@ use crate::{App, Error};
 ///
 /// Requests with the same `key` return the same post for 24 hours. Fails with [`Error::Text`] if the text is not allowed,
 /// with [`Error::KeyReused`] or [`Error::PostDeleted`] because of an earlier request with the key, and with
-/// [`Error::ProfileMissing`], [`Error::IdentityClash`] or [`Error::TooManyWrites`] because of the author.
+/// [`Error::ProfileMissing`], [`Error::IdentityClash`] or [`Error::TooManyRequests`] because of the author.
 pub async fn publish(
     app: &App,
     author: &Identity,

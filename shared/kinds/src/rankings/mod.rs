@@ -13,7 +13,7 @@ use std::time::Duration;
 use fanfold_core::limits::{BOARD_BATCH_MAX, PAGE_ROUNDS_MAX, RANKING_KEPT};
 use fanfold_core::{Board, List, PostId, Ranking, RoundId, Snapshot, Time, UserId};
 use fanfold_engines::list::{Filling, Page};
-use fanfold_engines::rank::{Copied, Place, Rows, RowsOf, Version, call, continue_copy};
+use fanfold_engines::rank::{Copied, Place, RowSource, RowsOf, Version, call, continue_copy};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{BoardAnswer, BoardChange, BoardPage, PageOf, Ranked};
 use fanfold_runtime::StoreError;
@@ -213,7 +213,7 @@ impl Copied<App> for Snapshot {
     }
 
     fn rows<'a>(&'a self, _: &'a App, _: Time) -> RowsOf<'a, App> {
-        let rows: Box<dyn Rows<App>> = Box::new(RankingRows(*self));
+        let rows: Box<dyn RowSource<App>> = Box::new(RankingRows(*self));
         Box::pin(ready(Ok(rows)))
     }
 }
@@ -221,7 +221,7 @@ impl Copied<App> for Snapshot {
 /// The likes that a ranking counts.
 struct RankingRows(Snapshot);
 
-impl Rows<App> for RankingRows {
+impl RowSource<App> for RankingRows {
     fn queries(&self) -> usize {
         self.0.days().len()
     }

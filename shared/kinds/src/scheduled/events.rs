@@ -23,8 +23,8 @@ pub async fn publish_due(
     let (mut looked, mut is_sent) = (0, false);
     for tried in 0..TRIES_MAX {
         let (item, lease) = match take(app, id, message, &mut looked, now).await? {
-            Taken::Waiting(item, lease) => (item, lease),
-            Taken::Gone { published } => {
+            ToPublish::Item(item, lease) => (item, lease),
+            ToPublish::Nothing { published } => {
                 if published.is_some() && is_sent {
                     metrics::due_doubled();
                 }
@@ -65,11 +65,11 @@ pub async fn publish_due(
 }
 
 /// The scheduled post of a message.
-enum Taken<'a> {
+enum ToPublish<'a> {
     /// It waits, and nobody else publishes it during the lease.
-    Waiting(Scheduled, EntryLease<'a>),
+    Item(Scheduled, EntryLease<'a>),
     /// It does not wait for this time. `published`: because it is this post now.
-    Gone { published: Option<PostId> },
+    Nothing { published: Option<PostId> },
 }
 
 /// Takes the scheduled post of a message, as soon as it is there and no other function handles it.
@@ -79,25 +79,25 @@ async fn take<'a>(
     message: &'a ItemDue,
     looked: &mut u32,
     now: Time,
-) -> Result<Taken<'a>, StoreError> {
+) -> Result<ToPublish<'a>, StoreError> {
     let at = message.entry.at;
     loop {
         match app.scheduled.scheduled(id).await? {
             Some(item) if item.state != ScheduledState::Waiting => {
                 // an earlier function may have published it, and died before it showed it
                 let is_published = item.state == ScheduledState::Published && item.publish_at == at;
-                return Ok(Taken::Gone { published: is_published.then_some(item.post) });
+                return Ok(ToPublish::Nothing { published: is_published.then_some(item.post) });
             }
             Some(item) if item.publish_at == at => {
                 let revision = item.revision.to_string();
                 match EntryLease::take(app.due(), &message.entry, revision, now).await {
-                    Some(lease) => return Ok(Taken::Waiting(item, lease)),
+                    Some(lease) => return Ok(ToPublish::Item(item, lease)),
                     None => look_again(HANDLED_ELSEWHERE, looked).await?,
                 }
             }
             // the message can be ahead of the commit that makes or moves the item
             _ if message.may_be_ahead(now) => look_again("the scheduled post", looked).await?,
-            _ => return Ok(Taken::Gone { published: None }),
+            _ => return Ok(ToPublish::Nothing { published: None }),
         }
     }
 }

@@ -46,7 +46,7 @@ impl List for TimersOf {
 /// Makes a timer, or replaces the one of this name. Also returns whether it is new.
 ///
 /// Fails with [`Error::TimeRange`] if the time is too far, with [`Error::EveryTooShort`], with [`Error::PayloadTooBig`], with [`Error::TimersLimit`] if the
-/// caller has too many timers, and with [`Error::ProfileMissing`], [`Error::IdentityClash`] or [`Error::TooManyWrites`].
+/// caller has too many timers, and with [`Error::ProfileMissing`], [`Error::IdentityClash`] or [`Error::TooManyRequests`].
 pub async fn put(
     app: &App,
     caller: &Identity,

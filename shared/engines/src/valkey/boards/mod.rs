@@ -18,6 +18,6 @@ mod versions;
 
 pub use answer::BoardAnswer;
 pub use put::{BoardChange, Placed, PutDone};
-pub use read::{BoardPage, PageOf, Ranked, Row, Standing, Standings};
+pub use read::{BoardPage, PageOf, Ranked, RankedMember, Standing, Standings};
 pub use rebuild::{BoardBegun, BoardCommit, BoardLoaded};
 pub use versions::Versions;

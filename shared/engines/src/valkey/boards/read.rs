@@ -42,7 +42,7 @@ impl Standing {
 
 /// A member on a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct RankedMember {
     /// The rank, of the board's kind.
     pub rank: u64,
     /// The member.
@@ -61,7 +61,7 @@ pub struct BoardPage {
     /// The position of the first row, from 1. `None` without rows.
     pub position: Option<u64>,
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<RankedMember>,
 }
 
 /// What a page shows.
@@ -195,7 +195,7 @@ fn parse_page(board: &Board, answer: Vec<Value>) -> RedisResult<BoardAnswer<Rank
     };
     let (members, in_range) = (fields.number()?, fields.number()?);
     let (first, mut rank, mut list) = (fields.number()?, fields.number()?, fields.list()?);
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<RankedMember> = Vec::new();
     while !list.is_empty() {
         let (member, scores) = list.scored(board)?;
         if let Some(before) = rows.last() {
@@ -203,7 +203,7 @@ fn parse_page(board: &Board, answer: Vec<Value>) -> RedisResult<BoardAnswer<Rank
             // mutation: board-page-ranks
             rank = board.ranks.next(rank, before.scores == scores, position);
         }
-        rows.push(Row { rank, member, scores });
+        rows.push(RankedMember { rank, member, scores });
     }
     let position = (first > 0).then_some(first);
     let page = BoardPage { members, in_range, position, rows };

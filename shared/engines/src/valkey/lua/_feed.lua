@@ -10,7 +10,7 @@
 --
 -- A rel key has the member 'M<memory>' too, at +inf: the memory in which the key began.
 --
--- Only locks, write limits and cards have a time to live, because a full server evicts such keys first. No rule
+-- Only locks, request limits and cards have a time to live, because a full server evicts such keys first. No rule
 -- depends on a lock: a rebuild whose lock is gone is refused at its commit.
 
 -- Returns the nth member (from 0) of packed entries, and its score. Entries are sent as one argument with 16

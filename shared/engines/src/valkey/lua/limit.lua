@@ -12,7 +12,7 @@
 local now, window, took = tonumber(ARGV[1]), tonumber(ARGV[3]), ARGV[2] * ARGV[4]
 local done = math.max(tonumber(redis.call('GET', KEYS[1]) or now), now) + took
 local wait = math.ceil(done - now - math.max(window, took))
--- mutation: write-limit
+-- mutation: request-limit
 if wait > 0 and ARGV[5] == '' then
   return wait
 end

@@ -85,22 +85,22 @@ impl StoredBoard {
     }
 
     /// The rows of a round.
-    pub fn rows(&self, round: Round) -> Rows {
+    pub fn rows(&self, round: Round) -> StoredRound {
         let id = RoundId::of_rows(self.id, &self.token, round);
-        Rows { id, expire: self.settings.rows_expire(round) }
+        StoredRound { id, expire: self.settings.rows_expire(round) }
     }
 }
 
 /// The rows of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rows {
+pub struct StoredRound {
     /// The id.
     pub id: RoundId,
     /// When they expire. `None`: never.
     pub expire: Option<Second>,
 }
 
-impl Rows {
+impl StoredRound {
     fn key(&self, member: &MemberName) -> Item {
         key(&scores_pk(self.id, part(member)), member)
     }

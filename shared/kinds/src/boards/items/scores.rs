@@ -12,7 +12,7 @@ use fanfold_engines::table::{Item, Stored, hashed, number, read};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::sqs::Announced;
 
-use super::{BoardStore, Row, Rows, ScoreItem, StoredBoard};
+use super::{BoardStore, Row, ScoreItem, StoredBoard, StoredRound};
 use crate::boards::messages::ScoresChanged;
 
 /// How long DynamoDB keeps the revision of a member that was removed.
@@ -93,7 +93,7 @@ const SCORES: [&str; 4] = ["s0", "s1", "s2", "s3"];
 const REVISION: &str = "revision = if_not_exists(revision, :begin) + :one, v = :v";
 
 /// The part of an update that sets or removes the time at which the row expires.
-fn expiry(rows: Rows) -> (&'static str, &'static str) {
+fn expiry(rows: StoredRound) -> (&'static str, &'static str) {
     match rows.expire {
         Some(_) => (", expires_at = :expires", ""),
         // the row may be a tombstone
@@ -104,7 +104,7 @@ fn expiry(rows: Rows) -> (&'static str, &'static str) {
 const ADDING: &str = "adding to scores";
 
 /// The update that adds to scores, its condition, and their values.
-fn sums(rows: Rows, by: &Scores, now: Time) -> (String, String, Item) {
+fn sums(rows: StoredRound, by: &Scores, now: Time) -> (String, String, Item) {
     let (set, remove) = expiry(rows);
     let sets = names(by).map(|name| format!("{name} = if_not_exists({name}, :zero) + :{name}"));
     let sets: Vec<String> = sets.collect();
@@ -128,7 +128,7 @@ fn sums(rows: Rows, by: &Scores, now: Time) -> (String, String, Item) {
 }
 
 /// The values that the updates of scores share: the scores, and those of the revision and the expiry.
-fn values(rows: Rows, scores: &Scores, now: Time) -> Item {
+fn values(rows: StoredRound, scores: &Scores, now: Time) -> Item {
     let scores = names(scores).zip(scores.as_slice());
     let mut values: Item =
         scores.map(|(name, score)| (format!(":{name}"), number(score))).collect();
@@ -145,7 +145,7 @@ impl BoardStore {
     pub async fn set_scores(
         &self,
         _sent: &Announced<ScoresChanged>,
-        rows: Rows,
+        rows: StoredRound,
         member: &MemberName,
         scores: &Scores,
         better_by: Option<&Orders>,
@@ -170,7 +170,7 @@ impl BoardStore {
     pub async fn add_scores(
         &self,
         sent: &Announced<ScoresChanged>,
-        rows: Rows,
+        rows: StoredRound,
         addition: &Addition<'_>,
         now: Time,
     ) -> Result<Added, StoreError> {
@@ -189,7 +189,7 @@ impl BoardStore {
     async fn add_once(
         &self,
         _sent: &Announced<ScoresChanged>,
-        rows: Rows,
+        rows: StoredRound,
         addition: &Addition<'_>,
         name: &ScoreKey,
         now: Time,
@@ -224,7 +224,7 @@ impl BoardStore {
     /// repeat it after an error, because the first try may have been made.
     async fn add(
         &self,
-        rows: Rows,
+        rows: StoredRound,
         addition: &Addition<'_>,
         now: Time,
     ) -> Result<Added, StoreError> {
@@ -243,7 +243,7 @@ impl BoardStore {
     pub async fn remove_scores(
         &self,
         _sent: &Announced<ScoresChanged>,
-        rows: Rows,
+        rows: StoredRound,
         member: &MemberName,
         now: Time,
     ) -> Result<bool, StoreError> {
@@ -259,7 +259,7 @@ impl BoardStore {
     /// Removes a member that fell out of a board with a limit, if its row has this revision. Returns whether it did.
     pub async fn remove_fallen(
         &self,
-        rows: Rows,
+        rows: StoredRound,
         member: &MemberName,
         revision: u64,
         now: Time,
@@ -270,7 +270,7 @@ impl BoardStore {
     /// Replaces the scores of a member by a tombstone.
     async fn bury(
         &self,
-        rows: Rows,
+        rows: StoredRound,
         member: &MemberName,
         revision: Option<u64>,
         now: Time,
@@ -295,7 +295,7 @@ impl BoardStore {
     /// The rows of these members, which must differ, in the same order. `None`: there is no row.
     pub async fn rows_of(
         &self,
-        rows: Rows,
+        rows: StoredRound,
         members: &[MemberName],
     ) -> Result<Vec<Option<Row>>, StoreError> {
         let doing = "reading scores";

@@ -5,12 +5,12 @@ use fanfold_core::limits::BOARD_MERGED_EVERY;
 use fanfold_core::time::millis;
 use fanfold_core::{Board, BoardId, RoundId, Time};
 
-use super::items::{Rows, StoredBoard};
+use super::items::{StoredBoard, StoredRound};
 use super::messages::RebuildBoard;
 
 /// A round of a board, with its copy in Valkey.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct BoardRound {
     /// The board.
     pub board: StoredBoard,
     /// The round.
@@ -19,7 +19,7 @@ pub struct Target {
     pub(super) version: u64,
 }
 
-impl Target {
+impl BoardRound {
     /// A round of a board, with the present version of its copy.
     pub fn new(board: StoredBoard, round: Round, now: Time) -> Self {
         let version = match board.settings.merge {
@@ -35,7 +35,7 @@ impl Target {
     }
 
     /// The rows in DynamoDB. A merged board has none.
-    pub fn rows(&self) -> Rows {
+    pub fn rows(&self) -> StoredRound {
         self.board.rows(self.round)
     }
 
