@@ -31,14 +31,15 @@ pub struct Admin {
 impl Admin {
     /// Makes the clients from the settings. An error names the setting that is missing or malformed.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
+        let app = App::new(sdk, config)?;
         let dead_letters = QUEUES.iter().map(|queue| {
-            let letters = DeadLetters::new(sdk, config, queue)?;
+            let letters = DeadLetters::new(&app.outbox, config, queue)?;
             Ok::<_, StartError>((*queue, letters))
         });
         Ok(Self {
-            app: App::new(sdk, config)?,
             dead_letters: dead_letters.collect::<Result<_, _>>()?,
-            doctor: Doctor::new(sdk, config)?,
+            doctor: Doctor::new(sdk, &app.outbox, config)?,
+            app,
         })
     }
 }

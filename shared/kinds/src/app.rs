@@ -14,7 +14,7 @@ use fanfold_core::limits::{
 use fanfold_engines::due::{Due, DueIndex, Pause};
 use fanfold_engines::feed::Feeds;
 use fanfold_engines::rank::Copier;
-use fanfold_engines::table::Table;
+use fanfold_engines::table::Tables;
 use fanfold_engines::tally::Counts;
 use fanfold_engines::valkey::{FeedSettings, RateLimit, Valkey};
 use fanfold_runtime::aws::SdkConfig;
@@ -108,25 +108,24 @@ impl App {
 
     /// The same, over a client of Valkey.
     pub fn over(valkey: Valkey, sdk: &SdkConfig, config: &Config) -> Result<Self, StartError> {
-        let (users, posts) = (UserStore::new(sdk, config)?, PostStore::new(sdk, config)?);
-        let (graph, pulled) = (GraphStore::new(sdk, config)?, PulledStore::new(sdk, config)?);
-        let due = Table::new(sdk, config, "DUE_TABLE")?;
+        let tables = Tables::new(sdk, config);
+        let (users, posts) = (tables.table("USERS_TABLE")?, tables.table("POSTS_TABLE")?);
+        let due = tables.table("DUE_TABLE")?;
         let due_index = DueIndex::new(due.clone());
-        let (outbox, limits) = (Outbox::new(sdk, config)?, Limits::read(config)?);
         Ok(Self {
-            users,
-            posts,
-            receipts: ReceiptStore::new(sdk, config)?,
-            graph,
-            pulled,
-            likes: LikeStore::new(sdk, config)?,
-            boards: BoardStore::new(sdk, config)?,
+            users: UserStore::new(users.clone(), config)?,
+            posts: PostStore::new(posts.clone()),
+            receipts: ReceiptStore::new(posts),
+            graph: GraphStore::new(tables.table("GRAPH_TABLE")?, config)?,
+            pulled: PulledStore::new(users),
+            likes: LikeStore::new(tables.table("MARKS_TABLE")?),
+            boards: BoardStore::new(tables.table("BOARDS_TABLE")?),
             scheduled: ScheduledStore::new(due.clone(), due_index.clone()),
             timers: TimerStore::new(due, due_index.clone()),
             due_index,
             valkey,
-            outbox,
-            limits,
+            outbox: Outbox::new(sdk, config)?,
+            limits: Limits::read(config)?,
             counts: Counts::after(COUNT_DELAY),
             pause: Pause::default(),
             settings: Settings::read(config)?,

@@ -6,13 +6,13 @@ use std::time::Duration;
 use fanfold_core::limits::{CLOCKS_DIFFER, VALKEY_ARGUMENTS_MAX};
 use fanfold_core::time::millis;
 use fanfold_core::{Bucket, Time};
-use fanfold_engines::table::TableProbe;
+use fanfold_engines::table::{TableProbe, Tables};
 use fanfold_engines::valkey::probe::{Cause, ScriptInfo, UnknownScript, log_in_twice};
 use fanfold_engines::valkey::{FeedSettings, Valkey};
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::ConfigError;
 use fanfold_runtime::log::Chain;
-use fanfold_runtime::sqs::QueueProbe;
+use fanfold_runtime::sqs::{Outbox, QueueProbe};
 use fanfold_runtime::{Config, StoreError, clock};
 use futures::future::{BoxFuture, join_all};
 use serde::Serialize;
@@ -32,12 +32,12 @@ pub struct Doctor {
 
 impl Doctor {
     /// Makes the clients from the settings. An error names the setting that is missing or malformed.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
+    pub fn new(sdk: &SdkConfig, outbox: &Outbox, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self {
             sdk: sdk.clone(),
             settings: FeedSettings::read(config)?,
-            tables: TableProbe::new(sdk, config)?,
-            queue: QueueProbe::new(sdk, config)?,
+            tables: TableProbe::new(&Tables::new(sdk, config))?,
+            queue: QueueProbe::new(outbox, config)?,
         })
     }
 }
@@ -72,6 +72,7 @@ pub struct Diagnosis {
 
 /// Whether the assumption holds, and the observation.
 type Finding = (State, String);
+type Look<'a> = BoxFuture<'a, Result<Finding, StoreError>>;
 
 fn holds(found: impl Into<String>) -> Result<Finding, StoreError> {
     Ok((State::Holds, found.into()))
@@ -132,7 +133,7 @@ async fn of_valkey(valkey: &Valkey) -> Vec<Check> {
     )
     .await;
     let bucket = answers.unwrap_or_default();
-    let looks: [(&str, &str, BoxFuture<'_, Result<Finding, StoreError>>); 6] = [
+    let looks: [(&str, &str, Look<'_>); 6] = [
         (
             "Valkey lets the functions run every command that they use",
             "Calls that need the command fail. Give the user the access string of infra/cache.yaml.",

@@ -10,6 +10,7 @@
 //! | [`metrics`] | metrics in CloudWatch's embedded metric format |
 //! | [`trace`] | the ids of the request and the invocation that work belongs to |
 //! | [`retry`] | pauses between tries |
+//! | [`store`] | names of tables and URLs of queues |
 //! | [`sqs`] | typed queues, and the runner of batches of messages |
 //! | [`invoke`] | the runner of functions that schedules or operators invoke |
 
@@ -22,6 +23,7 @@ pub mod log;
 pub mod metrics;
 pub mod retry;
 pub mod sqs;
+pub mod store;
 pub mod trace;
 
 pub use config::Config;

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::Client;
 use fanfold_core::registry::DUE_ITEMS;
 use fanfold_core::{DueEntry, DuePart, Time};
 use fanfold_engines::due::{DueIndex, ItemDue};
-use fanfold_engines::table::Table;
+use fanfold_engines::table::Tables;
 use fanfold_runtime::sqs::Outbox;
 use futures::future::join_all;
 
@@ -84,7 +84,7 @@ async fn whole_hour(store: &DueIndex, part: DuePart, hour: fanfold_core::Hour) -
 }
 
 fn store(emulator: &Emulator, server: &Server) -> DueIndex {
-    let table = Table::new(&emulator.sdk(), &server.config(), "DUE_TABLE");
+    let table = Tables::new(&emulator.sdk(), &server.config()).table("DUE_TABLE");
     DueIndex::new(table.expect("the due table"))
 }
 

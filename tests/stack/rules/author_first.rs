@@ -1,8 +1,8 @@
 //! Rule 2: the author feed gets a post before the followers are read.
 
 use fanfold_core::{FeedId, PostId};
+use fanfold_kinds::App;
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
-use fanfold_kinds::follows::items::GraphStore;
 use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
@@ -45,7 +45,7 @@ async fn the_author_feed_has_the_post_before_the_followers_are_read() {
     world.walk(feed, 5).await;
     let post = store_without_delivery(&world, "ash").await;
     let config = world.config_with_one("GRAPH_TABLE", "no-such-table");
-    world.app.graph = GraphStore::new(&world.sdk, &config).unwrap();
+    world.app.graph = App::new(&world.sdk, &config).unwrap().graph;
     let event = PostPublished::new(post);
     let failed = dispatch(&world.app, &event, world.now(), Deadline::NONE).await;
     assert!(matches!(failed, Err(StoreError::DynamoDb { .. })), "{failed:?}");

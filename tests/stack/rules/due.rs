@@ -12,7 +12,7 @@ use fanfold_core::limits::{
 };
 use fanfold_core::{DueEntry, DuePart, FeedId, PostId, Time, TimerName};
 use fanfold_engines::due::{DueIndex, HandOn, Handled, ItemDue, LookedAhead};
-use fanfold_engines::table::Table;
+use fanfold_engines::table::Tables;
 use fanfold_engines::valkey::{Answers, FeedSettings, Link, Loaded, Valkey};
 use fanfold_kinds::due::{handle, look_ahead};
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
@@ -399,7 +399,7 @@ async fn without_dynamodb_known_items_are_handed_on() {
     sdk.set_credentials_provider(world.sdk.credentials_provider())
         .set_region(world.sdk.region().cloned());
     let sdk = sdk.build();
-    let table = Table::new(&sdk, &world.config_with(&[]), "DUE_TABLE").unwrap();
+    let table = Tables::new(&sdk, &world.config).table("DUE_TABLE").unwrap();
     let slow = App { due_index: DueIndex::new(table), ..world.app.clone() };
     let look = look_ahead(&slow, world.now(), Deadline::NONE);
     let looked = tokio::time::timeout(Duration::from_secs(2), look).await;
@@ -767,7 +767,7 @@ async fn a_repeated_message_of_a_timer_has_the_same_id() {
     world.advance(5 * MINUTE);
     let mut broken = world.app.clone();
     let none = world.config_with(&[("USERS_TABLE", "no-table")]);
-    broken.users = fanfold_kinds::people::items::UserStore::new(&world.sdk, &none).unwrap();
+    broken.users = App::new(&world.sdk, &none).unwrap().users;
     let message = ItemDue::new(timer.entry());
     handle(&broken, &message, world.now()).await.unwrap_err();
     assert_eq!(handle(&world.app, &message, world.now()).await.unwrap(), Handled::Done);

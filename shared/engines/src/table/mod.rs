@@ -5,7 +5,7 @@
 //! | `keys` | the kinds of items and their keys |
 //! | `form` | the versions of items |
 //! | `rows` | the rows under one partition key |
-//! | `name` | a table with its client |
+//! | `name` | the tables, over one client |
 //! | `batch` | many items at once |
 //! | `write` | a write of one item, alone or in a transaction |
 //! | `transact` | transactions whose writes have names |
@@ -25,6 +25,6 @@ mod write;
 pub use attribute::{Item, Value, flag, length_of, number, numbers, text};
 pub use form::{Stored, check, read, read_key, write};
 pub use keys::{hashed, key, owner, pk_only, time_and_id, timed};
-pub use name::Table;
+pub use name::{Table, Tables};
 pub use probe::TableProbe;
 pub use write::Write;

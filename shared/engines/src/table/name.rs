@@ -1,9 +1,10 @@
-//! A table with its client. The other files of this engine add what it does.
+//! The tables, over one client. The other files of this engine add what it does.
 
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
+use fanfold_runtime::store::StoreName;
 
 use super::attribute::Item;
 
@@ -11,27 +12,32 @@ use super::attribute::Item;
 #[derive(Debug, Clone)]
 pub struct Table {
     pub(super) client: Client,
-    name: Result<String, ConfigError>,
+    name: StoreName,
+}
+
+/// The tables of a function, over one client.
+pub struct Tables<'a> {
+    client: Client,
+    config: &'a Config,
+}
+
+impl<'a> Tables<'a> {
+    /// Makes the client.
+    pub fn new(sdk: &SdkConfig, config: &'a Config) -> Self {
+        Self { client: Client::new(sdk), config }
+    }
+
+    /// The table that a setting names. Fails if the setting is missing.
+    pub fn table(&self, setting: &'static str) -> Result<Table, ConfigError> {
+        let name = StoreName::read(self.config, setting)?;
+        Ok(Table { client: self.client.clone(), name })
+    }
 }
 
 impl Table {
-    /// Reads the name of the table from a setting. Fails if the setting is missing. If the function does not list the table in
-    /// the registry, each use of the table fails.
-    pub fn new(sdk: &SdkConfig, config: &Config, name: &'static str) -> Result<Self, ConfigError> {
-        let name = match config.store(name) {
-            Err(missing @ (ConfigError::Missing(_) | ConfigError::Bad { .. })) => {
-                return Err(missing);
-            }
-            name => name,
-        };
-        Ok(Self { client: Client::new(sdk), name })
-    }
-
     /// The name. Fails if the function does not list the table.
     pub(super) fn name(&self, doing: &'static str) -> Result<&str, StoreError> {
-        self.name
-            .as_deref()
-            .map_err(|source| StoreError::Unlisted { doing, source: source.clone() })
+        self.name.get(doing)
     }
 
     /// Reads one item, strongly consistent. `None` if it does not exist. `doing` names the operation in an error.

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use aws_config::SdkConfig;
 use fanfold_core::Time;
 use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_runtime::clock;
-use fanfold_runtime::config::{Config, ConfigError};
+use fanfold_runtime::config::ConfigError;
 use fanfold_runtime::error::StoreError;
 
 use super::transact::{CommitResult, Transaction};
-use super::{Table, key, number};
+use super::{Table, Tables, key, number};
 
 /// How long the items of a check stay, if the check dies before it deletes them.
 const PROBE_ITEM_KEPT: Duration = Duration::from_secs(3_600);
@@ -27,13 +26,13 @@ pub struct TableProbe {
 
 impl TableProbe {
     /// Reads the names of the tables. Fails if a setting is missing.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
+    pub fn new(tables: &Tables<'_>) -> Result<Self, ConfigError> {
         Ok(Self {
-            users: Table::new(sdk, config, "USERS_TABLE")?,
-            posts: Table::new(sdk, config, "POSTS_TABLE")?,
-            graph: Table::new(sdk, config, "GRAPH_TABLE")?,
-            due: Table::new(sdk, config, "DUE_TABLE")?,
-            marks: Table::new(sdk, config, "MARKS_TABLE")?,
+            users: tables.table("USERS_TABLE")?,
+            posts: tables.table("POSTS_TABLE")?,
+            graph: tables.table("GRAPH_TABLE")?,
+            due: tables.table("DUE_TABLE")?,
+            marks: tables.table("MARKS_TABLE")?,
         })
     }
 

@@ -11,8 +11,6 @@ use fanfold_core::kinds::ItemKind;
 use fanfold_core::limits::PULLED_AUTHORS_MAX;
 use fanfold_core::{PostId, UserId};
 use fanfold_engines::table::{Item, Table, Value, Write, check, pk_only, text};
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 
 const PULLED: &str = "pulled";
@@ -34,9 +32,9 @@ pub struct PulledStore {
 }
 
 impl PulledStore {
-    /// Reads the name of the table. Fails if the setting is missing.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self { table: Table::new(sdk, config, "USERS_TABLE")? })
+    /// The store over its table.
+    pub fn new(table: Table) -> Self {
+        Self { table }
     }
 
     /// All listed authors with their states.

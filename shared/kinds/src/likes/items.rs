@@ -11,8 +11,6 @@ use fanfold_engines::mark::Mark;
 use fanfold_engines::table::transact::Transaction;
 use fanfold_engines::table::{Item, Table, key, timed};
 use fanfold_engines::tally::Tallied;
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 use futures::future::try_join_all;
 
@@ -30,9 +28,9 @@ pub struct LikeStore {
 }
 
 impl LikeStore {
-    /// Reads the name of the table. Fails if the setting is missing.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self { table: Table::new(sdk, config, "MARKS_TABLE")? })
+    /// Over this table.
+    pub fn new(table: Table) -> Self {
+        Self { table }
     }
 
     /// The table, which has all marks.

@@ -16,14 +16,14 @@ use super::text::body;
 use crate::config::{Config, ConfigError};
 use crate::error::StoreError;
 use crate::retry::pause;
+use crate::store::StoreName;
 use crate::trace::Trace;
 
 /// Sends messages to their queues. Each message has the id of the HTTP request that caused it as the attribute `request`.
 #[derive(Clone)]
 pub struct Outbox {
-    client: Client,
-    /// The URL of each queue, or why the function has none.
-    urls: Arc<Vec<(&'static QueueSpec, Result<String, ConfigError>)>>,
+    pub(super) client: Client,
+    urls: Arc<Vec<(&'static QueueSpec, StoreName)>>,
 }
 
 /// A message of a batch.
@@ -50,11 +50,7 @@ impl Outbox {
     /// Reads the URLs of the queues that the function lists. Fails if a setting is missing.
     pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
         let queues = QUEUES.iter().chain([&TIMER_EVENTS]);
-        let urls = queues.map(|queue| match config.store(queue.url) {
-            Ok(url) => Ok((*queue, Ok(url))),
-            Err(unlisted @ ConfigError::Unlisted { .. }) => Ok((*queue, Err(unlisted))),
-            Err(error) => Err(error),
-        });
+        let urls = queues.map(|queue| Ok((*queue, StoreName::read(config, queue.url)?)));
         let urls = urls.collect::<Result<_, ConfigError>>()?;
         Ok(Self { client: Client::new(sdk), urls: Arc::new(urls) })
     }
@@ -171,15 +167,9 @@ impl Outbox {
         queue: &'static QueueSpec,
     ) -> Result<&str, StoreError> {
         debug_assert!(queue.messages.contains(&M::TYPE), "{} on {}", M::TYPE, queue.name);
-        let url = self.urls.iter().find(|(known, _)| *known == queue).map(|(_, url)| url);
-        match url {
-            Some(Ok(url)) => Ok(url),
-            Some(Err(source)) => Err(StoreError::Unlisted { doing, source: source.clone() }),
-            None => {
-                let source = ConfigError::Missing(queue.url);
-                Err(StoreError::Unlisted { doing, source })
-            }
-        }
+        let url = self.urls.iter().find(|(known, _)| *known == queue);
+        let source = ConfigError::Missing(queue.url);
+        url.ok_or(StoreError::Unlisted { doing, source })?.1.get(doing)
     }
 
     async fn send_batch(

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use fanfold_core::Time;
 use fanfold_core::limits::SEND_BATCH_MAX;
 
+use super::Outbox;
 use crate::clock;
 use crate::config::{Config, ConfigError};
 use crate::error::StoreError;
@@ -27,9 +27,9 @@ pub struct QueueProbe {
 }
 
 impl QueueProbe {
-    /// Reads the URL of the queue (`DOCTOR_QUEUE_URL`).
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self { client: Client::new(sdk), url: config.text("DOCTOR_QUEUE_URL")? })
+    /// Reads the URL of the queue (`DOCTOR_QUEUE_URL`). The client is that of the outbox.
+    pub fn new(outbox: &Outbox, config: &Config) -> Result<Self, ConfigError> {
+        Ok(Self { client: outbox.client.clone(), url: config.text("DOCTOR_QUEUE_URL")? })
     }
 
     /// Sends a message and receives it. Returns the least possible difference between the clocks of SQS and of

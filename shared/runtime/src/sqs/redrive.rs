@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{Message, QueueAttributeName};
 use fanfold_core::limits::SEND_BATCH_MAX;
@@ -10,6 +9,7 @@ use fanfold_core::registry::QueueSpec;
 use futures::stream::{self, StreamExt as _};
 use serde::Serialize;
 
+use super::Outbox;
 use super::record::{REASON, REQUEUED, SINCE};
 use crate::config::{Config, ConfigError};
 use crate::error::StoreError;
@@ -41,10 +41,10 @@ const NO_REASON: &str = "received too often without success";
 const OTHER_REASONS: &str = "other reasons";
 
 impl DeadLetters {
-    /// Reads the URLs of both queues. Fails if a setting is missing.
-    pub fn new(sdk: &SdkConfig, config: &Config, spec: &QueueSpec) -> Result<Self, ConfigError> {
+    /// Reads the URLs of both queues. Fails if a setting is missing. The client is that of the outbox.
+    pub fn new(outbox: &Outbox, config: &Config, spec: &QueueSpec) -> Result<Self, ConfigError> {
         let (queue, dead) = (config.text(spec.url)?, config.text(spec.dead_url)?);
-        Ok(Self { client: Client::new(sdk), queue, dead })
+        Ok(Self { client: outbox.client.clone(), queue, dead })
     }
 
     /// Returns the present dead letters to their queue, at most `most`, until `time_is_up`. Messages that still

@@ -16,8 +16,6 @@ use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::BOARD_PARTS;
 use fanfold_core::{BoardId, BoardName, MemberName, RoundId, Scores, Second, Time};
 use fanfold_engines::table::{Item, Stored, Table, key};
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::config::{Config, ConfigError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -151,9 +149,9 @@ pub struct BoardStore {
 }
 
 impl BoardStore {
-    /// Reads the name of the table. Fails if the setting is missing.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self { table: Table::new(sdk, config, "BOARDS_TABLE")? })
+    /// The store over its table.
+    pub fn new(table: Table) -> Self {
+        Self { table }
     }
 }
 

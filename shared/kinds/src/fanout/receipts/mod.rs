@@ -11,8 +11,6 @@ use fanfold_core::{Partition, PostId, Time};
 use fanfold_engines::table::{
     Stored, Table, Value, Write, flag, key, length_of, number, numbers, read, text,
 };
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 use serde::Deserialize;
 
@@ -60,9 +58,9 @@ pub struct ReceiptStore {
 }
 
 impl ReceiptStore {
-    /// Reads the name of the table. Fails if the setting is missing.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self { table: Table::new(sdk, config, "POSTS_TABLE")? })
+    /// The store over its table.
+    pub fn new(table: Table) -> Self {
+        Self { table }
     }
 
     /// Stores the plan of a fan-out, unless there is one. Returns the stored plan. `None` if the fan-out was completed

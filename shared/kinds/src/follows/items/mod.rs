@@ -12,7 +12,6 @@ use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::{Bucket, Partition, Relation, RelationChange, Second, Time, UserId};
 use fanfold_engines::buckets::buckets;
 use fanfold_engines::table::{Stored, Table, key, owner, read};
-use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
@@ -64,9 +63,9 @@ pub struct GraphStore {
 
 impl GraphStore {
     /// Reads the name of the table and the settings of partitions and buckets. An error names the setting.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
+    pub fn new(table: Table, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self {
-            table: Table::new(sdk, config, "GRAPH_TABLE")?,
+            table,
             buckets: buckets(config)?,
             first_partitions: first_partitions(config)?,
             followers_per_partition: followers_per_partition(config)?,

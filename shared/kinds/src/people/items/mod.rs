@@ -13,7 +13,6 @@ use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::{BOARDS_MAX, SCHEDULED_MAX, TIMERS_MAX_DEFAULT, TIMERS_MAX_MAX};
 use fanfold_core::{Handle, UserId, UserRef};
 use fanfold_engines::table::{Item, Stored, Table, Write, number, pk_only, read, text};
-use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
@@ -166,9 +165,9 @@ pub struct UserStore {
 
 impl UserStore {
     /// Reads the name of the table, `FOLLOWER_PARTITIONS` and `TIMERS_MAX`. An error names the setting.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
+    pub fn new(table: Table, config: &Config) -> Result<Self, ConfigError> {
         Ok(Self {
-            table: Table::new(sdk, config, "USERS_TABLE")?,
+            table,
             first_partitions: first_partitions(config)?,
             timers_max: config.number("TIMERS_MAX", TIMERS_MAX_DEFAULT, 1..=TIMERS_MAX_MAX)?,
         })

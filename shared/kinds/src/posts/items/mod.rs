@@ -10,8 +10,6 @@ use std::collections::HashMap;
 use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::{PostId, Second, Slice, Time, UserId};
 use fanfold_engines::table::{Stored, Table, key, read, read_key};
-use fanfold_runtime::aws::SdkConfig;
-use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
 
@@ -95,9 +93,9 @@ pub struct PostStore {
 }
 
 impl PostStore {
-    /// Reads the name of the table. Fails if the setting is missing.
-    pub fn new(sdk: &SdkConfig, config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self { table: Table::new(sdk, config, "POSTS_TABLE")? })
+    /// The store over its table.
+    pub fn new(table: Table) -> Self {
+        Self { table }
     }
 
     /// Reads the present state of one post.
