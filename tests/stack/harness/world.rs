@@ -224,18 +224,19 @@ impl World {
             .expect("related");
     }
 
-    pub async fn like(&self, user: &str, post: PostId) {
+    /// Puts a mark on a post, or removes it.
+    pub async fn mark(&self, user: &str, kind: MarkKind, post: PostId, marked: bool) {
         let identity = self.identity(user);
-        marks::put(&self.app, &identity, MarkKind::Like, post, true, self.now())
-            .await
-            .expect("liked");
+        let done = marks::put(&self.app, &identity, kind, post, marked, self.now()).await;
+        done.expect("marked");
+    }
+
+    pub async fn like(&self, user: &str, post: PostId) {
+        self.mark(user, MarkKind::Like, post, true).await;
     }
 
     pub async fn unlike(&self, user: &str, post: PostId) {
-        let identity = self.identity(user);
-        marks::put(&self.app, &identity, MarkKind::Like, post, false, self.now())
-            .await
-            .expect("taken back");
+        self.mark(user, MarkKind::Like, post, false).await;
     }
 
     pub async fn follow(&self, follower: &str, author: &str) {

@@ -12,6 +12,7 @@ use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::{AdminOrder, read};
 use fanfold_kinds::boards::change::{ScoreChange, What};
 use fanfold_kinds::boards::{self, BoardRef};
+use fanfold_kinds::marks::MarkKind;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::scheduled::{self, NewScheduled};
 use fanfold_kinds::timers::{self, NewTimer};
@@ -86,8 +87,10 @@ async fn world() -> (World, Vec<PostId>) {
         let post = posts::publish(&world.app, &ash, "a secret", Some(&key), world.now()).await;
         posts.push(post.expect("a post").post.id);
         let other = world.publish("cedar", "text").await;
-        for (fan, liked) in [("ash", other), ("ash", posts[number]), ("birch", posts[number])] {
-            world.like(fan, liked).await;
+        for (fan, marked) in [("ash", other), ("ash", posts[number]), ("birch", posts[number])] {
+            for kind in MarkKind::ALL {
+                world.mark(fan, *kind, marked, true).await;
+            }
         }
         world.drain().await;
     }
@@ -272,7 +275,7 @@ async fn check_every_kind_exists(world: &World) {
 /// The places with data about ash: the table (or Valkey) and the start of the key. Fails if something does not expire.
 async fn places(world: &World) -> Vec<String> {
     let mut places = Vec::new();
-    for trace in traces(world).await {
+    for trace in traces(world).await.iter().filter(|trace| !is_private_mark(world, trace)) {
         assert!(trace.expires, "it does not expire: {trace:?}");
         // names of cards that were dropped with the user may be left, until they expire
         if trace.kind == Kind::Key(KeyKind::Cards) {
@@ -293,6 +296,14 @@ async fn check_ash_is_gone(world: &World) {
         let stays = matches!(trace.kind.removal(), Removal::Stays(_));
         assert!(stays || !in_text(world.id("ash"), &trace.key), "it is left: {trace:?}");
     }
+}
+
+/// Whether it is the private mark that another user put on a post of ash. Reading removes it.
+fn is_private_mark(world: &World, trace: &Trace) -> bool {
+    let of_other = !in_text(world.id("ash"), &trace.key);
+    let mut private = MarkKind::ALL.iter().map(|kind| kind.spec()).filter(|spec| !spec.is_public);
+    of_other
+        && private.any(|spec| [spec.by_post, spec.by_time].map(Kind::Item).contains(&trace.kind))
 }
 
 /// Checks the counters and feeds of the other users.

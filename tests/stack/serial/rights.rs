@@ -70,7 +70,9 @@ async fn the_deployed_admin_function_executes_every_order() {
     let post = user.publish("to be dropped").await;
     let others = other.publish("to stay").await;
     for (fan, liked) in [(&user, &others), (&other, &post), (&other, &others)] {
-        assert_eq!(fan.put(&format!("/v1/posts/{liked}/like")).await.status, 204);
+        for mark in ["like", "bookmark"] {
+            assert_eq!(fan.put(&format!("/v1/posts/{liked}/{mark}")).await.status, 204);
+        }
     }
     let in_an_hour = (clock::now() + Duration::from_secs(3_600)).rfc3339();
     let scheduled = json!({"text": "never to be published", "publish_at": in_an_hour});

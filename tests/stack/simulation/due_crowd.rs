@@ -303,7 +303,7 @@ fn a_crowd_at_one_time_is_published_in_batches() {
 
 /// Timers are put once, twice, and 48 times at the same time, less than two minutes ahead, while no look-ahead has run yet.
 /// Half of those who put one many times ask for the same each time. Each timer fires once at each of three times, every
-/// request succeeds, and the index holds each timer once.
+/// request succeeds, the index holds each timer once, and no limit is exceeded but those of the timers that are put 48 times.
 #[test]
 fn each_timer_fires_once_at_each_of_its_times() {
     let server = Server::start();
@@ -339,7 +339,11 @@ fn each_timer_fires_once_at_each_of_its_times() {
         let times = (0..1_000).flat_map(|n| (0..3).map(move |nth| (n, first(n) + nth * MINUTE)));
         let expected = times.map(|(n, at)| ((id(&author(n)), at.rfc3339()), 1)).collect();
         assert_eq!(fired, expected);
-        assert!(crowd.refused().is_empty(), "{:?}", crowd.refused());
+        // 48 requests at once may exceed the limit of their timer, and of nothing else
+        let own: Vec<String> =
+            (0..100).map(|tens| format!("due timer#{}", id(&author(10 * tens)))).collect();
+        let of_others = crowd.refused().into_iter().filter(|(key, _)| !own.contains(key));
+        assert_eq!(of_others.collect::<Vec<_>>(), []);
         println!("{} messages, {} retried, put in {took:?}", crowd.sent.get(), crowd.retried.get());
     });
 }

@@ -204,6 +204,7 @@ impl Keys {
 mod tests {
     use super::super::card_id::CardId;
     use super::super::count::Counted;
+    use fanfold_core::kinds::Form;
     use fanfold_core::{BoardId, FeedKind, HandleHash, PostId};
 
     use super::*;
@@ -224,7 +225,6 @@ mod tests {
                 keys.count(&Counted::new(KeyKind::LikeCountLock, user, PostId::MAX)),
             ),
             (KeyKind::Older, keys.older(user)),
-            (KeyKind::LikesCard, keys.card(CardId::of_user(KeyKind::LikesCard, user))),
             (KeyKind::BoardCard, keys.card(CardId::board(BoardId::of(user, &name)))),
             (KeyKind::Boards, keys.boards(bucket)),
             (KeyKind::Cards, keys.cards(bucket)),
@@ -236,6 +236,9 @@ mod tests {
             (KeyKind::HandleCard, keys.card(CardId::handle(HandleHash(5)))),
             (KeyKind::RelationCard, keys.card(CardId::relation(user, UserId(6)))),
         ];
+        let of_user =
+            KeyKind::all().filter(|kind| kind.card().is_some_and(|card| card.form == Form::One));
+        all.extend(of_user.map(|kind| (kind, keys.card(CardId::of_user(kind, user)))));
         for feed in FeedKind::ALL.iter().map(|kind| FeedId { kind: *kind, owner: user.into() }) {
             all.push((KeyKind::Feed(feed.kind), keys.feed(feed)));
             all.push((KeyKind::FeedLock, keys.lock(feed)));
