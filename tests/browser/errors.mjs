@@ -35,7 +35,10 @@ for (const [name, answer] of [
       assert.doesNotMatch(await words.innerText(), /undefined|null|\[object|Failed to fetch|TypeError/);
       await button(words, "Try again").waitFor();
     }
+    // the alert of the place before may still be there
+    const asked = tab.waitForRequest((request) => new URL(request.url()).pathname.endsWith("/timeline"));
     await goTo(tab, "Home");
+    await asked;
     const words = await alert(tab.getByRole("main"), /.../);
     await tab.unroute(API);
     await button(words, "Try again").click();
