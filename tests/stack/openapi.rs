@@ -5,6 +5,7 @@ mod examples;
 use fanfold_core::Partition;
 use std::collections::BTreeSet;
 
+use fanfold_core::kinds::KeyKind;
 use fanfold_core::limits::{
     ACCENTS_MAX, BOARD_NAME_CHARS_MAX, GRAPHEME_CHARS_MAX, NAME_GRAPHEMES_MAX, TEXT_GRAPHEMES_MAX,
 };
@@ -14,7 +15,7 @@ use fanfold_functions::{boards, posts, timeline, timers, users};
 use fanfold_kinds::follows::FollowingOf;
 use fanfold_web::OPENAPI_JSON;
 use fanfold_web::examples::Examples;
-use fanfold_web::router::specification;
+use fanfold_web::router::{OpenApi, specification};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -22,23 +23,79 @@ use crate::harness::client::Client;
 use crate::harness::dice::Dice;
 use crate::harness::{output, root, setting};
 
-#[test]
-fn the_file_matches_the_handlers() {
-    let parts = [
-        posts::routes().into_openapi(),
-        users::routes().into_openapi(),
-        timeline::routes().into_openapi(),
-        timers::routes().into_openapi(),
-        boards::routes().into_openapi(),
-    ];
-    let api = specification(parts, &Examples::read().expect("examples.json"));
-    let text = format!("{}\n", api.to_pretty_json().expect("JSON"));
-    let file = root().join("shared/web/openapi.json");
+/// The functions that answer HTTP requests, by their resource in the template, with the descriptions of their routes.
+fn parts() -> [(&'static str, OpenApi); 5] {
+    [
+        ("Posts", posts::routes().into_openapi()),
+        ("Users", users::routes().into_openapi()),
+        ("Timeline", timeline::routes().into_openapi()),
+        ("Timers", timers::routes().into_openapi()),
+        ("Boards", boards::routes().into_openapi()),
+    ]
+}
+
+/// Fails unless a file of the project has this text. `cargo local openapi` writes it before.
+fn check_file(path: &str, expected: impl Fn(&str) -> String) {
+    let file = root().join(path);
+    let read = || std::fs::read_to_string(&file).expect("the file");
     if std::env::var_os("FANFOLD_WRITE_OPENAPI").is_some() {
-        std::fs::write(&file, &text).expect("written");
+        std::fs::write(&file, expected(&read())).expect("written");
     }
-    let found = std::fs::read_to_string(&file).expect("the file");
-    assert!(found == text, "shared/web/openapi.json is out of date: run `cargo local openapi`");
+    let found = read();
+    assert!(found == expected(&found), "{path} is out of date: run `cargo local openapi`");
+}
+
+#[test]
+fn the_files_match_the_handlers() {
+    let parts = parts().map(|(_, part)| part);
+    let api = specification(parts, &Examples::read().expect("examples.json"));
+    check_file("shared/web/openapi.json", |_| format!("{}\n", api.to_pretty_json().expect("JSON")));
+    check_file("infra/template.yaml", with_routes);
+    check_file("infra/cache.yaml", with_keys);
+}
+
+/// The template of the cache with the beginnings of all keys, which the functions' user may reach.
+fn with_keys(template: &str) -> String {
+    let begins = |kind: KeyKind| kind.name().split(':').next().unwrap_or_default();
+    let begins: BTreeSet<&str> = KeyKind::all().map(begins).collect();
+    let patterns: String = begins.iter().map(|begins| format!(" ~{begins}:*")).collect();
+    let (before, rest) = template.split_once("AccessString: \"on").expect("an access string");
+    let (_, after) = rest.split_once(" -@all").expect("the rights");
+    format!("{before}AccessString: \"on{patterns} -@all{after}")
+}
+
+/// The template with the routes of all functions. They stand between two comments of each function.
+fn with_routes(template: &str) -> String {
+    let mut template = template.to_owned();
+    for (function, part) in parts() {
+        let api = serde_json::to_value(&part).expect("JSON");
+        let routes = each_operation(&api).into_iter().filter(|(_, one)| needs_token(one));
+        let routes = routes.map(|(name, operation)| {
+            let (method, path) = name.split_once(' ').expect("a method and a path");
+            let id = operation["operationId"].as_str().expect("an id").split('_');
+            let event: String = id.map(capitalized).collect();
+            format!(
+                "        {event}: {{ Type: HttpApi, Properties: {{ ApiId: !Ref Api, Method: {method}, Path: \"{path}\" }} }}\n"
+            )
+        });
+        let lines: String = routes.collect();
+        let begin = format!("        # routes of {function}: written by `cargo local openapi`\n");
+        let begin = template.find(&begin).expect("the first comment") + begin.len();
+        let end =
+            template[begin..].find("        # end of the routes\n").expect("the second comment");
+        template.replace_range(begin..begin + end, &lines);
+    }
+    template
+}
+
+fn capitalized(word: &str) -> String {
+    let (first, rest) = word.split_at(1);
+    first.to_uppercase() + rest
+}
+
+/// Whether an operation needs a token. The others take the route of unknown paths, which has a low rate.
+fn needs_token(operation: &Value) -> bool {
+    operation["security"].as_array().is_some_and(|needs| !needs.is_empty())
 }
 
 pub fn api() -> Value {
@@ -68,12 +125,8 @@ async fn the_routes_of_the_gateway_match_the_specification() {
     let mut routed: BTreeSet<String> =
         routes.map(|route| route["routeKey"].as_str().expect("a key").to_owned()).collect();
     assert!(routed.remove("$default"), "there is no route for unknown paths");
-    // what needs no token takes the route of unknown paths, which has a low rate
     let api = api();
-    let guarded = each_operation(&api).into_iter().filter(|(_, operation)| {
-        let needs = operation["security"].as_array();
-        needs.is_some_and(|needs| !needs.is_empty())
-    });
+    let guarded = each_operation(&api).into_iter().filter(|(_, operation)| needs_token(operation));
     let guarded: BTreeSet<String> = guarded.map(|(name, _)| name).collect();
     let open: Vec<String> = operations().difference(&guarded).cloned().collect();
     assert_eq!((routed, open), (guarded, vec!["GET /openapi.json".to_owned()]));

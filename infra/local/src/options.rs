@@ -43,7 +43,7 @@ enum Command {
     Bench(bench::Bench),
     #[command(flatten)]
     Order(operate::Order),
-    /// Write the description of the API, openapi.json, from the handlers
+    /// Write the description of the API, openapi.json, and the routes of the template from the handlers
     Openapi,
 }
 

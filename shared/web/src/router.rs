@@ -9,10 +9,11 @@ use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
 use fanfold_runtime::metrics;
+pub use utoipa::openapi::OpenApi;
+use utoipa::openapi::Server;
 use utoipa::openapi::info::LicenseBuilder;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
-use utoipa::openapi::{OpenApi, Server};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::examples::{self, Examples};

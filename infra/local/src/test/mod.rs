@@ -104,10 +104,11 @@ fn duration(text: &str) -> Result<Duration, String> {
     if time.as_secs() == 0 { Err("must be at least 1 s".to_owned()) } else { Ok(time) }
 }
 
-/// Writes the description of the API from the handlers. The test that compares it with the file does the work.
+/// Writes the description of the API, and the routes of the template, from the handlers. The test that compares them with the
+/// files does the work.
 pub fn write_openapi() -> Done<ExitCode> {
     let mut test = Command::new("cargo");
-    test.args(["test", "--quiet", "-p", "fanfold-tests", "--test", "stack", "openapi::the_file"]);
+    test.args(["test", "--quiet", "-p", "fanfold-tests", "--test", "stack", "openapi::the_files"]);
     test.current_dir(place::root()).env("FANFOLD_WRITE_OPENAPI", "1");
     match process::run(test)?.success() {
         true => Ok(ExitCode::SUCCESS),

@@ -28,7 +28,7 @@ const LEVELS: &[(&str, Level)] = &[
     ("cluster::", Level::Servers),
     ("fixtures::", Level::Servers),
     ("histories::", Level::Servers),
-    ("openapi::the_file", Level::Tools),
+    ("openapi::the_files", Level::Tools),
     ("rules::", Level::Servers),
     ("scripts::", Level::Servers),
     ("house::", Level::Tools),
