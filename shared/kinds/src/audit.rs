@@ -15,7 +15,7 @@ use fanfold_runtime::{StoreError, metrics};
 use crate::App;
 use crate::all::kinds;
 use crate::follows::items::Counting;
-use crate::owned::{AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX, Audited};
+use crate::owned::{AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX, Audited, Auditing};
 
 /// The oldest and the newest cards of each visited bucket that the audit compares with DynamoDB, of each.
 const AUDIT_CARDS: usize = 4;
@@ -96,7 +96,7 @@ pub async fn check_bucket(
 ) -> Result<(), StoreError> {
     let ids = app.valkey.sample_cards(bucket, AUDIT_CARDS).await?;
     for kind in kinds() {
-        kind.audit(app, bucket, &ids, now, audited).await?;
+        kind.audit(Auditing { app, bucket, ids: &ids, now, audited: &mut *audited }).await?;
     }
     let Compared { cards: compared, mut differing } = compare_cards(app, &ids, now).await?;
     audited.cards += compared;

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::all::owned;
 use crate::limit::all_within_limit;
-use crate::owned::EXPORT_PAGE;
+use crate::owned::{EXPORT_PAGE, Exporting};
 use crate::{App, Error};
 
 /// The number of times that a page asks a kind for lines. A kind answers with one query, or a few.
@@ -87,7 +87,7 @@ pub async fn export(
     let (mut exported, mut next) = (Exported::default(), Some(from));
     for _ in 0..EXPORT_READS {
         let Some(ExportPlace { kind, after }) = next else { break };
-        let read = owned(kind).export(app, user, after, now).await?;
+        let read = owned(kind).export(Exporting { app, user, after, now }).await?;
         exported.lines.extend(read.lines);
         next = match read.next_after {
             Some(after) => Some(ExportPlace { kind, after: Some(after) }),

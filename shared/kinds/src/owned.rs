@@ -44,27 +44,36 @@ pub trait Owned: Sync {
     /// Removes the rest, after all functions that had read earlier state have ended.
     fn erase<'a>(&'a self, erasing: &'a mut Erasing<'_>) -> Step<'a>;
 
-    /// Reads what is stored about a user, in lines, after a place that an earlier call returned.
-    fn export<'a>(
-        &'a self,
-        app: &'a App,
-        user: UserId,
-        after: Option<String>,
-        now: Time,
-    ) -> BoxFuture<'a, Result<Lines, StoreError>>;
+    /// Reads what is stored about a user, in lines.
+    fn export<'a>(&'a self, exporting: Exporting<'a>) -> ExportRead<'a>;
 
     /// Adds those of these cards that are of this kind and can be compared with DynamoDB.
     fn cards(&self, wanted: Wanted<App>, ids: &[CardId]) -> Wanted<App>;
 
-    /// Compares what else Valkey or a counter of this kind has in a bucket with DynamoDB. `ids` are some cards of the bucket.
-    fn audit<'a>(
-        &'a self,
-        app: &'a App,
-        bucket: Bucket,
-        ids: &'a [CardId],
-        now: Time,
-        audited: &'a mut Audited,
-    ) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// Compares what else Valkey or a counter of this kind has in a bucket with DynamoDB.
+    fn audit<'a>(&'a self, auditing: Auditing<'a>) -> BoxFuture<'a, Result<(), StoreError>>;
+}
+
+/// What an export asks a kind for.
+pub struct Exporting<'a> {
+    pub app: &'a App,
+    pub user: UserId,
+    /// The place that an earlier call returned. `None`: from the beginning.
+    pub after: Option<String>,
+    pub now: Time,
+}
+
+/// What an export reads of a kind.
+pub type ExportRead<'a> = BoxFuture<'a, Result<Lines, StoreError>>;
+
+/// What the audit asks a kind for.
+pub struct Auditing<'a> {
+    pub app: &'a App,
+    pub bucket: Bucket,
+    /// Some cards of the bucket.
+    pub ids: &'a [CardId],
+    pub now: Time,
+    pub audited: &'a mut Audited,
 }
 
 /// Some lines of a kind.
@@ -106,11 +115,14 @@ pub struct Audited {
 /// Methods of [`Owned`] that have nothing to do for a kind.
 macro_rules! nothing {
     ($($method:ident)*) => { $($crate::owned::nothing!(@$method);)* };
-    (@empty) => {
-        fn empty<'a>(&'a self, _: &'a mut $crate::owned::erasing::Erasing<'_>) -> $crate::owned::Step<'a> {
+    (@step $method:ident) => {
+        fn $method<'a>(&'a self, _: &'a mut $crate::owned::erasing::Erasing<'_>) -> $crate::owned::Step<'a> {
             Box::pin(async { Ok($crate::owned::erasing::Progress::Done) })
         }
     };
+    (@empty) => { $crate::owned::nothing!(@step empty); };
+    (@forget) => { $crate::owned::nothing!(@step forget); };
+    (@erase) => { $crate::owned::nothing!(@step erase); };
     (@is_left) => {
         fn is_left<'a>(
             &'a self,
@@ -119,24 +131,8 @@ macro_rules! nothing {
             Box::pin(async { Ok(false) })
         }
     };
-    (@forget) => {
-        fn forget<'a>(&'a self, _: &'a mut $crate::owned::erasing::Erasing<'_>) -> $crate::owned::Step<'a> {
-            Box::pin(async { Ok($crate::owned::erasing::Progress::Done) })
-        }
-    };
-    (@erase) => {
-        fn erase<'a>(&'a self, _: &'a mut $crate::owned::erasing::Erasing<'_>) -> $crate::owned::Step<'a> {
-            Box::pin(async { Ok($crate::owned::erasing::Progress::Done) })
-        }
-    };
     (@export) => {
-        fn export<'a>(
-            &'a self,
-            _: &'a $crate::App,
-            _: fanfold_core::UserId,
-            _: Option<String>,
-            _: fanfold_core::Time,
-        ) -> futures::future::BoxFuture<'a, Result<$crate::owned::Lines, fanfold_runtime::StoreError>> {
+        fn export<'a>(&'a self, _: $crate::owned::Exporting<'a>) -> $crate::owned::ExportRead<'a> {
             Box::pin(async { Ok($crate::owned::Lines::default()) })
         }
     };
@@ -152,11 +148,7 @@ macro_rules! nothing {
     (@audit) => {
         fn audit<'a>(
             &'a self,
-            _: &'a $crate::App,
-            _: fanfold_core::Bucket,
-            _: &'a [fanfold_engines::valkey::CardId],
-            _: fanfold_core::Time,
-            _: &'a mut $crate::owned::Audited,
+            _: $crate::owned::Auditing<'a>,
         ) -> futures::future::BoxFuture<'a, Result<(), fanfold_runtime::StoreError>> {
             Box::pin(async { Ok(()) })
         }

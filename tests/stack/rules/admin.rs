@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fanfold_core::kinds::{ItemKind, KeyKind, Removal};
+use fanfold_core::kinds::{ItemKind, KeyKind, Phase, Removal};
 use fanfold_core::limits::DROP_SETTLES;
 use fanfold_core::time::millis;
 use fanfold_core::{FeedId, PostId, Scores, Slice, Time, UserRef, order};
@@ -328,6 +328,25 @@ async fn check_others(world: &World) {
 }
 
 const EXPIRING: [&str; 3] = ["GRAPH_TABLE following", "VALKEY rel", "VALKEY rels"];
+
+#[tokio::test]
+async fn data_is_removed_in_the_phases_of_its_kind() {
+    let (world, _) = world().await;
+    let drop = json!({"do": "drop-user", "user": world.id("ash").to_string()});
+    assert_eq!(order(&world, drop).await["done"], false, "it waits for work that is under way");
+    world.drain().await;
+    let left = traces(&world).await;
+    for kind in Kind::all() {
+        let Removal::In(phases) = kind.removal() else { continue };
+        assert!(!phases.is_empty(), "{kind:?}");
+        // the profile becomes the note of the removal
+        let is_note = kind == Kind::Item(ItemKind::User);
+        let is_early = phases.iter().all(|phase| matches!(phase, Phase::Deny | Phase::Empty));
+        let own = |trace: &&Trace| trace.kind == kind && in_text(world.id("ash"), &trace.key);
+        let left = left.iter().find(own);
+        assert!(!is_early || is_note || left.is_none_or(|left| left.expires), "{left:?}");
+    }
+}
 
 #[tokio::test]
 async fn only_expiring_data_is_left_of_a_dropped_user() {

@@ -2,7 +2,7 @@
 
 use fanfold_core::board::Round;
 use fanfold_core::limits::BOARD_PARTS;
-use fanfold_core::{BoardName, Bucket, MemberName, Time, UserId};
+use fanfold_core::{BoardName, MemberName, Time};
 use fanfold_engines::card::Wanted;
 use fanfold_engines::outbox::announced_after;
 use fanfold_engines::valkey::CardId;
@@ -17,9 +17,10 @@ use super::round::BoardRound;
 use super::settings::event;
 use crate::App;
 use crate::owned::erasing::{Erasing, Progress};
-use crate::owned::{AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX, Audited};
-use crate::owned::{EXPORT_PAGE, Lines};
-use crate::owned::{Owned, Step, nothing};
+use crate::owned::{
+    AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX, Audited, Auditing, EXPORT_PAGE, ExportRead, Exporting,
+    Lines, Owned, Step, nothing,
+};
 
 /// Boards that the audit compares in one bucket.
 const AUDIT_BOARDS: usize = 1;
@@ -54,13 +55,8 @@ impl Owned for Boards {
         })
     }
 
-    fn export<'a>(
-        &'a self,
-        app: &'a App,
-        user: UserId,
-        after: Option<String>,
-        now: Time,
-    ) -> BoxFuture<'a, Result<Lines, StoreError>> {
+    fn export<'a>(&'a self, exporting: Exporting<'a>) -> ExportRead<'a> {
+        let Exporting { app, user, after, now } = exporting;
         Box::pin(async move {
             let mut boards = app.boards.of_owner(user).await?;
             boards.sort_by(|a, b| a.name.cmp(&b.name));
@@ -86,14 +82,8 @@ impl Owned for Boards {
     }
 
     /// Compares copies of boards of a bucket with DynamoDB, and drops those that differ.
-    fn audit<'a>(
-        &'a self,
-        app: &'a App,
-        bucket: Bucket,
-        _: &'a [CardId],
-        now: Time,
-        audited: &'a mut Audited,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn audit<'a>(&'a self, auditing: Auditing<'a>) -> BoxFuture<'a, Result<(), StoreError>> {
+        let Auditing { app, bucket, now, audited, .. } = auditing;
         Box::pin(async move {
             for named in app.valkey.sample_boards(bucket, AUDIT_BOARDS).await? {
                 let Some((id, round)) = BoardRound::parts(&named) else { continue };

@@ -1,16 +1,13 @@
 //! Bookmarks: a kind of marks that only its user sees. They are not counted. A post does not know its bookmarks, so the deletion
 //! of a post leaves them; the bookmark of a post that is gone is removed when its user reads the list.
 
-use fanfold_core::{Time, UserId};
 use fanfold_engines::card::Wanted;
 use fanfold_engines::valkey::CardId;
-use fanfold_runtime::StoreError;
-use futures::future::BoxFuture;
 
 use crate::App;
 use crate::marks::MarkKind;
 use crate::owned::erasing::Erasing;
-use crate::owned::{Lines, Owned, Step, nothing};
+use crate::owned::{ExportRead, Exporting, Owned, Step, nothing};
 
 /// Bookmarks.
 pub(crate) struct Bookmarks;
@@ -26,13 +23,8 @@ impl Owned for Bookmarks {
         Box::pin(async { Ok(MarkKind::Bookmark.forget(erasing)) })
     }
 
-    fn export<'a>(
-        &'a self,
-        app: &'a App,
-        user: UserId,
-        after: Option<String>,
-        _: Time,
-    ) -> BoxFuture<'a, Result<Lines, StoreError>> {
+    fn export<'a>(&'a self, exporting: Exporting<'a>) -> ExportRead<'a> {
+        let Exporting { app, user, after, .. } = exporting;
         Box::pin(MarkKind::Bookmark.export(app, user, after, "bookmarked_at"))
     }
 

@@ -1,7 +1,7 @@
 //! The relations of a user who is erased or exported.
 
 use fanfold_core::limits::{CONCURRENCY, DROP_PAGE};
-use fanfold_core::{Partition, Time, UserId};
+use fanfold_core::{Partition, UserId};
 use fanfold_engines::card::Wanted;
 use fanfold_engines::list::Page;
 use fanfold_engines::valkey::CardId;
@@ -13,8 +13,7 @@ use super::cards::Follows as FollowsCard;
 use super::items::Ends;
 use crate::App;
 use crate::owned::erasing::{Erasing, Progress, ended};
-use crate::owned::{EXPORT_PAGE, Lines};
-use crate::owned::{Owned, Step, nothing};
+use crate::owned::{EXPORT_PAGE, ExportRead, Exporting, Lines, Owned, Step, nothing};
 
 /// Relations of one partition that are ended at the same time. DynamoDB takes 500 changes a second in a
 /// partition.
@@ -61,13 +60,8 @@ impl Owned for Follows {
         })
     }
 
-    fn export<'a>(
-        &'a self,
-        app: &'a App,
-        user: UserId,
-        after: Option<String>,
-        _: Time,
-    ) -> BoxFuture<'a, Result<Lines, StoreError>> {
+    fn export<'a>(&'a self, exporting: Exporting<'a>) -> ExportRead<'a> {
+        let Exporting { app, user, after, .. } = exporting;
         Box::pin(async move {
             let from =
                 after.as_deref().and_then(RelationPlace::read).unwrap_or(RelationPlace::FIRST);

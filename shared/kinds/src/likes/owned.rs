@@ -1,6 +1,5 @@
 //! The likes of a user who is erased or exported.
 
-use fanfold_core::{Bucket, Time, UserId};
 use fanfold_engines::card::{Card as _, Wanted};
 use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
@@ -9,7 +8,7 @@ use futures::future::BoxFuture;
 use crate::App;
 use crate::marks::MarkKind;
 use crate::owned::erasing::Erasing;
-use crate::owned::{Audited, Lines, Owned, Step, nothing};
+use crate::owned::{Auditing, ExportRead, Exporting, Owned, Step, nothing};
 use crate::posts::items::{LikesPut, PostState};
 
 /// Likes.
@@ -27,13 +26,8 @@ impl Owned for Likes {
         Box::pin(async { Ok(MarkKind::Like.forget(erasing)) })
     }
 
-    fn export<'a>(
-        &'a self,
-        app: &'a App,
-        user: UserId,
-        after: Option<String>,
-        _: Time,
-    ) -> BoxFuture<'a, Result<Lines, StoreError>> {
+    fn export<'a>(&'a self, exporting: Exporting<'a>) -> ExportRead<'a> {
+        let Exporting { app, user, after, .. } = exporting;
         Box::pin(MarkKind::Like.export(app, user, after, "liked_at"))
     }
 
@@ -42,14 +36,8 @@ impl Owned for Likes {
     }
 
     /// Counts the likes of a post again. The last count may have been lost with Valkey's note that it was requested.
-    fn audit<'a>(
-        &'a self,
-        app: &'a App,
-        _: Bucket,
-        ids: &'a [CardId],
-        now: Time,
-        audited: &'a mut Audited,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn audit<'a>(&'a self, auditing: Auditing<'a>) -> BoxFuture<'a, Result<(), StoreError>> {
+        let Auditing { app, ids, now, audited, .. } = auditing;
         Box::pin(async move {
             let Some(post) = ids.iter().find_map(|id| PostState::of(*id)) else { return Ok(()) };
             let counted = app.likes.counted(post).await?;

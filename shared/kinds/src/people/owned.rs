@@ -1,18 +1,15 @@
 //! The profile of a user who is erased or exported. The order to erase replaces the profile before, and removes the note after all
 //! other steps.
 
-use fanfold_core::{Time, UserId};
 use fanfold_engines::card::Wanted;
 use fanfold_engines::valkey::CardId;
-use fanfold_runtime::StoreError;
-use futures::future::BoxFuture;
 use serde_json::json;
 
 use super::cards::UserCard;
 use crate::App;
 use crate::owned::Lines;
 use crate::owned::erasing::{Erasing, Progress};
-use crate::owned::{Owned, Step, nothing};
+use crate::owned::{ExportRead, Exporting, Owned, Step, nothing};
 
 /// People.
 pub(crate) struct People;
@@ -27,13 +24,8 @@ impl Owned for People {
         })
     }
 
-    fn export<'a>(
-        &'a self,
-        app: &'a App,
-        user: UserId,
-        _: Option<String>,
-        _: Time,
-    ) -> BoxFuture<'a, Result<Lines, StoreError>> {
+    fn export<'a>(&'a self, exporting: Exporting<'a>) -> ExportRead<'a> {
+        let Exporting { app, user, .. } = exporting;
         Box::pin(async move {
             let profile = app.users.profile(user).await?;
             let line = profile.map(|profile| {

@@ -1,20 +1,17 @@
 //! The posts of a user who is erased or exported.
 
 use fanfold_core::registry::CHANGE_EVENTS;
-use fanfold_core::{PostId, Slice, Time, UserId};
+use fanfold_core::{PostId, Slice};
 use fanfold_engines::card::Wanted;
 use fanfold_engines::outbox::all_announced;
 use fanfold_engines::valkey::CardId;
-use fanfold_runtime::StoreError;
-use futures::future::BoxFuture;
 use serde_json::json;
 
 use super::items::PostState;
 use super::messages::PostDeleted;
 use crate::App;
 use crate::owned::erasing::{Erasing, Progress};
-use crate::owned::{EXPORT_PAGE, Lines, place};
-use crate::owned::{Owned, Step, nothing};
+use crate::owned::{EXPORT_PAGE, ExportRead, Exporting, Lines, Owned, Step, nothing, place};
 
 /// Posts.
 pub(crate) struct Posts;
@@ -72,13 +69,8 @@ impl Owned for Posts {
         })
     }
 
-    fn export<'a>(
-        &'a self,
-        app: &'a App,
-        user: UserId,
-        after: Option<String>,
-        _: Time,
-    ) -> BoxFuture<'a, Result<Lines, StoreError>> {
+    fn export<'a>(&'a self, exporting: Exporting<'a>) -> ExportRead<'a> {
+        let Exporting { app, user, after, .. } = exporting;
         Box::pin(async move {
             let before = place(after).unwrap_or(PostId::MAX);
             let Slice { posts, bound } = app.posts.by_author(user, before, EXPORT_PAGE).await?;

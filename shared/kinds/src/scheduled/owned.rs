@@ -1,14 +1,10 @@
 //! The scheduled posts of a user who is erased or exported.
 
-use fanfold_core::{Time, UserId};
 use fanfold_engines::table::{time_and_id, timed};
-use fanfold_runtime::StoreError;
-use futures::future::BoxFuture;
 use serde_json::json;
 
-use crate::App;
 use crate::owned::erasing::Erasing;
-use crate::owned::{EXPORT_PAGE, Lines, Owned, Step, nothing};
+use crate::owned::{EXPORT_PAGE, ExportRead, Exporting, Lines, Owned, Step, nothing};
 
 /// Scheduled posts.
 pub(crate) struct Scheduled;
@@ -28,13 +24,8 @@ impl Owned for Scheduled {
         })
     }
 
-    fn export<'a>(
-        &'a self,
-        app: &'a App,
-        user: UserId,
-        after: Option<String>,
-        _: Time,
-    ) -> BoxFuture<'a, Result<Lines, StoreError>> {
+    fn export<'a>(&'a self, exporting: Exporting<'a>) -> ExportRead<'a> {
+        let Exporting { app, user, after, .. } = exporting;
         Box::pin(async move {
             let after = after.and_then(|after| time_and_id(&after));
             let page = app.scheduled.soonest(user, after, EXPORT_PAGE).await?;

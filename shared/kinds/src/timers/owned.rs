@@ -1,13 +1,10 @@
 //! The timers of a user who is erased or exported.
 
-use fanfold_core::{Time, TimerName, UserId};
-use fanfold_runtime::StoreError;
-use futures::future::BoxFuture;
+use fanfold_core::TimerName;
 use serde_json::{Value, json};
 
-use crate::App;
 use crate::owned::erasing::Erasing;
-use crate::owned::{EXPORT_PAGE, Lines, Owned, Step, nothing, place};
+use crate::owned::{EXPORT_PAGE, ExportRead, Exporting, Lines, Owned, Step, nothing, place};
 
 /// Timers.
 pub(crate) struct Timers;
@@ -27,13 +24,8 @@ impl Owned for Timers {
         })
     }
 
-    fn export<'a>(
-        &'a self,
-        app: &'a App,
-        user: UserId,
-        after: Option<String>,
-        _: Time,
-    ) -> BoxFuture<'a, Result<Lines, StoreError>> {
+    fn export<'a>(&'a self, exporting: Exporting<'a>) -> ExportRead<'a> {
+        let Exporting { app, user, after, .. } = exporting;
         Box::pin(async move {
             let after: Option<TimerName> = place(after);
             let page = app.timers.timers(user, after.as_ref(), EXPORT_PAGE).await?;
