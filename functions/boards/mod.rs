@@ -19,7 +19,7 @@ use fanfold_kinds::App;
 use fanfold_kinds::boards::change::{ScoreChange, What, change};
 use fanfold_kinds::boards::{read, settings};
 use fanfold_runtime::{StartError, clock};
-use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
+use fanfold_web::problem::{NotFound, TooMany};
 use fanfold_web::{Caller, IdempotencyKey, JsonBody, Problem, Query};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -58,12 +58,8 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
 /// List the boards of a user by name
 #[utoipa::path(
     get, path = "/v1/leaderboards", operation_id = "list_boards", tag = "leaderboards",
-    security(("jwt" = [])), params(BoardsQuery),
-    responses(
-        (status = 200, description = "The boards.", body = BoardList),
-        BadRequest,
-        Common,
-    ),
+    params(BoardsQuery),
+    responses((status = 200, description = "The boards.", body = BoardList)),
 )]
 async fn list(
     State(app): State<Arc<App>>,
@@ -77,22 +73,16 @@ async fn list(
 /// Make a board, or change its settings
 #[utoipa::path(
     put, path = "/v1/leaderboards/{board}", operation_id = "put_board", tag = "leaderboards",
-    security(("jwt" = [])), params(BoardPath, SettingsQuery),
+    params(BoardPath, SettingsQuery),
     request_body = BoardBody,
     responses(
         (status = 200, description = "The settings were changed.", body = BoardView),
         (status = 201, description = "The board is new.", body = BoardView),
-        (status = 403, description = "`owner` is not the caller.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, description = "A board to merge does not exist.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "The caller has no profile, or a setting cannot change.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        (status = 422, description = "A setting is not allowed, or the caller has too many boards.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadBody,
+        (status = 403, description = "`owner` is not the caller."),
+        (status = 404, description = "A board to merge does not exist."),
+        (status = 409, description = "The caller has no profile, or a setting cannot change."),
+        (status = 422, description = "A setting is not allowed, or the caller has too many boards."),
         TooMany,
-        Common,
     ),
 )]
 async fn put(
@@ -113,12 +103,10 @@ async fn put(
 /// Read a board, and its members from a rank on or in a range of the first score
 #[utoipa::path(
     get, path = "/v1/leaderboards/{board}", operation_id = "read_board", tag = "leaderboards",
-    security(("jwt" = [])), params(BoardPath, BoardPageQuery),
+    params(BoardPath, BoardPageQuery),
     responses(
         (status = 200, description = "The board, and a page of its members.", body = BoardPageView),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn show(
@@ -134,17 +122,12 @@ async fn show(
 /// Delete a board of the caller, with its scores
 #[utoipa::path(
     delete, path = "/v1/leaderboards/{board}", operation_id = "delete_board", tag = "leaderboards",
-    security(("jwt" = [])), params(BoardPath, SettingsQuery),
+    params(BoardPath, SettingsQuery),
     responses(
         (status = 204, description = "The board is deleted."),
-        (status = 403, description = "`owner` is not the caller.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "Another user has the same id.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadRequest,
-        NotFound,
-        TooMany,
-        Common,
+        (status = 403, description = "`owner` is not the caller."),
+        (status = 409, description = "Another user has the same id."),
+        NotFound, TooMany,
     ),
 )]
 async fn delete(
@@ -161,7 +144,7 @@ async fn delete(
 /// Change several members of a board
 #[utoipa::path(
     post, path = "/v1/leaderboards/{board}/members", operation_id = "change_members",
-    tag = "leaderboards", security(("jwt" = [])),
+    tag = "leaderboards",
     params(BoardPath, ChangeQuery,
         ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255,
         pattern = "^[!-~]([ -~]{0,253}[!-~])?$", nullable = false,
@@ -173,12 +156,8 @@ async fn delete(
         (status = 202, description = "Each change is made, or has a problem. The ranks are not known now.",
             body = MembersView),
         Writers,
-        (status = 422, description = "The members or their scores are not allowed.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadBody,
-        NotFound,
-        TooMany,
-        Common,
+        (status = 422, description = "The members or their scores are not allowed."),
+        NotFound, TooMany,
     ),
 )]
 async fn change_members(
@@ -198,12 +177,10 @@ async fn change_members(
 /// Read the rank and the scores of a member
 #[utoipa::path(
     get, path = "/v1/leaderboards/{board}/members/{member}", operation_id = "read_member",
-    tag = "leaderboards", security(("jwt" = [])), params(MemberPath, RoundQuery),
+    tag = "leaderboards", params(MemberPath, RoundQuery),
     responses(
         (status = 200, description = "The standing of the member.", body = StandingView),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn show_member(
@@ -220,18 +197,14 @@ async fn show_member(
 /// Set the scores of a member
 #[utoipa::path(
     put, path = "/v1/leaderboards/{board}/members/{member}", operation_id = "set_scores",
-    tag = "leaderboards", security(("jwt" = [])), params(MemberPath, ChangeQuery),
+    tag = "leaderboards", params(MemberPath, ChangeQuery),
     request_body = SetScores,
     responses(
         (status = 200, description = "The scores are set, unless better ones were asked for.", body = MemberView),
         (status = 202, description = "The same. The rank is not known now.", body = MemberView),
         Writers,
-        (status = 422, description = "The board has another number of scores.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadBody,
-        NotFound,
-        TooMany,
-        Common,
+        (status = 422, description = "The board has another number of scores."),
+        NotFound, TooMany,
     ),
 )]
 async fn set(
@@ -249,7 +222,7 @@ async fn set(
 /// Add to the scores of a member
 #[utoipa::path(
     patch, path = "/v1/leaderboards/{board}/members/{member}", operation_id = "add_to_scores",
-    tag = "leaderboards", security(("jwt" = [])),
+    tag = "leaderboards",
     params(MemberPath, ChangeQuery,
         ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255,
         pattern = "^[!-~]([ -~]{0,253}[!-~])?$", nullable = false,
@@ -262,12 +235,8 @@ async fn set(
         (status = 202, description = "The same. The rank is not known now.", body = MemberView),
         Writers,
         (status = 422, description = "A sum would not be a 64-bit integer, the board has another number of scores, or the key \
-            was used with another body.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadBody,
-        NotFound,
-        TooMany,
-        Common,
+            was used with another body."),
+        NotFound, TooMany,
     ),
 )]
 async fn add(
@@ -288,14 +257,10 @@ async fn add(
 /// Remove a member from a board
 #[utoipa::path(
     delete, path = "/v1/leaderboards/{board}/members/{member}", operation_id = "remove_member",
-    tag = "leaderboards", security(("jwt" = [])), params(MemberPath, ChangeQuery),
+    tag = "leaderboards", params(MemberPath, ChangeQuery),
     responses(
         (status = 204, description = "The member is removed."),
-        Writers,
-        BadRequest,
-        NotFound,
-        TooMany,
-        Common,
+        Writers, NotFound, TooMany,
     ),
 )]
 async fn remove(
@@ -312,12 +277,10 @@ async fn remove(
 /// Read the neighbours of a member
 #[utoipa::path(
     get, path = "/v1/leaderboards/{board}/around/{member}", operation_id = "read_around",
-    tag = "leaderboards", security(("jwt" = [])), params(MemberPath, AroundQuery),
+    tag = "leaderboards", params(MemberPath, AroundQuery),
     responses(
         (status = 200, description = "The board, and a page of its members.", body = BoardPageView),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn around(
@@ -333,15 +296,12 @@ async fn around(
 /// Read the standings of several members, and their ranks among themselves
 #[utoipa::path(
     post, path = "/v1/leaderboards/{board}/standings", operation_id = "read_standings",
-    tag = "leaderboards", security(("jwt" = [])), params(BoardPath, RoundQuery),
+    tag = "leaderboards", params(BoardPath, RoundQuery),
     request_body = AskStandings,
     responses(
         (status = 200, description = "The standings of the members, in the order of the request.", body = StandingsView),
-        (status = 422, description = "There are no members in the body, too many, or one twice.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadBody,
+        (status = 422, description = "There are no members in the body, too many, or one twice."),
         NotFound,
-        Common,
     ),
 )]
 async fn standings(
@@ -358,13 +318,11 @@ async fn standings(
 /// Read the member at a percentile, counted from the worst member
 #[utoipa::path(
     get, path = "/v1/leaderboards/{board}/percentiles/{percentile}", operation_id = "read_percentile",
-    tag = "leaderboards", security(("jwt" = [])), params(PercentilePath, RoundQuery),
+    tag = "leaderboards", params(PercentilePath, RoundQuery),
     responses(
         (status = 200, description = "At most one member: the one at the place `percentile / 100 * members`, rounded up.",
             body = BoardPageView),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn percentile(

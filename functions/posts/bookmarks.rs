@@ -9,7 +9,7 @@ use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::App;
 use fanfold_kinds::marks::{self, MarkKind, MarkedBy};
 use fanfold_runtime::clock;
-use fanfold_web::problem::{BadRequest, Common, NoProfile, NotFound, TooMany};
+use fanfold_web::problem::{NoProfile, NotFound, TooMany};
 use fanfold_web::{Caller, ListQuery, Problem, Query, Viewing};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -30,15 +30,11 @@ list_view! {
 
 /// Bookmark a post
 #[utoipa::path(
-    put, path = "/v1/posts/{id}/bookmark", tag = "bookmarks", security(("jwt" = [])),
+    put, path = "/v1/posts/{id}/bookmark", tag = "bookmarks",
     params(PostPath),
     responses(
         (status = 204, description = "The caller has the bookmark, now or since an earlier request. Nobody else sees it."),
-        NoProfile,
-        BadRequest,
-        NotFound,
-        TooMany,
-        Common,
+        NoProfile, NotFound, TooMany,
     ),
 )]
 async fn bookmark(
@@ -52,15 +48,11 @@ async fn bookmark(
 
 /// Remove a bookmark
 #[utoipa::path(
-    delete, path = "/v1/posts/{id}/bookmark", tag = "bookmarks", security(("jwt" = [])),
+    delete, path = "/v1/posts/{id}/bookmark", tag = "bookmarks",
     params(PostPath),
     responses(
         (status = 204, description = "The caller has no bookmark of the post, or never had one."),
-        NoProfile,
-        BadRequest,
-        NotFound,
-        TooMany,
-        Common,
+        NoProfile, NotFound, TooMany,
     ),
 )]
 async fn remove_bookmark(
@@ -74,12 +66,10 @@ async fn remove_bookmark(
 
 /// List the caller's bookmarks, newest bookmark first
 #[utoipa::path(
-    get, path = "/v1/bookmarks", tag = "bookmarks", security(("jwt" = [])), params(ListQuery<MarkedBy>),
+    get, path = "/v1/bookmarks", tag = "bookmarks", params(ListQuery<MarkedBy>),
     responses(
         (status = 200, description = "A page of posts.", body = BookmarkList),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn bookmarks(

@@ -8,7 +8,7 @@ use fanfold_core::time::millis;
 use fanfold_core::{PostId, Time};
 use fanfold_kinds::App;
 use fanfold_kinds::posts::{self, Receipt};
-use fanfold_web::problem::{BadRequest, Common, NotFound, ProblemBody};
+use fanfold_web::problem::NotFound;
 use fanfold_web::{Caller, Problem};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -93,15 +93,12 @@ impl DeliveryView {
 
 /// Read the delivery status of the caller's own post
 #[utoipa::path(
-    get, path = "/v1/posts/{id}/delivery", tag = "posts", security(("jwt" = [])),
+    get, path = "/v1/posts/{id}/delivery", tag = "posts",
     params(PostPath),
     responses(
         (status = 200, description = "How far the delivery is.", body = DeliveryView),
-        (status = 403, description = "The post belongs to another user.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadRequest,
+        (status = 403, description = "The post belongs to another user."),
         NotFound,
-        Common,
     ),
 )]
 async fn delivery(

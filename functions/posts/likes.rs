@@ -10,7 +10,7 @@ use fanfold_kinds::App;
 use fanfold_kinds::likes::{self, LikersOf};
 use fanfold_kinds::marks::{self, MarkKind, MarkedBy};
 use fanfold_runtime::clock;
-use fanfold_web::problem::{BadRequest, Common, NoProfile, NotFound, TooMany};
+use fanfold_web::problem::{NoProfile, NotFound, TooMany};
 use fanfold_web::{Caller, ListQuery, Problem, Query, Viewing};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -35,15 +35,11 @@ list_view! {
 
 /// Like a post
 #[utoipa::path(
-    put, path = "/v1/posts/{id}/like", tag = "likes", security(("jwt" = [])),
+    put, path = "/v1/posts/{id}/like", tag = "likes",
     params(PostPath),
     responses(
         (status = 204, description = "The caller likes the post, now or since an earlier request."),
-        NoProfile,
-        BadRequest,
-        NotFound,
-        TooMany,
-        Common,
+        NoProfile, NotFound, TooMany,
     ),
 )]
 async fn like(
@@ -57,15 +53,11 @@ async fn like(
 
 /// Take a like back
 #[utoipa::path(
-    delete, path = "/v1/posts/{id}/like", tag = "likes", security(("jwt" = [])),
+    delete, path = "/v1/posts/{id}/like", tag = "likes",
     params(PostPath),
     responses(
         (status = 204, description = "The caller no longer likes the post, or never did."),
-        NoProfile,
-        BadRequest,
-        NotFound,
-        TooMany,
-        Common,
+        NoProfile, NotFound, TooMany,
     ),
 )]
 async fn unlike(
@@ -79,13 +71,11 @@ async fn unlike(
 
 /// List the users who like a post, newest like first
 #[utoipa::path(
-    get, path = "/v1/posts/{id}/likes", tag = "likes", security(("jwt" = [])),
+    get, path = "/v1/posts/{id}/likes", tag = "likes",
     params(PostPath, ListQuery<LikersOf>),
     responses(
         (status = 200, description = "A page of users.", body = UserList),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn likers(
@@ -103,12 +93,10 @@ async fn likers(
 
 /// List the posts that the caller likes, newest like first
 #[utoipa::path(
-    get, path = "/v1/likes", tag = "likes", security(("jwt" = [])), params(ListQuery<MarkedBy>),
+    get, path = "/v1/likes", tag = "likes", params(ListQuery<MarkedBy>),
     responses(
         (status = 200, description = "A page of posts.", body = LikedList),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn liked(

@@ -17,9 +17,7 @@ use fanfold_kinds::posts;
 use fanfold_kinds::scheduled::{NewScheduled, schedule};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::TimeText;
-use fanfold_web::problem::{
-    BadBody, BadRequest, Common, NoProfile, NotFound, ProblemBody, TooMany,
-};
+use fanfold_web::problem::{NoProfile, NotFound, TooMany};
 use fanfold_web::{Caller, IdempotencyKey, JsonBody, Problem, Viewing};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -63,7 +61,7 @@ struct NewPost {
 
 /// Publish a post, now or at a time
 #[utoipa::path(
-    post, path = "/v1/posts", tag = "posts", security(("jwt" = [])),
+    post, path = "/v1/posts", tag = "posts",
     params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255,
         pattern = "^[!-~]([ -~]{0,253}[!-~])?$", nullable = false,
         description = "Requests with the same key return the same post for 24 hours.")),
@@ -74,14 +72,10 @@ struct NewPost {
         (status = 202, description = "The post is scheduled: the body had `publish_at`.",
             body = ScheduledView, headers(("Location" = String))),
         NoProfile,
-        (status = 410, description = "The post that this key made was deleted, or its scheduled post cancelled.",
-            body = ProblemBody, content_type = "application/problem+json"),
+        (status = 410, description = "The post that this key made was deleted, or its scheduled post cancelled."),
         (status = 422, description = "The text or the time is not allowed, or too many posts of the caller wait, or the key \
-            was used with another body.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadBody,
+            was used with another body."),
         TooMany,
-        Common,
     ),
 )]
 async fn publish(
@@ -106,13 +100,11 @@ async fn publish(
 
 /// Read a post
 #[utoipa::path(
-    get, path = "/v1/posts/{id}", tag = "posts", security(("jwt" = [])),
+    get, path = "/v1/posts/{id}", tag = "posts",
     params(PostPath),
     responses(
         (status = 200, description = "The post.", body = PostView),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn read(
@@ -125,16 +117,12 @@ async fn read(
 
 /// Delete the caller's own post
 #[utoipa::path(
-    delete, path = "/v1/posts/{id}", tag = "posts", security(("jwt" = [])),
+    delete, path = "/v1/posts/{id}", tag = "posts",
     params(PostPath),
     responses(
         (status = 204, description = "The post is deleted, now or by an earlier request."),
-        (status = 403, description = "The post belongs to another user.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadRequest,
-        NotFound,
-        TooMany,
-        Common,
+        (status = 403, description = "The post belongs to another user."),
+        NotFound, TooMany,
     ),
 )]
 async fn delete(

@@ -12,7 +12,7 @@ use fanfold_kinds::scheduled::items::{Scheduled, ScheduledState};
 use fanfold_kinds::scheduled::{self, ScheduledEdit, ScheduledOf};
 use fanfold_runtime::clock;
 use fanfold_web::extract::{TimeText, present, segment};
-use fanfold_web::problem::{BadBody, BadRequest, Common, NotFound, ProblemBody, TooMany};
+use fanfold_web::problem::{NotFound, TooMany};
 use fanfold_web::{Caller, JsonBody, ListQuery, Problem, ProblemKind, Query};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -112,12 +112,10 @@ list_view! {
 
 /// List the caller's scheduled posts, soonest first
 #[utoipa::path(
-    get, path = "/v1/scheduled", tag = "posts", security(("jwt" = [])), params(ListQuery<ScheduledOf>),
+    get, path = "/v1/scheduled", tag = "posts", params(ListQuery<ScheduledOf>),
     responses(
         (status = 200, description = "A page of scheduled posts.", body = ScheduledList),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn list_scheduled(
@@ -135,13 +133,11 @@ async fn list_scheduled(
 ///
 /// A published one is found for seven days, and names its post.
 #[utoipa::path(
-    get, path = "/v1/scheduled/{id}", tag = "posts", security(("jwt" = [])),
+    get, path = "/v1/scheduled/{id}", tag = "posts",
     params(ScheduledPath),
     responses(
         (status = 200, description = "The scheduled post.", body = ScheduledView),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn read_scheduled(
@@ -154,19 +150,14 @@ async fn read_scheduled(
 
 /// Change the text or the time of a scheduled post of the caller
 #[utoipa::path(
-    patch, path = "/v1/scheduled/{id}", tag = "posts", security(("jwt" = [])),
+    patch, path = "/v1/scheduled/{id}", tag = "posts",
     params(ScheduledPath),
     request_body = ScheduledChange,
     responses(
         (status = 200, description = "The scheduled post.", body = ScheduledView),
-        (status = 409, description = "The post was published first. The detail names it.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        (status = 422, description = "The text or the time is not allowed.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadBody,
-        NotFound,
-        TooMany,
-        Common,
+        (status = 409, description = "The post was published first. The detail names it."),
+        (status = 422, description = "The text or the time is not allowed."),
+        NotFound, TooMany,
     ),
 )]
 async fn change_scheduled(
@@ -186,16 +177,12 @@ async fn change_scheduled(
 
 /// Cancel a scheduled post of the caller
 #[utoipa::path(
-    delete, path = "/v1/scheduled/{id}", tag = "posts", security(("jwt" = [])),
+    delete, path = "/v1/scheduled/{id}", tag = "posts",
     params(ScheduledPath),
     responses(
         (status = 204, description = "The post is cancelled, now or by an earlier request."),
-        (status = 409, description = "The post was published first. The detail names it.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadRequest,
-        NotFound,
-        TooMany,
-        Common,
+        (status = 409, description = "The post was published first. The detail names it."),
+        NotFound, TooMany,
     ),
 )]
 async fn cancel_scheduled(

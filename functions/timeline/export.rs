@@ -7,7 +7,7 @@ use axum::extract::State;
 use fanfold_kinds::App;
 use fanfold_kinds::export::{EXPORT_PLACE_CHARS_MAX, ExportPlace, Exported, of_caller};
 use fanfold_runtime::clock;
-use fanfold_web::problem::{BadRequest, Common, NotFound, TooMany};
+use fanfold_web::problem::{NotFound, TooMany};
 use fanfold_web::{Caller, Problem, ProblemKind, Query};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -61,13 +61,10 @@ struct ExportView {
 ///
 /// In no particular order of time. Each page counts as 100 queries of pages that are pulled.
 #[utoipa::path(
-    get, path = "/v1/me/export", tag = "users", security(("jwt" = [])), params(ExportQuery),
+    get, path = "/v1/me/export", tag = "users", params(ExportQuery),
     responses(
         (status = 200, description = "A page of the export.", body = ExportView),
-        BadRequest,
-        NotFound,
-        TooMany,
-        Common,
+        NotFound, TooMany,
     ),
 )]
 async fn export(

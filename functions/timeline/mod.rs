@@ -15,7 +15,7 @@ use fanfold_kinds::App;
 use fanfold_kinds::home;
 use fanfold_kinds::present::Viewer;
 use fanfold_runtime::{StartError, clock};
-use fanfold_web::problem::{BadRequest, Common, NotFound, TooMany};
+use fanfold_web::problem::{NotFound, TooMany};
 use fanfold_web::{Problem, Query, Viewing};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -80,13 +80,10 @@ async fn page(
 
 /// Read the caller's home feed
 #[utoipa::path(
-    get, path = "/v1/timeline", operation_id = "timeline", tag = "feeds", security(("jwt" = [])), params(FeedQuery),
+    get, path = "/v1/timeline", operation_id = "timeline", tag = "feeds", params(FeedQuery),
     responses(
         (status = 200, description = "A page of the feed.", body = FeedView),
-        BadRequest,
-        NotFound,
-        TooMany,
-        Common,
+        NotFound, TooMany,
     ),
 )]
 async fn get_timeline(
@@ -99,14 +96,11 @@ async fn get_timeline(
 
 /// Read an author feed
 #[utoipa::path(
-    get, path = "/v1/users/{user}/posts", operation_id = "posts", tag = "feeds", security(("jwt" = [])),
+    get, path = "/v1/users/{user}/posts", operation_id = "posts", tag = "feeds",
     params(UserPath, FeedQuery),
     responses(
         (status = 200, description = "A page of the feed.", body = FeedView),
-        BadRequest,
-        NotFound,
-        TooMany,
-        Common,
+        NotFound, TooMany,
     ),
 )]
 async fn get_posts(

@@ -11,7 +11,7 @@ use fanfold_kinds::App;
 use fanfold_kinds::rankings::{PlacesOf, RankingEntry, RankingPage, Shown, page};
 use fanfold_runtime::clock;
 use fanfold_web::extract::segment;
-use fanfold_web::problem::{BadRequest, Common, NotFound};
+use fanfold_web::problem::NotFound;
 use fanfold_web::{ListQuery, Problem, Query, Viewing};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
@@ -96,13 +96,11 @@ impl From<RankingPage> for RankingView {
 
 /// Read a ranking of posts or authors
 #[utoipa::path(
-    get, path = "/v1/rankings/{name}", tag = "rankings", security(("jwt" = [])),
+    get, path = "/v1/rankings/{name}", tag = "rankings",
     params(RankingPath, ListQuery<PlacesOf>),
     responses(
         (status = 200, description = "A page of the ranking.", body = RankingView),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn ranking(

@@ -14,9 +14,7 @@ use fanfold_kinds::App;
 use fanfold_kinds::timers::{self, NewTimer, TimersOf};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::TimeText;
-use fanfold_web::problem::{
-    BadBody, BadRequest, Common, NoProfile, NotFound, ProblemBody, TooMany,
-};
+use fanfold_web::problem::{NoProfile, NotFound, TooMany};
 use fanfold_web::{Caller, JsonBody, ListQuery, Problem, ProblemKind, Query};
 use serde::Deserialize;
 use serde_json::Value;
@@ -81,13 +79,11 @@ fn depth(value: &Value) -> usize {
 
 /// List the caller's timers by name
 #[utoipa::path(
-    get, path = "/v1/timers", operation_id = "list_timers", tag = "timers", security(("jwt" = [])),
+    get, path = "/v1/timers", operation_id = "list_timers", tag = "timers",
     params(ListQuery<TimersOf>),
     responses(
         (status = 200, description = "A page of timers.", body = TimerList),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn list(
@@ -103,13 +99,11 @@ async fn list(
 
 /// Read a timer of the caller
 #[utoipa::path(
-    get, path = "/v1/timers/{name}", operation_id = "read_timer", tag = "timers", security(("jwt" = [])),
+    get, path = "/v1/timers/{name}", operation_id = "read_timer", tag = "timers",
     params(TimerPath),
     responses(
         (status = 200, description = "The timer.", body = TimerView),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn read(
@@ -122,18 +116,15 @@ async fn read(
 
 /// Make a timer, or replace the one with this name
 #[utoipa::path(
-    put, path = "/v1/timers/{name}", operation_id = "put_timer", tag = "timers", security(("jwt" = [])),
+    put, path = "/v1/timers/{name}", operation_id = "put_timer", tag = "timers",
     params(TimerPath),
     request_body = TimerBody,
     responses(
         (status = 200, description = "The timer was replaced.", body = TimerView),
         (status = 201, description = "The timer is new.", body = TimerView),
         NoProfile,
-        (status = 422, description = "The time or the payload is not allowed, or the caller has too many timers.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadBody,
+        (status = 422, description = "The time or the payload is not allowed, or the caller has too many timers."),
         TooMany,
-        Common,
     ),
 )]
 async fn put(
@@ -152,16 +143,12 @@ async fn put(
 
 /// Delete a timer of the caller
 #[utoipa::path(
-    delete, path = "/v1/timers/{name}", operation_id = "delete_timer", tag = "timers", security(("jwt" = [])),
+    delete, path = "/v1/timers/{name}", operation_id = "delete_timer", tag = "timers",
     params(TimerPath),
     responses(
         (status = 204, description = "The timer is deleted. Its message may have been sent before."),
-        (status = 409, description = "Another user has the same id.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadRequest,
-        NotFound,
-        TooMany,
-        Common,
+        (status = 409, description = "Another user has the same id."),
+        NotFound, TooMany,
     ),
 )]
 async fn delete(

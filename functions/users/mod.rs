@@ -18,9 +18,7 @@ use fanfold_kinds::present::{self, SeenUser, Viewer};
 use fanfold_kinds::{App, Error};
 use fanfold_page::Page;
 use fanfold_runtime::{StartError, clock};
-use fanfold_web::problem::{
-    BadBody, BadRequest, Common, NoProfile, NotFound, ProblemBody, TooMany,
-};
+use fanfold_web::problem::{NoProfile, NotFound, TooMany};
 use fanfold_web::{
     Caller, JsonBody, ListQuery, Problem, ProblemKind, Query, Viewing, shared_answers,
 };
@@ -123,13 +121,10 @@ fn name_schema() -> RefOr<Schema> {
 
 /// Read the caller's profile
 #[utoipa::path(
-    get, path = "/v1/me", tag = "users", security(("jwt" = [])),
+    get, path = "/v1/me", tag = "users",
     responses(
         (status = 200, description = "The profile.", body = UserView),
-        (status = 404, description = "The caller has no profile.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadRequest,
-        Common,
+        (status = 404, description = "The caller has no profile."),
     ),
 )]
 async fn get_me(
@@ -150,17 +145,13 @@ async fn get_me(
 
 /// Create or change the caller's profile
 #[utoipa::path(
-    put, path = "/v1/me", tag = "users", security(("jwt" = [])), request_body = NewProfile,
+    put, path = "/v1/me", tag = "users", request_body = NewProfile,
     responses(
         (status = 200, description = "The profile was changed.", body = UserView),
         (status = 201, description = "The profile was created.", body = UserView),
-        (status = 409, description = "The handle or the caller's id belongs to another user.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        (status = 422, description = "The handle or the name is not allowed.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadBody,
+        (status = 409, description = "The handle or the caller's id belongs to another user."),
+        (status = 422, description = "The handle or the name is not allowed."),
         TooMany,
-        Common,
     ),
 )]
 async fn put_me(
@@ -183,13 +174,11 @@ async fn put_me(
 
 /// Read a profile
 #[utoipa::path(
-    get, path = "/v1/users/{user}", tag = "users", security(("jwt" = [])),
+    get, path = "/v1/users/{user}", tag = "users",
     params(UserPath),
     responses(
         (status = 200, description = "The profile.", body = UserView),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn get_user(
@@ -203,17 +192,13 @@ async fn get_user(
 
 /// Follow a user
 #[utoipa::path(
-    put, path = "/v1/users/{user}/follow", tag = "users", security(("jwt" = [])),
+    put, path = "/v1/users/{user}/follow", tag = "users",
     params(UserPath),
     responses(
         (status = 204, description = "The caller follows the user, now or since an earlier request."),
         NoProfile,
-        (status = 422, description = "The user is the caller, or the caller follows too many users.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        BadRequest,
-        NotFound,
-        TooMany,
-        Common,
+        (status = 422, description = "The user is the caller, or the caller follows too many users."),
+        NotFound, TooMany,
     ),
 )]
 async fn follow(
@@ -228,17 +213,12 @@ async fn follow(
 
 /// Unfollow a user
 #[utoipa::path(
-    delete, path = "/v1/users/{user}/follow", tag = "users", security(("jwt" = [])),
+    delete, path = "/v1/users/{user}/follow", tag = "users",
     params(UserPath),
     responses(
         (status = 204, description = "The caller no longer follows the user, or never did."),
-        (status = 422, description = "The user is the caller.",
-            body = ProblemBody, content_type = "application/problem+json"),
-        NoProfile,
-        BadRequest,
-        NotFound,
-        TooMany,
-        Common,
+        (status = 422, description = "The user is the caller."),
+        NoProfile, NotFound, TooMany,
     ),
 )]
 async fn unfollow(
@@ -253,13 +233,11 @@ async fn unfollow(
 
 /// List a user's followers
 #[utoipa::path(
-    get, path = "/v1/users/{user}/followers", operation_id = "followers", tag = "users", security(("jwt" = [])),
+    get, path = "/v1/users/{user}/followers", operation_id = "followers", tag = "users",
     params(UserPath, ListQuery<FollowersOf>),
     responses(
         (status = 200, description = "A page of users.", body = UserList),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn get_followers(
@@ -273,13 +251,11 @@ async fn get_followers(
 
 /// List the users that a user follows
 #[utoipa::path(
-    get, path = "/v1/users/{user}/following", operation_id = "following", tag = "users", security(("jwt" = [])),
+    get, path = "/v1/users/{user}/following", operation_id = "following", tag = "users",
     params(UserPath, ListQuery<FollowingOf>),
     responses(
         (status = 200, description = "A page of users.", body = UserList),
-        BadRequest,
         NotFound,
-        Common,
     ),
 )]
 async fn get_following(

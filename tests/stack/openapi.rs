@@ -13,9 +13,9 @@ use fanfold_core::text::{name, post_text};
 use fanfold_core::{FeedId, Handle, List, MemberName, PostId, UserId, UserRef};
 use fanfold_functions::{boards, posts, timeline, timers, users};
 use fanfold_kinds::follows::FollowingOf;
-use fanfold_web::OPENAPI_JSON;
 use fanfold_web::examples::Examples;
 use fanfold_web::router::{OpenApi, specification};
+use fanfold_web::{OPENAPI_JSON, shared_answers};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -67,7 +67,8 @@ fn with_keys(template: &str) -> String {
 /// The template with the routes of all functions. They stand between two comments of each function.
 fn with_routes(template: &str) -> String {
     let mut template = template.to_owned();
-    for (function, part) in parts() {
+    for (function, mut part) in parts() {
+        shared_answers::add(&mut part);
         let api = serde_json::to_value(&part).expect("JSON");
         let routes = each_operation(&api).into_iter().filter(|(_, one)| needs_token(one));
         let routes = routes.map(|(name, operation)| {

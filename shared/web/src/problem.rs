@@ -110,30 +110,6 @@ pub struct GatewayMessage {
     pub message: String,
 }
 
-/// Answers of a route with ids or parameters.
-#[derive(IntoResponses)]
-#[allow(dead_code, reason = "read by the derive alone")]
-pub enum BadRequest {
-    /// An id or a parameter is invalid.
-    #[response(status = 400, content_type = "application/problem+json")]
-    Invalid(ProblemBody),
-}
-
-/// Answers of a route with a body.
-#[derive(IntoResponses)]
-#[allow(dead_code, reason = "read by the derive alone")]
-pub enum BadBody {
-    /// The body or a parameter is invalid.
-    #[response(status = 400, content_type = "application/problem+json")]
-    Invalid(ProblemBody),
-    /// The body is too large.
-    #[response(status = 413, content_type = "application/problem+json")]
-    TooLarge(ProblemBody),
-    /// The Content-Type is not application/json.
-    #[response(status = 415, content_type = "application/problem+json")]
-    NotJson(ProblemBody),
-}
-
 /// Answers of a route that writes.
 #[derive(IntoResponses)]
 #[allow(dead_code, reason = "read by the derive alone")]
@@ -160,21 +136,6 @@ pub enum NotFound {
     /// The user, post, board, member or cursor does not exist.
     #[response(status = 404, content_type = "application/problem+json")]
     Missing(ProblemBody),
-}
-
-/// Answers of every route that requires a caller.
-#[derive(IntoResponses)]
-#[allow(dead_code, reason = "read by the derive alone")]
-pub enum Common {
-    /// The token is missing, invalid or expired.
-    #[response(status = 401)]
-    Unauthenticated(GatewayMessage),
-    /// An item that the request needs cannot be read, or a store refuses what the request would write. A retry does not help.
-    #[response(status = 500, content_type = "application/problem+json")]
-    Damaged(ProblemBody),
-    /// A store did not answer. Nothing was lost; try again.
-    #[response(status = 503, content_type = "application/problem+json")]
-    Unavailable(ProblemBody),
 }
 
 impl Problem {

@@ -69,7 +69,7 @@ pub fn specification(parts: impl IntoIterator<Item = OpenApi>, examples: &Exampl
     api.info.description = Some(DESCRIPTION.into());
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
     let components = api.components.get_or_insert_default();
-    components.add_security_scheme("jwt", SecurityScheme::Http(bearer));
+    components.add_security_scheme(shared_answers::TOKEN, SecurityScheme::Http(bearer));
     api.servers = Some(vec![Server::new("/")]);
     api.info.license = Some(LicenseBuilder::new().name(LICENSE).identifier(Some(LICENSE)).build());
     let tag =
