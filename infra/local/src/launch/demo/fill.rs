@@ -11,7 +11,7 @@ use super::boards::{HEIGHTS, METRES, ORIENTEERING, RESULTS};
 use super::calls;
 use super::parallel;
 use super::people::FOLLOWS;
-use super::posts::{POSTS, Post, SCHEDULED};
+use super::posts::{POSTS, Post};
 use crate::base::failure::Done;
 
 /// Posts that are made at the same time, by different authors.
@@ -37,20 +37,19 @@ pub fn fill(api: &Api, names: &[(String, String)]) -> Done<Filled> {
         calls::follow(api, follower, &author.handle)
     })?;
     let mut likes = Vec::new();
-    for posts in together(&POSTS) {
-        let posts: Vec<_> = posts
-            .iter()
-            .filter_map(|(author, text, fans)| Some((find(author)?, *text, *fans)))
-            .collect();
-        let ids = parallel::for_each(&posts, |(author, text, _)| calls::post(api, author, text))?;
-        for (id, (_, _, fans)) in ids.into_iter().zip(posts) {
-            likes.extend(fans.iter().filter_map(|fan| Some((find(fan)?.clone(), id.clone()))));
+    for posts in together(&POSTS.posts) {
+        let posts = posts.iter().filter_map(|post| Some((find(&post.author)?, post)));
+        let posts: Vec<_> = posts.collect();
+        let ids =
+            parallel::for_each(&posts, |(author, post)| calls::post(api, author, &post.text))?;
+        for (id, (_, post)) in ids.into_iter().zip(posts) {
+            let fans = post.likes.iter().filter_map(|fan| find(fan));
+            likes.extend(fans.map(|fan| (fan.clone(), id.clone())));
         }
     }
-    for (author, text, days) in SCHEDULED {
-        if let Some(author) = find(author) {
-            let at = calls::now() + DAY * u32::try_from(days).unwrap_or_default();
-            calls::schedule(api, author, text, at)?;
+    for post in &POSTS.scheduled {
+        if let Some(author) = find(&post.author) {
+            calls::schedule(api, author, &post.text, calls::now() + DAY * post.days)?;
         }
     }
     make_boards(api, &people)?;
@@ -80,8 +79,9 @@ fn together(posts: &[Post]) -> Vec<&[Post]> {
     let mut rest = posts;
     while !rest.is_empty() {
         let mut authors = BTreeSet::new();
-        let fits = |post: &&Post| authors.len() < POSTS_AT_ONCE && authors.insert(post.0);
-        let (group, later) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+        let mut fits = |author| authors.len() < POSTS_AT_ONCE && authors.insert(author);
+        let fitting = rest.iter().map(|post| &post.author).take_while(|author| fits(*author));
+        let (group, later) = rest.split_at(fitting.count().max(1));
         groups.push(group);
         rest = later;
     }
@@ -94,12 +94,12 @@ mod tests {
 
     #[test]
     fn posts_of_one_author_are_made_in_order() {
-        let groups = together(&POSTS);
-        assert_eq!(groups.concat(), POSTS);
+        let groups = together(&POSTS.posts);
+        assert_eq!(groups.concat(), POSTS.posts);
         for group in &groups {
-            let authors: BTreeSet<&str> = group.iter().map(|post| post.0).collect();
+            let authors: BTreeSet<&String> = group.iter().map(|post| &post.author).collect();
             assert_eq!(authors.len(), group.len(), "{group:?}");
         }
-        assert!(groups.len() < POSTS.len() / 2, "{}", groups.len());
+        assert!(groups.len() < POSTS.posts.len() / 2, "{}", groups.len());
     }
 }

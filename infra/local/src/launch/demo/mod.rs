@@ -29,3 +29,8 @@ mod texts;
 mod village;
 
 pub use life::{Demo, Life};
+
+/// What a data file contains. Unit tests read each file.
+fn data<T: serde::de::DeserializeOwned + Default>(file: &str) -> T {
+    toml::from_str(file).unwrap_or_default()
+}

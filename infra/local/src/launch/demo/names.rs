@@ -2,137 +2,20 @@
 
 use std::collections::BTreeSet;
 
+use serde::Deserialize;
+
+use super::data;
 use super::people::PEOPLE;
 
 /// The most demo users.
 pub const PEOPLE_MAX: usize = 1_000;
 
-/// Given names, each with its form in a handle if that differs.
-const GIVEN: [(&str, &str); 60] = [
-    ("Mira", ""),
-    ("Jonas", ""),
-    ("Aïcha", "aicha"),
-    ("Pelle", ""),
-    ("Yusuf", ""),
-    ("Greta", ""),
-    ("Rafael", ""),
-    ("Zofia", ""),
-    ("Kwame", ""),
-    ("Elodie", ""),
-    ("Anselm", ""),
-    ("Priya", ""),
-    ("Tomás", "tomas"),
-    ("Freya", ""),
-    ("Idris", ""),
-    ("Maren", ""),
-    ("Luca", ""),
-    ("Nadia", ""),
-    ("Oskar", ""),
-    ("Amina", ""),
-    ("Henrik", ""),
-    ("Chiara", ""),
-    ("Daniel", ""),
-    ("Leila", ""),
-    ("Bao", ""),
-    ("Ursula", ""),
-    ("Søren", "soren"),
-    ("Vera", ""),
-    ("Kofi", ""),
-    ("Marta", ""),
-    ("Emre", ""),
-    ("Solveig", ""),
-    ("Arjun", ""),
-    ("Beatriz", ""),
-    ("Niklas", ""),
-    ("Farah", ""),
-    ("Gwen", ""),
-    ("Pavel", ""),
-    ("Lotte", ""),
-    ("Samir", ""),
-    ("Ingrid", ""),
-    ("Mateja", ""),
-    ("Ravi", ""),
-    ("Clara", ""),
-    ("Dmitri", ""),
-    ("Esther", ""),
-    ("Joaquim", ""),
-    ("Hedda", ""),
-    ("Malik", ""),
-    ("Rosa", ""),
-    ("Yara", ""),
-    ("Casper", ""),
-    ("Ngozi", ""),
-    ("Björn", "bjorn"),
-    ("Teresa", ""),
-    ("Ilse", ""),
-    ("Omar", ""),
-    ("Petra", ""),
-    ("Wen", ""),
-    ("Fiona", ""),
-];
-
-/// Family names, in the same form.
-const FAMILY: [(&str, &str); 59] = [
-    ("Okonkwo", ""),
-    ("Halvorsen", ""),
-    ("Barros", ""),
-    ("Whitlock", ""),
-    ("Petrosyan", ""),
-    ("Tanaka", ""),
-    ("Brandt", ""),
-    ("Marchetti", ""),
-    ("Svoboda", ""),
-    ("Osei", ""),
-    ("Lindholm", ""),
-    ("Quiroga", ""),
-    ("Farrow", ""),
-    ("Demir", ""),
-    ("Kowalczyk", ""),
-    ("Iyer", ""),
-    ("Thorne", ""),
-    ("Belkacem", ""),
-    ("Novotná", "novotna"),
-    ("Ashdown", ""),
-    ("Castellano", ""),
-    ("Mbatha", ""),
-    ("Jansen", ""),
-    ("Vasquez", ""),
-    ("Holloway", ""),
-    ("Rahimi", ""),
-    ("Dubois", ""),
-    ("Engström", "engstrom"),
-    ("Pham", ""),
-    ("Carrow", ""),
-    ("Sato", ""),
-    ("Winther", ""),
-    ("Achterberg", ""),
-    ("Moreau", ""),
-    ("Nakagawa", ""),
-    ("Fennimore", ""),
-    ("Szabo", ""),
-    ("Tesfaye", ""),
-    ("Ravn", ""),
-    ("Greenhalgh", ""),
-    ("Bianchi", ""),
-    ("Oyelaran", ""),
-    ("Hartwell", ""),
-    ("Lemaire", ""),
-    ("Georgiou", ""),
-    ("Karimi", ""),
-    ("Selwyn", ""),
-    ("Ferreira", ""),
-    ("Kallio", ""),
-    ("Pemberton", ""),
-    ("Zhang", ""),
-    ("Ostrowski", ""),
-    ("Devereux", ""),
-    ("Amadi", ""),
-    ("Keller", ""),
-    ("Mondal", ""),
-    ("Rask", ""),
-    ("Villanueva", ""),
-    ("Birkett", ""),
-];
+/// Names, each with its form in handles if that differs. `demo/names.toml` has them.
+#[derive(Default, Deserialize)]
+struct Names {
+    given: Vec<Vec<String>>,
+    family: Vec<Vec<String>>,
+}
 
 /// Handles and names of so many demo users: the built-in ones first.
 pub fn people(count: usize) -> Vec<(String, String)> {
@@ -141,12 +24,13 @@ pub fn people(count: usize) -> Vec<(String, String)> {
     let mut taken: BTreeSet<String> =
         PEOPLE.iter().map(|(handle, _)| (*handle).to_owned()).collect();
     // the lengths of the lists have no common divisor, so every pair comes once before any comes again
-    let pairs = GIVEN.iter().cycle().zip(FAMILY.iter().cycle());
-    for ((given, given_plain), (family, family_plain)) in pairs.take(GIVEN.len() * FAMILY.len()) {
+    let Names { given, family } = data(include_str!("../../../demo/names.toml"));
+    let pairs = given.iter().cycle().zip(family.iter().cycle());
+    for (given, family) in pairs.take(given.len() * family.len()) {
+        let (first, last) = (plain(given), plain(family));
         if found.len() >= count {
             break;
         }
-        let (first, last) = (plain(given, given_plain), plain(family, family_plain));
         let initial: String = last.chars().take(1).collect();
         let forms = match found.len() % 5 {
             0 => [first.clone(), format!("{first}{last}")],
@@ -158,14 +42,16 @@ pub fn people(count: usize) -> Vec<(String, String)> {
         let other = format!("{first}_{last}_{}", found.len());
         let free = forms.into_iter().find(|form| !taken.contains(form)).unwrap_or(other);
         taken.insert(free.clone());
-        found.push((free, format!("{given} {family}")));
+        let name =
+            [given, family].map(|forms| forms.first().map(String::as_str).unwrap_or_default());
+        found.push((free, name.join(" ")));
     }
     found
 }
 
 /// The form of a name in a handle.
-fn plain(name: &str, given: &str) -> String {
-    if given.is_empty() { name.to_lowercase() } else { given.to_owned() }
+fn plain(forms: &[String]) -> String {
+    forms.last().map(|form| form.to_lowercase()).unwrap_or_default()
 }
 
 #[cfg(test)]

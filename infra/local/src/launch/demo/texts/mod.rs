@@ -1,39 +1,41 @@
-//! Texts of people who share short notes: templates of several themes, filled with words.
-//!
-//! | module | does |
-//! | --- | --- |
-//! | [`theme`] | the form of a theme and of its templates |
-//! | [`deck`] | draws without repetition |
-//! | [`weather`], [`cooking`], [`running`], [`books`], [`work`], [`music`], [`town`], [`everyday`] | a theme each |
+//! Texts of people who share short notes: templates of several themes, filled with words. The files in `demo/texts` have the
+//! themes.
 
-mod books;
-mod cooking;
 mod deck;
-mod everyday;
-mod music;
-mod running;
 mod theme;
-mod town;
-mod weather;
-mod work;
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::LazyLock;
 
 use fastrand::Rng;
+use serde::Deserialize;
 
 use deck::Deck;
 use theme::{Part, Theme, parts};
 
-const THEMES: [&Theme; 8] = [
-    &weather::WEATHER,
-    &cooking::COOKING,
-    &running::RUNNING,
-    &books::BOOKS,
-    &work::WORK,
-    &music::MUSIC,
-    &town::TOWN,
-    &everyday::EVERYDAY,
-];
+use super::data;
+
+macro_rules! themes {
+    ($($name:literal)*) => {
+        [$(include_str!(concat!("../../../../demo/texts/", $name, ".toml"))),*]
+    };
+}
+
+static THEMES: LazyLock<Vec<Theme>> = LazyLock::new(|| {
+    themes!["weather" "cooking" "running" "books" "work" "music" "town" "everyday"].map(data).into()
+});
+
+/// What all themes share.
+#[derive(Default, Deserialize)]
+struct Shared {
+    /// What may follow a short text.
+    endings: Vec<String>,
+    words: HashMap<String, Vec<String>>,
+}
+
+static SHARED: LazyLock<Shared> =
+    LazyLock::new(|| data(include_str!("../../../../demo/texts/shared.toml")));
+
 /// The texts that are remembered, so that none is repeated among them.
 const REMEMBERED: usize = 500;
 /// Tries to find a text that was not written lately.
@@ -60,7 +62,7 @@ impl Texts {
             rng: Rng::with_seed(seed),
             themes: Deck::new(THEMES.len()),
             templates: THEMES.iter().map(|theme| Deck::new(theme.templates.len())).collect(),
-            endings: Deck::new(everyday::ENDINGS.len()),
+            endings: Deck::new(SHARED.endings.len()),
             words: HashMap::new(),
             written: VecDeque::new(),
         }
@@ -84,17 +86,16 @@ impl Texts {
 
     fn any(&mut self) -> String {
         let number = self.themes.draw(&mut self.rng).unwrap_or_default();
-        let template = self.templates.get_mut(number).and_then(|deck| deck.draw(&mut self.rng));
-        let templates = THEMES.get(number).map(|theme| theme.templates).unwrap_or_default();
-        let template = template.and_then(|place| templates.get(place)).copied().unwrap_or_default();
-        let text = self.filled(number, template);
+        let place = self.templates.get_mut(number).and_then(|deck| deck.draw(&mut self.rng));
+        let template = THEMES.get(number).zip(place).and_then(|(theme, n)| theme.templates.get(n));
+        let text = self.filled(number, template.map(String::as_str).unwrap_or_default());
         let text = sentences(&text);
         let is_plain = text.len() < ENDING_BELOW && text.is_ascii() && !text.contains('\n');
         if !is_plain || self.rng.usize(..ENDING_IN) > 0 {
             return text;
         }
-        let ending = self.endings.draw(&mut self.rng).and_then(|n| everyday::ENDINGS.get(n));
-        format!("{text} {}", ending.copied().unwrap_or_default()).trim_end().to_owned()
+        let ending = self.endings.draw(&mut self.rng).and_then(|n| SHARED.endings.get(n));
+        format!("{text} {}", ending.map(String::as_str).unwrap_or_default()).trim_end().to_owned()
     }
 
     fn filled(&mut self, theme: usize, template: &'static str) -> String {
@@ -115,18 +116,16 @@ impl Texts {
     fn word(&mut self, theme: usize, name: &'static str) -> &'static str {
         let Some((words, owner)) = words_of(theme, name) else { return "" };
         let deck = self.words.entry((owner, name)).or_insert_with(|| Deck::new(words.len()));
-        deck.draw(&mut self.rng).and_then(|place| words.get(place)).copied().unwrap_or_default()
+        let word = deck.draw(&mut self.rng).and_then(|place| words.get(place));
+        word.map(String::as_str).unwrap_or_default()
     }
 }
 
 /// The words of a name, and the number of the theme that they belong to, or the number of themes if all share them.
-fn words_of(theme: usize, name: &str) -> Option<(&'static [&'static str], usize)> {
-    let own = THEMES.get(theme).map(|theme| theme.words).unwrap_or_default();
-    let find = |lists: &[(&str, &'static [&'static str])]| {
-        lists.iter().find(|(list, _)| *list == name).map(|(_, words)| *words)
-    };
-    let own = find(own).map(|words| (words, theme));
-    own.or_else(|| find(everyday::SHARED).map(|words| (words, THEMES.len())))
+fn words_of(theme: usize, name: &str) -> Option<(&'static [String], usize)> {
+    let own = THEMES.get(theme).and_then(|theme| theme.words.get(name));
+    let shared = || SHARED.words.get(name).map(|words| (words.as_slice(), THEMES.len()));
+    own.map(|words| (words.as_slice(), theme)).or_else(shared)
 }
 
 /// Makes the first letter of each sentence a capital: words are written as they are in the middle of a sentence.

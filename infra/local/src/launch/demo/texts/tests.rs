@@ -26,17 +26,18 @@ fn beginning(text: &str) -> String {
 
 #[test]
 fn every_name_has_words_and_all_words_are_used() {
+    assert!(THEMES.iter().all(|theme| theme.templates.len() >= 18) && SHARED.endings.len() >= 10);
     for (number, theme) in THEMES.iter().enumerate() {
         let used: BTreeSet<String> =
             theme.templates.iter().flat_map(|template| names(template)).collect();
         for name in &used {
             let (words, _) = words_of(number, name).unwrap_or_else(|| panic!("{{{name}}}"));
             assert!(words.len() >= 4, "{{{name}}} has few words");
-            let plain = |word: &&str| !word.contains(['{', '}', '[', ']', '|']);
+            let plain = |word: &String| !word.contains(['{', '}', '[', ']', '|']);
             assert!(words.iter().all(plain), "{{{name}}}");
         }
-        for (name, _) in theme.words {
-            assert!(used.contains(*name), "no template uses {{{name}}}");
+        for name in theme.words.keys() {
+            assert!(used.contains(name), "no template uses {{{name}}}");
         }
     }
 }

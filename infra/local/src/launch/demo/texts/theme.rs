@@ -3,10 +3,15 @@
 //! In a template, `{name}` stands for one of the words of that name, and `[one|two]` for one of the alternatives. An
 //! alternative may contain `{name}`, but no further alternatives.
 
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+#[derive(Default, Deserialize)]
 pub struct Theme {
-    pub templates: &'static [&'static str],
+    pub templates: Vec<String>,
     /// Names, each with its words.
-    pub words: &'static [(&'static str, &'static [&'static str])],
+    pub words: HashMap<String, Vec<String>>,
 }
 
 /// A part of a template.
