@@ -3,7 +3,7 @@
 //! every live feed that it belongs in, exactly once; no feed shows a deleted post, or an older name of an author than
 //! the last that was answered with 200. If a function was killed, the time starts when its messages are visible again.
 //!
-//! The load runs for half a minute in `cargo local test`, and for three minutes with `--faults`
+//! The load runs for half a minute in `cargo local test --all`, and for three minutes with `--faults`
 //! (`FANFOLD_FAULTS_S`).
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -119,6 +119,7 @@ def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("--stack", required=True)
     options.add_argument("--calls", type=pathlib.Path, required=True)
+    options.add_argument("--every-call", action="store_true", help="the functions have made all of their calls")
     given = options.parse_args()
 
     calls = [json.loads(line) for line in given.calls.read_text().splitlines()]
@@ -128,7 +129,8 @@ def main() -> int:
     granted = allowed(given.stack)
     wildcards = {grant for grant in granted if "*" in grant[1] + grant[2]}
     sources = event_sources(given.stack)
-    unused = {grant for grant in granted - used if not is_rare(given.stack, grant, sources)}
+    missing = granted - used if given.every_call else set()
+    unused = {grant for grant in missing if not is_rare(given.stack, grant, sources)}
     for what, grants in (("refused", refused), ("never used", unused), ("too wide", wildcards)):
         for function, action, resource in sorted(grants):
             print(f"{what}: {function} {action} {resource}")

@@ -89,10 +89,13 @@ impl System {
     }
 
     /// The command that compares the rights of the functions with their calls.
-    pub fn policies(&self) -> Command {
+    pub fn policies(&self, every_call: bool) -> Command {
         let mut compare = self.servers.tools.python();
         compare.arg(place::script("policies.py")).args(["--stack", cloud::STACK]);
         compare.arg("--calls").arg(self.servers.folder().join(cloud::CALLS));
+        if every_call {
+            compare.arg("--every-call");
+        }
         cloud::with_aws(&mut compare, &self.servers.endpoint);
         compare
     }

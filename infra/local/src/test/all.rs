@@ -1,6 +1,10 @@
-//! Every test, in order.
+//! The tests of every day, and all tests, in order. All tests are those of every day, and those that build releases, or that
+//! need other machines, versions and tools.
+
+use std::time::Duration;
 
 use super::deployed::{self, Deployed, FAULTS};
+use super::progress::Progress;
 use super::report::Report;
 use super::suite;
 use super::{browser, cargo, checks, clients};
@@ -11,23 +15,34 @@ use crate::bench;
 use crate::launch::servers::Servers;
 use crate::launch::{Up, build, valkey};
 
-/// Runs everything.
-pub fn run(report: &mut Report) -> Done<()> {
+/// The progress of a run. The first one takes this time on two cores without builds.
+pub fn progress(all: bool) -> Progress {
+    let (file, minutes) = if all { ("steps-of-all.json", 45) } else { ("steps.json", 20) };
+    Progress::new(place::local().join(file), Duration::from_secs(60 * minutes))
+}
+
+/// Runs the tests of every day, or all tests.
+pub fn run(report: &mut Report, all: bool) -> Done<()> {
     // while cargo compiles for the first checks; the step that needs the tools reports what could not be installed
-    std::thread::spawn(|| {
-        let tools =
-            [Tools::sam, Tools::checks, Tools::cloud, Tools::fuzz, Tools::node, Tools::clients];
-        tools.iter().filter(|install| install(false).is_ok()).count()
+    std::thread::spawn(move || {
+        let others = [Tools::sam, Tools::checks, Tools::fuzz, Tools::clients];
+        let others = others.iter().filter(|_| all);
+        [Tools::cloud, Tools::node].iter().chain(others).filter(|one| one(false).is_ok()).count()
     });
     checks::source(report)?;
-    checks::templates(report)?;
-    checks::dependencies(report)?;
-    checks::platforms(report)?;
+    checks::documents(report)?;
+    if all {
+        checks::templates(report)?;
+        checks::dependencies(report)?;
+        checks::platforms(report)?;
+    }
     suite::units(report)?;
     suite::simulation(report)?;
-    benches(report)?;
-    older_valkey(report)?;
-    system(report)
+    if all {
+        benches(report)?;
+        older_valkey(report)?;
+    }
+    system(report, all)
 }
 
 /// The quick benches. They must measure every figure; no speed is required.
@@ -92,8 +107,8 @@ const APART: [&str; 13] = [
 ];
 
 /// The tests that need the deployed stack.
-fn system(report: &mut Report) -> Done<()> {
-    let deployed = Deployed::start(true)?;
+fn system(report: &mut Report, all: bool) -> Done<()> {
+    let deployed = Deployed::start(all)?;
     let tools = &deployed.system.servers.tools;
     let mut stacks = checks::python(tools, "test_stacks.py");
     stacks.arg("--bootstrap").arg(&deployed.system.bootstrap);
@@ -101,25 +116,31 @@ fn system(report: &mut Report) -> Done<()> {
     report.tests("updates and deletions of stacks", stacks)?;
     let apart: Vec<&str> = APART.iter().flat_map(|name| ["--skip", name]).collect();
     report.tests("the stack", deployed.test(&apart)?)?;
-    deployed::FUZZ_SEEDS
-        .into_iter()
-        .try_for_each(|seed| deployed::fuzz(report, &deployed, seed))?;
-    browser::check(report, &deployed)?;
-    clients::check(report, &deployed)?;
-    report.tests("clusters", deployed.test(&["cluster::", "--test-threads=1"])?)?;
-    report.tests("TLS and IAM", deployed.test(&["tls::", "--test-threads=1"])?)?;
+    if all {
+        deployed::FUZZ_SEEDS
+            .into_iter()
+            .try_for_each(|seed| deployed::fuzz(report, &deployed, seed))?;
+    }
+    browser::check(report, &deployed, all)?;
+    if all {
+        clients::check(report, &deployed)?;
+        report.tests("clusters", deployed.test(&["cluster::", "--test-threads=1"])?)?;
+        report.tests("TLS and IAM", deployed.test(&["tls::", "--test-threads=1"])?)?;
+    }
     report.tests(
         "the stack, tests that disturb others",
         deployed.test(&["serial::", "--test-threads=1"])?,
     )?;
-    release(report, &deployed)?;
-    let tools = ["tools::", "--skip", "sam_", "--test-threads=1"];
-    report.tests("the tools", deployed.test(&tools)?)?;
-    sam(report, &deployed)?;
-    // ends the system's Valkey
-    report.tests("faults", deployed.test(&FAULTS)?)?;
-    // last, when every function has made all of its calls
-    report.check("the rights of functions, and their calls", deployed.system.policies())
+    if all {
+        release(report, &deployed)?;
+        let tools = ["tools::", "--skip", "sam_", "--test-threads=1"];
+        report.tests("the tools", deployed.test(&tools)?)?;
+        sam(report, &deployed)?;
+        // ends the system's Valkey
+        report.tests("faults", deployed.test(&FAULTS)?)?;
+    }
+    // last, when the functions have made their calls
+    report.check("the rights of functions, and their calls", deployed.system.policies(all))
 }
 
 /// The release binary: its size, its start and what it contains.

@@ -11,6 +11,8 @@ use crate::base::{place, process};
 
 /// The filter that selects these tests.
 pub const BROWSER: &str = "browser";
+/// What the names of the tests of every day contain.
+const OF_EVERY_DAY: &str = "keyboard::";
 const STEP: &str = "the page, in Chromium";
 /// The names of the program, on Debian and elsewhere.
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -18,14 +20,14 @@ const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// The browser tests, with a stack of their own.
 pub fn alone(report: &mut Report) -> Done<()> {
     match chromium() {
-        Some(_) => check(report, &Deployed::start(false)?),
+        Some(_) => check(report, &Deployed::start(false)?, true),
         None => skip(report),
     }
 }
 
-/// Runs `tests/browser` with the deployed stack. Screenshots are left in `target/browser`. With `FANFOLD_PICTURE=1`, the
+/// Runs `tests/browser`, or the part of every day, with the deployed stack. Screenshots are left in `target/browser`. With `FANFOLD_PICTURE=1`, the
 /// picture for README is made before the tests.
-pub fn check(report: &mut Report, deployed: &Deployed) -> Done<()> {
+pub fn check(report: &mut Report, deployed: &Deployed, all: bool) -> Done<()> {
     let Some(chromium) = chromium() else { return skip(report) };
     let node = Node::install(false)?;
     let sources = place::root().join("tests/browser");
@@ -39,6 +41,9 @@ pub fn check(report: &mut Report, deployed: &Deployed) -> Done<()> {
     let mut command = node.run(node.copy(&sources)?.join("main.mjs"));
     deployed.system.environment(&mut command)?;
     command.env("FANFOLD_CHROMIUM", chromium).env("FANFOLD_SCREENSHOTS", &folder);
+    if !all {
+        command.env("FANFOLD_BROWSER", OF_EVERY_DAY);
+    }
     // where the browser makes its profile, which is a new one each time
     command.env("TMPDIR", profiles);
     if std::env::var_os("FANFOLD_PICTURE").is_some() {

@@ -1,4 +1,4 @@
-//! `cargo local test`: every test, from the form of the source to the tools around the stack.
+//! `cargo local test`: the tests, from the form of the source to the tools around the stack.
 //!
 //! | module | does |
 //! | --- | --- |
@@ -6,12 +6,13 @@
 //! | [`cargo`] | commands of cargo |
 //! | [`suite`] | runs tests with cargo, with the servers that they need |
 //! | [`needs`] | knows which tests need which servers |
-//! | [`all`] | runs every test, in order |
+//! | [`all`] | runs the tests of every day, or all tests, in order |
 //! | [`deployed`] | the deployed stack, and the tools that its tests use |
 //! | [`browser`] | the page in Chromium |
 //! | [`clients`] | generated clients of other languages |
 //! | [`mutations`] | deliberate errors, each of which a test must find |
 //! | [`engine`] | a container engine, for `sam local` |
+//! | [`progress`] | how far a run is |
 //! | [`report`] | counts what passed, failed and was skipped |
 //! | [`libtest`] | reads the output of tests |
 //!
@@ -29,6 +30,7 @@ mod engine;
 mod libtest;
 mod mutations;
 mod needs;
+mod progress;
 mod report;
 mod suite;
 
@@ -45,6 +47,9 @@ pub struct Test {
     /// Run only the tests whose name contains this, with the servers that they need; `fuzz` runs the fuzzer,
     /// `browser` the tests of the page in Chromium, and `clients` the generated clients
     filter: Option<String>,
+    /// Run also the tests that build releases, or that need other machines, versions and tools
+    #[arg(long, conflicts_with_all = ["filter", "soak", "faults", "mutations"])]
+    all: bool,
     /// Run only what is random, from fresh seeds: simulated histories for the given time, such as 90s, 10m or 2h, unit
     /// tests, and the fuzzer. What fails prints how to repeat it
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "filter")]
@@ -64,7 +69,7 @@ pub struct Test {
 /// The optimisation of every build during tests; Cargo.toml says why.
 const OPTIMISED: (&str, &str) = ("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
 
-/// Runs every test, or those that the options name. A failed test does not stop the others.
+/// Runs the tests of every day, or those that the options name. A failed test does not stop the others.
 pub fn run(test: &Test) -> Done<ExitCode> {
     let (variable, level) = OPTIMISED;
     if std::env::var_os(variable).is_none() {
@@ -93,7 +98,10 @@ pub fn run(test: &Test) -> Done<ExitCode> {
             clients::alone(&mut report)?
         }
         Test { filter: Some(filter), .. } => suite::matching(&mut report, filter)?,
-        Test { .. } => all::run(&mut report)?,
+        Test { all, .. } => {
+            report = report.with_progress(all::progress(*all));
+            all::run(&mut report, *all)?;
+        }
     }
     Ok(report.close())
 }

@@ -4,6 +4,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use super::libtest::Results;
+use super::progress::Progress;
 use crate::base::failure::Done;
 use crate::base::process;
 
@@ -19,6 +20,8 @@ pub struct Report {
     failed: Vec<String>,
     skipped: Vec<String>,
     no_skips: bool,
+    /// Of a run of all tests.
+    progress: Option<Progress>,
 }
 
 /// The steps that may be skipped even if the caller allows no skips, because they depend on other machines.
@@ -35,25 +38,30 @@ impl Report {
         Self { no_skips, ..Self::default() }
     }
 
+    /// The same, for a run that shows its progress.
+    pub fn with_progress(self, progress: Progress) -> Self {
+        Self { progress: Some(progress), ..self }
+    }
+
     /// A check that counts as one test: a program that must succeed.
     pub fn check(&mut self, name: &str, command: Command) -> Done<()> {
-        let start = begin(name);
+        let start = self.begin(name);
         if let Some(status) = self.in_time(name, process::run_within(command, STEP_WITHIN)?, start)
         {
             self.one(name, status.success());
-            end(name, status.success(), start);
+            self.end(name, status.success(), start);
         }
         Ok(())
     }
 
     /// A check that this program has made.
     pub fn hold(&mut self, name: &str, outcome: Done<()>) {
-        let start = begin(name);
+        let start = self.begin(name);
         if let Err(why) = &outcome {
             println!("{why}");
         }
         self.one(name, outcome.is_ok());
-        end(name, outcome.is_ok(), start);
+        self.end(name, outcome.is_ok(), start);
     }
 
     /// A run of `cargo test`. Its tests are counted one by one.
@@ -63,7 +71,7 @@ impl Report {
 
     /// A run of `cargo test` that may take this time.
     pub fn tests_within(&mut self, name: &str, command: Command, within: Duration) -> Done<()> {
-        let start = begin(name);
+        let start = self.begin(name);
         let mut results = Results::default();
         let ended = process::run_lines(command, within, |line| {
             results.read(line);
@@ -77,14 +85,14 @@ impl Report {
         if (!status.success() && failed == 0) || (status.success() && passed == 0) {
             self.failed.push(format!("{name}: {status}, {passed} tests passed"));
         }
-        end(name, status.success(), start);
+        self.end(name, status.success(), start);
         Ok(())
     }
 
     /// A check that may turn out to be impossible: then its program exits with [`IMPOSSIBLE`] and the last line that it
     /// prints is the reason. It is skipped, which is not a success.
     pub fn check_if_possible(&mut self, name: &str, command: Command) -> Done<()> {
-        let start = begin(name);
+        let start = self.begin(name);
         let mut last = String::new();
         let ended = process::run_lines(command, STEP_WITHIN, |line| {
             println!("{line}");
@@ -98,7 +106,7 @@ impl Report {
             return Ok(());
         }
         self.one(name, status.success());
-        end(name, status.success(), start);
+        self.end(name, status.success(), start);
         Ok(())
     }
 
@@ -128,6 +136,20 @@ impl Report {
         }
     }
 
+    fn begin(&self, name: &str) -> Instant {
+        let progress = self.progress.as_ref().map(|progress| progress.begin(name));
+        println!("\n==> {}", progress.as_deref().unwrap_or(name));
+        Instant::now()
+    }
+
+    fn end(&mut self, name: &str, passed: bool, start: Instant) {
+        let how = if passed { "passed" } else { "FAILED" };
+        println!("==> {name}: {how} in {} s", seconds(start));
+        if let Some(progress) = &mut self.progress {
+            progress.end(name, start.elapsed());
+        }
+    }
+
     fn one(&mut self, name: &str, passed: bool) {
         if passed { self.passed += 1 } else { self.failed.push(name.to_owned()) }
     }
@@ -135,6 +157,9 @@ impl Report {
     /// Prints what failed and what was skipped, and ends with a summary.
     pub fn close(self) -> ExitCode {
         println!();
+        if let Some(Err(why)) = self.progress.as_ref().map(Progress::keep) {
+            println!("the times of the steps could not be kept for the next run: {why}");
+        }
         for name in &self.failed {
             println!("failed: {name}");
         }
@@ -148,16 +173,6 @@ impl Report {
         println!("{} passed, {} failed{skipped}", self.passed, self.failed.len());
         if self.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
-}
-
-fn begin(name: &str) -> Instant {
-    println!("\n==> {name}");
-    Instant::now()
-}
-
-fn end(name: &str, passed: bool, start: Instant) {
-    let how = if passed { "passed" } else { "FAILED" };
-    println!("==> {name}: {how} in {} s", seconds(start));
 }
 
 fn seconds(start: Instant) -> String {
