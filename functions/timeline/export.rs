@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use fanfold_core::kinds::{Export, ItemKind};
 use fanfold_kinds::App;
 use fanfold_kinds::export::{EXPORT_PLACE_CHARS_MAX, ExportPlace, Exported, of_caller};
 use fanfold_runtime::clock;
@@ -11,6 +12,7 @@ use fanfold_web::problem::{NotFound, TooMany};
 use fanfold_web::{Caller, Problem, ProblemKind, Query};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::openapi::{Array, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -48,13 +50,23 @@ impl ExportQuery {
 /// A page of an export.
 #[derive(Debug, Serialize, ToSchema)]
 struct ExportView {
-    /// What is stored, one object for each thing. `type` says what it is: `profile`, `post`, `like`, `board`,
-    /// `score`, `scheduled_post`, `timer`, `following`, `follower`.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(schema_with = items)]
     items: Vec<Value>,
     /// The cursor of the next page. Null on the last page. A page may have few items, or none, and not be the last.
     #[schema(required)]
     next_cursor: Option<String>,
+}
+
+/// The schema of the items of an export, with the types of all kinds.
+fn items() -> Array {
+    let types = ItemKind::ALL.iter().filter_map(|kind| match kind.export() {
+        Export::As(name) => Some(name),
+        Export::Not(_) => None,
+    });
+    let name = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(types));
+    let item = ObjectBuilder::new().property("type", name).required("type");
+    let description = "What is stored, one object for each thing. `type` says what it is.";
+    ArrayBuilder::new().items(item).description(Some(description)).build()
 }
 
 /// Export everything that is stored about the caller
