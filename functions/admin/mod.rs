@@ -2,7 +2,7 @@
 
 pub mod order;
 
-use fanfold_core::limits::{ADMIN_TIME_LEFT_MIN, REDRIVE_MAX};
+use fanfold_core::limits::ADMIN_TIME_LEFT_MIN;
 use fanfold_core::registry::{FunctionSpec, QUEUES, QueueSpec};
 use fanfold_core::{Time, UserId, UserRef};
 use fanfold_kinds::doctor::{self, Doctor};
@@ -18,6 +18,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::admin::order::{AdminOrder, Refusal, user};
+
+/// Dead letters that one order returns to their queue.
+const REDRIVE_MAX: usize = 5_000;
 
 /// The stores and queues of operators' orders.
 #[derive(Clone)]

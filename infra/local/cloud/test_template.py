@@ -776,8 +776,8 @@ class Messages(unittest.TestCase):
         alarms = deployed().stack("Alarms").of_type(ALARM).values()
         alarms = [alarm for alarm in alarms if alarm.get("MetricName") == "MessagesRequeued"]
         tries, visibility_s = (int(PARAMETERS[each]["Default"]) for each in ("QueueTries", "QueueVisibility"))
-        source = (ROOT / "shared/core/src/limits.rs").read_text()
-        (longest_wait_s,) = (int(each) for each in re.findall(r"pub const RETRY_MAX: Duration = Duration::from_secs\((\d+)\);", source))
+        source = (ROOT / "shared/runtime/src/sqs/retries.rs").read_text()
+        (longest_wait_s,) = (int(each) for each in re.findall(r"const RETRY_MAX: Duration = Duration::from_secs\((\d+)\);", source))
         # how long it waits after each of half of its tries, and when it is sent again
         round_s = (tries // 2 + 1) * max(visibility_s, longest_wait_s)
         self.assertEqual(round_s, 1800)

@@ -8,8 +8,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::AUTHOR_PARTITIONS_MAX;
 use crate::{Bucket, UserId};
+
+/// The most partitions of one author's followers.
+const AUTHOR_PARTITIONS_MAX: u16 = 1024;
 
 /// Ranges in each partition. This number is part of the form of messages and receipts.
 pub const RANGES: u8 = 64;

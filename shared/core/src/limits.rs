@@ -59,8 +59,6 @@ pub const OLDER_KEPT: Duration = Duration::from_secs(120);
 /// The time after which no request can commit a post of an earlier time: the life of a function that answers requests, and the
 /// difference of two clocks.
 pub const OLDER_SETTLES: Duration = Duration::from_secs(12);
-/// The period that request limits count in.
-pub const REQUEST_LIMIT_WINDOW: Duration = Duration::from_secs(60);
 /// The time without a read after which a feed is removed from Valkey (setting `INACTIVE_AFTER`).
 pub const INACTIVE_AFTER_DEFAULT: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -91,17 +89,12 @@ pub const FOLLOWERS_PER_PARTITION_MAX: u64 = 1_000_000;
 pub const FOLLOWER_PARTITIONS_DEFAULT: u64 = 4;
 /// The greatest value of `FOLLOWER_PARTITIONS`.
 pub const FOLLOWER_PARTITIONS_MAX: u64 = 64;
-/// The most partitions of one author's followers.
-pub const AUTHOR_PARTITIONS_MAX: u16 = 1024;
 /// The time from the first change of an author's followers until they are counted. One count serves all
 /// changes of that time.
 pub const COUNT_DELAY: Duration = Duration::from_secs(1);
 /// Counts that one environment of a function requests in each [`COUNT_DELAY`] while a full server cannot remember that they
 /// were requested.
 pub const COUNTS_UNNOTED_MAX: usize = 10;
-/// Parts of the likes of a post. DynamoDB takes 1,000 write units a second in each part, and the transaction of a like takes
-/// two for a row, so a post can get 4,000 likes a second.
-pub const LIKE_PARTS: u8 = 8;
 /// Likes that the card of a viewer has: those of the newest posts. Older posts are looked up in DynamoDB.
 pub const MARKS_CARD_MAX: usize = 200;
 /// Rows of followers or followed authors that one query reads.
@@ -140,15 +133,6 @@ pub const QUEUE_TRIES_MAX: u64 = 1_000;
 /// Times that a message is requeued because a store does not answer, before it becomes a dead letter. With
 /// default settings this takes about six weeks.
 pub const REQUEUES_MAX: u64 = 2_000;
-/// The shortest wait of a failed message.
-pub const RETRY_MIN: Duration = Duration::from_secs(1);
-/// The longest wait of a failed message.
-pub const RETRY_MAX: Duration = Duration::from_secs(300);
-/// The time since the first failure during which [`SHORT_RETRY_MAX`] applies. A message that fails for less
-/// than this may have met several short outages.
-pub const SHORT_OUTAGE: Duration = Duration::from_secs(300);
-/// The longest wait of a message that has failed for less than [`SHORT_OUTAGE`].
-pub const SHORT_RETRY_MAX: Duration = Duration::from_secs(8);
 /// The longest delay that SQS accepts for a message that is sent.
 pub const SEND_DELAY_MAX: Duration = Duration::from_secs(900);
 /// Tries of a call that DynamoDB or SQS carried out in part, and of a change that met another one.
@@ -189,9 +173,6 @@ pub const MEMORY_BEGINS_WITHIN: Duration = Duration::from_secs(20);
 /// The time by which the clocks of two functions may differ.
 pub const CLOCKS_DIFFER: Duration = Duration::from_secs(2);
 
-/// Rounds of a merge of feeds. After them, the caller continues where the merge stopped.
-pub const MERGE_ROUNDS_MAX: usize = 200;
-
 /// Live feeds that one run of the audit compares with a pull (setting `AUDIT_FEEDS`).
 pub const AUDIT_FEEDS_DEFAULT: usize = 50;
 /// The remaining time below which an operator's order ends and asks to be repeated.
@@ -206,8 +187,6 @@ pub const DROP_SETTLES: Duration = Duration::from_secs(30);
 /// The time after which another order may continue a drop whose function died. This is longer than the
 /// function can run.
 pub const DROP_LEASE: Duration = Duration::from_secs(65);
-/// Dead letters that one order returns to their queue.
-pub const REDRIVE_MAX: usize = 5_000;
 /// Scheduled posts of one user that wait for their time.
 pub const SCHEDULED_MAX: u64 = 300;
 /// Timers of one user (setting `TIMERS_MAX`).
@@ -317,8 +296,6 @@ pub const BOARD_LEASE: Duration = Duration::from_secs(30);
 pub const BOARD_LOAD_ROWS: usize = 500;
 /// The most boards that are merged into one.
 pub const BOARD_MERGE_MAX: usize = 10;
-/// How long a webhook may take to answer.
-pub const WEBHOOK_ANSWER_WITHIN: Duration = Duration::from_secs(15);
 /// How long a webhook that fails is tried again.
 pub const WEBHOOK_TRIED_FOR: Duration = Duration::from_secs(24 * 3600);
 /// The longest wait of a failed webhook as the same message. SQS delivers nothing more while 120,000 messages of a queue

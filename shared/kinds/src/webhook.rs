@@ -22,7 +22,6 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fanfold_core::Time;
-use fanfold_core::limits::WEBHOOK_ANSWER_WITHIN;
 use fanfold_core::message::Received as _;
 use fanfold_runtime::aws::SdkConfig;
 use fanfold_runtime::config::ConfigError;
@@ -39,6 +38,9 @@ use standardwebhooks::{
 };
 
 use crate::timers::messages::TimerFired;
+
+/// How long a webhook may take to answer.
+const WEBHOOK_ANSWER_WITHIN: Duration = Duration::from_secs(15);
 
 const URL: &str = "WEBHOOK_URL";
 const SECRET: &str = "WEBHOOK_SECRET";

@@ -1,6 +1,5 @@
 //! Merges of the feeds of authors.
 
-use fanfold_core::limits::MERGE_ROUNDS_MAX;
 use fanfold_core::merge::WantedPosts;
 use fanfold_core::{FeedId, Merge, PostId, Slice, UserId};
 use fanfold_runtime::error::StoreError;
@@ -9,6 +8,9 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use super::cached::{CacheRead, reaches};
 use super::source::{Feeds, PostSource};
 use crate::reading::ReadContext;
+
+/// Rounds of a merge of feeds. After them, the caller continues where the merge stopped.
+const MERGE_ROUNDS_MAX: usize = 200;
 
 /// Authors of a merge that are read at the same time. A rebuild may wait for a thousand answers.
 const MERGE_CONCURRENCY: usize = 64;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use fanfold_core::kinds::LimitKind;
-use fanfold_core::limits::REQUEST_LIMIT_WINDOW;
 use fanfold_core::time::millis;
 use fanfold_core::{Time, UserId};
 use fanfold_runtime::config::{Config, ConfigError};
@@ -11,6 +10,9 @@ use fanfold_runtime::error::StoreError;
 
 use super::keys::Key;
 use super::{Valkey, failed, scripts};
+
+/// The period that request limits count in.
+const REQUEST_LIMIT_WINDOW: Duration = Duration::from_secs(60);
 
 /// The number of requests of a kind that one user may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

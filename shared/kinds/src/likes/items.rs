@@ -5,7 +5,6 @@
 //! post's item has the sum, which is computed later.
 
 use fanfold_core::kinds::{ItemKind, Pk};
-use fanfold_core::limits::LIKE_PARTS;
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_engines::mark::Mark;
 use fanfold_engines::table::transact::Transaction;
@@ -15,6 +14,10 @@ use fanfold_runtime::error::StoreError;
 use futures::future::try_join_all;
 
 use crate::marks::writes::MarkWrite;
+
+/// Parts of the likes of a post. DynamoDB takes 1,000 write units a second in each part, and the transaction of a like takes
+/// two for a row, so a post can get 4,000 likes a second.
+const LIKE_PARTS: u8 = 8;
 
 /// Rows that count the likes of one part. Transactions that write the same row at the same time are cancelled.
 const LIKE_COUNT_ROWS: u64 = 16;

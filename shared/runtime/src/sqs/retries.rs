@@ -8,9 +8,8 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::ChangeMessageVisibilityBatchRequestEntry;
 use fanfold_core::Time;
 use fanfold_core::limits::{
-    CONCURRENCY, QUEUE_TRIES_DEFAULT, QUEUE_TRIES_MAX, QUEUE_TRIES_MIN, REQUEUES_MAX, RETRY_MAX,
-    RETRY_MIN, SEND_BATCH_MAX, SEND_DELAY_MAX, SHORT_OUTAGE, SHORT_RETRY_MAX,
-    WEBHOOK_IN_FLIGHT_MAX, WEBHOOK_TRIED_FOR,
+    CONCURRENCY, QUEUE_TRIES_DEFAULT, QUEUE_TRIES_MAX, QUEUE_TRIES_MIN, REQUEUES_MAX,
+    SEND_BATCH_MAX, SEND_DELAY_MAX, WEBHOOK_IN_FLIGHT_MAX, WEBHOOK_TRIED_FOR,
 };
 use fanfold_core::registry::QueueSpec;
 use futures::stream::{self, StreamExt as _};
@@ -25,6 +24,16 @@ use crate::error::StoreError;
 use crate::log::Chain;
 use crate::metrics;
 use crate::trace::Trace;
+
+/// The shortest wait of a failed message.
+const RETRY_MIN: Duration = Duration::from_secs(1);
+/// The longest wait of a failed message.
+const RETRY_MAX: Duration = Duration::from_secs(300);
+/// The time since the first failure during which [`SHORT_RETRY_MAX`] applies. A message that fails for less
+/// than this may have met several short outages.
+const SHORT_OUTAGE: Duration = Duration::from_secs(300);
+/// The longest wait of a message that has failed for less than [`SHORT_OUTAGE`].
+const SHORT_RETRY_MAX: Duration = Duration::from_secs(8);
 
 /// The divisor that gives the wait of a failed message: the time since its first failure, divided by this.
 /// A message is therefore delayed by at most a quarter of the outage, from [`RETRY_MIN`] to the longest wait of its pace.
