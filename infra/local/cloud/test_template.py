@@ -353,7 +353,7 @@ class Replacements(unittest.TestCase):
         for parameter, _, before, after in changes():
             for each in refusals(before, after) | refusals(after, before):
                 refused.setdefault(parameter, set()).add(each)
-        # README and the parameter say that other zones need another VpcCidr
+        # the table and the parameter say that other zones need another VpcCidr
         zones = refused.pop("Zones", set())
         self.assertEqual(zones, {f"Subnet{each}: AvailabilityZone under the same VpcId, CidrBlock" for each in "AB"})
         self.assertEqual(refused, {})
@@ -364,7 +364,7 @@ class Replacements(unittest.TestCase):
             before, after = deployed(ValkeyKind=kind), deployed(ValkeyKind=kind, VpcCidr="10.91.0.0/16", **zones)
             self.assertEqual(refusals(before, after), set())
             self.assertNotEqual(cache_of(before), cache_of(after))
-        for said in (PARAMETERS["Zones"]["Description"], (ROOT / "README.md").read_text(), RUNBOOK.read_text()):
+        for said in (PARAMETERS["Zones"]["Description"], (INFRA / "PARAMETERS.md").read_text(), RUNBOOK.read_text()):
             said = " ".join(said.replace("`", "").split())
             self.assertTrue("change VpcCidr in the same deployment" in said, said[:100])
 

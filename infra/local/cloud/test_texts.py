@@ -212,8 +212,8 @@ class Searches(unittest.TestCase):
 
 
 def rows() -> dict[str, tuple[str, str]]:
-    """Setting and default of each parameter in README's table."""
-    table = README.partition("## Configuration")[2].partition("\n## ")[0]
+    """Setting and default of each parameter in the table."""
+    table = (INFRA / "PARAMETERS.md").read_text()
     found = {}
     for line in table.splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
@@ -243,7 +243,7 @@ class Parameters(unittest.TestCase):
         self.assertEqual(documented.keys() ^ self.template.keys(), set())
         for name, declared in self.template.items():
             default, value = documented[name][1], str(declared["Default"])
-            self.assertTrue(says(default, value), f"{name}: README says {default}, the template {value!r}")
+            self.assertTrue(says(default, value), f"{name}: PARAMETERS.md says {default}, the template {value!r}")
 
     def test_every_parameter_that_the_texts_name_exists(self):
         texts = "\n".join(DOCUMENTS.values())
@@ -334,8 +334,8 @@ RIDDLES += [r"\btakes it that\b", r"\bnobody has seen\b", r"\bit is meant\b", r"
 
 class Documents(unittest.TestCase):
     def test_the_documents_are_there(self):
-        wanted = {"README.md", "ARCHITECTURE.md", "infra/README.md", "infra/RUNBOOK.md", "tests/README.md"}
-        self.assertLessEqual(wanted | {"tests/bench/README.md"}, DOCUMENTS.keys())
+        wanted = {"README.md", "ARCHITECTURE.md", "infra/README.md", "infra/RUNBOOK.md"}
+        self.assertLessEqual(wanted | {"infra/PARAMETERS.md", "tests/README.md", "tests/bench/README.md"}, DOCUMENTS.keys())
 
     def test_every_link_leads_to_a_file_and_a_heading(self):
         count = 0
