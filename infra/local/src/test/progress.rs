@@ -29,22 +29,17 @@ impl Progress {
 
     /// What is printed when a step begins.
     pub fn begin(&self, step: &str) -> String {
-        let elapsed = self.began.elapsed();
-        let number = self.taken.len() + 1;
-        let of = match self.last.len() {
-            0 => String::new(),
-            count => format!(" of {}", count.max(number)),
-        };
-        let left = self.left(elapsed);
-        format!("{step} (step {number}{of}; {} elapsed, about {} left)", time(elapsed), time(left))
-    }
-
-    fn left(&self, elapsed: Duration) -> Duration {
+        let (elapsed, number) = (time(self.began.elapsed()), self.taken.len() + 1);
         if self.last.is_empty() {
-            return self.first.saturating_sub(elapsed);
+            let all = time(self.first);
+            return format!(
+                "{step} (step {number}; {elapsed} elapsed of about {all} and the builds)"
+            );
         }
         let coming = self.last.iter().filter(|(step, _)| !self.taken.contains_key(*step));
-        Duration::from_secs(coming.map(|(_, seconds)| seconds).sum())
+        let left = time(Duration::from_secs(coming.map(|(_, seconds)| seconds).sum()));
+        let count = self.last.len().max(number);
+        format!("{step} (step {number} of {count}; {elapsed} elapsed, about {left} left)")
     }
 
     /// Notes the end of a step.
@@ -78,7 +73,7 @@ mod tests {
         let file = std::env::temp_dir().join(name);
         let new = || Progress::new(file.clone(), Duration::from_secs(20 * 60));
         let mut first = new();
-        assert_eq!(first.begin("one"), "one (step 1; 0 s elapsed, about 20 min left)");
+        assert_eq!(first.begin("one"), "one (step 1; 0 s elapsed of about 20 min and the builds)");
         first.end("one", Duration::from_secs(30));
         first.end("two", Duration::from_secs(150));
         first.keep().unwrap();
@@ -89,7 +84,7 @@ mod tests {
         second.end("two", Duration::ZERO);
         assert_eq!(second.begin("new"), "new (step 3 of 3; 0 s elapsed, about 0 s left)");
         std::fs::write(&file, "nonsense").unwrap();
-        assert_eq!(new().begin("one"), "one (step 1; 0 s elapsed, about 20 min left)");
+        assert_eq!(new().begin("one"), "one (step 1; 0 s elapsed of about 20 min and the builds)");
         std::fs::remove_file(file).unwrap();
     }
 }
