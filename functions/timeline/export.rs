@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use fanfold_core::kinds::{Export, ItemKind};
+use fanfold_core::kinds::ItemKind;
 use fanfold_kinds::App;
 use fanfold_kinds::export::{EXPORT_PLACE_CHARS_MAX, ExportPlace, Exported, of_caller};
 use fanfold_runtime::clock;
@@ -59,10 +59,7 @@ struct ExportView {
 
 /// The schema of the items of an export, with the types of all kinds.
 fn items() -> Array {
-    let types = ItemKind::ALL.iter().filter_map(|kind| match kind.export() {
-        Export::As(name) => Some(name),
-        Export::Not(_) => None,
-    });
+    let types = ItemKind::ALL.iter().filter_map(|kind| kind.export().line_type());
     let name = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(types));
     let item = ObjectBuilder::new().property("type", name).required("type");
     let description = "What is stored, one object for each thing. `type` says what it is.";

@@ -24,9 +24,8 @@ const OPEN: &str = "specification";
 
 type Responses = BTreeMap<String, RefOr<Response>>;
 
-/// Answers of every operation that requires a token.
+/// Answers of functions, for every operation that requires a token.
 const OF_CALLERS: &[(&str, &str)] = &[
-    ("401", "The token is missing, invalid or expired."),
     (
         "500",
         "An item that the request needs cannot be read, or a store refuses what the request would write. A retry \
@@ -87,16 +86,17 @@ fn operation(operation: &mut Operation) {
     let own = if operation.request_body.is_some() { OF_BODIES } else { OF_PARAMETERS };
     let responses = &mut operation.responses.responses;
     if !open {
+        let refused = answer(responses, "401", "The token is missing, invalid or expired.");
+        body::<GatewayMessage>(refused, "application/json");
         for (status, description) in OF_CALLERS.iter().chain(own) {
             answer(responses, status, description);
         }
         for (status, response) in responses.iter_mut() {
             let RefOr::T(response) = response else { continue };
-            if status.starts_with(['4', '5']) && response.content.is_empty() && status != "401" {
+            if status.starts_with(['4', '5']) && response.content.is_empty() {
                 body::<ProblemBody>(response, "application/problem+json");
             }
         }
-        body::<GatewayMessage>(answer(responses, "401", ""), "application/json");
     }
     for (status, description) in OF_THE_GATEWAY {
         body::<GatewayMessage>(answer(responses, status, description), "application/json");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fanfold_core::kinds::{Export, ItemKind};
+use fanfold_core::kinds::ItemKind;
 use fanfold_runtime::clock;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -55,10 +55,7 @@ async fn an_export_has_a_line_of_everything_that_is_stored() {
     }
     let lines = exported(&user).await;
     let types: BTreeSet<&str> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
-    let wanted = ItemKind::ALL.iter().filter_map(|kind| match kind.export() {
-        Export::As(name) => Some(name),
-        Export::Not(_) => None,
-    });
+    let wanted = ItemKind::ALL.iter().filter_map(|kind| kind.export().line_type());
     assert_eq!(types, wanted.collect());
     let text = serde_json::to_string(&lines).expect("JSON");
     for of in ["board-of", "later of ", "timer-of"] {

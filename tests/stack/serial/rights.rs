@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fanfold_core::kinds::{Export, ItemKind};
+use fanfold_core::kinds::ItemKind;
 use fanfold_core::registry::{FUNCTIONS, FunctionSpec, QUEUES, QueueSpec, Trigger};
 use fanfold_runtime::clock;
 use reqwest::Method;
@@ -96,11 +96,8 @@ async fn the_deployed_admin_function_executes_every_order() {
             break;
         }
     }
-    let wanted = ItemKind::ALL.iter().filter_map(|kind| match kind.export() {
-        Export::As(name) => Some(name.to_owned()),
-        Export::Not(_) => None,
-    });
-    assert_eq!(exported, wanted.collect());
+    let wanted = ItemKind::ALL.iter().filter_map(|kind| kind.export().line_type());
+    assert_eq!(exported, wanted.map(str::to_owned).collect());
     let drop = json!({"do": "drop-user", "user": user.id});
     for orders in 0.. {
         let dropped = order(drop.clone()).await;

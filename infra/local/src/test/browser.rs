@@ -25,8 +25,8 @@ pub fn alone(report: &mut Report) -> Done<()> {
     }
 }
 
-/// Runs `tests/browser`, or the part of every day, with the deployed stack. Screenshots are left in `target/browser`. With `FANFOLD_PICTURE=1`, the
-/// picture for README is made before the tests.
+/// Runs `tests/browser`, or the part of every day, with the deployed stack. Screenshots are left in `target/browser`. With
+/// `FANFOLD_PICTURE=1`, the picture for README is made before the tests.
 pub fn check(report: &mut Report, deployed: &Deployed, all: bool) -> Done<()> {
     let Some(chromium) = chromium() else { return skip(report) };
     let node = Node::install(false)?;

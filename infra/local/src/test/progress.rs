@@ -27,17 +27,18 @@ impl Progress {
         Self { began, file, last: last.unwrap_or_default(), first, taken }
     }
 
-    /// What is printed when a step begins.
-    pub fn begin(&self, step: &str) -> String {
-        let (elapsed, number) = (time(self.began.elapsed()), self.taken.len() + 1);
+    /// Notes the beginning of a step, and returns what is printed.
+    pub fn begin(&mut self, step: &str) -> String {
+        let coming = self.last.iter().filter(|(step, _)| !self.taken.contains_key(*step));
+        let left = time(Duration::from_secs(coming.map(|(_, seconds)| seconds).sum()));
+        self.taken.entry(step.to_owned()).or_default();
+        let (elapsed, number) = (time(self.began.elapsed()), self.taken.len());
         if self.last.is_empty() {
             let all = time(self.first);
             return format!(
                 "{step} (step {number}; {elapsed} elapsed of about {all} and the builds)"
             );
         }
-        let coming = self.last.iter().filter(|(step, _)| !self.taken.contains_key(*step));
-        let left = time(Duration::from_secs(coming.map(|(_, seconds)| seconds).sum()));
         let count = self.last.len().max(number);
         format!("{step} (step {number} of {count}; {elapsed} elapsed, about {left} left)")
     }

@@ -136,8 +136,8 @@ impl Report {
         }
     }
 
-    fn begin(&self, name: &str) -> Instant {
-        let progress = self.progress.as_ref().map(|progress| progress.begin(name));
+    fn begin(&mut self, name: &str) -> Instant {
+        let progress = self.progress.as_mut().map(|progress| progress.begin(name));
         println!("\n==> {}", progress.as_deref().unwrap_or(name));
         Instant::now()
     }

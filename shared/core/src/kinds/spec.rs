@@ -31,6 +31,16 @@ pub enum Export {
     Not(&'static str),
 }
 
+impl Export {
+    /// The `type` of the lines. `None`: there are none.
+    pub const fn line_type(self) -> Option<&'static str> {
+        match self {
+            Self::As(name) => Some(name),
+            Self::Not(_) => None,
+        }
+    }
+}
+
 /// What the id of a card consists of. The bucket is that of the author, of the user or hash, or of the first of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {

@@ -1,6 +1,5 @@
 //! The marks of a user who is erased or exported.
 
-use fanfold_core::kinds::Export;
 use fanfold_core::limits::{CONCURRENCY, DROP_PAGE};
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_engines::card::Wanted;
@@ -62,9 +61,8 @@ impl MarkKind {
         let marked = self.of(app).of_user(user, after, EXPORT_PAGE).await?;
         let last = marked.last().filter(|_| marked.len() == EXPORT_PAGE);
         let next_after = last.map(|(at, post)| timed(*at, *post));
-        let kind = match self.spec().by_time.export() {
-            Export::As(kind) => kind,
-            Export::Not(_) => return Ok(Lines::default()),
+        let Some(kind) = self.spec().by_time.export().line_type() else {
+            return Ok(Lines::default());
         };
         let line =
             |(at, post): &(Time, PostId)| json!({"type": kind, "post": post, field: at.rfc3339()});
