@@ -332,7 +332,24 @@ RIDDLES = [r"(?<!-)\banew\b", r"\bminus nothing\b", r"\bfor so long\b", r"\bnot 
 RIDDLES += [r"\btakes it that\b", r"\bnobody has seen\b", r"\bit is meant\b", r"\bthrice\b", r"\bby way of\b"]
 
 
+# The most words of each document, and of a folder's documents together.
+BUDGETS = {"README.md": 1500, "ARCHITECTURE.md": 3500, "shared/web/guide/": 4000, "functions/README.md": 1000}
+BUDGETS |= {"infra/README.md": 2600, "infra/PARAMETERS.md": 1400, "infra/RUNBOOK.md": 2900, "tests/README.md": 1100}
+BUDGETS |= {"tests/stack/security/README.md": 1200, "tests/bench/README.md": 900}
+
+
 class Documents(unittest.TestCase):
+    def test_no_document_is_longer_than_its_budget(self):
+        words = dict.fromkeys(BUDGETS, 0)
+        for name, text in DOCUMENTS.items():
+            found = [each for each in BUDGETS if name == each or (each.endswith("/") and name.startswith(each))]
+            self.assertEqual(len(found), 1, f"{name} has no budget")
+            words[found[0]] += len(text.split())
+        for name, budget in BUDGETS.items():
+            with self.subTest(document=name):
+                self.assertLessEqual(words[name], budget, f"{name} has {words[name]} words")
+                self.assertGreater(words[name], 0, f"{name} does not exist")
+
     def test_the_documents_are_there(self):
         wanted = {"README.md", "ARCHITECTURE.md", "infra/README.md", "infra/PARAMETERS.md", "infra/RUNBOOK.md"}
         self.assertLessEqual(wanted | {"tests/README.md", "tests/bench/README.md"}, DOCUMENTS.keys())

@@ -1,4 +1,15 @@
 //! Ids of users and posts.
+//!
+//! - A **user id** is the first 64 bits of a SHA-256 over the issuer and the subject of the token, so no lookup is
+//!   needed. The profile keeps the whole hash. Every write checks it, and a second subject with the same 64 bits
+//!   cannot make a profile.
+//! - A **post id** has 128 bits in ULID form: 48 bits of time (ms), 16 bits that make it unique, and 64 bits of the
+//!   author. It sorts by time, names its author, and is the key in DynamoDB. A conditional write detects a clash and
+//!   tries other bits.
+//! - **Every feed is in descending order of post ids.** In DynamoDB this is the descending sort key. In Valkey the
+//!   score is the negated time and the member is the 16 bytes of the *inverted* id; equal scores sort by ascending
+//!   bytes. Both stores therefore give posts of one millisecond in the same order, a page can begin in one store and
+//!   continue in the other, and a cursor is an id.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,15 @@
 //! The audit compares live feeds, cards and copies of boards with DynamoDB, and rebuilds those that differ.
+//!
+//! **Audit.** The audit picks random live feeds, reads them without recording the read, and pulls the same feeds from
+//! DynamoDB alone. For author feeds it also recounts the followers. In each bucket that it visits, it also compares
+//! the oldest and the newest cards in the queue with their items, up to four of each; cards of handles are not
+//! compared. It counts the likes of one of these posts again, and corrects the number. Of one copy of a board in each
+//! bucket, it compares up to 50 rows of a random part and up to 50 members from a random rank on; copies of merged
+//! boards are not compared. It looks at a difference several times, because posts, follows and other changes may be
+//! under way. A difference that stays is logged as an error, and the feed is dropped and rebuilt, the card is marked
+//! as stale, or the copy is dropped. `AuditFeeds` and the time bound a run. A run logs how many feeds were `checked`,
+//! `differed` and were `repaired`, and the numbers `cards`, `cards_differed`, `boards` and `boards_differed`. The
+//! metrics count all of them together.
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -1,4 +1,33 @@
 //! Timelines: pages of home and author feeds.
+//!
+//! **Read.** `timeline` runs one script, which returns whether the feed is live, its floor, and the next entries.
+//! Below the floor the page is pulled: about 300 posts of all followed authors are merged from DynamoDB, kept for the
+//! pages that follow, and their queries are charged to the reader (`PullQueriesPerMinute`). Other pulls merge the
+//! posts of one page. They come from the author feed if it is live and reaches that far down, and otherwise from one
+//! query per author. Each slice of a feed states how far down it is complete, and a merge is complete down to the
+//! highest of these points, so pages have no gaps. `present` reads the cards of the posts and their authors, and
+//! replaces posts that it does not show with older ones. A cluster gets one call of a script for each bucket, at the
+//! same time. A single node gets simple commands for all buckets together, and the script for buckets that lack a
+//! card. One extra item shows whether there is a next page. Cards that are missing are made from DynamoDB, in one
+//! batch read for each table at the same time, and filled. A page of a live feed whose cards are all there takes two
+//! round trips to Valkey and no call to DynamoDB. One of these cards has what the viewer likes: the 200 newest liked
+//! posts. Older posts of a page are looked up in DynamoDB, in one batch read; a viewer with fewer than 200 likes has
+//! them all on the card. Single posts, profiles, author feeds and lists of users use the same cards. If many readers
+//! miss the same card, one of them reads the item, and the others wait up to 635 ms for the card.
+//!
+//! # Bounds
+//!
+//! - The cards of an author and of the author's posts are in one bucket, so one shard of Valkey answers all pages that
+//!   show them. A node does so about 180,000 times a second. On Serverless, all of these reads share the 30,000 ECPU a
+//!   second of one hash slot; each costs about 10, so 3,000 pages a second can show posts of one author. Above that,
+//!   and while Valkey does not answer, pages read the items, of which DynamoDB allows 3,000 reads a second. A
+//!   deployment with authors whom more people read at once needs `ValkeyKind=cluster`, which is the default.
+//! - On a cache that does not show its generation to scripts, a fail-over can lose the mark of a card unnoticed. Such
+//!   a card is old until it expires, after an hour at most, or until the audit finds it.
+//! - Pages of posts do not say whether the viewer follows an author. Each reader would need a card for each author
+//!   shown: 20 cards of 320 bytes for a page, more than twice the memory of the feed, while the cards of posts and
+//!   users serve all readers. An app asks for the profile, which says it. A home feed may show posts of an author for
+//!   a moment after an unfollow.
 
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{PAGE_ROUNDS_MAX, PULL_QUERIES_MIN};

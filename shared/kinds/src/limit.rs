@@ -1,4 +1,9 @@
 //! Limits how many requests of a kind a user may make: writes, and reads that cost as much.
+//!
+//! **Request limits.** Valkey counts each user's posts, likes, changes of boards, relations and profiles, and timers
+//! with the generic cell rate algorithm (`valkey/lua/limit.lua`). The count runs while the profile is read. If Valkey
+//! has not answered 20 ms after the profile was read, the request is allowed. Further requests are answered with 429
+//! and `Retry-After`.
 
 use std::pin::pin;
 use std::time::Duration;

@@ -1,4 +1,15 @@
 //! Rebuilds a feed, a copy of a board or a ranking that a reader queued, or both feeds of a user by an operator's order.
+//!
+//! **Return.** A feed that is not live is rebuilt in the request. The call that finds no feed also takes the lease and
+//! makes the feed live. Then the relations, the pulled authors and each author's newest posts are read, the commit
+//! stores them, and the page shows them. A feed of more than 64 authors would delay the page. The page is therefore
+//! merged from few posts of each author and answered as `pull`, and a `RebuildFeed` message passes the lease to
+//! `rebuild`. A reader that finds the lease taken checks the feed a few times, 5 to 80 ms apart, and then pulls the
+//! page.
+//!
+//! **Rebuilds.** The same code rebuilds home feeds and author feeds. When many readers return at once, each feed is
+//! rebuilt by one of them, each author's posts are queried by the first reader that needs them while the others wait
+//! for the author feed, and `RebuildsAtOnce` bounds the long rebuilds (`simulation::stampede`).
 
 use std::time::Duration;
 

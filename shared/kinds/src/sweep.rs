@@ -1,5 +1,9 @@
 //! The sweep drops feeds that nobody reads, and forgets changes of relations that no message relies on any more. On a full
 //! server it makes room: it drops some of the feeds that were read longest ago.
+//!
+//! **Sweep.** The sweep takes a batch from each bucket in turn until no feed is due or 50,000 feeds are removed, and
+//! logs how many remain. Then it forgets old relations in the same way. The script checks each due time again, so the
+//! feed of a reader who has just returned stays.
 
 use fanfold_core::Time;
 use fanfold_core::limits::{CONCURRENCY, REL_KEPT, SHED_IDLE, SWEEP_BATCH};

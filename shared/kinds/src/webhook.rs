@@ -14,6 +14,12 @@
 //! or of the secret.
 //!
 //! [`WEBHOOK_TRIED_FOR`]: fanfold_core::limits::WEBHOOK_TRIED_FOR
+//!
+//! **Webhooks.** A message that the receiver does not take waits for a quarter of the time since its first failure, at
+//! least 1 s and at most 15 minutes. From a minute on, it waits as a new message with a delay. After 24 hours it
+//! becomes a dead letter, which `cargo local redrive webhooks` returns to its queue. 410 means that the receiver does
+//! not want the message, so it is dropped. Redirects count as failures. A failing receiver does not delay timers:
+//! `due` only sends to the queue.
 
 use std::io;
 use std::ops::RangeInclusive;

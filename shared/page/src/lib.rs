@@ -9,6 +9,31 @@
 //! | `problems` | a page for each kind of problem |
 //!
 //! `site/` has the sources of the files, and `site/vendor/` the files of other projects, unchanged.
+//!
+//! **The page.** `users` serves it from the binary, by the route that takes all other requests, without a token. The
+//! document names the version of the files, a hash of all of them, so browsers keep a file for ever and ask for the
+//! document alone. The script calls the same routes as every client. It keeps lists in memory, so going back shows
+//! them at once, at the same place. The home feed asks for posts that are newer than its newest one every 5 s; each
+//! sixth time it reads the newest 100 posts instead, which also shows posts that were delivered late, and deletions.
+//!
+//! # Decisions
+//!
+//! - **The binary contains the files.** A bucket and a distribution would be more resources to pay, secure and delete,
+//!   and a second origin. In the binary they cost 0.6 MB, of which the viewer of the reference takes nine tenths, and
+//!   an invocation for each file of a first visit.
+//! - **The parts of the script are joined at build time.** Each file is a request, and each request an invocation. The
+//!   build script joins the parts in a fixed order into one scope, so there is no bundler to keep. Comments stay:
+//!   whoever opens the source of the page can read it, and compressed they take little.
+//! - **preact and htm, without a build step.** They need neither `unsafe-eval` nor inline scripts. alpine and
+//!   petite-vue need `unsafe-eval`. Of five viewers of API descriptions, swagger-ui alone works under this policy and
+//!   calls no other host. Their versions are in `tests/node/package.json`, and a browser test compares their files
+//!   with those of the packages.
+//! - **Addresses are after the `#`.** The API has one document, and the redirect address of a sign-in is the same for
+//!   every view.
+//! - **Tokens are in `sessionStorage`.** They end with the tab, and two tabs can be two users. A cookie would need a
+//!   route that sets it, and a protection against requests of other sites.
+//! - **`source=pull` is limited.** The switch makes a page as expensive as one of a user without a feed, for everybody
+//!   who finds it. `PullQueriesPerMinute` bounds it for each user; then the page reads from the cache and says so.
 
 mod files;
 mod html;

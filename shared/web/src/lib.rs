@@ -33,4 +33,4 @@ pub use extract::{IdempotencyKey, JsonBody, ListQuery, Query};
 pub use problem::{Problem, ProblemKind};
 
 /// The OpenAPI description of the whole API, as JSON, generated from the handlers by `cargo local openapi`.
-pub const OPENAPI_JSON: &str = include_str!("../openapi.json");
+pub const OPENAPI_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));

@@ -22,21 +22,21 @@ use crate::gate::{described, pass};
 use crate::served::served;
 use crate::shared_answers;
 
-const DESCRIPTION: &str = "Home timelines: the posts of the people you follow, newest first. Every answer of a route \
-    has the request's id in the header `x-request-id`. Include it when you report a problem.";
+/// The beginning of the guide: what holds for all routes.
+const DESCRIPTION: &str = include_str!("../guide/start.md");
 
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
-/// The tags of operations, in the order in which the reference shows them.
+/// The tags of operations, in the order in which the reference shows them, each with its chapter of the guide.
 const TAGS: [(&str, &str); 9] = [
-    ("users", "Profiles, and who follows whom."),
-    ("posts", "Posts, now or at a time, and how far their delivery is."),
-    ("feeds", "Home feeds and author feeds."),
-    ("likes", "Likes of posts."),
-    ("bookmarks", "Private bookmarks of posts."),
-    ("rankings", "The best posts and authors by likes."),
-    ("leaderboards", "Boards that rank members by their scores."),
-    ("timers", "Timers, which send a message of the caller at its time."),
+    ("users", include_str!("../guide/users.md")),
+    ("posts", include_str!("../guide/posts.md")),
+    ("feeds", include_str!("../guide/feeds.md")),
+    ("likes", include_str!("../guide/likes.md")),
+    ("bookmarks", include_str!("../guide/bookmarks.md")),
+    ("rankings", include_str!("../guide/rankings.md")),
+    ("leaderboards", include_str!("../guide/leaderboards.md")),
+    ("timers", include_str!("../guide/timers.md")),
     ("specification", "This description."),
 ];
 

@@ -47,9 +47,9 @@ fn with_stack(mut program: Command, deployed: &Deployed, users: [&str; 2]) -> Do
 
 fn typescript(report: &mut Report, deployed: &Deployed) -> Done<()> {
     let node = Node::install(false)?;
-    let (sources, (readme, _)) = (node.copy(&sources())?, readme()?);
-    let shown = code(&readme, "ts");
-    let copy = sources.join("readme.mts");
+    let (sources, (guide, _)) = (node.copy(&sources())?, guide()?);
+    let shown = code(&guide, "ts");
+    let copy = sources.join("guide.mts");
     std::fs::write(&copy, &shown).doing(copy.display())?;
     let mut generate = node.program("openapi-typescript");
     generate.arg(description(deployed)).arg("--output").arg(sources.join("fanfold.d.ts"));
@@ -60,16 +60,16 @@ fn typescript(report: &mut Report, deployed: &Deployed) -> Done<()> {
     let users = ["typescript-0", "typescript-1"];
     let calls = with_stack(node.run(sources.join("client.ts")), deployed, users)?;
     report.check("the TypeScript client: calls", calls)?;
-    // as somebody does who follows README, with the pinned packages instead of the newest ones
-    let project = node.project("readme-project")?;
+    // as somebody does who follows the guide, with the pinned packages instead of the newest ones
+    let project = node.project("guide-project")?;
     let file = project.join("hello.mts");
     std::fs::write(&file, shown).doing(file.display())?;
-    let script = code(&readme, "sh").replace("npm install ", "npm ls ");
+    let script = code(&guide, "sh").replace("npm install ", "npm ls ");
     let follow = as_user(node.shell(&project, &script)?, deployed, users[0])?;
-    report.check("the TypeScript program of README, in a new project", follow)
+    report.check("the TypeScript program of the guide, in a new project", follow)
 }
 
-/// Tells a program of README the address of the API, and the token of a user who has a profile.
+/// Tells a program of the guide the address of the API, and the token of a user who has a profile.
 fn as_user(mut program: Command, deployed: &Deployed, user: &str) -> Done<Command> {
     let token = deployed.system.user_pool()?.token(user)?;
     program.env("URL", &deployed.system.servers.url).env("TOKEN", token);
@@ -78,8 +78,8 @@ fn as_user(mut program: Command, deployed: &Deployed, user: &str) -> Done<Comman
 
 fn python(report: &mut Report, deployed: &Deployed, tools: &Tools) -> Done<()> {
     let (program, client) = (sources().join("client.py"), place::local().join("python-client"));
-    let shown = place::local().join("readme.py");
-    std::fs::write(&shown, code(&readme()?.1, "python")).doing(shown.display())?;
+    let shown = place::local().join("guide.py");
+    std::fs::write(&shown, code(&guide()?.1, "python")).doing(shown.display())?;
     let mut generate = Command::new(tools.bin("openapi-python-client"));
     generate.args(["generate", "--overwrite", "--fail-on-warning", "--url"]);
     // it formats the client with ruff
@@ -95,16 +95,16 @@ fn python(report: &mut Report, deployed: &Deployed, tools: &Tools) -> Done<()> {
     report.check("the Python client: calls", with_stack(calls, deployed, users)?)?;
     let mut follow = tools.python();
     follow.arg(&shown).env("PYTHONPATH", &client);
-    report.check("the Python program of README", as_user(follow, deployed, users[0])?)
+    report.check("the Python program of the guide", as_user(follow, deployed, users[0])?)
 }
 
-/// The section of README on clients: what it says about TypeScript, and about Python.
-fn readme() -> Done<(String, String)> {
-    let file = place::root().join("README.md");
+/// The section of the guide on clients: what it says about TypeScript, and about Python.
+fn guide() -> Done<(String, String)> {
+    let file = place::root().join("shared/web/guide/start.md");
     let text = std::fs::read_to_string(&file).doing(file.display())?;
-    let section = text.split("\n### Clients\n").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let section = text.split("\n## Clients").nth(1).and_then(|rest| rest.split("\n## ").next());
     let halves = section.and_then(|section| section.split_once("\nFor Python"));
-    let (typescript, python) = halves.ok_or_else(|| failure("README.md has no section Clients"))?;
+    let (typescript, python) = halves.ok_or_else(|| failure("the guide has no section on clients"))?;
     Ok((typescript.to_owned(), python.to_owned()))
 }
 

@@ -1,4 +1,7 @@
 //! Merges of the feeds of authors.
+//!
+//! **Merge.** A heap holds the newest known post of each author. The merge reads more posts of an author only if that
+//! author could have the next post; of a thousand authors, nearly all are read once, for five posts.
 
 use fanfold_core::merge::WantedPosts;
 use fanfold_core::{FeedId, Merge, PostId, Slice, UserId};

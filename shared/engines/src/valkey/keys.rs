@@ -5,6 +5,54 @@
 //! two releases. The first release writes both and reads the old one, so that older functions still find their
 //! data. The second release writes and reads only the new one. New feeds begin empty and are rebuilt. The keys
 //! with old names are deleted once.
+//!
+//! - The **floor** is a member (`F`) of the sorted set, with the floor's time as its score. Pages do not show cached
+//!   entries of the floor's own millisecond, because a trim may have cut some of them.
+//! - **Buckets.** A user's keys carry `{bucket}` as their hash tag, so one script call serves all users of a bucket.
+//!   `live:{b}` lists the live feeds of bucket `b`, scored by the time of the last read, which the sweep uses.
+//!   Membership makes a feed live.
+//! - **`memory:{b}`** holds the server's *generation*, the time since which the server remembers the bucket without a
+//!   gap, and the token of the rebuild that began the memory. The token makes the name unique even if a server loses
+//!   all data in the millisecond in which its memory began. The time is 20 s later than the caller's clock said,
+//!   because a memory must not claim to know the time before its script ran. Every feed (member `M…`, always first)
+//!   and every `rel` key names the memory in which it began. Data of another memory is ignored.
+//! - **Cards** have the keys `post:{b}:<post>`, `user:{b}:<user>`, `follows:{b}:<viewer>:<user>`,
+//!   `marks:likes:{b}:<viewer>`, `handle:{b}:<hash of the handle>` and `board-card:{b}:<owner>:<hash of the name>`.
+//!   The card of a post is in the bucket of its author, so one call reads both cards; whom a viewer follows and what a
+//!   viewer likes are in the bucket of the viewer, and the settings of a board in that of the owner. The value of a
+//!   key is a card, a lease, or the mark that the card is stale. A card and a lease name the memory in which they
+//!   began. `cards:{b}` is a list of the names of the bucket's cards, oldest first, which bounds their memory
+//!   (`CardMemory`). It expires two hours after the last fill.
+//! - **`rel:{b}:<author>`** remembers the last change between users of the bucket and an author for at least one hour:
+//!   the time, negative for an unfollow. `rels:{b}` lists these keys by their last change, and the sweep removes those
+//!   without a change for an hour.
+//! - **A copy** has four keys in one slot: `board:{b}:<id>`, a sorted set of the members, best first;
+//!   `board:scores:{b}:<id>`, a hash of their revisions and scores, and the state of the copy;
+//!   `board:distinct:{b}:<id>`, the different scores, for dense ranks; and `board:removed:{b}:<id>`, the members that
+//!   were removed or fell out. The id is a hash of board, token, round, layout and version, and gives the bucket, so
+//!   the rounds of an owner are in different buckets. The state names the server's generation: a copy of another
+//!   generation is missing. `boards:{b}` lists the copies of a bucket by the time at which they were noted last, for
+//!   the audit. Entries of a week ago leave it. A snapshot of a ranking is such a copy, too; its id is a hash of the
+//!   name of the ranking and the time, and no list names it. Of a merged board and of a ranking,
+//!   `board:begun:{b}:<id>` and `board:newest:{b}:<id>` name the version that was begun last and the one that was
+//!   ready last.
+//! - **`older:{b}:<user>`** has posts below the floor of the user's home feed, which the user pulled last, with the
+//!   number of changes of relations (`relation_changes` in the profile) that the user had made before. A page shows
+//!   them only while the number is the same. They are read from DynamoDB alone, and only posts that are older than any
+//!   writer's life are shown, so none can be missing.
+//! - **Only cards, locks, request limits, older posts, and copies of boards and rankings have a time to live**,
+//!   because a full server evicts such keys first. No rule depends on them: a rebuild without its lock is refused at
+//!   the commit, a lost `lock:count:{b}:<author>` or `lock:likes:{b}:<post>` costs one more count of followers or
+//!   likes, and a user whose `limit:<kind>:{b}:<user>` is lost may write more for a minute. Older posts that are lost
+//!   cost one more pull. A lost card is read from DynamoDB, and a card whose lease is lost cannot be filled. A copy
+//!   that has lost its members, its state or the scores of dense ranks is missing, and the next reader makes it again.
+//!   If it has lost `board:removed` alone, ranks are right; the audit finds members that fell out and are still in
+//!   DynamoDB.
+//! - **`due:{p}`** is a sorted set with the entries of part `p` of the index of due items. The score of an entry is
+//!   its time, or the end of a lease. **`horizon:{p}`** says up to what time the set is complete, together with the
+//!   server's generation, the token of the first load, and the time up to which a load is under way. Writers and
+//!   look-aheads use the set only if the generation is that of the server. Here the hash tag is the number of the
+//!   part, 0 to 15, and not a bucket.
 
 use std::fmt::{self, Display};
 use std::ops::Deref;

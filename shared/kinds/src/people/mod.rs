@@ -1,4 +1,16 @@
 //! People: profiles and their handles.
+//!
+//! **Create or change a profile.** `users` reads the profile and the owner of the wanted handle at the same time. It
+//! sends `ProfileChanged` with the number of changes that the profile will have, writes profile and handle in one
+//! transaction, and marks the user's card as stale. `changes` reads the profile until it has as many changes, or until
+//! 30 s have passed, and then marks the card.
+//!
+//! # Bounds
+//!
+//! - After each change of an author's numbers, the author's card is read again. The lease bounds this: one reader
+//!   reads, and the others wait for a few milliseconds.
+//! - The first look of a viewer at a user costs one unit of `CardMemory` and one read of DynamoDB. A profile that a
+//!   million people open takes a million units in an hour; if `CardMemory` has fewer, the oldest cards make room.
 
 pub mod cards;
 mod cases;

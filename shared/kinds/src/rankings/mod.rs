@@ -2,6 +2,61 @@
 //!
 //! The count of the likes of a post adds to its rows in DynamoDB. A snapshot of a ranking is made of these rows when somebody
 //! reads it, and shared until the next one. It is a board in Valkey with the first places, made like a merged board.
+//!
+//! `rankings.rs` has the use case, and `shared/kinds/src/boards/items/rankings.rs` the rows.
+//!
+//! | who | when | does |
+//! | --- | --- | --- |
+//! | `changes` | a count changes the number of likes of a post | adds the difference to the row of the post for this day and hour, and to a row of the author, in the transaction that writes the number |
+//! | `changes` | a post was deleted | takes its likes from the row of the author, and removes the rows of its days |
+//! | a request | somebody reads a ranking without the present snapshot | makes it, or sends `RebuildRanking` |
+//! | `rebuild` | SQS delivers `RebuildRanking` | loads parts of a snapshot |
+//!
+//! **Rankings.** A snapshot is made like a merged board, from rows of DynamoDB, when somebody reads a ranking and
+//! Valkey does not have the present snapshot. The times at which snapshots begin are multiples of `RankingSeconds`.
+//! For the posts of a day, the rows of two days are read, and for a week those of eight; the hours of the window are
+//! added up for each post, and each of the 16 parts contributes its best 500. For authors, the candidates of each part
+//! are read with their followers. Up to 250 rows of each part, of all days together, are read within the request;
+//! otherwise `RebuildRanking` passes the lease to `rebuild`, part by part, and readers get the snapshot before.
+//! `timeline` reads a page of ids from the snapshot, and `present` the cards, so a page of a snapshot that is there
+//! makes no call to DynamoDB. Posts and authors that are gone are passed over. A cursor names the snapshot, which
+//! Valkey keeps for 15 minutes.
+//!
+//! **Rows.** A count reads the post, computes the difference, and writes on condition that the post has still the
+//! number and the changes that were read. A count that comes twice or late therefore adds nothing. The tombstone of a
+//! deleted post keeps the number; the handler of the deletion removes it in the transaction that subtracts it from the
+//! author, so this happens once. It never makes a row: the author may have been dropped. An author has 16 rows, and
+//! the post chooses one, because very many posts of one author may be counted at the same time, and transactions that
+//! meet on a row conflict. All rows of an author are in one part, and so are all rows of a post.
+//!
+//! **Snapshots.** A snapshot is a copy that nobody changes, with one score for posts (likes) and two for authors
+//! (likes, followers). It is made like the copy of a merged board, with the same lease. The members are the ids in
+//! their text form. The id of a post begins with its time, so on a tie the earlier post is first. All messages of a
+//! snapshot have its time, so they use the same window. While it is made, readers get the newest one before, and no
+//! other one is begun (see [`fanfold_engines::rank`]). Valkey keeps it for 15 minutes, for readers who page through it.
+//!
+//! # Decisions
+//!
+//! - **Rankings are snapshots, made from rows by hour.** A board with a member for each post would need a change for
+//!   each like that leaves the window, a day and a week later. The rows cost one write for a count, which serves all
+//!   likes of a second, and nothing when hours pass. A row has all hours of a day, because a row for each hour would
+//!   make 24 times as many; the day and the week read the same rows. The price is that a snapshot reads the rows of
+//!   the whole window. It is paid at most once in `RankingSeconds`, and only while somebody reads: for 100,000 posts
+//!   that are liked on a day, a snapshot of the day reads about 10,000 units, and one of the week 40,000. Counting the
+//!   likes of such a day costs more.
+//! - **A ranking has 500 places.** The best 500 of each part contain the best 500 of all, so Valkey gets at most 8,000
+//!   entries for a snapshot, however many posts are liked.
+//! - **The followers of authors are read when the snapshot is made.** In the row of the author, each count of
+//!   followers would need another write, and most authors are never compared.
+//!
+//! # Bounds
+//!
+//! - All readers of a ranking read one key of Valkey, as those of a board do.
+//! - A snapshot or a merge may take longer than the time after which the next one begins. Meanwhile no other one is
+//!   begun, and readers get the one before, which Valkey keeps for 15 minutes. If its function has died, the next one
+//!   begins when the lease has ended.
+//! - A ranking of authors compares the followers of at most 2,000 authors of a part. If more authors of a part have
+//!   the same number of likes as the 500th, the others are left out, whatever their followers.
 
 pub mod messages;
 pub(crate) mod owned;
