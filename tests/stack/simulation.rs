@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | [`plan`] | the actions of a history |
 //! | [`play`] | runs a plan and checks it |
+//! | [`history`] | the engine of the other histories |
 //! | [`steps`], [`tasks`] | one call at a time, in a chosen order |
 //! | [`cloud`], [`expression`] | DynamoDB and SQS |
 //! | [`units`] | the units that DynamoDB charges |
@@ -40,6 +41,7 @@ mod dropping;
 mod due;
 mod due_crowd;
 mod expression;
+mod history;
 mod likeness;
 mod likes;
 mod oracle;
@@ -55,8 +57,6 @@ mod steps;
 mod tasks;
 mod units;
 
-use std::fmt::Debug;
-use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -105,34 +105,17 @@ fn every_history_leaves_every_feed_right() {
     }
 }
 
-/// The share of a soak that a kind of histories may take: due items, likes and boards take as long together as the histories of
-/// feeds.
-const SOAK_SHARES: u64 = 3;
+/// The share of a soak that each kind of histories may take that runs on one thread.
+const SOAK_SHARES: u64 = 4;
 
-/// Runs histories of a kind of their own, or as many as fit in its share of a soak. The environment variable `FANFOLD_<name>`
-/// gives another number. Returns the sums of their counters, if they are the usual ones: others may give smaller counts by
-/// chance.
-fn histories_of<C: Default + AddAssign + Debug>(
-    name: &str,
-    usual: u64,
-    run: impl Fn(u64) -> Result<C, String>,
-) -> Option<C> {
-    let (first, soak) = (first_seed(), soak_s());
-    let count = env_number(&format!("FANFOLD_{name}"), if soak > 0 { u64::MAX } else { usual });
+/// The seeds of histories on one thread: the usual number, or as an environment variable says, or as many as fit in their share
+/// of a soak.
+fn seeds_of(variable: &str, usual: u64) -> impl Iterator<Item = u64> {
+    let (first, soak, begun) = (first_seed(), soak_s(), Instant::now());
+    let count = env_number(variable, if soak > 0 { u64::MAX } else { usual });
     println!("histories from seed {first} on");
-    let (mut histories, mut total, begun) = (0, C::default(), Instant::now());
-    for seed in first..first.saturating_add(count) {
-        if soak > 0 && begun.elapsed() > Duration::from_secs(soak / SOAK_SHARES) {
-            break;
-        }
-        histories += 1;
-        match run(seed) {
-            Ok(counts) => total += counts,
-            Err(report) => panic!("{report}"),
-        }
-    }
-    println!("{histories} histories: {total:?}");
-    (first == 1 && histories >= usual).then_some(total)
+    let in_time = move || soak == 0 || begun.elapsed() < Duration::from_secs(soak / SOAK_SHARES);
+    (first..first.saturating_add(count)).take_while(move |_| in_time())
 }
 
 /// Runs `count` histories, unless the environment variable `setting` gives another count. Returns the sums of their

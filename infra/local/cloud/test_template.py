@@ -376,8 +376,8 @@ class Replacements(unittest.TestCase):
         }
         expected = {"Network", "VpcCidr", "Zones", "VpcId", "SubnetIds", "ValkeyKind"}
         self.assertEqual(replaced, expected, "feeds are lost with a cache")
-        readme = " ".join((ROOT / "README.md").read_text().split())
-        (said,) = re.findall(r"After a change of (.*?), all feeds must be rebuilt", readme)
+        readme = " ".join((INFRA / "README.md").read_text().split())
+        (said,) = re.findall(r"After a change of (`ValkeyUrl`.*?), all feeds must be rebuilt", readme)
         self.assertEqual(set(re.findall(r"`(\w+)`", said)), expected | {"ValkeyUrl"})
 
     def test_what_depends_on_a_replaced_cache_follows_it(self):
@@ -491,9 +491,9 @@ class Names(unittest.TestCase):
             declared = template["Parameters"][taken[0]]
             self.assertEqual(declared["MaxLength"], STACK_NAME_MAX, logical)
             self.assertIn(f"{STACK_NAME_MAX} characters", declared["ConstraintDescription"])
-        readme = " ".join((ROOT / "README.md").read_text().split())
+        readme = " ".join((INFRA / "README.md").read_text().split())
         said = f"A stack's name has at most {STACK_NAME_MAX} characters"
-        self.assertTrue(said in readme, f"README.md wants '{said}'")
+        self.assertTrue(said in readme, f"infra/README.md wants '{said}'")
 
     def test_a_function_may_have_a_name_of_15_characters(self):
         whole = STACK_NAME_MAX + len("-") + FUNCTION_NAME_MAX
@@ -690,9 +690,9 @@ class Concurrency(unittest.TestCase):
         most = sum(int(source["ScalingConfig"]["MaximumConcurrency"]) for source in sources)
         self.assertLessEqual(most, 42)
         least = 2 * len(sources)
-        readme = " ".join((ROOT / "README.md").read_text().split())
+        readme = " ".join((INFRA / "README.md").read_text().split())
         for said in (f"the queues use at most {most},", f"the queues alone may use {least} with the smallest values"):
-            self.assertTrue(said in readme, f"README.md wants '{said}'")
+            self.assertTrue(said in readme, f"infra/README.md wants '{said}'")
         reserved = [f for f, properties in functions(deployed()).items() if "ReservedConcurrentExecutions" in properties]
         self.assertEqual(reserved, [], "an account of 50 can reserve nothing")
 
@@ -885,7 +885,7 @@ class Webhooks(unittest.TestCase):
         self.assertEqual(version_of(before, "Webhook"), version_of(same, "Webhook"))
         self.assertNotEqual(version_of(before, "Webhook"), version_of(raised, "Webhook"))
         self.assertNotEqual(configuration(before, "Webhook"), configuration(raised, "Webhook"))
-        for text in (PARAMETERS["WebhookSecret"]["Description"], (ROOT / "README.md").read_text(), RUNBOOK.read_text()):
+        for text in (PARAMETERS["WebhookSecret"]["Description"], (INFRA / "README.md").read_text(), RUNBOOK.read_text()):
             self.assertTrue("WebhookSecretNumber" in text, f"it does not say that a new secret needs a number: {text[:60]}")
 
     def test_an_address_needs_a_secret(self):
@@ -1290,14 +1290,14 @@ class IdleCost(unittest.TestCase):
             self.assertLessEqual(sum(costs.values()), 50, f"{kind}: {costs}")
             self.assertTrue(all(cost > 0 for cost in costs.values()), f"{kind}: {costs}")
 
-    def test_the_readme_says_what_it_costs(self):
-        paragraphs = re.split(r"\n\s*\n", (ROOT / "README.md").read_text())
+    def test_the_document_says_what_it_costs(self):
+        paragraphs = re.split(r"\n\s*\n", (INFRA / "README.md").read_text())
         (said,) = (" ".join(each.split()) for each in paragraphs if "when nobody calls" in each)
         kinds = by_kind()
         for kind, costs in kinds.items():
             parts = ", ".join(f"{what} {cost:.2f}" for what, cost in costs.items())
             wanted = f"US$ {round(sum(costs.values()))}"
-            self.assertIn(wanted, said, f"README.md wants '{wanted}' beside 'when nobody calls' for {kind} ({parts})")
+            self.assertIn(wanted, said, f"infra/README.md wants '{wanted}' beside 'when nobody calls' for {kind} ({parts})")
         # each part of the default, and what is other for the other kind
         cluster, serverless = kinds["cluster"], kinds["serverless"]
         stated = [float(each) for each in re.findall(r"\(([0-9.]+)\)", said.partition("ValkeyKind=serverless")[0])]

@@ -91,7 +91,6 @@ impl Merge {
             // mutation: merge-twice
             let is_merged = self.merged.last() == Some(&post);
             let is_known = bound.is_none_or(|bound| post > bound);
-            // mutation: merge-end
             if !is_merged && (!is_known || self.merged.len() >= self.count) {
                 break;
             }

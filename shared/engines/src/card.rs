@@ -153,7 +153,6 @@ impl<S: Sync, C: Card<S>> Part<S> for PartOf<S, C> {
 
     fn text(&self, id: CardId, found: &Found) -> Option<Text> {
         let of = self.0.get(&id)?;
-        // mutation: card-of-nobody
         found.get::<S, C>(of).filter(|_| C::is_kept(of, found))?.text()
     }
 

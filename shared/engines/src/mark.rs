@@ -104,7 +104,6 @@ impl Marks<'_> {
         let delete = self
             .table
             .delete(key(&self.by_post.pk(mark.user), mark.post))
-            // mutation: mark-as-read
             .condition("marked_at_ms = :at AND v <= :v")
             .value(":v", number(MarkItem::V))
             .value(":at", number(mark.at));

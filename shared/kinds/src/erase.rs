@@ -72,7 +72,6 @@ impl Erasing<'_> {
         let note = match begun {
             DropBegun::Begun(note) => {
                 self.leased = true;
-                // mutation: dropped-card
                 self.forget_cards(vec![CardId::user(self.user)]).await?;
                 note
             }

@@ -111,7 +111,6 @@ pub async fn of_caller(
 ) -> Result<Exported, Error> {
     let (limit, checked) = (app.limits.of(LimitKind::Pull), ready(Ok::<_, Error>(())));
     // before the page is read, so that a refusal costs nothing
-    // mutation: export-limit
     all_within_limit(&app.valkey, limit, caller, PULL_QUERIES_MIN, now, checked).await?;
     Ok(export(app, caller, from, now).await?)
 }

@@ -148,7 +148,6 @@ pub async fn pulled_page(
     now: Time,
 ) -> Result<FeedPage, Error> {
     let (valkey, checked) = (&app.valkey, ready(Ok::<_, Error>(())));
-    // mutation: pull-limit
     all_within_limit(valkey, app.limits.of(LimitKind::Pull), viewer.user, 0, now, checked).await?;
     let reading = ReadContext::without_valkey(now);
     let page = page(app, viewer, feed, span, limit, &reading).await;

@@ -49,7 +49,6 @@ pub async fn all_within_limit<T, E: Into<Error>>(
     let (count, read) = (pin!(valkey.count_requests(limit, user, count, now)), pin!(read));
     let (counted, read) = match select(count, read).await {
         Either::Left((counted, read)) => (Some(counted), read.await),
-        // mutation: limit-grace
         Either::Right((read, count)) => (clock::within(REQUEST_LIMIT_GRACE, count).await, read),
     };
     if let Some(wait) = wait(counted) {

@@ -70,7 +70,6 @@ async fn shed(app: &App, now: Time) -> Result<u64, StoreError> {
             Err(error) => failed = Some(error),
         }
     }
-    // mutation: shed-idle
     let until = now - SHED_IDLE;
     let drop = async |bucket, batch| valkey.expire(bucket, until, batch).await;
     let (buckets, bounds) = (full.iter().copied(), (SWEEP_BATCH, SHED_FEEDS_MAX as u64));

@@ -111,7 +111,6 @@ async fn same_parameters(parts: &mut Parts) -> Result<(), Problem> {
             continue;
         };
         let sent = percent_decode_str(sent).decode_utf8_lossy();
-        // mutation: gate-parameter
         if sent != *value {
             let lost = sent.chars().find(|c| !value.contains(*c));
             return Err(encoded(lost.unwrap_or('/')));
@@ -127,7 +126,6 @@ fn known_names(uri: &Uri, names: &[String]) -> Result<(), Problem> {
         Ok(Query(sent)) => sent,
         Err(error) => return refused(error.body_text()),
     };
-    // mutation: gate-query
     let Some((unknown, _)) = sent.iter().find(|(name, _)| !names.contains(name)) else {
         return Ok(());
     };

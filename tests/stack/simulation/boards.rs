@@ -7,7 +7,6 @@
 //! card equals its item, and nothing is left of a deleted board.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
@@ -25,16 +24,14 @@ use fanfold_runtime::sqs::Outcome;
 use futures::future::LocalBoxFuture;
 use serde_json::json;
 
-use super::apps::{Apps, BOARDS, PEOPLE, START, cloud_with_profiles, id, identity};
+use super::apps::{Apps, BOARDS, PEOPLE, cloud_with_profiles, id, identity};
 use super::cloud::{Cloud, Faults};
-use super::play::{Message, check_cards, message};
+use super::history::{Checked, History, Kind, TIMEOUT, play_all};
+use super::play::{Message, check_cards, handle_within, message};
 use super::server::Server;
-use super::tasks::{Task, runtime, settle};
+use super::tasks::runtime;
 use crate::harness::board_settings;
 use crate::harness::dice::Dice;
-
-/// The timeout of functions that serve requests and queues.
-const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A board that only additions and certain sets change, one with a limit, and one that is deleted and made again.
 const SUMS: &str = "sums";
@@ -48,24 +45,16 @@ const OTHERS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const ADDITIONS_MAX: u32 = 60;
 
 /// What a worker did.
-enum Done {
+pub enum Done {
     /// An addition of a bit to a member.
     Added(&'static str, u32, Result<Changed, Error>),
     /// A member has this score, or none.
     Set(&'static str, Option<i64>, Result<Changed, Error>),
     Other(&'static str),
     /// What was wrong with an answer.
-    Read(Result<(), String>),
+    Read(Checked),
     /// The number of changes of a member before the read, and its score.
     Seen(&'static str, u64, Option<i64>),
-    Handled(Outcome<Message>),
-}
-
-struct Worker {
-    began: Time,
-    message: Option<Message>,
-    /// The member that it sets.
-    member: Option<&'static str>,
 }
 
 /// What is known of a member that is set.
@@ -79,35 +68,9 @@ struct Known {
     overlaps: bool,
 }
 
-#[derive(Debug, Default, Clone, Copy)]
-struct Counts {
-    added: u64,
-    set: u64,
-    refused: u64,
-    seen: u64,
-    pages: u64,
-    fallen: u64,
-}
-
-impl std::ops::AddAssign for Counts {
-    fn add_assign(&mut self, other: Self) {
-        self.added += other.added;
-        self.set += other.set;
-        self.refused += other.refused;
-        self.seen += other.seen;
-        self.pages += other.pages;
-        self.fallen += other.fallen;
-    }
-}
-
-struct History {
-    apps: Rc<Apps>,
-    dice: Dice,
-    now: Time,
-    tasks: Vec<Task<Done>>,
-    workers: Vec<Worker>,
-    /// Messages that no worker handles, with the time from which they may arrive.
-    mail: Vec<(Time, Message)>,
+/// What the histories of boards know.
+#[derive(Default)]
+struct Boards {
     known: BTreeMap<&'static str, Known>,
     /// Additions with their members: whether they are acknowledged.
     additions: BTreeMap<u32, (&'static str, bool)>,
@@ -117,8 +80,6 @@ struct History {
     /// One call in this many fails: of the cloud, and of Valkey. 0: none. If Valkey takes every change, readers must see
     /// every answered change.
     one_in: [u64; 2],
-    counts: Counts,
-    wrong: Option<String>,
 }
 
 fn named(board: &str) -> BoardRef {
@@ -137,44 +98,7 @@ fn settings_of(ranks: &str, limit: Option<u64>) -> BoardSettings {
     board_settings(json!({"ranks": ranks, "limit": limit, "kept_days": 1, "open": true}))
 }
 
-impl History {
-    fn of(apps: Apps, start: &Cloud, dice: Dice, one_in: [u64; 2]) -> Self {
-        *apps.cloud.lock() = start.clone();
-        apps.cloud.lock().sent.clear();
-        apps.valkey.reset();
-        Self {
-            apps: Rc::new(apps),
-            dice,
-            now: START,
-            tasks: Vec::new(),
-            workers: Vec::new(),
-            mail: Vec::new(),
-            known: BTreeMap::new(),
-            additions: BTreeMap::new(),
-            keyed: Vec::new(),
-            next_score: 0,
-            one_in,
-            counts: Counts::default(),
-            wrong: None,
-        }
-    }
-
-    fn begin(
-        &mut self,
-        message: Option<Message>,
-        member: Option<&'static str>,
-        future: LocalBoxFuture<'static, Done>,
-    ) {
-        let number = self.workers.len();
-        self.workers.push(Worker { began: self.now, message, member });
-        self.tasks.push(Task::new(number, String::new(), future));
-    }
-
-    /// The clock of the next worker.
-    fn clock(&mut self) -> Time {
-        self.now + Duration::from_secs(1) - Duration::from_millis(self.dice.below(2_001))
-    }
-
+impl History<Boards> {
     fn put(&mut self, board: &'static str) {
         let ranks = *self.dice.pick(&["competition", "dense", "ordinal"]);
         self.put_with(board, ranks);
@@ -183,76 +107,76 @@ impl History {
     fn put_with(&mut self, board: &'static str, ranks: &'static str) {
         let limit = (board == LIMITED).then(|| 2 + self.dice.below(3));
         let (apps, now) = (self.apps.clone(), self.clock());
-        let future = Box::pin(async move {
+        let work = async move {
             let (owner, board) = (identity(PEOPLE[0]), named(board).name);
             let settings = settings_of(ranks, limit);
             let _answer = settings::put(&apps.app, &owner, &board, settings, now).await;
             Done::Other("put")
-        });
-        self.begin(None, None, future);
+        };
+        self.begin(None, work);
     }
 
     fn delete(&mut self) {
         let (apps, now) = (self.apps.clone(), self.clock());
-        let future = Box::pin(async move {
+        let work = async move {
             let (owner, board) = (identity(PEOPLE[0]), named(PASSING).name);
             let _answer = settings::delete(&apps.app, &owner, &board, now).await;
             Done::Other("deleted")
-        });
-        self.begin(None, None, future);
+        };
+        self.begin(None, work);
     }
 
     /// Adds a bit that was never added, or repeats an addition with its key.
     fn add(&mut self) {
-        let next = self.additions.len() as u32;
-        let again = !self.keyed.is_empty() && self.dice.one_in(3);
+        let next = self.kind.additions.len() as u32;
+        let again = !self.kind.keyed.is_empty() && self.dice.one_in(3);
         let (name, bit, key) = match again {
             true => {
-                let (name, bit) = *self.dice.pick(&self.keyed);
+                let (name, bit) = *self.dice.pick(&self.kind.keyed);
                 (name, bit, Some(format!("key {bit}")))
             }
             false if next == ADDITIONS_MAX => return,
             false => {
                 let name = ADDED[self.dice.below(2) as usize];
-                self.additions.insert(next, (name, false));
+                self.kind.additions.insert(next, (name, false));
                 let key = self.dice.one_in(2).then(|| format!("key {next}"));
-                self.keyed.extend(key.as_ref().map(|_| (name, next)));
+                self.kind.keyed.extend(key.as_ref().map(|_| (name, next)));
                 (name, next, key)
             }
         };
         let (apps, now, user) = (self.apps.clone(), self.clock(), PEOPLE[1]);
-        let future = Box::pin(async move {
+        let work = async move {
             let changes = [ScoreChange { member: member(name), what: What::Add(scores(1 << bit)) }];
             let board = named(SUMS);
             let done =
                 change(&apps.app, &identity(user), &board, &changes, key.as_deref(), now).await;
             Done::Added(name, bit, done.map(|done| done.outcomes[0].1))
-        });
-        self.begin(None, None, future);
+        };
+        self.begin(None, work);
     }
 
     fn set(&mut self) {
         let name = SET[self.dice.below(SET.len() as u64) as usize];
-        self.next_score += 1;
-        let score = (!self.dice.one_in(4)).then_some(self.next_score);
+        self.kind.next_score += 1;
+        let score = (!self.dice.one_in(4)).then_some(self.kind.next_score);
         self.set_to(name, score);
     }
 
     fn set_to(&mut self, name: &'static str, score: Option<i64>) {
         let what = score.map_or(What::Remove, |score| What::Set(scores(score)));
-        let known = self.known.entry(name).or_default();
+        let known = self.kind.known.entry(name).or_default();
         known.changes += 1;
         known.overlaps |= known.under_way > 0;
         known.under_way += 1;
         let (apps, now) = (self.apps.clone(), self.clock());
         let user = PEOPLE[self.dice.below(PEOPLE.len() as u64) as usize];
-        let future = Box::pin(async move {
+        let work = async move {
             let changes = [ScoreChange { member: member(name), what }];
             let (user, board) = (identity(user), named(SUMS));
             let done = change(&apps.app, &user, &board, &changes, None, now).await;
             Done::Set(name, score, done.map(|done| done.outcomes[0].1))
-        });
-        self.begin(None, Some(name), future);
+        };
+        self.begin(Some(name), work);
     }
 
     /// Changes some members of another board in one request.
@@ -275,18 +199,18 @@ impl History {
             .collect();
         let (apps, now) = (self.apps.clone(), self.clock());
         let user = PEOPLE[self.dice.below(PEOPLE.len() as u64) as usize];
-        let future = Box::pin(async move {
+        let work = async move {
             let (user, board) = (identity(user), named(board));
             let done = change(&apps.app, &user, &board, &changes, None, now).await;
             let is_fallen = done.is_ok_and(|done| !done.out.is_empty());
             Done::Other(if is_fallen { "fallen" } else { "changed" })
-        });
-        self.begin(None, None, future);
+        };
+        self.begin(None, work);
     }
 
     fn read_page(&mut self, board: &'static str) {
         let (apps, now) = (self.apps.clone(), self.clock());
-        let future = Box::pin(async move {
+        let work = async move {
             let first = PageOf::Rank { from: 1, limit: 100 };
             let Ok(shown) = page(&apps.app, &named(board), first, now).await else {
                 return Done::Other("not shown");
@@ -306,14 +230,14 @@ impl History {
                 true => Ok(()),
                 false => Err(format!("a wrong page of {board}: {page:?}, {settings:?}")),
             })
-        });
-        self.begin(None, None, future);
+        };
+        self.begin(None, work);
     }
 
     fn read_member(&mut self) {
         // the most telling ones: those whose last change was answered
         let is_certain = |known: &Known| known.score.is_some() && known.under_way == 0;
-        let certain = self.known.iter().filter(|(_, known)| is_certain(known));
+        let certain = self.kind.known.iter().filter(|(_, known)| is_certain(known));
         let certain: Vec<&'static str> = certain.map(|(name, _)| *name).collect();
         let among = if certain.is_empty() { &SET[..] } else { &certain[..] };
         let name = *self.dice.pick(among);
@@ -321,9 +245,9 @@ impl History {
     }
 
     fn read_one(&mut self, name: &'static str) {
-        let changes = self.known.get(name).map_or(0, |known| known.changes);
+        let changes = self.kind.known.get(name).map_or(0, |known| known.changes);
         let (apps, now) = (self.apps.clone(), self.clock());
-        let future = Box::pin(async move {
+        let work = async move {
             let asked = [member(name)];
             match standings(&apps.app, &named(SUMS), &asked, now).await {
                 Ok(found) => {
@@ -332,215 +256,51 @@ impl History {
                 }
                 Err(_) => Done::Other("not shown"),
             }
-        });
-        self.begin(None, None, future);
+        };
+        self.begin(None, work);
     }
 
-    /// A message arrives. `again`: it will arrive once more, even if it is handled.
-    fn arrive(&mut self, again: bool) {
-        let due: Vec<usize> =
-            (0..self.mail.len()).filter(|n| self.mail[*n].0 <= self.now).collect();
-        if due.is_empty() {
-            return;
-        }
-        let (at, taken) = self.mail.swap_remove(*self.dice.pick(&due));
-        if again {
-            self.mail.push((at, taken.clone()));
-        }
-        let (apps, now, message) = (self.apps.clone(), self.now, taken.clone());
-        // some functions have no time left
-        let hurry = self.dice.one_in(3);
-        let deadline = if hurry { Deadline::at(Time::EPOCH) } else { Deadline::NONE };
-        let future = Box::pin(async move {
-            Done::Handled(match &message {
-                Message::Change(event) => event.handle(&apps.app, now, deadline).await.into(),
-                Message::Rebuild(order) => order.handle(&apps.app, now, deadline).await.into(),
-                other => panic!("{other:?}"),
-            })
-        });
-        self.begin(Some(taken), None, future);
-    }
-
-    fn settle(&mut self) {
-        let done = settle(&mut self.tasks, &self.apps.steps);
-        let sent = std::mem::take(&mut self.apps.cloud.lock().sent);
-        for (queue, body) in &sent {
-            let message = message(queue, body);
-            // these messages have a delay that is longer than their writer lives
-            let is_late = matches!(
-                message,
-                Message::Change(ChangeEvent::ScoresChanged(_) | ChangeEvent::BoardChanged(_))
-            );
-            let at = if is_late { self.now + COMMIT_GRACE } else { self.now };
-            self.mail.push((at, message));
-        }
-        for (number, done) in done {
-            self.note(number, done);
-        }
-    }
-
-    fn note(&mut self, number: usize, done: Done) {
+    fn note_done(&mut self, done: Done) {
         match done {
             Done::Added(name, bit, Ok(Changed::Placed { .. })) => {
-                self.counts.added += 1;
-                self.additions.insert(bit, (name, true));
+                self.count("added", true);
+                self.kind.additions.insert(bit, (name, true));
             }
             Done::Added(name, bit, Ok(other)) => {
                 self.wrong = Some(format!("{name} and bit {bit}: {other:?}"));
             }
-            Done::Added(_, _, Err(_)) => self.counts.refused += 1,
+            Done::Added(_, _, Err(_)) => self.count("refused", true),
             Done::Set(name, score, changed) => {
-                let known = self.known.entry(name).or_default();
+                let known = self.kind.known.entry(name).or_default();
                 known.changes += 1;
                 known.under_way -= 1;
                 let is_made = changed.is_ok();
                 let is_certain = is_made && known.under_way == 0 && !known.overlaps;
                 known.score = is_certain.then_some(score);
                 known.overlaps &= known.under_way > 0;
-                self.counts.set += u64::from(is_made);
-                self.counts.refused += u64::from(!is_made);
+                self.count("set", is_made);
+                self.count("refused", !is_made);
             }
             Done::Seen(name, changes, score) => {
-                let known = self.known.get(name).copied().unwrap_or_default();
+                let known = self.kind.known.get(name).copied().unwrap_or_default();
                 let is_certain =
-                    self.one_in[1] == 0 && known.changes == changes && known.under_way == 0;
+                    self.kind.one_in[1] == 0 && known.changes == changes && known.under_way == 0;
                 if let (Some(certain), true) = (known.score, is_certain) {
-                    self.counts.seen += 1;
+                    self.count("seen", true);
                     if certain != score {
                         self.wrong =
                             Some(format!("{name} was shown with {score:?}, not {certain:?}"));
                     }
                 }
             }
-            Done::Read(Ok(())) => self.counts.pages += 1,
+            Done::Read(Ok(())) => self.count("pages", true),
             Done::Read(Err(wrong)) => self.wrong = Some(wrong),
-            Done::Other(what) => self.counts.fallen += u64::from(what == "fallen"),
-            Done::Handled(Outcome::Done) => {}
-            Done::Handled(Outcome::Failed(_)) => {
-                let message = self.workers[number].message.take();
-                self.mail.extend(message.map(|message| (self.now, message)));
-            }
-            Done::Handled(Outcome::Left { rest, .. }) => self.mail.push((self.now, rest)),
+            Done::Other(what) => self.count("fallen", what == "fallen"),
         }
     }
 
-    /// A worker dies. Its message goes back to the queue.
-    fn kill(&mut self, at: usize) {
-        let number = self.tasks.remove(at).number;
-        if let Some(member) = self.workers[number].member {
-            let known = self.known.entry(member).or_default();
-            known.changes += 1;
-            // the change may be committed and not placed, until its event arrives
-            known.score = None;
-            known.under_way += 1_000;
-        }
-        let message = self.workers[number].message.take();
-        self.mail.extend(message.map(|message| (self.now, message)));
-    }
-
-    async fn step(&mut self) {
-        let waiting = self.apps.steps.waiting().len() as u64;
-        match waiting {
-            0 => self.wait(Duration::from_millis(1 + self.dice.clone().below(80))).await,
-            _ => self.apps.steps.grant(self.dice.below(waiting) as usize),
-        }
-        self.settle();
-    }
-
-    /// Lets time pass, and kills the workers that time out.
-    async fn wait(&mut self, length: Duration) {
-        self.now += length;
-        tokio::time::advance(length).await;
-        while let Some(at) = self.tasks.iter().position(|task| {
-            let Worker { began, .. } = &self.workers[task.number];
-            self.now > *began + TIMEOUT
-        }) {
-            self.kill(at);
-        }
-        self.settle();
-    }
-
-    fn disturb_valkey(&mut self) {
-        match self.dice.below(6) {
-            0 => self.apps.valkey.flush(),
-            1 | 2 => self.apps.valkey.replicate(),
-            3 => self.apps.valkey.fail_over(),
-            4 => self.apps.valkey.evict(),
-            _ => self.apps.valkey.forget_scripts(),
-        }
-    }
-
-    async fn run(&mut self, seed: u64) {
-        for board in [SUMS, LIMITED, PASSING] {
-            self.put(board);
-        }
-        self.apps.steps.set_free(true);
-        self.settle();
-        self.apps.steps.set_free(false);
-        let [of_cloud, of_valkey] = self.one_in;
-        self.apps.cloud.lock().faults = Faults { one_in: of_cloud, dice: Dice(seed ^ 1) };
-        self.apps.valkey.set_faults(Faults { one_in: of_valkey, dice: Dice(seed ^ 2) });
-        for _ in 0..1_100 + self.dice.below(600) {
-            match self.dice.below(190) {
-                0..4 => self.add(),
-                4..8 => self.set(),
-                8..11 => self.change_others(LIMITED),
-                11..13 => self.change_others(PASSING),
-                13 if self.dice.one_in(3) => self.delete(),
-                14 if self.dice.one_in(3) => {
-                    let board = *self.dice.pick(&[SUMS, LIMITED, PASSING, PASSING]);
-                    self.put(board);
-                }
-                15..19 => {
-                    let board = *self.dice.pick(&[SUMS, LIMITED, PASSING]);
-                    self.read_page(board);
-                }
-                19..25 => self.read_member(),
-                25..31 => {
-                    let again = self.dice.one_in(4);
-                    self.arrive(again);
-                }
-                31 if !self.tasks.is_empty() => {
-                    let at = self.dice.below(self.tasks.len() as u64) as usize;
-                    self.kill(at);
-                }
-                32 if self.dice.one_in(3) => self.disturb_valkey(),
-                33 if self.dice.one_in(2) => {
-                    let waits = [Duration::from_millis(200), Duration::from_secs(2), TIMEOUT];
-                    let wait = *self.dice.pick(&waits);
-                    self.wait(wait).await;
-                }
-                _ => self.step().await,
-            }
-            self.settle();
-        }
-        self.apps.cloud.lock().faults = Faults::default();
-        self.apps.valkey.set_faults(Faults::default());
-        self.rest().await;
-    }
-
-    /// All workers finish, and all messages are handled.
-    async fn rest(&mut self) {
-        for _ in 0..20_000 {
-            if self.tasks.is_empty() && self.mail.is_empty() {
-                return;
-            }
-            if self.tasks.is_empty() {
-                if !self.mail.iter().any(|(at, _)| *at <= self.now) {
-                    self.wait(COMMIT_GRACE).await;
-                }
-                self.arrive(false);
-            }
-            self.step().await;
-        }
-        panic!("the work does not end: {:?}", self.mail);
-    }
-
-    async fn check(&mut self) -> Result<(), String> {
-        if let Some(wrong) = self.wrong.take() {
-            return Err(wrong);
-        }
-        self.apps.steps.set_free(true);
+    async fn check_all(&mut self) -> Checked {
+        self.set_free();
         // no other clock was further ahead
         let now = self.now + Duration::from_secs(1);
         let mut live = BTreeSet::new();
@@ -598,7 +358,7 @@ impl History {
     }
 
     /// Only live boards have scores.
-    fn check_deleted(&self, live: &BTreeSet<String>) -> Result<(), String> {
+    fn check_deleted(&self, live: &BTreeSet<String>) -> Checked {
         let cloud = self.apps.cloud.lock();
         let is_left = |pk: &str| pk.starts_with("scores#") && !live.contains(pk);
         let left = cloud.items(BOARDS).find(|item| item["pk"]["S"].as_str().is_some_and(is_left));
@@ -606,11 +366,11 @@ impl History {
     }
 
     /// Every acknowledged addition counts, and every acknowledged set stands.
-    fn check_sums(&self, members: &BTreeMap<MemberName, Scores>) -> Result<(), String> {
+    fn check_sums(&self, members: &BTreeMap<MemberName, Scores>) -> Checked {
         let score = |name| members.get(&member(name)).map(|scores| scores.as_slice()[0]);
         for name in ADDED {
             let sum = score(name).unwrap_or_default();
-            let of = |bit: u32| self.additions.get(&bit).filter(|(of, _)| *of == name);
+            let of = |bit: u32| self.kind.additions.get(&bit).filter(|(of, _)| *of == name);
             for bit in 0..62 {
                 let counts = sum >> bit & 1 == 1;
                 let wrong = match of(bit) {
@@ -623,7 +383,7 @@ impl History {
             }
         }
         for name in SET {
-            let Some(certain) = self.known.get(name).and_then(|known| known.score) else {
+            let Some(certain) = self.kind.known.get(name).and_then(|known| known.score) else {
                 continue;
             };
             if score(name) != certain {
@@ -634,56 +394,132 @@ impl History {
     }
 }
 
-/// Runs the history of a seed.
-async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String> {
-    fastrand::seed(seed);
-    let mut dice = Dice(seed);
-    let mut apps = Apps::on(server, &[], RetryConfig::disabled(), dice.one_in(2));
-    // some histories copy boards by messages
-    apps.app.settings.rows_in_request = if dice.one_in(2) { 1 } else { 250 };
-    let one_in = [*dice.pick(&[0, 0, 30]), *dice.pick(&[0, 0, 30])];
-    let mut history = History::of(apps, start, dice, one_in);
-    history.run(seed).await;
-    let checked = history.check().await;
-    checked.map(|()| history.counts).map_err(|reason| {
-        let log = history.apps.steps.log();
-        let repeat = format!(
-            "repeat: FANFOLD_SEED={seed} FANFOLD_BOARDS=1 cargo local test simulation::boards"
+impl Kind for Boards {
+    const NAME: &'static str = "boards";
+    type Done = Done;
+    /// The member that a worker sets.
+    type Subject = Option<&'static str>;
+    type Message = Message;
+
+    fn begin(server: &Server, start: &Cloud, seed: u64) -> History<Self> {
+        let mut dice = Dice(seed);
+        let mut apps = Apps::on(server, &[], RetryConfig::disabled(), dice.one_in(2));
+        // some histories copy boards by messages
+        apps.app.settings.rows_in_request = if dice.one_in(2) { 1 } else { 250 };
+        let one_in = [*dice.pick(&[0, 0, 30]), *dice.pick(&[0, 0, 30])];
+        History::new(apps, start, dice, Self { one_in, ..Self::default() })
+    }
+
+    async fn play(history: &mut History<Self>) {
+        history.set_free();
+        for board in [SUMS, LIMITED, PASSING] {
+            history.put(board);
+        }
+        history.settle();
+        history.set_ordered();
+        let seed = history.dice.next();
+        history.fail(history.kind.one_in, seed);
+        for _ in 0..1_100 + history.dice.below(600) {
+            match history.dice.below(190) {
+                0..4 => history.add(),
+                4..8 => history.set(),
+                8..11 => history.change_others(LIMITED),
+                11..13 => history.change_others(PASSING),
+                13 if history.dice.one_in(3) => history.delete(),
+                14 if history.dice.one_in(3) => {
+                    let board = *history.dice.pick(&[SUMS, LIMITED, PASSING, PASSING]);
+                    history.put(board);
+                }
+                15..19 => {
+                    let board = *history.dice.pick(&[SUMS, LIMITED, PASSING]);
+                    history.read_page(board);
+                }
+                19..25 => history.read_member(),
+                other => {
+                    let waits = [Duration::from_millis(200), Duration::from_secs(2), TIMEOUT];
+                    history.go_on(other.wrapping_sub(25), &waits).await;
+                }
+            }
+            history.settle();
+        }
+        history.fail([0, 0], 0);
+        history.rest().await;
+    }
+
+    async fn check(history: &mut History<Self>) -> Checked {
+        history.check_all().await
+    }
+
+    fn receive(history: &mut History<Self>, queue: &str, body: &str, delay: Duration) {
+        let message = message(queue, body);
+        // these messages have a delay that is longer than their writer lives
+        let is_late = matches!(
+            message,
+            Message::Change(ChangeEvent::ScoresChanged(_) | ChangeEvent::BoardChanged(_))
         );
-        format!("{}\nseed {seed}: {reason}\n{repeat}", log.join("\n"))
-    })
+        let delay = if is_late { COMMIT_GRACE } else { delay };
+        history.mail.push((history.now + delay, message));
+    }
+
+    fn handle(
+        history: &History<Self>,
+        message: Message,
+        now: Time,
+        deadline: Deadline,
+    ) -> LocalBoxFuture<'static, Outcome<Message>> {
+        let apps = history.apps.clone();
+        Box::pin(async move { handle_within(&apps, &message, now, deadline).await })
+    }
+
+    fn note(history: &mut History<Self>, _worker: usize, done: Done) {
+        history.note_done(done);
+    }
+
+    fn died(history: &mut History<Self>, subject: Option<&'static str>) {
+        if let Some(member) = subject {
+            let known = history.kind.known.entry(member).or_default();
+            known.changes += 1;
+            // the change may be committed and not placed, until its event arrives
+            known.score = None;
+            known.under_way += 1_000;
+        }
+    }
 }
 
 /// A writer makes this many calls, and waits. Meanwhile the ranks of the board change, and a reader makes the copy for these.
 /// Then the writer goes on, and a request that begins after its answer sees the change. Returns whether the writer waited.
 async fn waits_after(server: &Server, start: &Cloud, calls: usize) -> bool {
     let apps = Apps::on(server, &[], RetryConfig::disabled(), false);
-    let mut history = History::of(apps, start, Dice(calls as u64), [0, 0]);
-    history.apps.steps.set_free(true);
+    let mut history = History::new(apps, start, Dice(calls as u64), Boards::default());
+    history.set_free();
     history.put_with(SUMS, "ordinal");
     history.settle();
     history.set_to("m", Some(1));
     history.settle();
-    assert!(history.tasks.is_empty() && history.counts.set == 1);
+    assert!(history.is_idle() && history.counts["set"] == 1);
     history.apps.steps.set_free(false);
     history.set_to("m", Some(2));
     history.settle();
     for _ in 0..calls {
         history.step().await;
     }
-    let waited = !history.tasks.is_empty();
+    let waited = !history.is_idle();
     history.apps.steps.set_free(true);
     history.put_with(SUMS, "dense");
     history.settle();
     history.read_page(SUMS);
     history.settle();
-    assert_eq!((history.tasks.len(), history.counts.pages), (usize::from(waited), 1));
-    while !history.tasks.is_empty() {
+    assert_eq!((history.is_idle(), history.counts["pages"]), (!waited, 1));
+    while !history.is_idle() {
         history.step().await;
     }
     history.read_one("m");
     history.settle();
-    assert_eq!((history.wrong, history.counts.seen), (None, 1), "the writer waited after {calls}");
+    assert_eq!(
+        (history.wrong, history.counts["seen"]),
+        (None, 1),
+        "the writer waited after {calls}"
+    );
     waited
 }
 
@@ -704,7 +540,7 @@ fn a_removal_that_is_repeated_is_a_removal() {
     let mut removed = 0;
     for seed in 0..60 {
         let apps = Apps::on(&server, &[], RetryConfig::standard().with_max_attempts(4), false);
-        let History { apps, now, .. } = History::of(apps, &start, Dice(seed), [0, 0]);
+        let History { apps, now, .. } = History::new(apps, &start, Dice(seed), Boards::default());
         apps.steps.set_free(true);
         let (owner, board) = (identity(PEOPLE[0]), named(SUMS));
         let changed = async |what| {
@@ -728,12 +564,5 @@ fn a_removal_that_is_repeated_is_a_removal() {
 
 #[test]
 fn boards_are_exact_whatever_goes_wrong() {
-    let (server, runtime) = (Server::start(), runtime());
-    let start = cloud_with_profiles(&server, &runtime, 1);
-    let run = |seed| runtime.block_on(run(&server, &start, seed));
-    if let Some(total) = super::histories_of("BOARDS", 80, run) {
-        let Counts { added, set, refused, seen, pages, fallen } = total;
-        let all = [added, set, refused, seen, pages, fallen];
-        assert!(all.iter().all(|count| *count > 10), "{total:?}");
-    }
+    play_all::<Boards>(80, 10, &["added", "set", "refused", "seen", "pages", "fallen"]);
 }

@@ -7,6 +7,7 @@
 //! function that published it, and none is lost. Every accepted timer that was neither replaced nor deleted has fired. The
 //! numbers in the profiles are those of the rows, and nothing that is done is left in the index.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
@@ -26,25 +27,24 @@ use fanfold_kinds::timers::messages::TimerFired;
 use fanfold_kinds::timers::{self, NewTimer};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::sqs::Outcome;
 use futures::future::LocalBoxFuture;
 use serde_json::{Value, json};
 
-use super::apps::{
-    Apps, DUE, PEOPLE, POSTS, START, USERS, cloud_with_profiles, id, identity, name, with_people,
-};
-use super::cloud::{Cloud, Faults};
+use super::apps::{Apps, DUE, PEOPLE, POSTS, START, USERS, id, identity, name, with_people};
+use super::cloud::Cloud;
+use super::history::{Checked, History, Kind, TIMEOUT, play_all};
 use super::server::Server;
-use super::tasks::{Task, runtime, settle};
 use crate::harness::dice::Dice;
 
-/// The timeout of functions that serve requests and queues, and of the look-ahead.
-const TIMEOUTS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(55)];
+/// The timeout of the look-ahead.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(55);
 const MINUTE: Duration = Duration::from_secs(60);
 /// Seconds until an item is due. Some are the limits of look-aheads and loads.
 const AHEAD_S: [u64; 10] = [60, 61, 90, 119, 120, 121, 200, 600, 3_600, 10_000];
 
 /// What a worker did.
-enum Done {
+pub enum Done {
     Scheduled(Result<Scheduled, Error>),
     /// A changed post, with the text and the time that were asked for.
     Changed(ScheduledId, String, Time, Result<Scheduled, Error>),
@@ -53,21 +53,11 @@ enum Done {
     /// A timer, deleted or not.
     Deleted(UserId, TimerName),
     Looked(Result<LookedAhead, StoreError>),
-    Handled(Result<Handled, StoreError>),
 }
 
-/// A worker, by its number.
-struct Worker {
-    began: Time,
-    timeout: Duration,
-    /// The message that it handles.
-    message: Option<ItemDue>,
-    /// What it may change without an answer, if it dies.
-    subject: Subject,
-}
-
-#[derive(Debug, Clone)]
-enum Subject {
+#[derive(Debug, Clone, Default)]
+pub enum Subject {
+    #[default]
     None,
     Change(ScheduledId, String, Time),
     Cancel(ScheduledId),
@@ -84,39 +74,9 @@ struct Accepted {
     may_be_cancelled: bool,
 }
 
-/// Sums over a history.
-#[derive(Debug, Default, Clone, Copy)]
-struct Counts {
-    published: u64,
-    cancelled: u64,
-    refused_late: u64,
-    fired: u64,
-    early: u64,
-    overdue: u64,
-    loaded: u64,
-}
-
-impl std::ops::AddAssign for Counts {
-    fn add_assign(&mut self, other: Self) {
-        self.published += other.published;
-        self.cancelled += other.cancelled;
-        self.refused_late += other.refused_late;
-        self.fired += other.fired;
-        self.early += other.early;
-        self.overdue += other.overdue;
-        self.loaded += other.loaded;
-    }
-}
-
-struct History {
-    apps: Rc<Apps>,
-    dice: Dice,
-    now: Time,
-    tasks: Vec<Task<Done>>,
-    /// All workers so far; the index is the number of the task.
-    workers: Vec<Worker>,
-    /// Messages that no worker handles, with the time from which they may arrive.
-    mail: Vec<(Time, ItemDue)>,
+/// What the histories of due items know.
+#[derive(Default)]
+struct Due {
     accepted: BTreeMap<ScheduledId, Accepted>,
     /// For each name, the timer that was accepted last. `None`: it may have changed without an answer.
     timers: BTreeMap<(UserId, TimerName), Option<Timer>>,
@@ -126,30 +86,13 @@ struct History {
     fired: Vec<TimerFired>,
     /// When the function that published each post sent its event, by its own clock.
     announced: BTreeMap<PostId, Vec<Time>>,
-    counts: Counts,
+    /// How many messages came before the time of their item.
+    early: Rc<Cell<u64>>,
     /// When the leases of functions ended last. Valkey's own clock does not pass.
     leases_ended: Time,
-    wrong: Option<String>,
 }
 
-impl History {
-    /// The clock of the next worker.
-    fn clock(&mut self) -> Time {
-        self.now + Duration::from_secs(1) - Duration::from_millis(self.dice.below(2_001))
-    }
-
-    fn begin(
-        &mut self,
-        timeout: Duration,
-        message: Option<ItemDue>,
-        subject: Subject,
-        future: LocalBoxFuture<'static, Done>,
-    ) {
-        let number = self.workers.len();
-        self.workers.push(Worker { began: self.now, timeout, message, subject });
-        self.tasks.push(Task::new(number, String::new(), future));
-    }
-
+impl History<Due> {
     fn ahead(&mut self) -> Duration {
         Duration::from_secs(*self.dice.pick(&AHEAD_S))
     }
@@ -161,15 +104,15 @@ impl History {
         // whole seconds, so that several items are due at the same time
         let at = Time::from_ms((now + self.ahead()).ms() / 1_000 * 1_000 + 1_000);
         let text = format!("post {}", self.workers.len());
-        let future = Box::pin(async move {
+        let work = async move {
             let new = NewScheduled { text: &text, publish_at: at, key: key.as_deref() };
             Done::Scheduled(scheduled::schedule(&apps.app, &identity(user), new, now).await)
-        });
-        self.begin(TIMEOUTS[0], None, Subject::None, future);
+        };
+        self.begin(Subject::None, work);
     }
 
     fn known(&mut self) -> Option<ScheduledId> {
-        let ids: Vec<ScheduledId> = self.accepted.keys().copied().collect();
+        let ids: Vec<ScheduledId> = self.kind.accepted.keys().copied().collect();
         (!ids.is_empty()).then(|| *self.dice.pick(&ids))
     }
 
@@ -179,23 +122,23 @@ impl History {
         let at = Time::from_ms((now + self.ahead()).ms() / 1_000 * 1_000 + 1_000);
         let text = format!("changed {}", self.workers.len());
         let subject = Subject::Change(item, text.clone(), at);
-        let future = Box::pin(async move {
+        let work = async move {
             let change = ScheduledEdit { text: Some(&text), publish_at: Some(at) };
             let me = identity(name(item.author()));
             let changed = scheduled::change(&apps.app, &me, item, change, now).await;
             Done::Changed(item, text.clone(), at, changed)
-        });
-        self.begin(TIMEOUTS[0], None, subject, future);
+        };
+        self.begin(subject, work);
     }
 
     fn cancel(&mut self) {
         let Some(item) = self.known() else { return };
         let (apps, now) = (self.apps.clone(), self.clock());
-        let future = Box::pin(async move {
+        let work = async move {
             let me = identity(name(item.author()));
             Done::Cancelled(item, scheduled::cancel(&apps.app, &me, item, now).await)
-        });
-        self.begin(TIMEOUTS[0], None, Subject::Cancel(item), future);
+        };
+        self.begin(Subject::Cancel(item), work);
     }
 
     fn timer(&mut self) -> (UserId, TimerName) {
@@ -209,76 +152,29 @@ impl History {
         let due_at = if past { Time::EPOCH } else { now + self.ahead() };
         let every = self.dice.one_in(3).then(|| "PT7M".parse().expect("a duration"));
         let subject = Subject::Timer(owner, timer.clone());
-        let future = Box::pin(async move {
+        let work = async move {
             let new = NewTimer { due_at, every, payload: json!(7) };
             let put = timers::put(&apps.app, &identity(name(owner)), &timer, new, now).await;
             Done::Put(owner, timer, put.map(|(timer, _)| timer))
-        });
-        self.begin(TIMEOUTS[0], None, subject, future);
+        };
+        self.begin(subject, work);
     }
 
     fn delete_timer(&mut self) {
         let ((owner, timer), now) = (self.timer(), self.clock());
         let (apps, subject) = (self.apps.clone(), Subject::Timer(owner, timer.clone()));
-        let future = Box::pin(async move {
+        let work = async move {
             let me = identity(name(owner));
             let _either = timers::delete(&apps.app, &me, &timer, now).await;
             Done::Deleted(owner, timer)
-        });
-        self.begin(TIMEOUTS[0], None, subject, future);
+        };
+        self.begin(subject, work);
     }
 
     fn look(&mut self) {
         let (apps, now) = (self.apps.clone(), self.clock());
-        let future =
-            Box::pin(async move { Done::Looked(look_ahead(&apps.app, now, Deadline::NONE).await) });
-        self.begin(TIMEOUTS[1], None, Subject::None, future);
-    }
-
-    /// A message arrives, if the delay of one is over. `again`: it will arrive once more, even if it is handled.
-    fn arrive(&mut self, again: bool) -> bool {
-        let ready: Vec<usize> =
-            (0..self.mail.len()).filter(|nth| self.mail[*nth].0 <= self.now).collect();
-        if ready.is_empty() {
-            return false;
-        }
-        let message = self.mail.swap_remove(*self.dice.pick(&ready)).1;
-        if again {
-            self.mail.push((self.now, message.clone()));
-        }
-        let (apps, now, taken) = (self.apps.clone(), self.clock(), message.clone());
-        let future = Box::pin(async move { Done::Handled(handle(&apps.app, &taken, now).await) });
-        self.begin(TIMEOUTS[0], Some(message), Subject::None, future);
-        true
-    }
-
-    fn settle(&mut self) {
-        let done = settle(&mut self.tasks, &self.apps.steps);
-        let (sent, delayed) = {
-            let mut cloud = self.apps.cloud.lock();
-            (std::mem::take(&mut cloud.sent), std::mem::take(&mut cloud.delayed))
-        };
-        let sent = sent.into_iter().map(|(queue, body)| (queue, body, Duration::ZERO));
-        for (queue, body, delay) in sent.chain(delayed) {
-            match queue.as_str() {
-                "due-items" => {
-                    let message = ItemDue::decode(&body).expect("a message");
-                    self.mail.push((self.now + delay, message));
-                }
-                "timer-events" => self.fire(TimerFired::decode(&body).expect("a message")),
-                "post-events" => {
-                    let PostEvent::PostPublished(event) = PostEvent::decode(&body).expect("one")
-                    else {
-                        continue;
-                    };
-                    self.announced.entry(event.post).or_default().push(event.time());
-                }
-                other => panic!("a message on {other}"),
-            }
-        }
-        for (number, done) in done {
-            self.note(number, done);
-        }
+        let work = async move { Done::Looked(look_ahead(&apps.app, now, Deadline::NONE).await) };
+        self.begin_within([LOOK_TIMEOUT; 2], Subject::None, work);
     }
 
     fn fire(&mut self, fired: TimerFired) {
@@ -286,25 +182,25 @@ impl History {
         if self.now + CLOCKS_DIFFER < due {
             self.wrong = Some(format!("{fired:?} at {}", self.now));
         }
-        self.counts.fired += 1;
-        self.fired.push(fired);
+        self.count("fired", true);
+        self.kind.fired.push(fired);
     }
 
-    fn note(&mut self, number: usize, done: Done) {
-        self.ended.insert(number, self.workers.len());
+    fn note_done(&mut self, number: usize, done: Done) {
+        self.kind.ended.insert(number, self.workers.len());
         match done {
             Done::Scheduled(Ok(item)) => {
                 // a repeated request with its key may find an item that was changed since
                 let forms = vec![(item.text, item.publish_at)];
                 let new = Accepted { forms, is_cancelled: false, may_be_cancelled: false };
-                self.accepted.entry(item.id).or_insert(new);
+                self.kind.accepted.entry(item.id).or_insert(new);
             }
             Done::Changed(item, text, at, Ok(_)) => {
                 let others = self.overlaps(
                     number,
                     |subject| matches!(subject, Subject::Change(other, ..) if *other == item),
                 );
-                if let Some(accepted) = self.accepted.get_mut(&item) {
+                if let Some(accepted) = self.kind.accepted.get_mut(&item) {
                     if !others {
                         accepted.forms.clear();
                     }
@@ -316,8 +212,8 @@ impl History {
                 self.unanswered(&Subject::Change(item, text, at));
             }
             Done::Cancelled(item, Ok(())) => {
-                self.counts.cancelled += 1;
-                if let Some(accepted) = self.accepted.get_mut(&item) {
+                self.count("cancelled", true);
+                if let Some(accepted) = self.kind.accepted.get_mut(&item) {
                     accepted.is_cancelled = true;
                 }
             }
@@ -331,28 +227,24 @@ impl History {
                     |subject| matches!(subject, Subject::Timer(other, name) if *other == owner && *name == timer),
                 );
                 // of two requests at the same time, either may be the last one
-                self.timers.insert((owner, timer), (!others).then_some(put));
+                self.kind.timers.insert((owner, timer), (!others).then_some(put));
             }
             Done::Put(owner, timer, Err(_)) | Done::Deleted(owner, timer) => {
-                self.timers.insert((owner, timer), None);
+                self.kind.timers.insert((owner, timer), None);
             }
             Done::Looked(Ok(looked)) => {
-                self.counts.overdue += looked.overdue;
-                self.counts.loaded += looked.loaded;
+                self.count("overdue", looked.overdue);
+                self.count("loaded", looked.loaded);
             }
             Done::Scheduled(Err(_)) | Done::Looked(Err(_)) => {}
-            Done::Handled(Ok(handled)) => {
-                self.counts.early += u64::from(handled == Handled::Early);
-            }
-            Done::Handled(Err(_)) => self.return_message(number),
         }
     }
 
     /// Whether another request about the same subject ran at the same time as this one: either may have committed last.
     fn overlaps(&self, number: usize, is_same: impl Fn(&Subject) -> bool) -> bool {
         (0..self.workers.len()).any(|other| {
-            let is_running = self.tasks.iter().any(|task| task.number == other);
-            let ended = self.ended.get(&other).copied().unwrap_or_default();
+            let is_running = self.working().any(|(working, _)| working == other);
+            let ended = self.kind.ended.get(&other).copied().unwrap_or_default();
             other != number
                 && is_same(&self.workers[other].subject)
                 && (is_running || ended > number)
@@ -362,7 +254,7 @@ impl History {
     /// A refusal says that the post was published: it must be.
     fn too_late(&mut self, item: ScheduledId, error: &Error) {
         let Error::AlreadyPublished { post } = error else { return };
-        self.counts.refused_late += 1;
+        self.count("refused late", true);
         if self.posts(item.author()).iter().all(|(found, _)| found != post) {
             self.wrong = Some(format!("{item} is not published as {post}"));
         }
@@ -373,116 +265,23 @@ impl History {
         match subject {
             Subject::None => {}
             Subject::Change(item, text, at) => {
-                if let Some(accepted) = self.accepted.get_mut(item) {
+                if let Some(accepted) = self.kind.accepted.get_mut(item) {
                     accepted.forms.push((text.clone(), *at));
                 }
             }
             Subject::Cancel(item) => {
-                if let Some(accepted) = self.accepted.get_mut(item) {
+                if let Some(accepted) = self.kind.accepted.get_mut(item) {
                     accepted.may_be_cancelled = true;
                 }
             }
             Subject::Timer(owner, timer) => {
-                self.timers.insert((*owner, timer.clone()), None);
+                self.kind.timers.insert((*owner, timer.clone()), None);
             }
         }
-    }
-
-    fn return_message(&mut self, number: usize) {
-        let wait = Duration::from_millis(self.dice.below(5_000));
-        let message = self.workers[number].message.take();
-        self.mail.extend(message.map(|message| (self.now + wait, message)));
-    }
-
-    /// A worker dies. Its message goes back to the queue.
-    fn kill(&mut self, at: usize) {
-        let number = self.tasks.remove(at).number;
-        let subject = self.workers[number].subject.clone();
-        self.unanswered(&subject);
-        self.return_message(number);
-    }
-
-    async fn step(&mut self) {
-        let waiting = self.apps.steps.waiting().len() as u64;
-        match waiting {
-            0 => self.wait(Duration::from_millis(1 + self.dice.clone().below(80))).await,
-            _ => self.apps.steps.grant(self.dice.below(waiting) as usize),
-        }
-        self.settle();
-    }
-
-    /// Lets time pass, and kills the workers that time out.
-    async fn wait(&mut self, length: Duration) {
-        self.now += length;
-        tokio::time::advance(length).await;
-        if self.now.since(self.leases_ended) >= DUE_FIRING_LEASE {
-            self.apps.valkey.delete("lock:due:*");
-            self.leases_ended = self.now;
-        }
-        while let Some(at) = self.tasks.iter().position(|task| {
-            let Worker { began, timeout, .. } = &self.workers[task.number];
-            self.now > *began + *timeout
-        }) {
-            self.kill(at);
-        }
-        self.settle();
-    }
-
-    fn disturb_valkey(&mut self) {
-        match self.dice.below(5) {
-            0 => self.apps.valkey.flush(),
-            1 | 2 => self.apps.valkey.replicate(),
-            3 => self.apps.valkey.fail_over(),
-            _ => self.apps.valkey.forget_scripts(),
-        }
-    }
-
-    async fn run(&mut self) {
-        for _ in 0..220 + self.dice.below(200) {
-            match self.dice.below(60) {
-                0..6 => self.schedule(),
-                6..8 => self.change(),
-                8 => self.cancel(),
-                9 | 10 => self.put_timer(),
-                11 if self.dice.one_in(2) => self.delete_timer(),
-                12..15 => self.look(),
-                15..22 => {
-                    let again = self.dice.one_in(4);
-                    self.arrive(again);
-                }
-                22 if !self.tasks.is_empty() => {
-                    let at = self.dice.below(self.tasks.len() as u64) as usize;
-                    self.kill(at);
-                }
-                23 if self.dice.one_in(3) => self.disturb_valkey(),
-                24 | 25 => {
-                    let waits = [2, 15, 60, 60, 130, 700, 4_000];
-                    let wait = Duration::from_secs(*self.dice.pick(&waits));
-                    self.wait(wait).await;
-                }
-                _ => self.step().await,
-            }
-            self.settle();
-        }
-        self.apps.cloud.lock().faults = Faults::default();
-        self.apps.valkey.set_faults(Faults::default());
-        self.rest().await;
-    }
-
-    /// All workers finish.
-    async fn finish(&mut self) {
-        for _ in 0..20_000 {
-            if self.tasks.is_empty() {
-                return;
-            }
-            self.step().await;
-        }
-        panic!("the work does not end");
     }
 
     /// Minutes pass with a look-ahead each, and all messages arrive, until nothing waits.
-    async fn rest(&mut self) {
-        self.finish().await;
+    async fn rest_by_minutes(&mut self) {
         for minute in 0..400 {
             self.look();
             self.finish().await;
@@ -516,17 +315,14 @@ impl History {
         items.map(|item| (text(&item["sk"]).parse().expect("an id"), text(&item["text"]))).collect()
     }
 
-    async fn check(&mut self) -> Result<(), String> {
-        if let Some(wrong) = self.wrong.take() {
-            return Err(wrong);
-        }
+    async fn check_all(&mut self) -> Checked {
         let mut posts: BTreeMap<PostId, String> = BTreeMap::new();
         for user in PEOPLE {
             posts.extend(self.posts(id(user)));
         }
-        self.apps.steps.set_free(true);
+        self.set_free();
         let mut published = BTreeSet::new();
-        for (item, accepted) in &self.accepted {
+        for (item, accepted) in &self.kind.accepted {
             let found =
                 self.apps.app.scheduled.scheduled(*item).await.map_err(|e| format!("{e:?}"))?;
             let found = found.ok_or_else(|| format!("{item} is lost"))?;
@@ -545,7 +341,7 @@ impl History {
             if !accepted.forms.contains(&(text.clone(), found.publish_at)) {
                 return Err(format!("{item} is {text:?} at {}: {accepted:?}", found.publish_at));
             }
-            let announced = self.announced.get(&found.post).cloned().unwrap_or_default();
+            let announced = self.kind.announced.get(&found.post).cloned().unwrap_or_default();
             if announced.is_empty() || announced.iter().any(|at| *at < found.publish_at) {
                 return Err(format!(
                     "{item} for {} was published at {announced:?}",
@@ -553,8 +349,8 @@ impl History {
                 ));
             }
             published.insert(found.post);
-            self.counts.published += 1;
         }
+        self.count("published", published.len() as u64);
         self.check_all_posts(&posts)?;
         self.check_timers()?;
         self.check_numbers()?;
@@ -562,7 +358,7 @@ impl History {
     }
 
     /// Each post belongs to one item that says so: none was published twice under another id.
-    fn check_all_posts(&self, posts: &BTreeMap<PostId, String>) -> Result<(), String> {
+    fn check_all_posts(&self, posts: &BTreeMap<PostId, String>) -> Checked {
         let cloud = self.apps.cloud.lock();
         let items = cloud.items(DUE).filter(|item| state(item) == "published");
         let of_items: BTreeSet<PostId> = items
@@ -576,12 +372,15 @@ impl History {
     }
 
     /// Each timer that was accepted last, and did not change since, has fired at each of its times.
-    fn check_timers(&self) -> Result<(), String> {
+    fn check_timers(&self) -> Checked {
         let cloud = self.apps.cloud.lock();
-        for ((owner, timer), put) in &self.timers {
+        for ((owner, timer), put) in &self.kind.timers {
             let Some(Timer { revision, due_at, every, .. }) = put else { continue };
-            let fired =
-                self.fired.iter().filter(|fired| fired.owner == *owner && fired.name == *timer);
+            let fired = self
+                .kind
+                .fired
+                .iter()
+                .filter(|fired| fired.owner == *owner && fired.name == *timer);
             let time = |fired: &TimerFired| Time::parse_rfc3339(&fired.due_at).expect("a time");
             let is_of = |fired: &&TimerFired| {
                 let (key, payload) = ((*owner, timer.clone()), fired.payload.clone());
@@ -619,7 +418,7 @@ impl History {
     }
 
     /// The numbers in the profiles are those of the rows.
-    fn check_numbers(&self) -> Result<(), String> {
+    fn check_numbers(&self) -> Checked {
         let cloud = self.apps.cloud.lock();
         for user in PEOPLE {
             let of = |prefix: &str| {
@@ -643,8 +442,8 @@ impl History {
     }
 
     /// Nothing that is done is left in the index, after look-aheads have handed on again what they still know.
-    async fn check_index(&mut self) -> Result<(), String> {
-        self.apps.steps.set_free(false);
+    async fn check_index(&mut self) -> Checked {
+        self.set_ordered();
         self.wait(DUE_HANDED_ON_LEASE + 5 * MINUTE).await;
         for _ in 0..3 {
             self.look();
@@ -715,56 +514,103 @@ fn is_single_timer(item: &super::expression::Item) -> bool {
     is_timer && !item.contains_key("every")
 }
 
-/// Runs the history of a seed.
-async fn run(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String> {
-    fastrand::seed(seed);
-    let mut dice = Dice(seed);
-    let mut apps = Apps::on(server, &[], RetryConfig::disabled(), dice.one_in(2));
-    apps.app.settings.due_batch = 1 + dice.below(4) as usize;
-    *apps.cloud.lock() = start.clone();
-    apps.cloud.lock().sent.clear();
-    apps.cloud.lock().keeps_delays = true;
-    apps.valkey.reset();
-    let one_in = *dice.pick(&[0, 0, 30]);
-    apps.cloud.lock().faults = Faults { one_in, dice: Dice(seed ^ 1) };
-    let one_in = *dice.pick(&[0, 0, 30]);
-    apps.valkey.set_faults(Faults { one_in, dice: Dice(seed ^ 2) });
-    let mut history = History {
-        apps: Rc::new(apps),
-        dice,
-        now: START,
-        tasks: Vec::new(),
-        workers: Vec::new(),
-        mail: Vec::new(),
-        accepted: BTreeMap::new(),
-        timers: BTreeMap::new(),
-        ended: BTreeMap::new(),
-        fired: Vec::new(),
-        announced: BTreeMap::new(),
-        counts: Counts::default(),
-        leases_ended: START,
-        wrong: None,
-    };
-    history.run().await;
-    let checked = history.check().await;
-    checked.map(|()| history.counts).map_err(|reason| {
-        let log = history.apps.steps.log();
-        let repeat =
-            format!("repeat: FANFOLD_SEED={seed} FANFOLD_DUE=1 cargo local test simulation::due");
-        format!("{}\nseed {seed}: {reason}\n{repeat}", log.join("\n"))
-    })
+impl Kind for Due {
+    const NAME: &'static str = "due";
+    const RETRIED_WITHIN_MS: u64 = 5_000;
+    type Done = Done;
+    type Subject = Subject;
+    type Message = ItemDue;
+
+    fn begin(server: &Server, start: &Cloud, seed: u64) -> History<Self> {
+        let mut dice = Dice(seed);
+        let mut apps = Apps::on(server, &[], RetryConfig::disabled(), dice.one_in(2));
+        apps.app.settings.due_batch = 1 + dice.below(4) as usize;
+        let one_in = [*dice.pick(&[0, 0, 30]), *dice.pick(&[0, 0, 30])];
+        let kind = Self { leases_ended: START, ..Self::default() };
+        let history = History::new(apps, start, dice, kind);
+        history.apps.cloud.lock().keeps_delays = true;
+        history.fail(one_in, seed);
+        history
+    }
+
+    async fn play(history: &mut History<Self>) {
+        for _ in 0..220 + history.dice.below(200) {
+            match history.dice.below(60) {
+                0..6 => history.schedule(),
+                6..8 => history.change(),
+                8 => history.cancel(),
+                9 | 10 => history.put_timer(),
+                11 if history.dice.one_in(2) => history.delete_timer(),
+                12..15 => history.look(),
+                24 | 25 => {
+                    let waits = [2, 15, 60, 60, 130, 700, 4_000];
+                    let wait = Duration::from_secs(*history.dice.pick(&waits));
+                    history.wait(wait).await;
+                }
+                other => history.go_on(other.wrapping_sub(15), &[TIMEOUT]).await,
+            }
+            history.settle();
+        }
+        history.fail([0, 0], 0);
+        history.finish().await;
+        history.rest_by_minutes().await;
+    }
+
+    async fn check(history: &mut History<Self>) -> Checked {
+        history.count("early", history.kind.early.get());
+        history.check_all().await
+    }
+
+    fn receive(history: &mut History<Self>, queue: &str, body: &str, delay: Duration) {
+        match queue {
+            "due-items" => {
+                let message = ItemDue::decode(body).expect("a message");
+                history.mail.push((history.now + delay, message));
+            }
+            "timer-events" => history.fire(TimerFired::decode(body).expect("a message")),
+            "post-events" => {
+                if let PostEvent::PostPublished(event) = PostEvent::decode(body).expect("one") {
+                    history.kind.announced.entry(event.post).or_default().push(event.time());
+                }
+            }
+            other => panic!("a message on {other}"),
+        }
+    }
+
+    fn handle(
+        history: &History<Self>,
+        message: ItemDue,
+        now: Time,
+        _deadline: Deadline,
+    ) -> LocalBoxFuture<'static, Outcome<ItemDue>> {
+        let (apps, early) = (history.apps.clone(), history.kind.early.clone());
+        Box::pin(async move {
+            let handled = handle(&apps.app, &message, now).await;
+            early.set(early.get() + u64::from(matches!(handled, Ok(Handled::Early))));
+            handled.map(drop).into()
+        })
+    }
+
+    fn note(history: &mut History<Self>, worker: usize, done: Done) {
+        history.note_done(worker, done);
+    }
+
+    fn died(history: &mut History<Self>, subject: Subject) {
+        history.unanswered(&subject);
+    }
+
+    fn passed(history: &mut History<Self>) {
+        if history.now.since(history.kind.leases_ended) >= DUE_FIRING_LEASE {
+            history.apps.valkey.delete("lock:due:*");
+            history.kind.leases_ended = history.now;
+        }
+    }
 }
 
 #[test]
 fn every_item_is_published_or_fired_at_its_time() {
-    let (server, runtime) = (Server::start(), runtime());
-    let start = cloud_with_profiles(&server, &runtime, 1);
-    let run = |seed| runtime.block_on(run(&server, &start, seed));
-    if let Some(total) = super::histories_of("DUE", 110, run) {
-        let Counts { published, cancelled, refused_late, fired, early, overdue, loaded } = total;
-        let all = [published, cancelled, refused_late, fired, early, overdue, loaded];
-        assert!(all.iter().all(|count| *count > 10), "{total:?}");
-    }
+    let what = ["published", "cancelled", "refused late", "fired", "early", "overdue", "loaded"];
+    play_all::<Due>(110, 10, &what);
 }
 
 /// The owner replaces the payload of a timer after its message was sent, and before the timer is removed.

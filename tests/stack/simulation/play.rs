@@ -1436,8 +1436,18 @@ fn subject(message: &Message) -> Subject {
 
 /// Handles a message of any queue.
 pub(super) async fn handle(apps: &Apps, message: &Message, now: Time) -> Outcome<Message> {
+    handle_within(apps, message, now, Deadline::NONE).await
+}
+
+/// The same, with the time that is left.
+pub(super) async fn handle_within(
+    apps: &Apps,
+    message: &Message,
+    now: Time,
+    deadline: Deadline,
+) -> Outcome<Message> {
     match message {
-        Message::Post(event) => event.handle(&apps.app, now, Deadline::NONE).await.into(),
+        Message::Post(event) => event.handle(&apps.app, now, deadline).await.into(),
         Message::Chunk(chunk) => {
             let deliver = fanfold_kinds::fanout::deliver::deliver;
             let mut done = deliver(&apps.app, std::slice::from_ref(chunk), now).await;
@@ -1449,7 +1459,7 @@ pub(super) async fn handle(apps: &Apps, message: &Message, now: Time) -> Outcome
                 }
             }
         }
-        Message::Change(event) => event.handle(&apps.app, now, Deadline::NONE).await.into(),
-        Message::Rebuild(order) => order.handle(&apps.app, now, Deadline::NONE).await.into(),
+        Message::Change(event) => event.handle(&apps.app, now, deadline).await.into(),
+        Message::Rebuild(order) => order.handle(&apps.app, now, deadline).await.into(),
     }
 }

@@ -104,7 +104,8 @@ fn guide() -> Done<(String, String)> {
     let text = std::fs::read_to_string(&file).doing(file.display())?;
     let section = text.split("\n## Clients").nth(1).and_then(|rest| rest.split("\n## ").next());
     let halves = section.and_then(|section| section.split_once("\nFor Python"));
-    let (typescript, python) = halves.ok_or_else(|| failure("the guide has no section on clients"))?;
+    let (typescript, python) =
+        halves.ok_or_else(|| failure("the guide has no section on clients"))?;
     Ok((typescript.to_owned(), python.to_owned()))
 }
 

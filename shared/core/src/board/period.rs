@@ -82,7 +82,6 @@ impl Period {
         let first = match self {
             Self::All => return Round::ALL,
             Self::Day => day,
-            // mutation: board-week
             Self::Week => {
                 day.saturating_sub(i32::from(day.weekday().since(Weekday::Monday)).days())
             }

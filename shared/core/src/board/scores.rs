@@ -29,7 +29,6 @@ impl Order {
         let shifted = score as u64 ^ 1 << 63;
         match self {
             Self::Ascending => shifted.to_be_bytes(),
-            // mutation: board-descending
             Self::Descending => (!shifted).to_be_bytes(),
         }
     }
@@ -122,7 +121,6 @@ impl Merged {
         for (value, other) in self.values.iter_mut().zip(other.values) {
             let other = i128::from(other);
             *value = match self.by {
-                // mutation: board-sum-bounds
                 MergeBy::Sum => *value + other,
                 MergeBy::Minimum => other.min(*value),
                 MergeBy::Maximum => other.max(*value),

@@ -67,7 +67,6 @@ impl BoardSettings {
     /// The round that contains a day. `None`: it is not kept any more, or has not begun.
     pub fn round_of(&self, day: Day, now: Time) -> Option<Round> {
         let round = self.period.round(day);
-        // mutation: board-round-kept
         let is_kept =
             round <= self.round(now) && self.kept_until(round).is_none_or(|until| until > now);
         is_kept.then_some(round)

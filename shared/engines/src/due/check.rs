@@ -94,11 +94,9 @@ async fn check_hours(
         }
     }
     // an hour at a time: the clock of this look-ahead may be ahead
-    // mutation: due-hour-by-hour
     let most = |old: Hour| old.next().max((now - DUE_CLOCK_AHEAD_MAX).hour());
     let empty_before = checked.map_or(empty_before, |old| empty_before.min(most(old)));
     // one that was noted too early goes back
-    // mutation: due-checked
     if checked != Some(empty_before) {
         due.index.set_checked(part, empty_before).await?;
     }

@@ -32,7 +32,6 @@ pub struct Due<'a> {
 
 /// The delay of a message that is to arrive at `at`, in whole seconds. SQS cannot deliver it earlier.
 pub(super) fn delay_until(at: Time, now: Time) -> Duration {
-    // mutation: due-delay
     Duration::from_secs(millis(at.since(now)).div_ceil(1_000)).min(SEND_DELAY_MAX)
 }
 
@@ -55,7 +54,6 @@ impl Due<'_> {
     /// The entry that the item had before stays until its time, and then leads to nothing. If it were removed, another request
     /// could move the item back meanwhile, and its entry would be lost.
     pub async fn indexed(self, entry: &DueEntry, is_handed_on: bool, now: Time) -> bool {
-        // mutation: due-added
         let add = self.valkey.add_due(entry, is_handed_on, now);
         match clock::within(CARD_MARK_WITHIN, add).await {
             Some(Ok(())) => true,

@@ -32,12 +32,10 @@ pub async fn handle<S>(
     let (handled, shown) = (kind.handle)(app, message, now).await?;
     if handled == Handled::NothingToDo && shown.is_none() {
         // DynamoDB has it if somebody changed the table by hand, or restored only a part of it
-        // mutation: due-stray
         if due.index.remove_stray(entry, (kind.stray)(app, entry)?).await? {
             tracing::warn!(owner = %entry.item.owner, at = %entry.at, "removed an entry without its item");
         }
     }
-    // mutation: due-pause
     if !due.pause.is_on(now) {
         tell_valkey(due, entry, shown, now).await;
     }

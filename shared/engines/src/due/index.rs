@@ -94,7 +94,6 @@ impl DueIndex {
         entry: &DueEntry,
         sent: &HandOn,
     ) -> Result<Write, StoreError> {
-        // mutation: due-row-announced
         let is_announced = sent.is_sent();
         let row = EntryRow { sk: entry.clone(), v: EntryRow::V, is_announced };
         Ok(self.table.put(write(doing, &entry_pk(entry), &row)?))

@@ -58,7 +58,6 @@ impl<'a> EntryLease<'a> {
 
     /// Lets the next holder change the item without sending its messages again.
     pub async fn note_sent(self) {
-        // mutation: due-sent-noted
         if self.is_held {
             let noted = self.due.valkey.note_due_sent(self.entry, &self.revision);
             // without it, they are sent twice

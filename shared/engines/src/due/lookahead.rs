@@ -55,7 +55,6 @@ fn is_sent_again(Indexed { entry, is_announced }: &Indexed, now: Time) -> bool {
 
 /// Whether so little time is left that the look-ahead ends.
 fn is_over(deadline: Deadline) -> bool {
-    // mutation: due-deadline
     deadline.is_within(DUE_TIME_LEFT_MIN)
 }
 
@@ -104,7 +103,6 @@ pub async fn look_ahead(
     };
     run.ask_valkey().await;
     let enough = run.known.iter().filter(|(_, complete)| is_enough(**complete, now));
-    // mutation: due-known-first
     let enough: Vec<DuePart> = enough.map(|(part, _)| *part).collect();
     run.hand_on_known(enough).await;
     let mut checked = HashMap::new();
@@ -284,7 +282,6 @@ async fn hand_on(
     let watch = Stopwatch::start();
     let delay = |one: &ItemDue| delay_until(one.entry.at, now + watch.elapsed());
     due.outbox.send_all_after_on(DUE_ITEMS, messages.iter().map(|one| (one, delay(one)))).await?;
-    // mutation: due-handed-on
     due.valkey.due_handed_on(part, (lease, &taken), now).await?;
     Ok(taken.len() as u64)
 }
@@ -305,7 +302,6 @@ async fn hand_on_without_valkey(
         while handed_on < DUE_WITHOUT_VALKEY && !is_over() {
             let page = look.entries((part, hour), (Time::EPOCH, until), after).await?;
             let now = || now + watch.elapsed();
-            // mutation: due-sent-again
             let sent = page.entries.into_iter().filter(|row| is_sent_again(row, now()));
             let messages: Vec<ItemDue> = sent.map(|row| ItemDue::new(row.entry)).collect();
             let delayed = messages.iter().map(|one| (one, delay_until(one.entry.at, now())));

@@ -34,5 +34,4 @@ impl ItemDue {
     }
 }
 
-// mutation: due-group
 message!(ItemDue 1 on DUE_ITEMS; in groups by |message| message.entry.item.owner);

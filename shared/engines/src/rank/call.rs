@@ -51,7 +51,6 @@ pub async fn call<
         };
         if !matches!(made, Made::Ready(_)) {
             if let Some(ready) = versions.ready.map(|version| target.with_version(version))
-                // mutation: board-merged-earlier
                 && let BoardAnswer::Ready(answer) = call(ready.board()).await?
             {
                 return Ok(Some((ready, answer)));
@@ -80,14 +79,12 @@ async fn is_other_under_way<
     call: impl Fn(Board) -> F,
 ) -> Result<bool, StoreError> {
     let present = target.version().map(|version| version.number);
-    // mutation: ranking-one-at-a-time
     let Some(other) = versions.begun.filter(|begun| Some(*begun) != present) else {
         return Ok(false);
     };
     let other = target.with_version(other).board();
     let is_built = matches!(call(other.clone()).await?, BoardAnswer::Building);
     // the function that made it may have died
-    // mutation: board-version-lease
     Ok(is_built && copier.valkey.has_board_lease(&other, now).await?)
 }
 

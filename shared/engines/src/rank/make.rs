@@ -98,7 +98,6 @@ pub async fn continue_copy<S: Sync>(
         place = next;
         longest = longest.max(step.elapsed());
         // a function that is stopped in the middle would repeat the same work in vain
-        // mutation: board-time-left
         if deadline.is_within(BOARD_TIME_LEFT_MIN.max(2 * longest)) {
             return queue(copier, target, place, lease, false, now).await;
         }
@@ -176,7 +175,6 @@ async fn clear<S: Sync>(
             break;
         }
     }
-    // mutation: board-out-rest
     target.send_order(copier.source, Place::FIRST, lease).await
 }
 
@@ -185,7 +183,6 @@ async fn few_rows<S: Sync>(
     copier: Copier<'_, S>,
     rows: &dyn RowSource<S>,
 ) -> Result<Option<Vec<BoardChange>>, StoreError> {
-    // mutation: board-rows-shared
     let limit = (copier.rows_in_request / rows.queries().max(1) as i32).max(1);
     let parts = (0..BOARD_PARTS).map(|part| rows.part(copier.source, part, Some(limit)));
     let parts: Option<Vec<_>> = try_join_all(parts).await?.into_iter().collect();

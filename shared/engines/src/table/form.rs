@@ -53,7 +53,6 @@ pub fn read_key<T: DeserializeOwned>(doing: &'static str, item: Item) -> Result<
 /// Refuses an item of a newer version.
 pub fn check(doing: &'static str, item: &Item, known: u32) -> Result<(), StoreError> {
     match item.get("v").and_then(|v| v.as_n().ok()?.parse::<u64>().ok()) {
-        // mutation: newer-read
         Some(v) if v > u64::from(known) => Err(StoreError::Newer { doing, v, known }),
         _ => Ok(()),
     }

@@ -146,7 +146,6 @@ impl<'a> Rows<'a> {
             let page = self.page(after, limit).await?;
             rows.extend(page.rows);
             after = page.next;
-            // mutation: rows-all
             if after.is_none() {
                 return Ok(rows);
             }

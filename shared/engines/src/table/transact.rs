@@ -70,7 +70,6 @@ impl<P: Copy> Transaction<P> {
             let Some(reasons) = reasons(&error) else {
                 return Err(StoreError::dynamo(doing)(error));
             };
-            // mutation: refused-names
             let refused = self.names.iter().zip(reasons);
             let refused =
                 refused.filter(|(_, reason)| reason.code() == Some("ConditionalCheckFailed"));

@@ -77,7 +77,6 @@ impl Counts {
         if unnoted.iter().any(waits) {
             return Ok(());
         }
-        // mutation: count-full-bound
         if unnoted.len() >= COUNTS_UNNOTED_MAX {
             return Err(full);
         }

@@ -132,7 +132,6 @@ impl Valkey {
         for (bucket, ids) in buckets {
             pipeline.cmd("MGET").arg(self.memory_and_cards(*bucket, ids));
         }
-        // mutation: cards-generation-last
         pipeline.cmd("INFO").arg("replication");
         let mut answers = self.link.call_all(&pipeline).await?;
         tracing::debug!(buckets = buckets.len(), "cards were read by simple commands");

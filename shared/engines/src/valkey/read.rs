@@ -108,7 +108,6 @@ impl Valkey {
             Answer::Shown { floor, members, heads } => (floor, members, heads),
         };
         let posts = members.iter().filter_map(|member| order::post(member));
-        // mutation: page-before
         let posts = posts.filter(|post| *post < before).take(count).collect();
         let slice = Slice::above_floor(posts, count, Time::from_ms(floor.unsigned_abs()));
         let pulled = heads.iter().filter_map(|member| order::pointed_at(member)).collect();

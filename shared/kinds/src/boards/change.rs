@@ -104,7 +104,6 @@ pub async fn change(
         return Err(Error::Members { max: BOARD_BATCH_MAX });
     }
     let found = find(app, board, now);
-    // mutation: board-change-counts
     let (valkey, count) = (&app.valkey, changes.len() as u64);
     let limited =
         all_within_limit(valkey, app.limits.of(LimitKind::Board), caller.user(), count, now, found);
@@ -321,7 +320,6 @@ async fn ranked(
         let Some(wait) = waits.next() else { return Ok(None) };
         match made {
             rank::Made::Ready(out) => fallen = out,
-            // mutation: board-first-writers
             rank::Made::Soon => clock::sleep(Duration::from_millis(*wait)).await,
             rank::Made::Queued => return Ok(None),
         }

@@ -51,7 +51,6 @@ pub async fn scores_changed(
         }
         is_left = has_fallen(app, &target, now).await?;
     }
-    // mutation: board-fallen-rest
     app.outbox.send(&ScoresChanged { members: Vec::new(), ..event.clone() }).await
 }
 
@@ -77,7 +76,6 @@ pub async fn board_changed(
         loop {
             let deleted = app.boards.delete_some(rows).await?;
             removed += deleted;
-            // mutation: board-scores-left
             if deleted == 0 {
                 break;
             }
@@ -87,7 +85,6 @@ pub async fn board_changed(
         }
         for layout in event.layout.saturating_sub(BOARD_LAYOUTS_REMOVED)..=event.layout {
             let copy = RoundId::of_copy(event.board, &event.token, this, layout, 0);
-            // mutation: board-copy-left
             app.valkey.forget_board(copy, &named(event.board, this)).await?;
         }
         round = event.period.next(this);

@@ -65,7 +65,6 @@ pub struct RebuildBoard {
 
 message!(ScoresChanged 1 on CHANGE_EVENTS; in groups by |event| event.board);
 message!(BoardChanged 1 on CHANGE_EVENTS; in groups by |event| event.board);
-// mutation: rebuild-group
 message!(RebuildBoard 1 on REBUILDS; in groups by |order| order.board.owner);
 
 fn is_zero(number: &u64) -> bool {

@@ -41,7 +41,6 @@ impl Owned for Boards {
                     let end = |sent| app.boards.end_board(sent, board, BoardEnd::OwnerDropped);
                     let delay = app.settings.event_delay;
                     let ended = announced_after(&app.outbox, &event(board), delay, end).await?;
-                    // mutation: dropped-board-card
                     erasing.forget_cards(vec![CardId::board(board.id)]).await?;
                     erasing.removed("boards", u64::from(ended == BoardPut::Done));
                     if erasing.time_is_up() {

@@ -67,7 +67,6 @@ pub async fn put(
         let commit = |sent| app.boards.put_board(sent, &app.users, caller, old.as_ref(), &new);
         match announced_after(&app.outbox, &event(&new), app.settings.event_delay, commit).await? {
             BoardPut::Done => {
-                // mutation: board-card
                 changed(&app.valkey, &[CardId::board(id)]).await;
                 tracing::info!(board = %id, revision = new.revision, "board put");
                 return Ok((new, old.is_none()));

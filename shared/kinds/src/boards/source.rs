@@ -46,7 +46,6 @@ impl RowSource<App> for RoundRows {
                 doing: "reading the scores of a board",
                 source: error.into(),
             };
-            // mutation: board-pages
             let up_to = page.next_after.map(|member| member.parse().map_err(unread)).transpose()?;
             Ok((page.rows.into_iter().map(change).collect(), up_to))
         })

@@ -97,7 +97,6 @@ pub(crate) async fn cut_whole(
         })
         .map(event)
         .collect();
-    // mutation: dispatch-parts
     app.outbox.send_all_on(BULK_EVENTS, &parts).await?;
     Ok(Dispatched::Divided { parts: parts.len() })
 }
@@ -156,7 +155,6 @@ async fn cut_partition(
             let (rest, chunk) = cutter.stop();
             waiting.extend(chunk);
             sent += send(app, event, &mut waiting, now, true).await?;
-            // mutation: dispatch-range
             return Ok(CutPartition { chunks: sent, rest: Some(rest) });
         }
         let page = app.graph.followers_after(

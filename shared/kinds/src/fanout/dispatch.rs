@@ -38,7 +38,6 @@ pub async fn dispatch(
     }
     if event.part.is_none() {
         // the number of the author's posts; the writer may have died before it did this
-        // mutation: post-card
         app.valkey.cards_changed(&[CardId::user(post.author())]).await?;
     }
     let (dispatched, followers) = match event.part {
@@ -61,7 +60,6 @@ async fn is_published(app: &App, event: &PostPublished, now: Time) -> Result<boo
         match app.posts.state(event.post).await? {
             PostState::Published(_) => return Ok(true),
             PostState::Deleted => return Ok(false),
-            // mutation: late-publication
             PostState::Missing if now > event.time() + COMMIT_GRACE => return Ok(false),
             // mutation: post-committed
             PostState::Missing => look_again("the post", &mut looked).await?,

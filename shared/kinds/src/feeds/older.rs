@@ -36,23 +36,19 @@ pub(super) async fn below_floor(
     let (profile, kept) = join(profile, reading.ask(app.valkey.older(user))).await;
     let relation_changes = profile?.map_or(0, |profile| profile.relation_changes);
     let is_complete = |older: &Older| {
-        // mutation: older-relations
         older.relation_changes == relation_changes
             && before <= older.before
-            // mutation: older-settles
             && before.time() + OLDER_SETTLES <= older.read_at
             && now < older.read_at + OLDER_KEPT
     };
     if let Some(older) = kept?.flatten().filter(is_complete) {
         let slice = older.slice.below(before, count);
         // a part of a page would lead to a pull below it, which the next page could not use
-        // mutation: older-part
         if slice.posts.len() == count || slice.is_end() {
             return Ok(slice);
         }
     }
     let waits = app.valkey.count_requests(limit, user, 0, now);
-    // mutation: older-limit
     if let Some(wait) = reading.ask(waits).await?.flatten() {
         return Err(SliceError::Limited { limit, wait });
     }

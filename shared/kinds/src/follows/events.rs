@@ -41,11 +41,9 @@ pub fn counted(author: UserId) -> Counted {
 /// Counts an author's followers and writes the number into the profile. A change from now on requests another count.
 pub async fn count(app: &App, order: &CountFollowers) -> Result<Counting, StoreError> {
     let author = order.author;
-    // mutation: count-begins
     app.valkey.begin_count(&counted(author)).await?;
     let counting = app.graph.count_followers(&app.users, author).await?;
     // also if nothing changed now: an earlier count may have died after it wrote the number
-    // mutation: count-card
     app.valkey.cards_changed(&[CardId::user(author)]).await?;
     tracing::info!(%author, ?counting, "counted followers");
     Ok(counting)

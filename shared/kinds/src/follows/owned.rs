@@ -89,7 +89,6 @@ async fn followers(erasing: &mut Erasing<'_>) -> Result<Progress, StoreError> {
             let ends = page.into_iter().map(|follower| end_follower(erasing, partition, follower));
             let count = ended(ends.collect(), DROP_ENDS_AT_ONCE).await?;
             erasing.removed("followers", count);
-            // mutation: dropped-follower-cards
             // the relations, and the numbers of the authors whom they follow
             app.valkey.cards_changed(&cards).await?;
             if erasing.time_is_up() {
@@ -127,7 +126,6 @@ async fn following(erasing: &mut Erasing<'_>) -> Result<Progress, StoreError> {
         let ends = authors.map(|author| super::end(app, Ends::Follower { follower, author }, now));
         let count = ended(ends.collect(), CONCURRENCY).await?;
         erasing.removed("following", count);
-        // mutation: dropped-following-cards
         erasing.forget_cards(cards).await?;
         after = next;
         if after.is_none() {

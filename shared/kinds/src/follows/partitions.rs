@@ -12,7 +12,6 @@ pub fn first_partitions(config: &Config) -> Result<FirstPartitions, ConfigError>
         let takes = format!("a power of two from 1 to {max}");
         return Err(ConfigError::Bad { name, value: number.to_string(), takes });
     }
-    // mutation: first-partitions
     Ok(FirstPartitions(number as u16))
 }
 

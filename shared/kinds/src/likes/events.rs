@@ -55,7 +55,6 @@ pub async fn count(
         return remove(app, post, now, deadline).await;
     }
     // also if nothing changed now: an earlier count may have died after it wrote the number
-    // mutation: like-count-card
     app.valkey.cards_changed(&[CardId::post(post)]).await
 }
 
@@ -69,7 +68,6 @@ pub async fn post_deleted(
 ) -> Result<(), StoreError> {
     let mut looked = 0;
     while matches!(app.posts.state(event.post).await?, PostState::Published(_)) {
-        // mutation: like-deletion-committed
         if now > event.deleted_at + COMMIT_GRACE {
             return Ok(());
         }
@@ -87,14 +85,12 @@ async fn remove(app: &App, post: PostId, now: Time, deadline: Deadline) -> Resul
             // mutation: ranking-deleted
             app.posts.forget_likes(&app.boards, post).await?;
             app.boards.forget_trends(post, now).await?;
-            // mutation: like-counts-forgotten
             app.likes.forget_counts(post).await?;
             tracing::info!(%post, removed, "removed the likes of a deleted post");
             return Ok(());
         }
         remove_all(app, &likes).await?;
         let cards: Vec<CardId> = likes.iter().map(|like| MarkKind::Like.card(like.user)).collect();
-        // mutation: removed-like-cards
         app.valkey.cards_changed(&cards).await?;
         // last: a message that is tried again finds the likes by these rows
         app.likes.forget_likers(&likes).await?;

@@ -87,7 +87,6 @@ impl LikeStore {
         let parts = pks.iter().map(|pk| self.table.timed_rows::<UserId>(doing, pk, after, count));
         let mut likers: Vec<(Time, UserId)> =
             try_join_all(parts).await?.into_iter().flatten().collect();
-        // mutation: likers-merged
         likers.sort_unstable_by(|a, b| b.cmp(a));
         likers.truncate(count);
         Ok(likers)

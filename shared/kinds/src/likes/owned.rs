@@ -41,7 +41,6 @@ impl Owned for Likes {
         Box::pin(async move {
             let Some(post) = ids.iter().find_map(|id| PostState::of(*id)) else { return Ok(()) };
             let counted = app.likes.counted(post).await?;
-            // mutation: audit-likes
             if app.posts.put_likes(&app.boards, post, counted, now).await? == LikesPut::Written {
                 app.valkey.cards_changed(&[CardId::post(post)]).await?;
                 audited.likes_counted += 1;

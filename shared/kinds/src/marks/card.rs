@@ -35,7 +35,6 @@ impl Card<App> for MarksCard {
     }
 
     fn text(&self) -> Option<Text> {
-        // mutation: marks-card-kept
         Some(Text::of(self.0.encode()))
     }
 

@@ -84,7 +84,6 @@ async fn change(
         match put {
             MarkPut::Done => {
                 // also if nothing changed now: an earlier request may have died before it did this
-                // mutation: mark-marked
                 changed(&app.valkey, &[kind.card(user)]).await;
                 return Ok(());
             }

@@ -23,7 +23,6 @@ pub async fn changed(app: &App, event: &MarkChanged, now: Time) -> Result<(), St
         }
         look_again("the mark", &mut looked).await?;
     }
-    // mutation: mark-card
     app.valkey.cards_changed(&[kind.card(event.user)]).await?;
     match kind.spec().is_public {
         true => likes::events::request_count(app, event.post).await,

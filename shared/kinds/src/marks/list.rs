@@ -79,7 +79,6 @@ async fn forget_gone(
     mut passed: Vec<PostId>,
     now: Time,
 ) -> Result<(), StoreError> {
-    // mutation: gone-bounded
     passed.truncate(GONE_REMOVED_MAX);
     if passed.is_empty() {
         return Ok(());

@@ -25,5 +25,4 @@ pub struct MarkChanged {
     pub changed_at: Time,
 }
 
-// mutation: graph-group
 message!(MarkChanged 1 on CHANGE_EVENTS; in groups by |event| event.post.author());

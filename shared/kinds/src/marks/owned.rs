@@ -44,7 +44,6 @@ impl MarkKind {
 
     /// Forgets the card of what the user marked.
     pub(crate) fn forget(self, erasing: &mut Erasing<'_>) -> Progress {
-        // mutation: dropped-marks-card
         erasing.forget_card_later(self.card(erasing.user));
         Progress::Done
     }

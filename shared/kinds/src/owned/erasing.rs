@@ -67,7 +67,6 @@ impl Erasing<'_> {
     ) -> Result<Option<Progress>, StoreError> {
         self.removed("keys", keys);
         self.removed(what, items);
-        // mutation: dropped-due
         self.app.valkey.due_done(&entries).await?;
         if found == 0 {
             return Ok(Some(Progress::Done));

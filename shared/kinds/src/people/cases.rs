@@ -55,7 +55,6 @@ pub async fn put_profile(
         let hint = |handle| CardId::handle(HandleHash::of(handle));
         let mut cards = vec![CardId::user(user), hint(&handle)];
         cards.extend(old.as_ref().map(|old| hint(&old.handle)));
-        // mutation: rename-marked
         changed(&app.valkey, &cards).await;
         match put {
             ProfilePut::Created(profile) => return Ok(Put::Created(profile)),

@@ -25,7 +25,6 @@ pub async fn profile_changed(
         };
         // mutation: profile-committed
         if is_committed || now > event.changed_at + COMMIT_GRACE {
-            // mutation: profile-card
             return app.valkey.cards_changed(&[CardId::user(event.user)]).await;
         }
         look_again("the profile", &mut looked).await?;

@@ -109,7 +109,6 @@ async fn made_earlier(
 
 /// Makes the next request show a new post: in its author's own feeds, and in the number of the author's posts.
 pub(crate) async fn show_published(valkey: &Valkey, id: PostId) {
-    // mutation: post-marked
     let ids = [CardId::user(id.author())];
     futures::join!(changed(valkey, &ids), push_to_author(valkey, id));
 }

@@ -62,5 +62,4 @@ impl PostPublished {
 }
 
 message!(PostPublished 1 on POST_EVENTS);
-// mutation: deletion-of-likes
 message!(PostDeleted 1 on CHANGE_EVENTS, POST_EVENTS; in groups by |event| event.post.author());

@@ -31,10 +31,8 @@ impl Owned for Posts {
                 let events: Vec<PostDeleted> =
                     page.live().map(|post| PostDeleted { post, deleted_at }).collect();
                 let bury = |sent| app.posts.bury(sent, user, page, now);
-                // mutation: buried-likes
                 let count = all_announced(&app.outbox, CHANGE_EVENTS, &events, bury).await?;
                 // all posts of the page, because an earlier order may have died before it did this
-                // mutation: buried-cards
                 erasing.forget_cards(all).await?;
                 erasing.removed("posts", count);
                 after = next;

@@ -12,7 +12,6 @@ impl Owned for Rankings {
     /// Removes the sum of the likes of the user's posts. No count adds to it any more, because all posts are tombstones.
     fn erase<'a>(&'a self, erasing: &'a mut Erasing<'_>) -> Step<'a> {
         Box::pin(async move {
-            // mutation: dropped-received
             erasing.app.boards.forget_received(erasing.user).await?;
             Ok(Progress::Done)
         })

@@ -67,7 +67,6 @@ pub async fn put(
     let mut sent = None;
     for tried in 0..TRIES_MAX {
         // a repeated request, or one of several at the same time
-        // mutation: timer-put-again
         if let Some(old) = old.as_ref().filter(|old| old.is_as_asked(&timer)) {
             // its writer may have died before it did this
             app.due().indexed(&old.entry(), false, now).await;
@@ -119,11 +118,9 @@ fn asked_for(
     if new.due_at > now + SCHEDULE_AHEAD_MAX {
         return Err(Error::TimeRange { field: "due_at", allowed: "at most 366 days ahead" });
     }
-    // mutation: timer-every-min
     if new.every.is_some_and(|every| every.length() < app.settings.timer_every_min) {
         return Err(Error::EveryTooShort { min: app.settings.timer_every_min });
     }
-    // mutation: timer-phase
     let due_at = match new.every {
         // the times stay those that were asked for
         Some(every) if new.due_at < now => every.next(new.due_at, now).0,

@@ -59,7 +59,6 @@ pub async fn fire(
             }
         };
         handled = Handled::Done;
-        // mutation: timer-replaced
         if ended != TimerPut::Raced {
             return Ok(handled);
         }
@@ -89,17 +88,14 @@ async fn fire_once(
 ) -> Result<TimerPut, StoreError> {
     let payload = serde_json::from_str(&timer.payload)
         .map_err(|error| StoreError::Item { doing: "reading a timer", source: error.into() })?;
-    // mutation: timer-next
     let next = timer.every.map(|every| every.next(timer.due_at, now));
     let missed = next.map_or(0, |(_, missed)| missed);
     let owner = (timer.owner, timer.name.clone());
-    // mutation: timer-fired-id
     let fired = TimerFired::new(owner, &timer.revision, timer.due_at, missed, payload);
     if !is_sent {
         // mutation: timer-fired-first
         app.outbox.send(&fired).await?;
         if app.settings.webhooks_on {
-            // mutation: webhook-sent
             app.outbox.send_on(WEBHOOKS, &fired, Duration::ZERO).await?;
         }
     }

@@ -224,7 +224,6 @@ impl TimerStore {
             .table
             .update(key(&timers_pk(old.owner), &old.name))
             .expression("SET due_at_ms = :next")
-            // mutation: timer-as-read
             .condition("v <= :v AND revision = :old AND due_at_ms = :at")
             .value(":v", number(TimerItem::V))
             .value(":old", text(&old.revision))
@@ -284,7 +283,6 @@ fn result(outcome: &CommitResult<TimerWrite>) -> TimerPut {
     match outcome {
         CommitResult::Done => TimerPut::Done,
         // another request may have put this timer, and reached the limit with it
-        // mutation: timer-raced
         outcome if outcome.refused(TimerWrite::Timer) => TimerPut::Raced,
         outcome if outcome.refused(TimerWrite::Owner) => TimerPut::Refused,
         CommitResult::Refused(_) => TimerPut::Raced,

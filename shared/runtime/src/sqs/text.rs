@@ -7,7 +7,6 @@ use crate::error::StoreError;
 /// The body of a message, in characters that SQS takes.
 pub(super) fn body<M: Received>(doing: &'static str, message: &M) -> Result<String, StoreError> {
     let json = message.encode().map_err(StoreError::request(doing))?;
-    // mutation: body-not-escaped
     Ok(match json.contains(NOT_CARRIED) {
         true => json.replace('\u{FFFE}', "\\ufffe").replace('\u{FFFF}', "\\uffff"),
         false => json,

@@ -37,7 +37,6 @@ impl Valkey {
         board: &Board,
         answer: Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        // mutation: board-full
         if answer.as_ref().is_err_and(|error| Cause::of(error) == Cause::Full) {
             self.drop_board(board).await?;
         }

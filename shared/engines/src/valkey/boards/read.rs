@@ -35,7 +35,6 @@ impl Standing {
     /// The percentile: the share of members whose scores are worse or equal, the member included. A fraction of the
     /// number of such members and the number of all.
     pub fn percentile(&self, members: u64) -> (u64, u64) {
-        // mutation: board-percentile-of
         (members.saturating_sub(self.better), members)
     }
 }
@@ -200,7 +199,6 @@ fn parse_page(board: &Board, answer: Vec<Value>) -> RedisResult<BoardAnswer<Rank
         let (member, scores) = list.scored(board)?;
         if let Some(before) = rows.last() {
             let position = first + rows.len() as u64;
-            // mutation: board-page-ranks
             rank = board.ranks.next(rank, before.scores == scores, position);
         }
         rows.push(RankedMember { rank, member, scores });

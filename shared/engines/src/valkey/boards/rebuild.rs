@@ -132,7 +132,6 @@ impl Valkey {
     ) -> Result<BoardLoaded, StoreError> {
         match is_first {
             true => self.load(board, token, &[], "Q", now + BOARD_QUEUED).await,
-            // mutation: board-rest-queued
             false => self.load(board, token, &[], "M", now + BOARD_REST_QUEUED).await,
         }
     }

@@ -46,6 +46,5 @@ end
 
 -- Returns whether a sorted set of the board is lost: each has at least the member ''. Only a dense board needs the scores.
 local function is_lost(is_dense)
-  -- mutation: board-lost-key
   return redis.call('ZCARD', KEYS[1]) == 0 or is_dense and redis.call('ZCARD', KEYS[3]) == 0
 end

@@ -54,10 +54,8 @@ local function trim(over, most, width, is_dense, now)
   for i = 1, #out do
     local scores, member = string.sub(out[i], 1, width), string.sub(out[i], width + 1)
     take_out(member, scores, is_dense)
-    -- mutation: board-trim
     local value = redis.call('HGET', KEYS[2], member)
     redis.call('HSET', KEYS[2], member, string.sub(value, 1, 8))
-    -- mutation: board-fallen
     redis.call('ZADD', KEYS[4], -now, member)
   end
   return out
@@ -68,7 +66,6 @@ local function forget(before, most)
   local old = redis.call('ZRANGE', KEYS[4], '(0', before, 'BYSCORE', 'LIMIT', 0, most)
   for i = 1, #old do
     local value = redis.call('HGET', KEYS[2], old[i])
-    -- mutation: board-forget
     if value and #value == 8 then
       redis.call('HDEL', KEYS[2], old[i])
     end

@@ -64,7 +64,6 @@ local function trim(feed, full, keep)
       redis.call('ZADD', feed, 'LT', cut[2], 'P')
     end
   end
-  -- mutation: trim-pointers
   if size > COMPACT_MAX and keep < COMPACT_MAX then
     redis.call('ZRANGESTORE', feed, feed, 0, -1) -- makes it a compact list again
   end

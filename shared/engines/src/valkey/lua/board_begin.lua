@@ -15,13 +15,10 @@ local lost = is_lost(true)
 if is_ready and not lost then
   return 'ready'
 end
--- mutation: board-queued
 if lease and ARGV[5] == 'order' and string.sub(state, 1, 1) == 'Q' then
   lease = 0
 end
--- mutation: board-one-rebuild
 if lease and token ~= ARGV[1] and lease > tonumber(ARGV[2]) then
-  -- mutation: board-busy-queued
   return string.sub(state, 1, 1) == 'B' and 'busy' or 'queued'
 end
 if token ~= ARGV[1] or lost then
@@ -35,6 +32,5 @@ if token ~= ARGV[1] or lost then
   redis.call('ZADD', KEYS[4], 'inf', '')
 end
 redis.call('HSET', KEYS[2], '', (ARGV[5] == 'order' and 'M:' or 'B:') .. gen .. ':' .. ARGV[3] .. ':' .. ARGV[1])
--- mutation: board-begun-kept
 keep(ARGV[4])
 return 'begun'

@@ -20,7 +20,6 @@ local _, _, lease, token = state_of(state, gen)
 if token ~= ARGV[1] or is_lost(true) then
   return { 'lost' }
 end
--- mutation: board-commit-limit
 local limit, out = tonumber(ARGV[5]), {}
 local over = limit > 0 and redis.call('ZCARD', KEYS[1]) - 1 - limit or 0
 if over > 0 then

@@ -21,6 +21,5 @@ for i = 7, #ARGV, 3 do
 end
 local who = ARGV[5] ~= '' and ARGV[5] or string.sub(state, 1, 1)
 redis.call('HSET', KEYS[2], '', who .. ':' .. gen .. ':' .. ARGV[3] .. ':' .. token)
--- mutation: board-loaded-kept
 keep(ARGV[4])
 return 'done'

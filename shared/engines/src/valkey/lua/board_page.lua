@@ -34,7 +34,6 @@ if what == 'rank' then
   elseif kind == 'competition' and rank > 1 and rank <= count then
     local two = redis.call('ZRANGE', KEYS[1], rank - 1, rank)
     local scores = string.sub(two[2], 1, width)
-    -- mutation: board-page-ties
     if scores == string.sub(two[1], 1, width) then
       first = redis.call('ZLEXCOUNT', KEYS[1], '-', '(' .. scores .. '\255')
     end
@@ -53,7 +52,6 @@ elseif what == 'between' then
   first = rank_of('competition', ARGV[4]) + ARGV[6]
   most = math.min(ARGV[7], counted - ARGV[6])
 elseif what == 'percentile' then
-  -- mutation: board-percentile
   first = count - math.max(1, math.ceil(ARGV[4] * count / 10000)) + 1
   most = 1
 else

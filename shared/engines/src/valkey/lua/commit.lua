@@ -38,7 +38,6 @@ for nth = 0, #ARGV[6] / 16 - 1 do
     redis.call('ZADD', KEYS[3], score, member)
   end
 end
--- mutation: commit-pointers
 for nth = 0, #ARGV[8] / 9 - 1 do
   if not is_out(ARGV[9], nth) then
     local pointer = string.sub(ARGV[8], nth * 9 + 1, nth * 9 + 9)

@@ -55,7 +55,6 @@ for post = 1, posts do
   else
     -- mutation: push-unfollows
     local rel = chosen ~= '*' and relations(keys[2 + post], first, count)
-    -- mutation: push-own-full
     local put = chosen == '*' and redis.pcall or call
     local delivered, absent, unfollowed = 0, 0, 0
     for i = 1, count do
@@ -85,7 +84,6 @@ for post = 1, posts do
     end
     answers[post] = { delivered, absent, unfollowed }
   end
-  -- mutation: push-places
   first, seen = first + count, seen + count
 end
 return answers

@@ -48,7 +48,6 @@ if from == '-inf' then
 else
   count = count + redis.call('ZCOUNT', KEYS[3], from, from)
 end
--- mutation: read-floor
 local above = redis.call('ZRANGE', KEYS[3], from, '(' .. floor, 'BYSCORE', 'LIMIT', 0, count)
 if marks[3] then
   return { 2, floor, above, redis.call('ZRANGE', KEYS[3], '-inf', '-inf', 'BYSCORE') }

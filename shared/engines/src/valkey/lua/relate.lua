@@ -41,7 +41,6 @@ if kept then
     return { 'stale', 0 }
   end
 end
--- mutation: relation-kept
 local recorded = redis.pcall('ZADD', KEYS[4], ARGV[2], ARGV[1])
 if type(recorded) == 'table' then
   -- mutation: relation-full
@@ -72,14 +71,12 @@ end
 if ARGV[8] == '' then
   return { 'recorded', 0 }
 end
--- mutation: follow-pointer
 if ARGV[10] == '1' then
   redis.call('ZADD', KEYS[3], '-inf', 'L', '-inf', ARGV[9])
 end
 local floor = redis.call('ZSCORE', KEYS[3], 'F')
 for nth = 0, #ARGV[11] / 16 - 1 do
   local member, score = entry(ARGV[11], nth)
-  -- mutation: follow-backfill
   if not floor or tonumber(score) < tonumber(floor) then
     redis.call('ZADD', KEYS[3], score, member)
     count = count + 1

@@ -72,7 +72,6 @@ impl StoredBoard {
     /// The board with other settings.
     #[must_use]
     pub fn with(&self, settings: BoardSettings) -> Self {
-        // mutation: board-layout
         let layout = self.layout + u64::from(settings.need_another_copy(&self.settings));
         Self { layout, revision: self.revision + 1, settings, ..self.clone() }
     }

@@ -76,7 +76,6 @@ impl BoardStore {
     pub(crate) fn received(&self, post: PostId, by: i64, refused: AuthorRow) -> Write {
         let condition = match refused {
             AuthorRow::Made => "attribute_not_exists(v) OR v <= :v",
-            // mutation: ranking-dropped-author
             AuthorRow::Known => "v <= :v",
         };
         self.table
@@ -178,7 +177,6 @@ fn received_pk(part: u8) -> Pk {
 /// The row of an author that has the likes of this post. Very many posts of one author may be liked at the same time, and
 /// transactions that meet on a row conflict.
 fn received_key(post: PostId) -> Item {
-    // mutation: ranking-author-rows
     received_row(post.author(), part_of(&post.to_string()) % RANKING_AUTHOR_ROWS)
 }
 

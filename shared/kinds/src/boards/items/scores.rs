@@ -52,7 +52,6 @@ impl ScoreKey {
     ) -> Self {
         let (StoredBoard { id, token, .. }, length) = (board, name.len());
         // the length separates the name, which may contain any character, from the rest
-        // mutation: board-key-rounds
         let hash = hashed(&format!("{user} {length} {name} {id} {token} {member}"));
         Self { hash, round }
     }
@@ -113,7 +112,6 @@ fn sums(rows: StoredRound, by: &Scores, now: Time) -> (String, String, Item) {
     all.insert(":v".to_owned(), number(ScoreItem::V));
     let mut condition = "(attribute_not_exists(v) OR v <= :v)".to_owned();
     for (name, by) in names(by).zip(by.as_slice()) {
-        // mutation: board-add-bounds
         // DynamoDB adds with 38 digits, so the condition keeps the sum within 64 bits
         let (compared, bound) = match *by {
             by if by < 0 => (">=", i64::MIN - by),
@@ -132,7 +130,6 @@ fn values(rows: StoredRound, scores: &Scores, now: Time) -> Item {
     let scores = names(scores).zip(scores.as_slice());
     let mut values: Item =
         scores.map(|(name, score)| (format!(":{name}"), number(score))).collect();
-    // mutation: board-first-revision
     values.insert(":begin".to_owned(), number(now.ms()));
     values.insert(":one".to_owned(), number(1));
     values.extend(rows.expire.map(|expires| (":expires".to_owned(), number(expires))));
@@ -252,7 +249,6 @@ impl BoardStore {
             return Ok(false);
         }
         // it was there; if it is gone now, the SDK has repeated a call whose answer was lost, or somebody else was faster
-        // mutation: board-removed-twice
         self.bury(rows, member, None, now).await.map(|_| true)
     }
 

@@ -130,7 +130,6 @@ impl BoardStore {
         let put = match old {
             None => put.condition("attribute_not_exists(pk)"),
             Some(old) => put
-                // mutation: board-as-read
                 .condition(AS_READ)
                 .name("#token", "token")
                 .value(":v", number(BoardItem::V))

@@ -173,7 +173,6 @@ impl ReceiptStore {
                 again.changed(doing, V).await?.unwrap_or_default()
             }
         };
-        // mutation: receipt-partition
         if length_of(&row, "done") < usize::from(RANGES) {
             return Ok(None);
         }
@@ -197,7 +196,6 @@ impl ReceiptStore {
         let Some(item) = update.changed(doing, V).await? else { return Ok(None) };
         let done = length_of(&item, "done");
         let plan: Plan = read::<PlanItem>(doing, item)?.into();
-        // mutation: receipt-complete
         if done < usize::from(plan.partitions) {
             return Ok(None);
         }

@@ -356,7 +356,6 @@ fn add_within(table: &Table, changes: &[(Counter, i64, Option<u64>)], owner: Own
             update = update.value(":one", number(1));
         }
         if let Some(max) = max.filter(|_| *by > 0) {
-            // mutation: counter-limit
             condition.push_str(&format!(" AND #{name} < :{name}_max"));
             update = update.value(format!(":{name}_max"), number(max));
         }

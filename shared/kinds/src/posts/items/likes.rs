@@ -64,9 +64,7 @@ impl PostStore {
             let mut transaction = Transaction::new(doing);
             transaction.add(CountWrite::Post, update);
             if by != 0 {
-                // mutation: ranking-trend
                 transaction.add(CountWrite::Trend, boards.trend(post, by, now));
-                // mutation: ranking-author
                 let author = boards.received(post, by, AuthorRow::Made);
                 transaction.add(CountWrite::Author, author);
             }

@@ -317,7 +317,6 @@ impl ScheduledStore {
     fn change(&self, old: &Scheduled) -> Write {
         self.table
             .update(key(&scheduled_pk(old.id.author()), old.id))
-            // mutation: scheduled-as-read
             .condition("v <= :v AND #state = :waiting AND revision = :revision")
             .name("#state", "state")
             .value(":v", number(ScheduledItem::V))
