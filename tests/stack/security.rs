@@ -1,5 +1,5 @@
 //! Attacks, each of which must fail. They use HTTP against the deployed stack, or the handlers in this process
-//! if the deployed stack cannot be brought into the state. The section "Threat model" of ARCHITECTURE.md names
+//! if the deployed stack cannot be brought into the state. `security/README.md` is the threat model, which names
 //! the tests.
 
 mod bodies;

@@ -1,11 +1,11 @@
-//! Compares the threat model in ARCHITECTURE.md with the tests that it names.
+//! Compares the threat model in README.md of this folder with the tests that it names.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::harness::root;
 
-const HEADING: &str = "## Threat model";
+const HEADING: &str = "# Threat model";
 
 /// The rows of the table: cells without their padding.
 fn rows(text: &str) -> Vec<Vec<String>> {
@@ -96,7 +96,7 @@ fn names(source: &str) -> Vec<String> {
 
 #[test]
 fn every_threat_names_a_test_that_exists() {
-    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let text = std::fs::read_to_string(root().join("tests/stack/security/README.md")).expect("a file");
     let (tests, rows) = (tests(), rows(&text));
     assert!(tests.len() > 100, "{} tests are found", tests.len());
     assert!(rows.len() > 20, "{} threats are found", rows.len());
@@ -116,7 +116,7 @@ fn every_threat_names_a_test_that_exists() {
 
 #[test]
 fn a_missing_test_is_found() {
-    let text = "## Threat model\n\n| a | b | c |\n| - | - | - |\n| x | y | `security::model::nothing` |\n\n## Next\n| z |";
+    let text = "# Threat model\n\n| a | b | c |\n| - | - | - |\n| x | y | `security::model::nothing` |\n\n## Next\n| z |";
     let rows = rows(text);
     assert_eq!(rows, [["x", "y", "`security::model::nothing`"].map(str::to_owned)]);
     assert_eq!(quoted(&rows[0][2]), ["security::model::nothing"]);
