@@ -4,7 +4,6 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::client::{Answer, Client};
-use crate::harness::eventually;
 
 async fn put(client: &Client, path: &str, body: Value) -> Answer {
     client.send(Method::PUT, path, &[], Some(body)).await
@@ -128,22 +127,6 @@ async fn a_board_is_made_filled_read_and_deleted() {
         assert_eq!(owner.get(&path).await.problem(), (404, "/problems/no-such-board"));
     }
     assert_eq!(owner.delete(board).await.problem(), (404, "/problems/no-such-board"));
-}
-
-#[tokio::test]
-async fn an_addition_is_repeated_with_its_key() {
-    let owner = Client::new().await;
-    put(&owner, "/v1/leaderboards/b", json!({})).await;
-    let add = async |by: &str, key: &str| {
-        let (path, headers) = ("/v1/leaderboards/b/members/x", [("Idempotency-Key", key)]);
-        owner.send(Method::PATCH, path, &headers, Some(json!({"add": [by]}))).await
-    };
-    for _ in 0..3 {
-        let added = add("5", "a key").await;
-        assert_eq!((added.status, &added.body["scores"]), (200, &json!(["5"])), "{added:?}");
-    }
-    assert_eq!(add("6", "a key").await.problem(), (422, "/problems/idempotency-key-reused"));
-    assert_eq!(add("6", "another").await.body["scores"], json!(["11"]));
 }
 
 #[tokio::test]
@@ -312,19 +295,3 @@ async fn settings_of_another_user_and_encoded_separators_change_nothing() {
     assert_eq!(owner.get(board).await.problem(), (404, "/problems/no-such-board"));
 }
 
-/// The scores of a deleted board are removed by messages, and a new board of the same name is empty.
-#[tokio::test]
-async fn a_board_that_is_made_again_is_empty() {
-    let owner = Client::new().await;
-    let board = "/v1/leaderboards/b";
-    for _ in 0..2 {
-        assert_eq!(put(&owner, board, json!({})).await.status, 201);
-        assert_eq!(items(&owner.get(board).await), named(&[]));
-        put(&owner, &format!("{board}/members/x"), json!({"scores": ["1"]})).await;
-        let shown = eventually("the member", async || {
-            Some(items(&owner.get(board).await)).filter(|items| !items.is_empty())
-        });
-        assert_eq!(shown.await, named(&[("x", 1)]));
-        assert_eq!(owner.delete(board).await.status, 204);
-    }
-}

@@ -1,6 +1,5 @@
 //! Delivery receipts over HTTP, with the deployed queues.
 
-use fanfold_core::{PostId, Time, UserId};
 use serde_json::json;
 
 use super::users::wait_for_followers;
@@ -79,20 +78,6 @@ async fn posts_of_a_large_author_are_pulled_and_shown_to_all() {
     for reader in &readers {
         assert_eq!(reader.get("/v1/timeline").await.ids(), [pulled.as_str(), pushed.as_str()]);
     }
-}
-
-#[tokio::test]
-async fn only_the_author_reads_a_receipt() {
-    let (author, other) = (Client::new().await, Client::new().await);
-    let post = author.publish("text").await;
-    let path = format!("/v1/posts/{post}/delivery");
-    assert_eq!(other.get(&path).await.problem(), (403, "/problems/not-yours"));
-    assert_eq!(author.get("/v1/posts/x/delivery").await.problem(), (400, "/problems/invalid-id"));
-    let user: UserId = author.id.parse().expect("an id");
-    let never = format!("/v1/posts/{}/delivery", PostId::new(Time::from_ms(1), 1, user));
-    assert_eq!(author.get(&never).await.problem(), (404, "/problems/no-such-post"));
-    author.delete(&format!("/v1/posts/{post}")).await;
-    assert_eq!(author.get(&path).await.problem(), (404, "/problems/no-such-post"));
 }
 
 /// The deployed functions log lines that CloudWatch turns into metrics.

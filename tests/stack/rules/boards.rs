@@ -293,42 +293,6 @@ async fn scores_are_exact_and_a_sum_out_of_range_is_refused() {
 }
 
 #[tokio::test]
-async fn concurrent_additions_to_one_member_all_count() {
-    let world = World::new().await;
-    world.people(&["ash"]).await;
-    put(&world, "b", json!({})).await;
-    let add = async |_| {
-        for _ in 0..5 {
-            changed(&world, "b", &[("one", What::Add(scores(&[1])))]).await;
-        }
-    };
-    join_all((0..10).map(add)).await;
-    let shown = all(&world, &board_of(&world, "ash", "b")).await;
-    assert_eq!(shown, [(1, "one".to_owned(), vec![50])]);
-}
-
-/// Transactions that meet on a member are tried again. Each writer sends each addition twice.
-#[tokio::test]
-async fn concurrent_additions_with_keys_to_one_member_all_count_once() {
-    let world = World::new().await;
-    world.people(&["ash"]).await;
-    put(&world, "b", json!({})).await;
-    let (board, one) = (board_of(&world, "ash", "b"), [("one", What::Add(scores(&[1])))]);
-    // while the copy is made, the ranks are not known
-    assert_eq!(names(&world, "b").await, Vec::<String>::new());
-    let add = async |writer: usize| {
-        for nth in 0..10 {
-            let key = format!("writer {writer}, addition {}", nth / 2);
-            let done = try_change(&world.app, &world, "ash", &board, &one, Some(&key)).await;
-            let outcome = done.expect("changed").outcomes[0].1;
-            assert!(matches!(outcome, ScoreOutcome::Placed { rank: Some(1), .. }), "{outcome:?}");
-        }
-    };
-    join_all((0..10).map(add)).await;
-    assert_eq!(all(&world, &board).await, [(1, "one".to_owned(), vec![50])]);
-}
-
-#[tokio::test]
 async fn an_addition_with_a_key_is_made_once() {
     let world = World::new().await;
     world.people(&["ash", "birch"]).await;
