@@ -294,4 +294,3 @@ async fn settings_of_another_user_and_encoded_separators_change_nothing() {
     assert_eq!(owner.delete(&own).await.status, 204);
     assert_eq!(owner.get(board).await.problem(), (404, "/problems/no-such-board"));
 }
-

@@ -123,4 +123,3 @@ async fn two_cursors_give_the_posts_between_them() {
         assert_eq!((none.status, none.ids().len()), (200, 0), "{list}");
     }
 }
-

@@ -96,7 +96,8 @@ fn names(source: &str) -> Vec<String> {
 
 #[test]
 fn every_threat_names_a_test_that_exists() {
-    let text = std::fs::read_to_string(root().join("tests/stack/security/README.md")).expect("a file");
+    let text =
+        std::fs::read_to_string(root().join("tests/stack/security/README.md")).expect("a file");
     let (tests, rows) = (tests(), rows(&text));
     assert!(tests.len() > 100, "{} tests are found", tests.len());
     assert!(rows.len() > 20, "{} threats are found", rows.len());

@@ -19,6 +19,7 @@ if held == queued then
   return 'queued'
 end
 if ARGV[3] == '1' then
+  -- mutation: count-sent
   if held ~= mine then
     return 'send' -- a count may have begun since then, so the next change must send again
   end

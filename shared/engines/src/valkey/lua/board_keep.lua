@@ -10,6 +10,7 @@ end
 -- a board that is still used was noted again since
 redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', ARGV[3] - ARGV[4])
 if ARGV[2] ~= '' then
+  -- mutation: board-noted
   redis.call('ZADD', KEYS[5], ARGV[3], ARGV[2])
   redis.call('PEXPIRE', KEYS[5], ARGV[4])
 end

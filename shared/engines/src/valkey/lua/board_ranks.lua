@@ -15,6 +15,7 @@ local is_ready, answer = state_of(known[1], gen)
 if not is_ready then
   return { answer }
 end
+-- mutation: ranks-lost
 if is_lost(kind == 'dense') then
   return { 'missing' }
 end

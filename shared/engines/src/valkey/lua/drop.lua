@@ -5,6 +5,7 @@
 local dropped = 0
 for i = 2, #KEYS, 2 do
   dropped = dropped + redis.call('ZREM', KEYS[1], KEYS[i])
+  -- mutation: drop-lease
   redis.call('UNLINK', KEYS[i], KEYS[i + 1])
 end
 return dropped

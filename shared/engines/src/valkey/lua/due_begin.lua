@@ -13,5 +13,6 @@ if not token then
   redis.call('UNLINK', KEYS[1])
   token, complete, pending = ARGV[1], 0, 0
 end
+-- mutation: due-begun
 set_horizon(KEYS[2], gen, token, complete, math.max(pending, tonumber(ARGV[2])))
 return { token, complete }

@@ -10,5 +10,6 @@ if not gen then
 end
 -- a full server takes a write only after a command that frees memory
 redis.call('DEL', KEYS[1])
+-- mutation: memory-renewed
 redis.call('SET', KEYS[1], gen .. ':' .. ARGV[1] .. ':' .. ARGV[2] .. gen)
 return 'done'
