@@ -6,6 +6,13 @@
 //! | [`items`] | the items that wait, in DynamoDB and in Valkey |
 //! | [`table`] | a scan, the index by hour, and a queue for each hour |
 //! | [`expired`] | keyspace notifications |
+//!
+//! The sorted set takes 0.94 ms among 10,000 items and 1.09 among 1,000,000, although the bench loads all of them;
+//! look-aheads load only those of the next one to two hours. The index by hour takes 7.5 and 8.1 ms, and would do. But a
+//! look-ahead notes who has taken an item and until when: in the table, two write units for each note, of the hour that is
+//! in use most. A queue for each hour takes 1,377 ms among 1,000,000: it has no order by time, so all its messages are
+//! received. It also takes a message for each item that is cancelled or moved, and SQS delays one by 15 minutes at most.
+//! `simulation::due_crowd` measures how late items are.
 
 mod expired;
 mod items;

@@ -2,6 +2,11 @@
 //! Valkey, and the emulated DynamoDB and SQS. Several functions take batches of ten chunks.
 //!
 //! The feeds are live and short. `deliver` measures the cost of an insert into a full feed.
+//!
+//! A dispatch reads about 700,000 followers a second on a whole core, so it is not the limit. A core of Valkey takes
+//! 240,000 to 300,000 deliveries a second (4.2 to 3.4 µs each, by machine). Thirty million live followers are 1,024
+//! partitions in 128 parts, and take two minutes of one core of Valkey. The shards of a cluster divide this work, because
+//! they divide the buckets.
 
 mod feeds;
 mod memory;

@@ -1,5 +1,5 @@
-//! The figures: in README, the time of a fan-out by audience and the server CPU for each follower; in the document of the
-//! benches, the time to find due items, and the server CPU for a change on a board.
+//! The figures of README.md in this folder: the time of a fan-out by audience and the server CPU for each follower, the time
+//! to find due items, and the server CPU for a change on a board.
 
 mod bars;
 mod due;

@@ -14,6 +14,14 @@
 //! | [`plain`] | the other ways |
 //! | [`optimistic`] | eight writers with WATCH and MULTI |
 //! | [`merge`] | ten boards merged into one, against `ZUNIONSTORE` |
+//!
+//! Only the ratios of one run are meaningful. About 15 µs of each request are the server's wake-up. On a machine with other
+//! work, the server is woken up less often, and the same commands take less CPU: there, a set took 40.5 µs and the plain
+//! commands 10.2 µs (0.24 ×), instead of 58.4 and 35.3 µs (0.60 ×). Of a set, `INFO` takes 2.3 µs; each function of a script
+//! costs about 0.2 µs in each call.
+//!
+//! Of pairs of members with the same first score, and second scores that differ by less than 1,024, packed scores lose the
+//! order of none with 24 or 26 bits each, 7.8 % with 30, 69 % with 32, and 100 % with 40: a double has 53.
 
 mod merge;
 mod optimistic;

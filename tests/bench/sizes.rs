@@ -1,5 +1,18 @@
 //! `sizes`: the measurements behind the default sizes of a fan-out: the number of followers in a message,
 //! and the largest audience that needs no messages.
+//!
+//! 100,000 followers, per million deliveries:
+//!
+//! | followers in a message | time | server CPU per follower | messages | SQS requests | write units |
+//! | --- | --- | --- | --- | --- | --- |
+//! | 250, 500 | 505, 518 ms | 3.45 µs | 2,610 | 870 | 2,700 |
+//! | 1,000 | 452 ms | 3.10 µs | 1,330 | 760 | 1,420 |
+//! | 2,000 | 456 ms | 3.13 µs | 600 | 530 | 690 |
+//! | 5,000 | 507 ms | 3.42 µs | 290 | 480 | 380 |
+//!
+//! A message has at least one range, about 390 followers of a full partition, so the first two sizes are one. Without
+//! messages, a fan-out to 100 followers takes 2.9 ms instead of 4.5, to 2,000 13.7 ms instead of 15.4, and to 5,000 27 ms
+//! both ways.
 
 use crate::Pace;
 use crate::fanout::setup::{Run, Setup};

@@ -1,5 +1,8 @@
 //! `write`: the calls to DynamoDB and SQS of a publication and of a follow, and how many of them are made one after
 //! the other. Each call to DynamoDB takes 5 ms longer, and each call to SQS 3 ms.
+//!
+//! A follow by handle makes three calls one after the other if the card of the handle is there, and else four. The targets
+//! leave out the last case: a handle is looked up once an hour.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,8 @@
 //! Keyspace notifications: a key for each item, which expires when the item is due. Valkey reports the key when it removes
 //! it, to those who listen at that moment.
+//!
+//! Valkey removes keys in its own time. Of 100 keys that expired among 10,000 others, half were reported 25 s late or
+//! later, and 99 within 44 s. Among 100,000, 91 were not reported within a minute; among 1,000,000, 98 were not.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

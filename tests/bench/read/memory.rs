@@ -1,4 +1,7 @@
 //! The memory of a card in Valkey: its key and value, and its entries in the queue of its bucket.
+//!
+//! The card of a post of 80 characters takes 201 bytes among 10,000 cards: 177 for the key (`MEMORY USAGE`), and 24 for its
+//! entry in the queue. The card of a user takes 154. The server's memory grows by 225 bytes for each card of a post.
 
 use fanfold_core::limits::BUCKETS_DEFAULT;
 use fanfold_core::{PostId, UserId};
