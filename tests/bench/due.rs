@@ -11,8 +11,11 @@
 //! look-aheads load only those of the next one to two hours. The index by hour takes 7.5 and 8.1 ms, and would do. But a
 //! look-ahead notes who has taken an item and until when: in the table, two write units for each note, of the hour that is
 //! in use most. A queue for each hour takes 1,377 ms among 1,000,000: it has no order by time, so all its messages are
-//! received. It also takes a message for each item that is cancelled or moved, and SQS delays one by 15 minutes at most.
-//! `simulation::due_crowd` measures how late items are.
+//! received. Items that are cancelled or moved would have a message, too, and SQS delays one by 15 minutes at most.
+//!
+//! `simulation::due_crowd` measures how late items are, in virtual time: of 5,000 posts at 500 a second, half are published
+//! 0.9 s after their time, 99 % within 1.5 s, the last one after 1.6 s, and none early. Most of this is the delay of SQS,
+//! which takes whole seconds.
 
 mod expired;
 mod items;
