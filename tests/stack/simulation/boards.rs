@@ -26,7 +26,7 @@ use serde_json::json;
 
 use super::apps::{Apps, BOARDS, PEOPLE, cloud_with_profiles, id, identity};
 use super::cloud::{Cloud, Faults};
-use super::history::{Checked, History, Kind, TIMEOUT, play_all};
+use super::history::{Checked, History, Kind, Play, TIMEOUT, play_all};
 use super::play::{Message, check_cards, handle_within, message};
 use super::server::Server;
 use super::tasks::runtime;
@@ -267,7 +267,7 @@ impl History<Boards> {
                 self.kind.additions.insert(bit, (name, true));
             }
             Done::Added(name, bit, Ok(other)) => {
-                self.wrong = Some(format!("{name} and bit {bit}: {other:?}"));
+                self.fail_with(format!("{name} and bit {bit}: {other:?}"));
             }
             Done::Added(_, _, Err(_)) => self.count("refused", true),
             Done::Set(name, score, changed) => {
@@ -294,7 +294,7 @@ impl History<Boards> {
                 }
             }
             Done::Read(Ok(())) => self.count("pages", true),
-            Done::Read(Err(wrong)) => self.wrong = Some(wrong),
+            Done::Read(Err(wrong)) => self.fail_with(wrong),
             Done::Other(what) => self.count("fallen", what == "fallen"),
         }
     }
@@ -395,11 +395,50 @@ impl History<Boards> {
 }
 
 impl Kind for Boards {
-    const NAME: &'static str = "boards";
     type Done = Done;
     /// The member that a worker sets.
     type Subject = Option<&'static str>;
     type Message = Message;
+
+    fn receive(history: &mut History<Self>, queue: &str, body: &str, delay: Duration) {
+        let message = message(queue, body);
+        // these messages have a delay that is longer than their writer lives
+        let is_late = matches!(
+            message,
+            Message::Change(ChangeEvent::ScoresChanged(_) | ChangeEvent::BoardChanged(_))
+        );
+        let delay = if is_late { COMMIT_GRACE } else { delay };
+        history.mail.push((history.now + delay, message));
+    }
+
+    fn handle(
+        history: &History<Self>,
+        message: Message,
+        now: Time,
+        deadline: Deadline,
+    ) -> LocalBoxFuture<'static, Outcome<Message>> {
+        let apps = history.apps.clone();
+        Box::pin(async move { handle_within(&apps, &message, now, deadline).await })
+    }
+
+    fn note(history: &mut History<Self>, _worker: usize, done: Done) {
+        history.note_done(done);
+    }
+
+    fn died(history: &mut History<Self>, worker: usize) {
+        let subject = history.workers[worker].subject;
+        if let Some(member) = subject {
+            let known = history.kind.known.entry(member).or_default();
+            known.changes += 1;
+            // the change may be committed and not placed, until its event arrives
+            known.score = None;
+            known.under_way += 1_000;
+        }
+    }
+}
+
+impl Play for Boards {
+    const NAME: &'static str = "boards";
 
     fn begin(server: &Server, start: &Cloud, seed: u64) -> History<Self> {
         let mut dice = Dice(seed);
@@ -448,41 +487,6 @@ impl Kind for Boards {
 
     async fn check(history: &mut History<Self>) -> Checked {
         history.check_all().await
-    }
-
-    fn receive(history: &mut History<Self>, queue: &str, body: &str, delay: Duration) {
-        let message = message(queue, body);
-        // these messages have a delay that is longer than their writer lives
-        let is_late = matches!(
-            message,
-            Message::Change(ChangeEvent::ScoresChanged(_) | ChangeEvent::BoardChanged(_))
-        );
-        let delay = if is_late { COMMIT_GRACE } else { delay };
-        history.mail.push((history.now + delay, message));
-    }
-
-    fn handle(
-        history: &History<Self>,
-        message: Message,
-        now: Time,
-        deadline: Deadline,
-    ) -> LocalBoxFuture<'static, Outcome<Message>> {
-        let apps = history.apps.clone();
-        Box::pin(async move { handle_within(&apps, &message, now, deadline).await })
-    }
-
-    fn note(history: &mut History<Self>, _worker: usize, done: Done) {
-        history.note_done(done);
-    }
-
-    fn died(history: &mut History<Self>, subject: Option<&'static str>) {
-        if let Some(member) = subject {
-            let known = history.kind.known.entry(member).or_default();
-            known.changes += 1;
-            // the change may be committed and not placed, until its event arrives
-            known.score = None;
-            known.under_way += 1_000;
-        }
     }
 }
 

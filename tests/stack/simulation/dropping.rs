@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use super::apps::{Apps, BOARDS, DUE, GRAPH, MARKS, PEOPLE, POSTS, USERS, id, identity};
 use super::cloud::Cloud;
-use super::history::{Checked, History, Kind, TIMEOUT, play_all};
+use super::history::{Checked, History, Kind, Play, TIMEOUT, play_all};
 use super::oracle::{Truth, check_agreement, check_marks};
 use super::plan::Name;
 use super::play::{
@@ -339,11 +339,58 @@ fn fanout(dice: &mut Dice) -> FanOutSettings {
 }
 
 impl Kind for Dropping {
-    const NAME: &'static str = "dropping";
     const HANDLERS: usize = 3;
     type Done = Done;
     type Subject = ();
     type Message = Message;
+
+    fn receive(history: &mut History<Self>, queue: &str, body: &str, delay: Duration) {
+        // items that are due are not handled here: they belong to the histories of `due`
+        if queue != "due-items" {
+            history.mail.push((history.now + delay, message(queue, body)));
+        }
+    }
+
+    fn handle(
+        history: &History<Self>,
+        message: Message,
+        now: Time,
+        _deadline: Deadline,
+    ) -> LocalBoxFuture<'static, Outcome<Message>> {
+        let apps = history.apps.clone();
+        Box::pin(async move { handle(&apps, &message, now).await })
+    }
+
+    fn note(history: &mut History<Self>, _worker: usize, done: Done) {
+        match done {
+            Done::Walked(Err(WalkError::Wrong(reason))) => history.fail_with(reason),
+            Done::Published(Ok(post)) if post.author() != id(ASH) => {
+                history.kind.acknowledged.insert(post);
+            }
+            Done::Erased { done: true } => history.kind.erased = true,
+            _ => {}
+        }
+        let second = format!("followers#{}#1", id(ASH));
+        let cloud = history.apps.cloud.lock();
+        history.kind.spread |= cloud.items(GRAPH).any(|item| item["pk"]["S"] == second.as_str());
+    }
+
+    /// Repeats the order until it is done. The erased user may come back meanwhile.
+    fn is_done(history: &mut History<Self>) -> bool {
+        let is_erased = history.kind.erased && !history.is_half_erased();
+        if is_erased && std::mem::take(&mut history.kind.returns) {
+            history.put_profile();
+            history.settle();
+        }
+        if !is_erased && history.working().all(|(_, worker)| !worker.is_patient()) {
+            history.erase_ash(false);
+        }
+        is_erased
+    }
+}
+
+impl Play for Dropping {
+    const NAME: &'static str = "dropping";
 
     fn begin(server: &Server, start: &Cloud, seed: u64) -> History<Self> {
         let mut dice = Dice(seed);
@@ -398,55 +445,11 @@ impl Kind for Dropping {
     async fn check(history: &mut History<Self>) -> Checked {
         history.check_all().await
     }
-
-    fn receive(history: &mut History<Self>, queue: &str, body: &str, delay: Duration) {
-        // items that are due are not handled here: they belong to the histories of `due`
-        if queue != "due-items" {
-            history.mail.push((history.now + delay, message(queue, body)));
-        }
-    }
-
-    fn handle(
-        history: &History<Self>,
-        message: Message,
-        now: Time,
-        _deadline: Deadline,
-    ) -> LocalBoxFuture<'static, Outcome<Message>> {
-        let apps = history.apps.clone();
-        Box::pin(async move { handle(&apps, &message, now).await })
-    }
-
-    fn note(history: &mut History<Self>, _worker: usize, done: Done) {
-        match done {
-            Done::Walked(Err(WalkError::Wrong(reason))) => history.wrong = Some(reason),
-            Done::Published(Ok(post)) if post.author() != id(ASH) => {
-                history.kind.acknowledged.insert(post);
-            }
-            Done::Erased { done: true } => history.kind.erased = true,
-            _ => {}
-        }
-        let second = format!("followers#{}#1", id(ASH));
-        let cloud = history.apps.cloud.lock();
-        history.kind.spread |= cloud.items(GRAPH).any(|item| item["pk"]["S"] == second.as_str());
-    }
-
-    /// Repeats the order until it is done. The erased user may come back meanwhile.
-    fn is_done(history: &mut History<Self>) -> bool {
-        let is_erased = history.kind.erased && !history.is_half_erased();
-        if is_erased && std::mem::take(&mut history.kind.returns) {
-            history.put_profile();
-            history.settle();
-        }
-        if !is_erased && history.working().all(|(_, worker)| !worker.is_patient()) {
-            history.erase_ash(false);
-        }
-        is_erased
-    }
 }
 
 #[test]
 fn a_user_is_erased_while_everything_else_goes_on() {
-    play_all::<Dropping>(120, 1, &["came back", "stayed away", "spread"]);
+    play_all::<Dropping>(120, 3, &["came back", "stayed away", "spread"]);
 }
 
 /// The user who put a private mark, by the partition key of one of its rows.

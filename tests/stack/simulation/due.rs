@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 
 use super::apps::{Apps, DUE, PEOPLE, POSTS, START, USERS, id, identity, name, with_people};
 use super::cloud::Cloud;
-use super::history::{Checked, History, Kind, TIMEOUT, play_all};
+use super::history::{Checked, History, Kind, Play, TIMEOUT, play_all};
 use super::server::Server;
 use crate::harness::dice::Dice;
 
@@ -180,7 +180,7 @@ impl History<Due> {
     fn fire(&mut self, fired: TimerFired) {
         let due = Time::parse_rfc3339(&fired.due_at).expect("a time");
         if self.now + CLOCKS_DIFFER < due {
-            self.wrong = Some(format!("{fired:?} at {}", self.now));
+            self.fail_with(format!("{fired:?} at {}", self.now));
         }
         self.count("fired", true);
         self.kind.fired.push(fired);
@@ -256,7 +256,7 @@ impl History<Due> {
         let Error::AlreadyPublished { post } = error else { return };
         self.count("refused late", true);
         if self.posts(item.author()).iter().all(|(found, _)| found != post) {
-            self.wrong = Some(format!("{item} is not published as {post}"));
+            self.fail_with(format!("{item} is not published as {post}"));
         }
     }
 
@@ -515,11 +515,60 @@ fn is_single_timer(item: &super::expression::Item) -> bool {
 }
 
 impl Kind for Due {
-    const NAME: &'static str = "due";
     const RETRIED_WITHIN_MS: u64 = 5_000;
     type Done = Done;
     type Subject = Subject;
     type Message = ItemDue;
+
+    fn receive(history: &mut History<Self>, queue: &str, body: &str, delay: Duration) {
+        match queue {
+            "due-items" => {
+                let message = ItemDue::decode(body).expect("a message");
+                history.mail.push((history.now + delay, message));
+            }
+            "timer-events" => history.fire(TimerFired::decode(body).expect("a message")),
+            "post-events" => {
+                if let PostEvent::PostPublished(event) = PostEvent::decode(body).expect("one") {
+                    history.kind.announced.entry(event.post).or_default().push(event.time());
+                }
+            }
+            other => panic!("a message on {other}"),
+        }
+    }
+
+    fn handle(
+        history: &History<Self>,
+        message: ItemDue,
+        now: Time,
+        _deadline: Deadline,
+    ) -> LocalBoxFuture<'static, Outcome<ItemDue>> {
+        let (apps, early) = (history.apps.clone(), history.kind.early.clone());
+        Box::pin(async move {
+            let handled = handle(&apps.app, &message, now).await;
+            early.set(early.get() + u64::from(matches!(handled, Ok(Handled::Early))));
+            handled.map(drop).into()
+        })
+    }
+
+    fn note(history: &mut History<Self>, worker: usize, done: Done) {
+        history.note_done(worker, done);
+    }
+
+    fn died(history: &mut History<Self>, worker: usize) {
+        let subject = history.workers[worker].subject.clone();
+        history.unanswered(&subject);
+    }
+
+    fn passed(history: &mut History<Self>) {
+        if history.now.since(history.kind.leases_ended) >= DUE_FIRING_LEASE {
+            history.apps.valkey.delete("lock:due:*");
+            history.kind.leases_ended = history.now;
+        }
+    }
+}
+
+impl Play for Due {
+    const NAME: &'static str = "due";
 
     fn begin(server: &Server, start: &Cloud, seed: u64) -> History<Self> {
         let mut dice = Dice(seed);
@@ -559,51 +608,6 @@ impl Kind for Due {
     async fn check(history: &mut History<Self>) -> Checked {
         history.count("early", history.kind.early.get());
         history.check_all().await
-    }
-
-    fn receive(history: &mut History<Self>, queue: &str, body: &str, delay: Duration) {
-        match queue {
-            "due-items" => {
-                let message = ItemDue::decode(body).expect("a message");
-                history.mail.push((history.now + delay, message));
-            }
-            "timer-events" => history.fire(TimerFired::decode(body).expect("a message")),
-            "post-events" => {
-                if let PostEvent::PostPublished(event) = PostEvent::decode(body).expect("one") {
-                    history.kind.announced.entry(event.post).or_default().push(event.time());
-                }
-            }
-            other => panic!("a message on {other}"),
-        }
-    }
-
-    fn handle(
-        history: &History<Self>,
-        message: ItemDue,
-        now: Time,
-        _deadline: Deadline,
-    ) -> LocalBoxFuture<'static, Outcome<ItemDue>> {
-        let (apps, early) = (history.apps.clone(), history.kind.early.clone());
-        Box::pin(async move {
-            let handled = handle(&apps.app, &message, now).await;
-            early.set(early.get() + u64::from(matches!(handled, Ok(Handled::Early))));
-            handled.map(drop).into()
-        })
-    }
-
-    fn note(history: &mut History<Self>, worker: usize, done: Done) {
-        history.note_done(worker, done);
-    }
-
-    fn died(history: &mut History<Self>, subject: Subject) {
-        history.unanswered(&subject);
-    }
-
-    fn passed(history: &mut History<Self>) {
-        if history.now.since(history.kind.leases_ended) >= DUE_FIRING_LEASE {
-            history.apps.valkey.delete("lock:due:*");
-            history.kind.leases_ended = history.now;
-        }
     }
 }
 

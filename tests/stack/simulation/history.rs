@@ -29,7 +29,7 @@ use crate::harness::dice::Dice;
 /// The timeout of functions that serve requests and queues.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
 /// The most steps until all workers have finished and all messages are handled.
-const STEPS_MAX: usize = 20_000;
+const STEPS_MAX: usize = 50_000;
 
 /// How often something happened, by its name.
 pub type Counts = BTreeMap<&'static str, u64>;
@@ -37,8 +37,6 @@ pub type Checked = Result<(), String>;
 
 /// What a kind of histories adds to the engine.
 pub trait Kind: Sized + 'static {
-    /// The name of its module. In capitals, it names the variable with another number of histories.
-    const NAME: &'static str;
     /// What a worker did.
     type Done: 'static;
     /// What a worker may change without an answer, if it dies.
@@ -48,15 +46,12 @@ pub trait Kind: Sized + 'static {
     const RETRIED_WITHIN_MS: u64 = 1;
     /// The number of handlers at the same time while all work finishes.
     const HANDLERS: usize = 1;
-
-    /// A history of this seed, before its first step.
-    fn begin(server: &Server, start: &Cloud, seed: u64) -> History<Self>;
-
-    /// Plays it with its faults.
-    fn play(history: &mut History<Self>) -> impl Future<Output = ()>;
-
-    /// Checks what must be right at rest.
-    fn check(history: &mut History<Self>) -> impl Future<Output = Checked>;
+    /// The time after which a worker is killed.
+    const TIMEOUT: Duration = TIMEOUT;
+    /// Whether some functions have no time left. (A plan of actions says it of each message.)
+    const HURRIES: bool = true;
+    /// Of so many calls that wait, one more is granted in the same step.
+    const AT_ONCE: u64 = u64::MAX;
 
     /// A function has sent a message.
     fn receive(history: &mut History<Self>, queue: &str, body: &str, delay: Duration);
@@ -72,8 +67,20 @@ pub trait Kind: Sized + 'static {
     /// A worker has finished.
     fn note(history: &mut History<Self>, worker: usize, done: Self::Done);
 
-    /// A worker that may have changed this has died.
-    fn died(_history: &mut History<Self>, _subject: Self::Subject) {}
+    /// A worker has died.
+    fn died(_history: &mut History<Self>, _worker: usize) {}
+
+    /// Workers have gone on, and what they sent is in the mail. What they did is noted next.
+    fn settled(_history: &mut History<Self>) {}
+
+    /// Grants one of the calls that wait. Returns whether one waited.
+    fn grant(history: &mut History<Self>) -> bool {
+        let waiting = history.apps.steps.waiting().len() as u64;
+        for granted in 0..waiting.min(1 + waiting / Self::AT_ONCE) {
+            history.apps.steps.grant(history.dice.below(waiting - granted) as usize);
+        }
+        waiting > 0
+    }
 
     /// Time has passed.
     fn passed(_history: &mut History<Self>) {}
@@ -84,8 +91,23 @@ pub trait Kind: Sized + 'static {
     }
 }
 
+/// A kind whose histories begin with a seed, and play by themselves.
+pub trait Play: Kind {
+    /// The name of its module. In capitals, it names the variable with another number of histories.
+    const NAME: &'static str;
+
+    /// A history of this seed, before its first step.
+    fn begin(server: &Server, start: &Cloud, seed: u64) -> History<Self>;
+
+    /// Plays it with its faults.
+    fn play(history: &mut History<Self>) -> impl Future<Output = ()>;
+
+    /// Checks what must be right at rest.
+    fn check(history: &mut History<Self>) -> impl Future<Output = Checked>;
+}
+
 /// The result of a worker.
-enum Ended<K: Kind> {
+pub enum Ended<K: Kind> {
     Did(K::Done),
     Handled(Outcome<K::Message>),
 }
@@ -104,13 +126,20 @@ impl<K: Kind> Worker<K> {
     pub fn is_patient(&self) -> bool {
         self.limits[0] > TIMEOUT
     }
+
+    /// The message that it handles. `None`: it serves a client.
+    pub fn handles(&self) -> Option<&K::Message> {
+        self.message.as_ref()
+    }
 }
 
 pub struct History<K: Kind> {
     pub apps: Rc<Apps>,
     pub dice: Dice,
     pub now: Time,
-    tasks: Vec<Task<Ended<K>>>,
+    pub tasks: Vec<Task<Ended<K>>>,
+    /// Workers that have finished, and whose results are not noted yet.
+    finished: Vec<usize>,
     /// All workers so far; the index is the number of the task.
     pub workers: Vec<Worker<K>>,
     /// Messages that no worker handles, with the time from which they may arrive.
@@ -133,6 +162,7 @@ impl<K: Kind> History<K> {
             dice,
             now: START,
             tasks: Vec::new(),
+            finished: Vec::new(),
             workers: Vec::new(),
             mail: Vec::new(),
             valkey_faults: 0,
@@ -158,7 +188,7 @@ impl<K: Kind> History<K> {
         subject: K::Subject,
         work: impl Future<Output = K::Done> + 'static,
     ) -> usize {
-        self.begin_within([TIMEOUT; 2], subject, work)
+        self.begin_within([K::TIMEOUT; 2], subject, work)
     }
 
     /// Begins a worker with other limits: of its time, and of its time for one call.
@@ -175,7 +205,7 @@ impl<K: Kind> History<K> {
     fn start(&mut self, worker: Worker<K>, work: LocalBoxFuture<'static, Ended<K>>) -> usize {
         let number = self.workers.len();
         self.workers.push(worker);
-        self.tasks.push(Task::new(number, String::new(), work));
+        self.tasks.push(Task::new(number, work));
         number
     }
 
@@ -184,9 +214,16 @@ impl<K: Kind> History<K> {
         self.tasks.is_empty()
     }
 
-    /// The workers that have not finished.
+    /// The workers whose results are not noted yet.
     pub fn working(&self) -> impl Iterator<Item = (usize, &Worker<K>)> {
-        self.tasks.iter().map(|task| (task.number, &self.workers[task.number]))
+        let numbers = self.tasks.iter().map(|task| task.number);
+        let numbers = numbers.chain(self.finished.iter().copied());
+        numbers.map(|number| (number, &self.workers[number]))
+    }
+
+    /// What is wrong with what a reader saw. The first reason is kept.
+    pub fn fail_with(&mut self, reason: String) {
+        self.wrong.get_or_insert(reason);
     }
 
     /// The clock of the next worker.
@@ -201,20 +238,25 @@ impl<K: Kind> History<K> {
         if ready.is_empty() {
             return false;
         }
-        let (_, message) = self.mail.swap_remove(*self.dice.pick(&ready));
+        let at = *self.dice.pick(&ready);
+        let hurry = K::HURRIES && self.dice.one_in(3);
+        let now = self.clock();
+        self.deliver(at, again, hurry, now);
+        true
+    }
+
+    /// A message arrives at a function.
+    pub fn deliver(&mut self, at: usize, again: bool, hurry: bool, now: Time) {
+        let (_, message) = self.mail.swap_remove(at);
         if again {
             self.mail.push((self.now, message.clone()));
         }
-        let now = self.clock();
-        // some functions have no time left
-        let hurry = self.dice.one_in(3);
         let deadline = if hurry { Deadline::at(Time::EPOCH) } else { Deadline::NONE };
         self.apps.steps.record(format!("    #{} handles {message:?}", self.workers.len()));
         let work = K::handle(self, message.clone(), now, deadline).map(Ended::Handled);
-        let (subject, limits) = (K::Subject::default(), [TIMEOUT; 2]);
+        let (subject, limits) = (K::Subject::default(), [K::TIMEOUT; 2]);
         let worker = Worker { began: self.now, limits, message: Some(message), subject };
         self.start(worker, work.boxed_local());
-        true
     }
 
     /// Continues all workers that can continue. Then collects their messages and results.
@@ -228,12 +270,18 @@ impl<K: Kind> History<K> {
         for (queue, body, delay) in sent.chain(delayed) {
             K::receive(self, &queue, &body, delay);
         }
+        self.finished = done.iter().map(|(number, _)| *number).collect();
+        K::settled(self);
         for (number, ended) in done {
+            self.finished.retain(|other| *other != number);
             match ended {
                 Ended::Did(done) => K::note(self, number, done),
                 Ended::Handled(Outcome::Done) => {}
                 Ended::Handled(Outcome::Failed(_)) => self.return_message(number),
-                Ended::Handled(Outcome::Left { rest, .. }) => self.mail.push((self.now, rest)),
+                Ended::Handled(Outcome::Left { rest, .. }) => {
+                    self.count("rests", true);
+                    self.mail.push((self.now, rest));
+                }
             }
         }
     }
@@ -245,24 +293,17 @@ impl<K: Kind> History<K> {
     }
 
     /// A worker dies. Its message goes back to the queue.
-    fn kill(&mut self, at: usize) {
+    pub fn kill(&mut self, at: usize) {
         let number = self.tasks.remove(at).number;
         self.apps.steps.record(format!("    #{number} dies"));
-        let subject = self.workers[number].subject.clone();
-        K::died(self, subject);
+        K::died(self, number);
         self.return_message(number);
     }
 
-    /// Grants one call, or several if very many wait. If none waits, time passes.
+    /// Grants a call, or lets time pass if none waits.
     pub async fn step(&mut self) {
-        let waiting = self.apps.steps.waiting().len() as u64;
-        match waiting {
-            0 => self.wait(Duration::from_millis(1 + self.dice.clone().below(80))).await,
-            _ => {
-                for granted in 0..1 + waiting / 8 {
-                    self.apps.steps.grant(self.dice.below(waiting - granted) as usize);
-                }
-            }
+        if !K::grant(self) {
+            self.wait(Duration::from_millis(1 + self.dice.clone().below(80))).await;
         }
         self.settle();
     }
@@ -323,7 +364,7 @@ impl<K: Kind> History<K> {
             }
             self.step().await;
         }
-        panic!("the work does not end");
+        self.fail_with("the work does not end".to_owned());
     }
 
     /// All workers finish, and all messages are handled.
@@ -337,12 +378,15 @@ impl<K: Kind> History<K> {
                 self.arrive(false);
             }
             // messages about commits that failed are done after this time, and some are sent with this delay
-            if self.tasks.is_empty() || round % 400 == 0 {
+            // clients finish, except one that is begun again
+            let may_die = |worker: &Worker<K>| worker.handles().is_some() || worker.is_patient();
+            let is_served = self.working().all(|(_, worker)| may_die(worker));
+            if self.tasks.is_empty() || (round % 400 == 0 && is_served) {
                 self.wait(COMMIT_GRACE).await;
             }
             self.step().await;
         }
-        panic!("the work does not end: {:?}", self.mail);
+        self.fail_with(format!("the work does not end: {:?}", self.mail));
     }
 
     /// Makes all calls at once, without an order.
@@ -357,7 +401,7 @@ impl<K: Kind> History<K> {
 }
 
 /// Plays the history of a seed.
-async fn play<K: Kind>(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String> {
+async fn play<K: Play>(server: &Server, start: &Cloud, seed: u64) -> Result<Counts, String> {
     fastrand::seed(seed);
     let mut history = K::begin(server, start, seed);
     K::play(&mut history).await;
@@ -377,9 +421,16 @@ async fn play<K: Kind>(server: &Server, start: &Cloud, seed: u64) -> Result<Coun
     Ok(history.counts)
 }
 
+/// Adds the counts of a history.
+pub fn add(total: &mut Counts, counts: Counts) {
+    for (what, count) in counts {
+        *total.entry(what).or_default() += count;
+    }
+}
+
 /// Plays this many histories, or as many as fit in their share of a soak. Each of these things must happen more often than
 /// `least`, if the histories are the usual ones: others may give smaller counts by chance.
-pub fn play_all<K: Kind>(usual: u64, least: u64, what: &[&'static str]) {
+pub fn play_all<K: Play>(usual: u64, least: u64, what: &[&'static str]) {
     let (server, runtime) = (Server::start(), runtime());
     let start = cloud_with_profiles(&server, &runtime, 1);
     let variable = K::NAME.to_uppercase();
@@ -387,9 +438,7 @@ pub fn play_all<K: Kind>(usual: u64, least: u64, what: &[&'static str]) {
     for seed in super::seeds_of(&format!("FANFOLD_{variable}"), usual) {
         histories += 1;
         let played = runtime.block_on(play::<K>(&server, &start, seed));
-        for (what, count) in played.unwrap_or_else(|report| panic!("{report}")) {
-            *total.entry(what).or_default() += count;
-        }
+        add(&mut total, played.unwrap_or_else(|report| panic!("{report}")));
     }
     println!("{histories} histories: {total:?}");
     if super::first_seed() == 1 && histories >= usual {

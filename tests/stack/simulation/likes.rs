@@ -24,7 +24,7 @@ use futures::future::LocalBoxFuture;
 
 use super::apps::{Apps, PEOPLE, id, identity, name};
 use super::cloud::Cloud;
-use super::history::{Checked, History, Kind, TIMEOUT, play_all};
+use super::history::{Checked, History, Kind, Play, TIMEOUT, play_all};
 use super::oracle::{self, Marked};
 use super::play::{Message, check_cards, handle_within, message};
 use super::server::Server;
@@ -203,7 +203,7 @@ impl History<Likes> {
                     if liked != shown {
                         let (kind, user, post) = pair;
                         let user = name(user);
-                        self.wrong = Some(format!("{user}: {kind:?} of {post}: shown {shown}"));
+                        self.fail_with(format!("{user}: {kind:?} of {post}: shown {shown}"));
                     }
                 }
             }
@@ -221,11 +221,11 @@ impl History<Likes> {
                 shown.sort_unstable();
                 shown.dedup();
                 if !places || shown.len() < count {
-                    self.wrong = Some(format!("a ranking is out of order: {page:?}"));
+                    self.fail_with(format!("a ranking is out of order: {page:?}"));
                 }
             }
             Done::Ranked(_, Err(Error::RankingBuilding | Error::Store(_))) => {}
-            Done::Ranked(_, Err(error)) => self.wrong = Some(format!("a ranking: {error:?}")),
+            Done::Ranked(_, Err(error)) => self.fail_with(format!("a ranking: {error:?}")),
         }
     }
 
@@ -365,10 +365,44 @@ fn ranked(entry: &RankingEntry) -> (String, u64) {
 }
 
 impl Kind for Likes {
-    const NAME: &'static str = "likes";
     type Done = Done;
     type Subject = Option<Pair>;
     type Message = Message;
+    /// A ranking reads very many rows at the same time.
+    const AT_ONCE: u64 = 8;
+
+    fn receive(history: &mut History<Self>, queue: &str, body: &str, delay: Duration) {
+        history.mail.push((history.now + delay, message(queue, body)));
+    }
+
+    fn handle(
+        history: &History<Self>,
+        message: Message,
+        now: Time,
+        deadline: Deadline,
+    ) -> LocalBoxFuture<'static, Outcome<Message>> {
+        let apps = history.apps.clone();
+        Box::pin(async move { handle_within(&apps, &message, now, deadline).await })
+    }
+
+    fn note(history: &mut History<Self>, worker: usize, done: Done) {
+        history.note_done(worker, done);
+    }
+
+    fn died(history: &mut History<Self>, worker: usize) {
+        let subject = history.workers[worker].subject;
+        if let Some(pair) = subject {
+            let known = history.kind.known.entry(pair).or_default();
+            known.changes += 1;
+            // nobody may have marked the card after its commit, so the like is not certain again
+            known.liked = None;
+            known.under_way += 1_000;
+        }
+    }
+}
+
+impl Play for Likes {
+    const NAME: &'static str = "likes";
 
     fn begin(server: &Server, start: &Cloud, seed: u64) -> History<Self> {
         let mut dice = Dice(seed);
@@ -424,34 +458,6 @@ impl Kind for Likes {
 
     async fn check(history: &mut History<Self>) -> Checked {
         history.check_all().await
-    }
-
-    fn receive(history: &mut History<Self>, queue: &str, body: &str, delay: Duration) {
-        history.mail.push((history.now + delay, message(queue, body)));
-    }
-
-    fn handle(
-        history: &History<Self>,
-        message: Message,
-        now: Time,
-        deadline: Deadline,
-    ) -> LocalBoxFuture<'static, Outcome<Message>> {
-        let apps = history.apps.clone();
-        Box::pin(async move { handle_within(&apps, &message, now, deadline).await })
-    }
-
-    fn note(history: &mut History<Self>, worker: usize, done: Done) {
-        history.note_done(worker, done);
-    }
-
-    fn died(history: &mut History<Self>, subject: Option<Pair>) {
-        if let Some(pair) = subject {
-            let known = history.kind.known.entry(pair).or_default();
-            known.changes += 1;
-            // nobody may have marked the card after its commit, so the like is not certain again
-            known.liked = None;
-            known.under_way += 1_000;
-        }
     }
 }
 

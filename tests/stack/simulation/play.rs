@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::AddAssign;
 use std::rc::Rc;
 use std::str::FromStr;
 use std::time::Duration;
@@ -25,11 +24,11 @@ use fanfold_web::ListQuery;
 use fanfold_web::{Problem, ProblemKind};
 use futures::future::LocalBoxFuture;
 
-use super::apps::{Apps, GRAPH, PEOPLE, START, USERS, id, identity, name};
-use super::cloud::Faults;
+use super::apps::{Apps, GRAPH, PEOPLE, USERS, id, identity, name};
+use super::cloud::Cloud;
+use super::history::{Checked, Counts, History, Kind, Worker, add};
 use super::oracle::{self, Truth};
 use super::plan::{Action, NEWEST, Name, Order, Plan, PushFaults, SHARED_HANDLE, viewer_of};
-use super::tasks::{Task, settle};
 use crate::harness::dice::Dice;
 
 /// The timeout of a function.
@@ -44,48 +43,8 @@ pub struct Failure {
     pub log: Vec<String>,
 }
 
-/// The counters of one history, or their sums over several histories.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct Counts {
-    pub histories: u64,
-    pub calls: u64,
-    pub reads: u64,
-    /// Posts that were not pushed, because their author is pulled.
-    pub pulled: u64,
-    /// Chunks that were delivered in part, so that the rest became a new message.
-    pub rests: u64,
-    /// Dispatches that were divided into several.
-    pub divided: u64,
-    /// Chunks of a partition other than the author's first.
-    pub partitions: u64,
-    /// Chunks of a partition that the author got later.
-    pub grown: u64,
-    /// Cards that were compared with their items at the end.
-    pub cards: u64,
-    /// Users whose numbers of posts and followed users were shown and checked.
-    pub profiles: u64,
-    /// Users of whom it was shown and checked whether the viewer follows them.
-    pub relations: u64,
-}
-
-impl AddAssign for Counts {
-    fn add_assign(&mut self, other: Self) {
-        self.histories += other.histories;
-        self.calls += other.calls;
-        self.reads += other.reads;
-        self.pulled += other.pulled;
-        self.rests += other.rests;
-        self.divided += other.divided;
-        self.partitions += other.partitions;
-        self.grown += other.grown;
-        self.cards += other.cards;
-        self.profiles += other.profiles;
-        self.relations += other.relations;
-    }
-}
-
 #[derive(Debug, Clone)]
-pub(super) enum Message {
+pub enum Message {
     Post(PostEvent),
     Chunk(DeliverChunk),
     Change(ChangeEvent),
@@ -93,13 +52,14 @@ pub(super) enum Message {
 }
 
 /// The post or relation that a message or a client may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
     Post(PostId),
     /// A post that is being published by this author.
     NewPost(UserId),
     Pair(UserId, UserId),
     Profile(UserId),
+    #[default]
     Nothing,
 }
 
@@ -115,17 +75,8 @@ impl Subject {
     }
 }
 
-/// A message in a queue.
-struct Mail {
-    message: Message,
-    /// The worker that handles it.
-    handler: Option<usize>,
-    /// Whether it arrives once more after it succeeds.
-    again: bool,
-}
-
 /// The result of a worker.
-enum Done {
+pub enum Done {
     Published(Result<PostId, Problem>),
     Deleted(PostId, Result<(), Problem>),
     Related(UserId, UserId, Relation, Result<(), Problem>),
@@ -135,14 +86,12 @@ enum Done {
     Looked(Look),
     Walked(Result<(), WalkError>),
     Listed(Result<(), WalkError>),
-    Handled(Outcome<Message>),
-    Dispatched(Result<Dispatched, StoreError>),
     /// The sweep, the audit, or a new memory.
     Maintained(Result<(), StoreError>),
 }
 
 /// A look at a user, and what it must show.
-struct Look {
+pub struct Look {
     user: UserRef,
     shown: Result<Option<SeenUser>, Problem>,
 }
@@ -165,7 +114,7 @@ struct ShownUser {
 }
 
 /// What a reader must see of users. Users about whom nothing is certain are not here.
-struct Profiles {
+pub struct Profiles {
     /// The numbers of the names that were acknowledged at the beginning.
     names: BTreeMap<UserId, u64>,
     /// The numbers that hold from the beginning to the end.
@@ -217,7 +166,7 @@ impl<T> Default for Shown<T> {
 
 /// The reason why a walk did not reach its end.
 #[derive(Debug)]
-pub(super) enum WalkError {
+pub enum WalkError {
     Refused(Problem),
     /// A page is not as it must be.
     Wrong(String),
@@ -231,7 +180,7 @@ impl From<Problem> for WalkError {
 
 /// A walk down a list of users that has not ended, the users that it must and must not show, and those that
 /// it has shown. Users whose relation changes during the walk are in neither set.
-struct ListWalk {
+pub struct ListWalk {
     owner: UserId,
     followers: bool,
     must: BTreeSet<UserId>,
@@ -241,28 +190,22 @@ struct ListWalk {
 
 /// A walk down a feed that has not ended, the posts that it must and must not show, and those that it has
 /// shown.
-struct Walk {
+pub struct Walk {
     feed: FeedId,
     must: BTreeSet<PostId>,
     never: BTreeSet<PostId>,
     shown: Rc<Shown<PostId>>,
 }
 
-pub struct Play {
-    apps: Rc<Apps>,
+/// What the histories of feeds know.
+pub struct Feeds {
     plan: Plan,
-    dice: Dice,
-    now: Time,
-    tasks: Vec<Task<Done>>,
-    subjects: HashMap<usize, Subject>,
     walks: HashMap<usize, Walk>,
     lists: HashMap<usize, ListWalk>,
     /// Users whose numbers may have changed without a mark, until the message about it is handled.
     unmarked: BTreeSet<UserId>,
     /// What open looks and walks must show of users.
     profiles: HashMap<usize, Profiles>,
-    mail: Vec<Mail>,
-    next: usize,
     published: BTreeSet<PostId>,
     deleted: BTreeSet<PostId>,
     /// Deletions that may be shown only when their message is handled.
@@ -273,82 +216,71 @@ pub struct Play {
     related: BTreeMap<(UserId, UserId), Option<Relation>>,
     /// The number of each user's last acknowledged name. None: several changes overlapped, or one failed.
     renamed: BTreeMap<UserId, Option<u64>>,
-    counts: Counts,
+    /// What handlers did.
+    handled: Rc<RefCell<Counts>>,
     /// The worker that made the last call.
     last: usize,
     /// The rank of each worker, for `Order::Ranks`.
     ranks: HashMap<usize, u64>,
     /// The paused workers.
     paused: BTreeSet<usize>,
-    /// The time at which each worker began.
-    began: HashMap<usize, Time>,
 }
 
-type Checked = Result<(), String>;
+/// Plays a plan from this cloud on.
+pub async fn play(apps: Apps, start: &Cloud, plan: Plan) -> Result<Counts, Failure> {
+    fastrand::seed(plan.seed);
+    let dice = Dice(plan.seed ^ 0x5eed);
+    let kind = Feeds {
+        plan,
+        walks: HashMap::new(),
+        lists: HashMap::new(),
+        unmarked: BTreeSet::new(),
+        profiles: HashMap::new(),
+        published: BTreeSet::new(),
+        deleted: BTreeSet::new(),
+        late_deletions: BTreeSet::new(),
+        overlapped: BTreeSet::new(),
+        related: BTreeMap::new(),
+        renamed: BTreeMap::new(),
+        handled: Rc::default(),
+        last: 0,
+        ranks: HashMap::new(),
+        paused: BTreeSet::new(),
+    };
+    let mut history = History::new(apps, start, dice, kind);
+    let played = history.play_plan().await;
+    let checked = history.wrong.take().map_or(played, Err);
+    let log = history.apps.steps.log();
+    let handled = history.kind.handled.take();
+    add(&mut history.counts, handled);
+    checked.map(|()| history.counts).map_err(|reason| Failure { reason, log })
+}
 
-impl Play {
-    pub fn new(apps: Rc<Apps>, plan: Plan) -> Self {
-        let dice = Dice(plan.seed ^ 0x5eed);
-        fastrand::seed(plan.seed);
-        Self {
-            apps,
-            dice,
-            plan,
-            now: START,
-            tasks: Vec::new(),
-            subjects: HashMap::new(),
-            walks: HashMap::new(),
-            lists: HashMap::new(),
-            profiles: HashMap::new(),
-            unmarked: BTreeSet::new(),
-            mail: Vec::new(),
-            next: 1,
-            published: BTreeSet::new(),
-            deleted: BTreeSet::new(),
-            late_deletions: BTreeSet::new(),
-            overlapped: BTreeSet::new(),
-            related: BTreeMap::new(),
-            renamed: BTreeMap::new(),
-            counts: Counts { histories: 1, ..Counts::default() },
-            last: 0,
-            ranks: HashMap::new(),
-            paused: BTreeSet::new(),
-            began: HashMap::new(),
-        }
-    }
-
-    pub async fn run(mut self) -> Result<Counts, Failure> {
-        let checked = self.run_plan().await;
-        let log = self.apps.steps.log();
-        checked.map(|()| self.counts).map_err(|reason| Failure { reason, log })
-    }
-
-    async fn run_plan(&mut self) -> Checked {
-        for (faults, one_in) in [(0, self.plan.cloud_fault_in), (1, self.plan.valkey_fault_in)] {
-            let faulty = Faults { one_in, dice: Dice(self.plan.seed ^ faults) };
-            match faults {
-                0 => self.apps.cloud.lock().faults = faulty,
-                _ => self.apps.valkey.set_faults(faulty),
+impl History<Feeds> {
+    async fn play_plan(&mut self) -> Checked {
+        self.count("histories", true);
+        let plan = &self.kind.plan;
+        self.fail([plan.cloud_fault_in, plan.valkey_fault_in], plan.seed);
+        self.apps.valkey.set_push_faults(plan.push_faults, plan.seed ^ 2);
+        for action in plan.actions.clone() {
+            self.apps.steps.record(format!("{action}"));
+            self.act(action).await;
+            self.settle();
+            if self.wrong.is_some() {
+                return Ok(());
             }
         }
-        self.apps.valkey.set_push_faults(self.plan.push_faults, self.plan.seed ^ 2);
-        for action in self.plan.actions.clone() {
-            self.apps.steps.record(format!("{action}"));
-            self.act(action).await?;
-            self.settle()?;
-        }
         self.apps.steps.record("faults and pauses end; all work finishes".to_owned());
-        self.paused.clear();
-        self.apps.cloud.lock().faults = Faults::default();
-        self.apps.valkey.set_faults(Faults::default());
+        self.kind.paused.clear();
+        self.fail([0, 0], 0);
         self.apps.valkey.set_full(false);
         self.apps.valkey.set_push_faults(PushFaults::default(), 0);
-        self.rest().await?;
-        self.apps.steps.set_free(true);
+        self.rest().await;
+        self.set_free();
         self.check_at_rest().await
     }
 
-    async fn act(&mut self, action: Action) -> Checked {
+    async fn act(&mut self, action: Action) {
         match action {
             Action::Publish { author, key } => self.publish(author, key),
             Action::Delete { nth } => self.delete(nth),
@@ -362,17 +294,17 @@ impl Play {
             Action::List { user, followers, limit } => self.list(user, followers, limit),
             Action::Rename { user, shared } => self.rename(user, shared),
             Action::Look { user, handle } => self.look(user, handle),
-            Action::Arrive { nth, again, hurry } => self.arrive(nth, again, hurry),
-            Action::Kill { nth } => self.kill(nth),
-            Action::Pause { nth, calls } => self.pause(nth, calls)?,
-            Action::Rush => self.rush()?,
+            Action::Arrive { nth, again, hurry } => self.arrive_nth(nth, again, hurry),
+            Action::Kill { nth } => self.kill_nth(nth),
+            Action::Pause { nth, calls } => self.pause(nth, calls),
+            Action::Rush => self.rush(),
             Action::Steps { count } => {
                 for _ in 0..count {
-                    self.one_call()?;
+                    self.one_call();
                 }
             }
-            Action::Wait { ms } => self.wait(Duration::from_millis(ms)).await?,
-            Action::Hours => self.hours().await?,
+            Action::Wait { ms } => self.wait(Duration::from_millis(ms)).await,
+            Action::Hours => self.hours().await,
             Action::Sweep => self.sweep(),
             Action::Audit => self.audit(),
             Action::Flush => self.apps.valkey.flush(),
@@ -387,35 +319,29 @@ impl Play {
                 self.apps.valkey.delete(&format!("lock:*{}", id(user)));
             }
         }
-        Ok(())
     }
 
     // ---- workers -----------------------------------------------------------------------------
 
-    fn begin(
+    fn begin_named(
         &mut self,
         name: &str,
         subject: Subject,
-        future: LocalBoxFuture<'static, Done>,
+        work: impl Future<Output = Done> + 'static,
     ) -> usize {
-        let number = self.next;
-        self.next += 1;
-        self.apps.steps.record(format!("    #{number} {name}"));
-        self.subjects.insert(number, subject);
-        self.began.insert(number, self.now);
-        self.tasks.push(Task::new(number, name.to_owned(), future));
-        number
+        self.apps.steps.record(format!("    #{} {name}", self.workers.len()));
+        self.begin(subject, work)
     }
 
     fn publish(&mut self, author: Name, key: Option<u8>) {
         let (apps, now, identity) = (self.apps.clone(), self.now, identity(author));
         let key = key.map(|key| key.to_string());
-        let future = Box::pin(async move {
+        let work = async move {
             let publish = fanfold_kinds::posts::publish;
             let published = publish(&apps.app, &identity, "a post", key.as_deref(), now).await;
             Done::Published(published.map(|shown| shown.post.id).map_err(Problem::from))
-        });
-        self.begin(&format!("{author} publishes"), Subject::NewPost(id(author)), future);
+        };
+        self.begin_named(&format!("{author} publishes"), Subject::NewPost(id(author)), work);
     }
 
     fn delete(&mut self, nth: usize) {
@@ -423,41 +349,40 @@ impl Play {
         let posts: Vec<PostId> = truth.posts.into_keys().collect();
         let Some(post) = posts.get(nth % posts.len().max(1)).copied() else { return };
         let (apps, now, author) = (self.apps.clone(), self.now, identity(name(post.author())));
-        let future = Box::pin(async move {
+        let work = async move {
             let delete = fanfold_kinds::posts::delete;
             let deleted = delete(&apps.app, &author, post, now).await;
             Done::Deleted(post, deleted.map_err(Problem::from))
-        });
-        self.begin(&format!("deletes {post}"), Subject::Post(post), future);
+        };
+        self.begin_named(&format!("deletes {post}"), Subject::Post(post), work);
     }
 
     fn relate(&mut self, follower: Name, author: Name, relation: Relation) {
         let (apps, now) = (self.apps.clone(), self.now);
-        let future = Box::pin(async move {
+        let work = async move {
             let relate = fanfold_kinds::follows::relate;
             let user = UserRef::Id(id(author));
             let done = relate(&apps.app, &identity(follower), &user, relation, now).await;
             Done::Related(id(follower), id(author), relation, done.map_err(Problem::from))
-        });
+        };
         let pair = Subject::Pair(id(follower), id(author));
         let others = self.writers(pair);
         // a dead worker's transaction may still be open in DynamoDB
         let key = (format!("following#{}", id(follower)), id(author).to_string());
         let is_locked = self.apps.cloud.lock().is_locked(GRAPH, &key);
-        let number = self.begin(&format!("{follower} {author}: {relation:?}"), pair, future);
+        let number = self.begin_named(&format!("{follower} {author}: {relation:?}"), pair, work);
         // the last answer need not belong to the last write
         if !others.is_empty() || is_locked {
-            self.related.insert((id(follower), id(author)), None);
-            self.overlapped.extend(others.into_iter().chain([number]));
+            self.kind.related.insert((id(follower), id(author)), None);
+            self.kind.overlapped.extend(others.into_iter().chain([number]));
         }
     }
 
     /// The workers that change this subject for a client.
     fn writers(&self, subject: Subject) -> Vec<usize> {
-        let handlers: Vec<usize> = self.mail.iter().filter_map(|mail| mail.handler).collect();
-        let writes = |number: &usize| !handlers.contains(number);
-        let subjects = self.subjects.iter().filter(|(_, other)| **other == subject);
-        subjects.map(|(number, _)| *number).filter(writes).collect()
+        let writes =
+            |worker: &Worker<Feeds>| worker.handles().is_none() && worker.subject == subject;
+        self.working().filter(|(_, worker)| writes(worker)).map(|(number, _)| number).collect()
     }
 
     fn rename(&mut self, user: Name, shared: bool) {
@@ -465,17 +390,18 @@ impl Play {
         let others = self.writers(subject);
         let key = (format!("user#{}", id(user)), String::new());
         let is_locked = self.apps.cloud.lock().is_locked(USERS, &key);
-        let (name_number, handle) = (self.next as u64, if shared { SHARED_HANDLE } else { user });
-        let future = Box::pin(async move {
+        let (name_number, handle) =
+            (1 + self.workers.len() as u64, if shared { SHARED_HANDLE } else { user });
+        let work = async move {
             let put = fanfold_kinds::people::put_profile;
             let name = format!("{user} {name_number}");
             let put = put(&apps.app, &identity(user), handle, &name, now).await;
             Done::Renamed(id(user), name_number, put.map(drop).map_err(Problem::from))
-        });
-        let number = self.begin(&format!("{user} takes @{handle}"), subject, future);
+        };
+        let number = self.begin_named(&format!("{user} takes @{handle}"), subject, work);
         if !others.is_empty() || is_locked {
-            self.renamed.insert(id(user), None);
-            self.overlapped.extend(others.into_iter().chain([number]));
+            self.kind.renamed.insert(id(user), None);
+            self.kind.overlapped.extend(others.into_iter().chain([number]));
         }
     }
 
@@ -486,8 +412,9 @@ impl Play {
             Some(handle) => UserRef::Handle(handle.parse().expect("a handle")),
         };
         let viewer = viewer_of(user);
-        self.profiles.insert(self.next, self.profiles(id(viewer)));
-        let future = Box::pin(async move {
+        let profiles = self.profiles(id(viewer));
+        self.kind.profiles.insert(self.workers.len(), profiles);
+        let work = async move {
             let (viewer, reading) = (Viewer::of(id(viewer)), ReadContext::new(now));
             let shown =
                 fanfold_kinds::present::profile(&apps.app, &viewer, &wanted, &reading).await;
@@ -496,27 +423,27 @@ impl Play {
                 shown => shown.map(Some),
             };
             Done::Looked(Look { user: wanted, shown })
-        });
-        self.begin(&format!("looks up {user} {handle:?}"), Subject::Nothing, future);
+        };
+        self.begin_named(&format!("looks up {user} {handle:?}"), Subject::Nothing, work);
     }
 
     /// Whether a change that was acknowledged is seen by the next request although its event is not handled yet. A
     /// writer that cannot reach Valkey relies on the event.
     fn is_seen_at_once(&self) -> bool {
-        self.plan.valkey_fault_in == 0
+        self.kind.plan.valkey_fault_in == 0
     }
 
     /// The changes that workers make, or that messages announce.
     fn open(&self) -> Vec<Subject> {
-        let mail = self.mail.iter().map(|mail| subject(&mail.message));
-        mail.chain(self.subjects.values().copied()).collect()
+        let mail = self.mail.iter().map(|(_, message)| subject(message));
+        mail.chain(self.working().map(|(_, worker)| changed_by(worker))).collect()
     }
 
     /// What every reader must see of users from now on.
     fn profiles(&self, viewer: UserId) -> Profiles {
         let open = self.open();
         let acknowledged =
-            self.renamed.iter().filter_map(|(user, number)| Some((*user, (*number)?)));
+            self.kind.renamed.iter().filter_map(|(user, number)| Some((*user, (*number)?)));
         let names = acknowledged
             .filter(|(user, _)| self.is_seen_at_once() || !open.contains(&Subject::Profile(*user)));
         let numbers =
@@ -535,12 +462,13 @@ impl Play {
     /// The numbers that a reader of this user's profile must see. `None` while a writer may change them, or while the
     /// message of a writer that died may.
     fn numbers(&self, user: UserId) -> Option<Numbers> {
-        let handlers: BTreeSet<usize> = self.mail.iter().filter_map(|mail| mail.handler).collect();
-        let mut workers = self.subjects.iter().filter(|(number, _)| !handlers.contains(number));
-        if workers.any(|(_, subject)| subject.changes_numbers_of(user)) {
+        let changes = |worker: &Worker<Feeds>| {
+            worker.handles().is_none() && worker.subject.changes_numbers_of(user)
+        };
+        if self.working().any(|(_, worker)| changes(worker)) {
             return None;
         }
-        let needs_messages = !self.is_seen_at_once() || self.unmarked.contains(&user);
+        let needs_messages = !self.is_seen_at_once() || self.kind.unmarked.contains(&user);
         if needs_messages && self.is_announced(user) {
             return None;
         }
@@ -551,76 +479,56 @@ impl Play {
 
     /// Whether a message announces a change of this user's numbers.
     fn is_announced(&self, user: UserId) -> bool {
-        self.mail.iter().any(|mail| subject(&mail.message).changes_numbers_of(user))
+        let waiting = self.mail.iter().map(|(_, message)| message);
+        let mut messages = waiting.chain(self.working().filter_map(|(_, worker)| worker.handles()));
+        messages.any(|message| subject(message).changes_numbers_of(user))
     }
 
     /// Notes that a client's worker died or failed, so that it may have changed numbers without marking their card.
-    fn note_unmarked(&mut self, subject: Option<Subject>) {
-        if let Some(subject) = subject {
-            let users = PEOPLE.map(id).into_iter();
-            self.unmarked.extend(users.filter(|user| subject.changes_numbers_of(*user)));
-        }
+    fn note_unmarked(&mut self, worker: usize) {
+        let subject = self.workers[worker].subject;
+        let users = PEOPLE.map(id).into_iter();
+        self.kind.unmarked.extend(users.filter(|user| subject.changes_numbers_of(*user)));
     }
 
     fn walk(&mut self, user: Name, author_feed: bool, limit: usize) {
         let feed = if author_feed { FeedId::author(id(user)) } else { FeedId::home(id(user)) };
         let (apps, now, shown) = (self.apps.clone(), self.now, Rc::default());
         let (must, never) = self.expected(feed);
-        let number = self.next;
-        self.profiles.insert(number, self.profiles(id(user)));
-        self.walks.insert(number, Walk { feed, must, never, shown: Rc::clone(&shown) });
-        let future =
-            Box::pin(async move { Done::Walked(walk(&apps, feed, limit, now, &shown).await) });
+        let (number, profiles) = (self.workers.len(), self.profiles(id(user)));
+        self.kind.profiles.insert(number, profiles);
+        self.kind.walks.insert(number, Walk { feed, must, never, shown: Rc::clone(&shown) });
+        let work = async move { Done::Walked(walk(&apps, feed, limit, now, &shown).await) };
         let kind = if author_feed { "author feed" } else { "home feed" };
-        self.begin(&format!("reads the {kind} of {user}"), Subject::Nothing, future);
+        self.begin_named(&format!("reads the {kind} of {user}"), Subject::Nothing, work);
     }
 
     fn list(&mut self, user: Name, followers: bool, limit: usize) {
         let (apps, owner, now, shown) = (self.apps.clone(), id(user), self.now, Rc::default());
         let (must, never) = self.expected_list(owner, followers);
-        let number = self.next;
-        self.profiles.insert(number, self.profiles(owner));
+        let (number, profiles) = (self.workers.len(), self.profiles(owner));
+        self.kind.profiles.insert(number, profiles);
         let walk = ListWalk { owner, followers, must, never, shown: Rc::clone(&shown) };
-        self.lists.insert(number, walk);
-        let future = Box::pin(async move {
+        self.kind.lists.insert(number, walk);
+        let work = async move {
             Done::Listed(walk_list(&apps, owner, followers, limit, now, &shown).await)
-        });
+        };
         let list = if followers { "the followers of" } else { "the users followed by" };
-        self.begin(&format!("lists {list} {user}"), Subject::Nothing, future);
+        self.begin_named(&format!("lists {list} {user}"), Subject::Nothing, work);
     }
 
-    fn arrive(&mut self, nth: usize, again: bool, hurry: bool) {
-        let free: Vec<usize> =
-            (0..self.mail.len()).filter(|at| self.mail[*at].handler.is_none()).collect();
-        let Some(at) = free.get(nth % free.len().max(1)).copied() else { return };
-        let message = self.mail[at].message.clone();
-        if let Message::Chunk(DeliverChunk { share: Some(share), .. }) = &message {
-            self.counts.partitions += u64::from(share.partition.0 > 0);
-            self.counts.grown += u64::from(share.partition.0 >= self.plan.partitions.first);
+    fn arrive_nth(&mut self, nth: usize, again: bool, hurry: bool) {
+        if self.mail.is_empty() {
+            return;
         }
-        self.mail[at].again = again;
-        let (apps, now) = (self.apps.clone(), self.now);
-        let (subject, name) = (subject(&message), format!("handles {message:?}"));
-        let deadline = if hurry { Deadline::at(Time::EPOCH) } else { Deadline::NONE };
-        let fanout = self.plan.fanout;
-        let future: LocalBoxFuture<'static, Done> = match message {
-            Message::Post(event) => Box::pin(async move {
-                let mut app = apps.app.clone();
-                app.settings.fanout = fanout;
-                let dispatch = fanfold_kinds::fanout::dispatch::dispatch;
-                match &event {
-                    PostEvent::PostPublished(event) => {
-                        Done::Dispatched(dispatch(&app, event, now, deadline).await)
-                    }
-                    PostEvent::PostDeleted(_) => {
-                        Done::Handled(event.handle(&app, now, deadline).await.into())
-                    }
-                }
-            }),
-            _ => Box::pin(async move { Done::Handled(handle(&apps, &message, now).await) }),
-        };
-        let number = self.begin(&name, subject, future);
-        self.mail[at].handler = Some(number);
+        let at = nth % self.mail.len();
+        if let Message::Chunk(DeliverChunk { share: Some(share), .. }) = &self.mail[at].1 {
+            let partition = share.partition.0;
+            let is_grown = partition >= self.kind.plan.partitions.first;
+            self.count("partitions", partition > 0);
+            self.count("grown", is_grown);
+        }
+        self.deliver(at, again, hurry, self.now);
     }
 
     fn sweep(&mut self) {
@@ -628,207 +536,144 @@ impl Play {
         // every feed counts as idle
         let mut app = apps.app.clone();
         app.settings.inactive_after = Duration::ZERO;
-        let future = Box::pin(async move {
-            Done::Maintained(fanfold_kinds::sweep::sweep(&app, now).await.map(drop))
-        });
-        self.begin("sweeps", Subject::Nothing, future);
+        let work =
+            async move { Done::Maintained(fanfold_kinds::sweep::sweep(&app, now).await.map(drop)) };
+        self.begin_named("sweeps", Subject::Nothing, work);
     }
 
     fn begin_memory(&mut self) {
         let (apps, now) = (self.apps.clone(), self.now);
-        let future = Box::pin(async move {
+        let work = async move {
             let order = fanfold_functions::admin::order::AdminOrder::BeginMemory;
             let execute = fanfold_functions::admin::execute;
             // an operator would repeat a failed order; here the begun part stays
             let _result = execute(&apps.admin, order, now, Deadline::NONE).await;
             Done::Maintained(Ok(()))
-        });
-        self.begin("begins a new memory", Subject::Nothing, future);
+        };
+        self.begin_named("begins a new memory", Subject::Nothing, work);
     }
 
     fn audit(&mut self) {
         let (apps, now) = (self.apps.clone(), self.now);
-        let future = Box::pin(async move {
+        let work = async move {
             let audit = fanfold_kinds::audit::audit;
             Done::Maintained(audit(&apps.app, now, Deadline::NONE).await.map(drop))
-        });
-        self.begin("audits", Subject::Nothing, future);
+        };
+        self.begin_named("audits", Subject::Nothing, work);
     }
 
-    fn kill(&mut self, nth: usize) {
+    fn kill_nth(&mut self, nth: usize) {
         if !self.tasks.is_empty() {
-            let task = self.tasks.remove(nth % self.tasks.len());
-            self.apps.steps.record(format!("    #{} dies", task.number));
-            self.remove(task.number);
+            self.kill(nth % self.tasks.len());
         }
     }
 
-    /// Removes a dead worker. Its message goes back to the queue.
-    fn remove(&mut self, number: usize) {
-        let subject = self.subjects.remove(&number);
-        self.note_unmarked(subject);
-        if let Some(Subject::Pair(reader, author)) = subject
-            && self.mail.iter().all(|mail| mail.handler != Some(number))
-        {
-            self.related.insert((reader, author), None); // the change may have been written
-        }
-        if let Some(Subject::Profile(user)) = subject
-            && self.mail.iter().all(|mail| mail.handler != Some(number))
-        {
-            self.renamed.insert(user, None); // the change may have been written
-        }
-        self.walks.remove(&number);
-        self.lists.remove(&number);
-        self.profiles.remove(&number);
-        for mail in self.mail.iter_mut().filter(|mail| mail.handler == Some(number)) {
-            mail.handler = None;
-        }
-    }
-
-    async fn wait(&mut self, length: Duration) -> Checked {
-        self.now += length;
-        let now = self.now;
-        self.note_late_marks();
-        let timed_out = |began: &Time| now > *began + FUNCTION_TIMEOUT;
-        while let Some(at) =
-            self.tasks.iter().position(|task| self.began.get(&task.number).is_some_and(timed_out))
-        {
-            let task = self.tasks.remove(at);
-            self.apps.steps.record(format!("    #{} times out", task.number));
-            self.remove(task.number);
-        }
-        tokio::time::advance(length).await;
-        self.settle()
+    /// Forgets what a worker that has ended had to show.
+    fn forget(&mut self, number: usize) {
+        self.kind.walks.remove(&number);
+        self.kind.lists.remove(&number);
+        self.kind.profiles.remove(&number);
     }
 
     /// A client's worker gives up its mark of a card after [`CARD_MARK_WITHIN`], and answers as usual. The card is then
     /// marked when the message is handled.
     fn note_late_marks(&mut self) {
-        let handlers: BTreeSet<usize> = self.mail.iter().filter_map(|mail| mail.handler).collect();
-        let is_late = |number: &usize| {
-            !handlers.contains(number)
-                && self.began.get(number).is_some_and(|began| self.now >= *began + CARD_MARK_WITHIN)
+        let is_late = |worker: &Worker<Feeds>| {
+            worker.handles().is_none() && self.now >= worker.began + CARD_MARK_WITHIN
         };
-        let subjects = self.subjects.iter().filter(|(number, _)| is_late(number));
-        let late: Vec<(usize, Subject)> = subjects.map(|(number, of)| (*number, *of)).collect();
+        let late = self.working().filter(|(_, worker)| is_late(worker));
+        let late: Vec<(usize, Subject)> =
+            late.map(|(number, worker)| (number, worker.subject)).collect();
         for (number, subject) in late {
-            self.note_unmarked(Some(subject));
+            self.note_unmarked(number);
             match subject {
-                Subject::Post(post) => _ = self.late_deletions.insert(post),
+                Subject::Post(post) => _ = self.kind.late_deletions.insert(post),
                 Subject::Profile(user) => {
-                    self.renamed.insert(user, None);
-                    self.overlapped.insert(number);
+                    self.kind.renamed.insert(user, None);
+                    self.kind.overlapped.insert(number);
                 }
                 _ => {}
             }
         }
     }
 
-    async fn hours(&mut self) -> Checked {
+    async fn hours(&mut self) {
         while !self.tasks.is_empty() {
             self.kill(0);
         }
-        let length = REL_KEPT + COMMIT_GRACE;
         self.apps.valkey.evict();
-        self.wait(length).await?;
+        self.wait(REL_KEPT + COMMIT_GRACE).await;
         // the next actions may run during the sweep, which deletes old relations, or without it
         if self.dice.one_in(2) {
             self.sweep();
         }
-        Ok(())
     }
 
-    /// Grants one of the waiting calls, chosen by the plan's order.
-    fn one_call(&mut self) -> Checked {
-        let waiting = self.apps.steps.waiting();
-        let places: Vec<usize> =
-            (0..waiting.len()).filter(|at| !self.paused.contains(&waiting[*at])).collect();
-        if !places.is_empty() {
-            let tasks: Vec<usize> = places.iter().map(|at| waiting[*at]).collect();
-            let nth = places[self.choose(&tasks)];
-            self.apps.steps.grant(nth);
-            self.counts.calls += 1;
-        }
-        self.settle()
+    fn one_call(&mut self) {
+        Feeds::grant(self);
+        self.settle();
     }
 
-    fn pause(&mut self, nth: usize, calls: usize) -> Checked {
-        let Some(newest) = self.tasks.len().checked_sub(1) else { return Ok(()) };
+    fn pause(&mut self, nth: usize, calls: usize) {
+        let Some(newest) = self.tasks.len().checked_sub(1) else { return };
         let nth = if nth == NEWEST { newest } else { nth % self.tasks.len() };
         let number = self.tasks[nth].number;
         for _ in 0..calls {
             let waiting = self.apps.steps.waiting();
             let Some(at) = waiting.iter().position(|task| *task == number) else { break };
             self.apps.steps.grant(at);
-            self.counts.calls += 1;
-            self.settle()?;
+            self.count("calls", true);
+            self.settle();
         }
-        self.paused.insert(number);
-        Ok(())
+        self.kind.paused.insert(number);
     }
 
     /// Runs all workers that are not paused to their end, and handles all messages.
-    fn rush(&mut self) -> Checked {
+    fn rush(&mut self) {
         for _ in 0..300 {
             let waiting = self.apps.steps.waiting();
-            let free = self.mail.iter().filter(|mail| mail.handler.is_none()).count();
-            if waiting.iter().any(|task| !self.paused.contains(task)) {
-                self.one_call()?;
-            } else if free > 0 {
-                let nth = self.dice.below(free as u64) as usize;
-                self.arrive(nth, false, false);
-                self.settle()?;
+            if waiting.iter().any(|task| !self.kind.paused.contains(task)) {
+                self.one_call();
+            } else if !self.mail.is_empty() {
+                let nth = self.dice.below(self.mail.len() as u64) as usize;
+                self.arrive_nth(nth, false, false);
+                self.settle();
             } else {
-                return Ok(());
+                return;
             }
         }
-        Ok(())
     }
 
     /// The position of the call to grant next. With random choice alone, one worker would almost never do
     /// all of its work between two calls of another, so there are other orders.
     fn choose(&mut self, waiting: &[usize]) -> usize {
         let any = self.dice.below(waiting.len() as u64) as usize;
-        match self.plan.order {
+        match self.kind.plan.order {
             Order::Random => any,
             Order::Bursts => {
-                let same = waiting.iter().position(|task| *task == self.last);
+                let same = waiting.iter().position(|task| *task == self.kind.last);
                 let nth = same.filter(|_| !self.dice.one_in(8)).unwrap_or(any);
-                self.last = waiting[nth];
+                self.kind.last = waiting[nth];
                 nth
             }
             Order::Ranks => {
                 for task in waiting {
                     let rank = self.dice.next();
-                    self.ranks.entry(*task).or_insert(rank);
+                    self.kind.ranks.entry(*task).or_insert(rank);
                 }
-                let first = (0..waiting.len()).max_by_key(|nth| self.ranks[&waiting[*nth]]);
+                let first = (0..waiting.len()).max_by_key(|nth| self.kind.ranks[&waiting[*nth]]);
                 let nth = first.unwrap_or(any);
                 if self.dice.one_in(12) {
-                    self.ranks.insert(waiting[nth], 0);
+                    self.kind.ranks.insert(waiting[nth], 0);
                 }
                 nth
             }
         }
     }
 
-    /// Continues all workers that can continue. Then collects their messages and results.
-    fn settle(&mut self) -> Checked {
-        let done = settle(&mut self.tasks, &self.apps.steps);
-        let sent = std::mem::take(&mut self.apps.cloud.lock().sent);
-        for (queue, body) in sent {
-            self.mail.push(Mail { message: message(&queue, &body), handler: None, again: false });
-        }
-        self.update_walks();
-        for (number, done) in done {
-            self.take(number, done)?;
-        }
-        Ok(())
-    }
-
     /// Records and checks the result of a worker.
     fn take(&mut self, number: usize, done: Done) -> Checked {
-        let calm = self.plan.cloud_fault_in == 0;
+        let calm = self.kind.plan.cloud_fault_in == 0;
         // other problems are correct answers: for example, the post of a repeated request was deleted
         let failed = |action: &str, problem: &Problem| match calm
             && problem.kind == ProblemKind::Unavailable
@@ -838,76 +683,50 @@ impl Play {
         };
         match done {
             Done::Published(Ok(post)) => {
-                self.published.insert(post);
+                self.kind.published.insert(post);
             }
             Done::Published(Err(problem)) => {
-                self.note_unmarked(self.subjects.get(&number).copied());
+                self.note_unmarked(number);
                 failed("publishing", &problem)?;
             }
             Done::Deleted(post, Ok(())) => {
-                self.deleted.insert(post);
+                self.kind.deleted.insert(post);
             }
             Done::Deleted(_, Err(problem)) => {
-                self.note_unmarked(self.subjects.get(&number).copied());
+                self.note_unmarked(number);
                 failed("deleting", &problem)?;
             }
             Done::Related(reader, author, relation, Ok(())) => {
-                let alone = !self.overlapped.contains(&number);
-                self.related.insert((reader, author), alone.then_some(relation));
+                let alone = !self.kind.overlapped.contains(&number);
+                self.kind.related.insert((reader, author), alone.then_some(relation));
             }
             Done::Related(reader, author, _, Err(problem)) => {
-                self.related.insert((reader, author), None);
-                self.note_unmarked(self.subjects.get(&number).copied());
+                self.kind.related.insert((reader, author), None);
+                self.note_unmarked(number);
                 failed("changing a relation", &problem)?;
             }
             Done::Renamed(user, name, Ok(())) => {
-                let alone = !self.overlapped.contains(&number);
-                self.renamed.insert(user, alone.then_some(name));
+                let alone = !self.kind.overlapped.contains(&number);
+                self.kind.renamed.insert(user, alone.then_some(name));
             }
             Done::Renamed(user, _, Err(problem)) => {
                 // a handle that is taken changes nothing
-                if problem.kind != ProblemKind::HandleTaken || self.overlapped.contains(&number) {
-                    self.renamed.insert(user, None);
+                if problem.kind != ProblemKind::HandleTaken
+                    || self.kind.overlapped.contains(&number)
+                {
+                    self.kind.renamed.insert(user, None);
                 }
                 failed("changing a profile", &problem)?;
             }
             Done::Looked(look) => self.looked(number, &look)?,
             Done::Walked(walked) => self.walked(number, walked)?,
             Done::Listed(walked) => self.listed(number, walked)?,
-            Done::Dispatched(dispatched) => {
-                self.counts.divided +=
-                    u64::from(matches!(dispatched, Ok(Dispatched::Divided { parts: 2.. })));
-                self.counts.pulled += u64::from(matches!(dispatched, Ok(Dispatched::Pulled)));
-                return self.take(number, Done::Handled(dispatched.map(drop).into()));
-            }
-            Done::Handled(outcome) => {
-                let at = self.mail.iter().position(|mail| mail.handler == Some(number));
-                if let Some(at) = at {
-                    let (failed, rest) = match outcome {
-                        Outcome::Done => (false, None),
-                        Outcome::Failed(_) => (true, None),
-                        Outcome::Left { rest, .. } => (false, Some(rest)),
-                    };
-                    if failed || self.mail[at].again {
-                        self.mail[at].handler = None;
-                    } else {
-                        self.mail.remove(at);
-                    }
-                    self.counts.rests += u64::from(rest.is_some());
-                    let rest = rest.map(|message| Mail { message, handler: None, again: false });
-                    self.mail.extend(rest);
-                }
-            }
             // without Valkey there is nothing to do, and the schedule repeats
             Done::Maintained(Err(error)) if calm && !error.is_valkey() => {
                 return Err(format!("#{number} failed: {error:?}"));
             }
             Done::Maintained(_) => {}
         }
-        self.subjects.remove(&number);
-        self.walks.remove(&number);
-        self.lists.remove(&number);
-        self.profiles.remove(&number);
         Ok(())
     }
 
@@ -932,9 +751,9 @@ impl Play {
             }
             // Once the deletion is acknowledged, nobody sees the post. If its writer died or could not reach Valkey,
             // nobody sees it once the event is handled.
-            let is_marked = self.is_seen_at_once() && !self.late_deletions.contains(post);
-            let is_shown_deleted =
-                is_marked && self.deleted.contains(post) || !open.contains(&Subject::Post(*post));
+            let is_marked = self.is_seen_at_once() && !self.kind.late_deletions.contains(post);
+            let is_shown_deleted = is_marked && self.kind.deleted.contains(post)
+                || !open.contains(&Subject::Post(*post));
             if (!*published && is_shown_deleted) || (!belongs && settled) {
                 never.insert(*post);
             }
@@ -945,30 +764,30 @@ impl Play {
     /// Reduces the expectations of each open walk to those that also hold now: they must hold from the
     /// beginning of the walk to its end.
     fn update_walks(&mut self) {
-        let walks: Vec<usize> = self.walks.keys().copied().collect();
+        let walks: Vec<usize> = self.kind.walks.keys().copied().collect();
         for number in walks {
-            let feed = self.walks[&number].feed;
+            let feed = self.kind.walks[&number].feed;
             let (must, never) = self.expected(feed);
-            if let Some(walk) = self.walks.get_mut(&number) {
+            if let Some(walk) = self.kind.walks.get_mut(&number) {
                 walk.must.retain(|post| must.contains(post));
                 walk.never.retain(|post| never.contains(post));
             }
         }
-        let mut unmarked = std::mem::take(&mut self.unmarked);
+        let mut unmarked = std::mem::take(&mut self.kind.unmarked);
         unmarked.retain(|user| self.is_announced(*user));
-        self.unmarked = unmarked;
-        let mut profiles = std::mem::take(&mut self.profiles);
+        self.kind.unmarked = unmarked;
+        let mut profiles = std::mem::take(&mut self.kind.profiles);
         for open in profiles.values_mut() {
             open.numbers.retain(|user, numbers| self.numbers(*user) == Some(*numbers));
             let followed = open.followed.take();
             open.followed = followed.filter(|old| self.followed(open.viewer).as_ref() == Some(old));
         }
-        self.profiles = profiles;
-        let lists: Vec<usize> = self.lists.keys().copied().collect();
+        self.kind.profiles = profiles;
+        let lists: Vec<usize> = self.kind.lists.keys().copied().collect();
         for number in lists {
-            let ListWalk { owner, followers, .. } = self.lists[&number];
+            let ListWalk { owner, followers, .. } = self.kind.lists[&number];
             let (must, never) = self.expected_list(owner, followers);
-            if let Some(walk) = self.lists.get_mut(&number) {
+            if let Some(walk) = self.kind.lists.get_mut(&number) {
                 walk.must.retain(|user| must.contains(user));
                 walk.never.retain(|user| never.contains(user));
             }
@@ -982,7 +801,7 @@ impl Play {
         followers: bool,
     ) -> (BTreeSet<UserId>, BTreeSet<UserId>) {
         let truth = Truth::of(&self.apps.cloud.lock());
-        let open: Vec<Subject> = self.subjects.values().copied().collect();
+        let open: Vec<Subject> = self.working().map(|(_, worker)| changed_by(worker)).collect();
         let (mut must, mut never) = (BTreeSet::new(), BTreeSet::new());
         for other in PEOPLE.map(id) {
             let (follower, author) = if followers { (other, owner) } else { (owner, other) };
@@ -1008,7 +827,7 @@ impl Play {
             Ok(()) => Ok(true),
             Err(WalkError::Wrong(reason)) => Err(format!("#{number}: {reason}")),
             // DynamoDB may be unavailable, and then no page can be shown
-            Err(WalkError::Refused(_)) if self.plan.cloud_fault_in > 0 => Ok(false),
+            Err(WalkError::Refused(_)) if self.kind.plan.cloud_fault_in > 0 => Ok(false),
             Err(WalkError::Refused(problem)) => {
                 Err(format!("#{number} reading {what} failed: {problem:?}"))
             }
@@ -1026,7 +845,8 @@ impl Play {
                 };
             }
             Err(problem)
-                if self.plan.cloud_fault_in == 0 && problem.kind == ProblemKind::Unavailable =>
+                if self.kind.plan.cloud_fault_in == 0
+                    && problem.kind == ProblemKind::Unavailable =>
             {
                 return Err(format!("#{number} looking up a user failed: {problem:?}"));
             }
@@ -1041,33 +861,30 @@ impl Play {
         let numbers = Some(Numbers { posts: card.posts, following: card.following });
         let is_followed = Some(*is_followed);
         let shown = ShownUser { id: card.id, name: card.name.clone(), numbers, is_followed };
-        self.counts += self.check_profiles(number, &[shown])?;
+        self.check_profiles(number, &[shown])?;
         Ok(())
     }
 
-    /// Checks what a look or a walk showed of users. Returns the counters of what was checked.
-    fn check_profiles(&self, number: usize, shown: &[ShownUser]) -> Result<Counts, String> {
-        let mut counts = Counts::default();
-        if let Some(profiles) = self.profiles.get(&number) {
-            for user in shown {
-                let found =
-                    profiles.check(user).map_err(|reason| format!("#{number}: {reason}"))?;
-                counts.profiles += u64::from(found.0);
-                counts.relations += u64::from(found.1);
-            }
+    /// Checks what a look or a walk showed of users.
+    fn check_profiles(&mut self, number: usize, shown: &[ShownUser]) -> Checked {
+        let Some(profiles) = self.kind.profiles.remove(&number) else { return Ok(()) };
+        for user in shown {
+            let found = profiles.check(user).map_err(|reason| format!("#{number}: {reason}"))?;
+            self.count("profiles", found.0);
+            self.count("relations", found.1);
         }
-        Ok(counts)
+        Ok(())
     }
 
     /// Checks a walk down a list of users that has ended.
     fn listed(&mut self, number: usize, walked: Result<(), WalkError>) -> Checked {
-        self.counts.reads += 1;
-        let Some(walk) = self.lists.get(&number) else { return Ok(()) };
+        self.count("reads", true);
+        let Some(walk) = self.kind.lists.remove(&number) else { return Ok(()) };
         let shown = walk.shown.items.borrow();
         if !self.has_ended(number, "a list", walked)? {
             return Ok(());
         }
-        self.counts += self.check_profiles(number, &walk.shown.users.borrow())?;
+        self.check_profiles(number, &walk.shown.users.borrow())?;
         let distinct: BTreeSet<UserId> = shown.iter().copied().collect();
         let missed: Vec<&UserId> = walk.must.difference(&distinct).collect();
         let wrong: Vec<&UserId> = distinct.intersection(&walk.never).collect();
@@ -1089,13 +906,13 @@ impl Play {
 
     /// Checks a walk down a feed that has ended.
     fn walked(&mut self, number: usize, walked: Result<(), WalkError>) -> Checked {
-        self.counts.reads += 1;
-        let Some(walk) = self.walks.get(&number) else { return Ok(()) };
+        self.count("reads", true);
+        let Some(walk) = self.kind.walks.remove(&number) else { return Ok(()) };
         let shown = walk.shown.items.borrow();
         if !self.has_ended(number, "a feed", walked)? {
             return Ok(());
         }
-        self.counts += self.check_profiles(number, &walk.shown.users.borrow())?;
+        self.check_profiles(number, &walk.shown.users.borrow())?;
         if !shown.is_sorted_by(|a, b| a > b) {
             return Err(format!("#{number} saw posts out of order, or twice: {shown:?}"));
         }
@@ -1112,56 +929,24 @@ impl Play {
 
     // ---- rest --------------------------------------------------------------------------------
 
-    /// Runs until no worker and no message is left.
-    async fn rest(&mut self) -> Checked {
-        for round in 0..50_000 {
-            if self.tasks.is_empty() && self.mail.is_empty() {
-                return Ok(());
-            }
-            let (busy, free) =
-                (self.tasks.len(), self.mail.iter().filter(|mail| mail.handler.is_none()).count());
-            if free > 0 && busy < 3 {
-                let nth = self.dice.below(free as u64) as usize;
-                self.arrive(nth, false, false);
-                self.settle()?;
-            } else if !self.apps.steps.waiting().is_empty() {
-                self.one_call()?;
-            } else {
-                self.wait(Duration::from_millis(50)).await?;
-            }
-            // handlers give up posts that are not committed after some time
-            if round % 1_000 == 999 && self.subjects.len() == self.handled_mail() {
-                self.wait(COMMIT_GRACE).await?;
-            }
-        }
-        let left: Vec<_> = self.mail.iter().map(|mail| format!("{:?}", mail.message)).collect();
-        let names: Vec<_> = self.tasks.iter().map(|task| task.name.as_str()).collect();
-        Err(format!("the work does not end: messages {left:?}, workers {names:?}"))
-    }
-
-    /// The number of messages that a worker handles.
-    fn handled_mail(&self) -> usize {
-        self.mail.iter().filter(|mail| mail.handler.is_some()).count()
-    }
-
     async fn check_at_rest(&mut self) -> Checked {
         let truth = {
             let cloud = self.apps.cloud.lock();
             oracle::check_agreement(&cloud)?;
-            oracle::check_receipts(&cloud, &self.published)?;
+            oracle::check_receipts(&cloud, &self.kind.published)?;
             Truth::of(&cloud)
         };
-        for post in &self.published {
+        for post in &self.kind.published {
             if !truth.posts.contains_key(post) {
                 return Err(format!("{post} was acknowledged, but is lost"));
             }
         }
-        for post in &self.deleted {
+        for post in &self.kind.deleted {
             if truth.posts.get(post) != Some(&false) {
                 return Err(format!("{post} was deleted, but still exists"));
             }
         }
-        for ((reader, author), relation) in &self.related {
+        for ((reader, author), relation) in &self.kind.related {
             let is = truth.follows.contains(&(*reader, *author));
             if relation.is_some_and(|relation| is != (relation == Relation::Following)) {
                 let (reader, author) = (name(*reader), name(*author));
@@ -1188,16 +973,17 @@ impl Play {
                     self.check_list(&truth, user, followers).await?;
                 }
             }
-            self.apps.steps.set_free(false);
-            self.settle()?;
-            self.rest().await?;
-            self.apps.steps.set_free(true);
+            self.set_ordered();
+            self.settle();
+            self.rest().await;
+            self.set_free();
         }
         self.compare_cards().await
     }
 
     async fn compare_cards(&mut self) -> Checked {
-        self.counts.cards += check_cards(&self.apps, self.now).await?;
+        let cards = check_cards(&self.apps, self.now).await?;
+        self.count("cards", cards);
         Ok(())
     }
 
@@ -1262,6 +1048,92 @@ impl Play {
             )),
         }
     }
+}
+
+impl Kind for Feeds {
+    type Done = Done;
+    type Subject = Subject;
+    type Message = Message;
+    const HANDLERS: usize = 3;
+    const HURRIES: bool = false;
+    const TIMEOUT: Duration = FUNCTION_TIMEOUT;
+
+    fn receive(history: &mut History<Self>, queue: &str, body: &str, delay: Duration) {
+        history.mail.push((history.now + delay, message(queue, body)));
+    }
+
+    fn handle(
+        history: &History<Self>,
+        message: Message,
+        now: Time,
+        deadline: Deadline,
+    ) -> LocalBoxFuture<'static, Outcome<Message>> {
+        let (apps, fanout) = (history.apps.clone(), history.kind.plan.fanout);
+        let counts = history.kind.handled.clone();
+        Box::pin(async move {
+            let Message::Post(PostEvent::PostPublished(event)) = &message else {
+                return handle_within(&apps, &message, now, deadline).await;
+            };
+            let mut app = apps.app.clone();
+            app.settings.fanout = fanout;
+            let dispatched =
+                fanfold_kinds::fanout::dispatch::dispatch(&app, event, now, deadline).await;
+            let is_divided = matches!(dispatched, Ok(Dispatched::Divided { parts: 2.. }));
+            let is_pulled = matches!(dispatched, Ok(Dispatched::Pulled));
+            for (what, is_so) in [("divided", is_divided), ("pulled", is_pulled)] {
+                *counts.borrow_mut().entry(what).or_default() += u64::from(is_so);
+            }
+            dispatched.map(drop).into()
+        })
+    }
+
+    fn note(history: &mut History<Self>, worker: usize, done: Done) {
+        if let Err(reason) = history.take(worker, done) {
+            history.fail_with(reason);
+        }
+        history.forget(worker);
+    }
+
+    fn settled(history: &mut History<Self>) {
+        history.update_walks();
+    }
+
+    fn died(history: &mut History<Self>, worker: usize) {
+        history.note_unmarked(worker);
+        // the change may have been written
+        match history.workers[worker].subject {
+            Subject::Pair(reader, author) => {
+                _ = history.kind.related.insert((reader, author), None)
+            }
+            Subject::Profile(user) => _ = history.kind.renamed.insert(user, None),
+            _ => {}
+        }
+        history.forget(worker);
+    }
+
+    fn passed(history: &mut History<Self>) {
+        history.note_late_marks();
+    }
+
+    /// Grants a call of a worker that is not paused, chosen by the plan's order.
+    fn grant(history: &mut History<Self>) -> bool {
+        let waiting = history.apps.steps.waiting();
+        let places: Vec<usize> =
+            (0..waiting.len()).filter(|at| !history.kind.paused.contains(&waiting[*at])).collect();
+        if places.is_empty() {
+            return false;
+        }
+        let tasks: Vec<usize> = places.iter().map(|at| waiting[*at]).collect();
+        let nth = places[history.choose(&tasks)];
+        history.apps.steps.grant(nth);
+        history.count("calls", true);
+        true
+    }
+}
+
+/// What a worker may change, for a client or by a message.
+fn changed_by(worker: &Worker<Feeds>) -> Subject {
+    worker.handles().map_or(worker.subject, subject)
 }
 
 /// Checks that every card equals its item, whether its name is in a queue or not. Returns the number of cards.

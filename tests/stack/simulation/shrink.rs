@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 
 use super::apps::{Apps, cloud_with_profiles};
 use super::cloud::Cloud;
+use super::history::Counts;
 use super::plan::{Partitions, Plan, PushFaults};
-use super::play::{Counts, Failure, Play};
+use super::play::{Failure, play};
 use super::server::Server;
 use super::tasks;
 
@@ -39,13 +39,10 @@ impl Runner {
         ];
         let mut apps = Apps::on(&self.server, &settings, RetryConfig::disabled(), plan.is_cluster);
         apps.app.settings.partitions_per_part = per_part;
-        let apps = Rc::new(apps);
         let (_, start) = self.starts.iter().find(|(of, _)| *of == first).expect("a start");
-        *apps.cloud.lock() = start.clone();
-        apps.valkey.reset();
         let steps = apps.steps.clone();
         let result = catch_unwind(AssertUnwindSafe(|| {
-            self.runtime.block_on(Play::new(apps, plan.clone()).run())
+            self.runtime.block_on(play(apps, start, plan.clone()))
         }));
         result.unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().cloned();

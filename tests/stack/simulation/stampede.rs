@@ -43,7 +43,7 @@ fn a_stampede_queries_each_authors_posts_a_few_times() {
                 let page = page(&apps.app, feed, Span::ALL, 50, START + Duration::from_secs(100)).await;
                 page.expect("a page").posts.len()
             });
-            tasks.push(Task::new(number, reader.clone(), read));
+            tasks.push(Task::new(number, read));
         }
         let (mut dice, mut shown) = (Dice(7), Vec::new());
         while shown.len() < READERS + 10 {

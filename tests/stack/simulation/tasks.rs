@@ -10,7 +10,6 @@ use super::steps::Steps;
 
 pub struct Task<T> {
     pub number: usize,
-    pub name: String,
     future: LocalBoxFuture<'static, T>,
     woken: Arc<Woken>,
 }
@@ -24,8 +23,8 @@ impl Wake for Woken {
 }
 
 impl<T> Task<T> {
-    pub fn new(number: usize, name: String, future: LocalBoxFuture<'static, T>) -> Self {
-        Self { number, name, future, woken: Arc::new(Woken(AtomicBool::new(true))) }
+    pub fn new(number: usize, future: LocalBoxFuture<'static, T>) -> Self {
+        Self { number, future, woken: Arc::new(Woken(AtomicBool::new(true))) }
     }
 }
 
