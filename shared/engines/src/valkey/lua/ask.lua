@@ -15,11 +15,11 @@ if not gen then
 end
 local queued, mine = gen .. ':asked', gen .. ':asking:' .. ARGV[1]
 local held = redis.call('GET', KEYS[1])
+-- mutation: count-sent
 if held == queued then
   return 'queued'
 end
 if ARGV[3] == '1' then
-  -- mutation: count-sent
   if held ~= mine then
     return 'send' -- a count may have begun since then, so the next change must send again
   end
