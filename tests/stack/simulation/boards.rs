@@ -417,8 +417,7 @@ impl Kind for Boards {
         now: Time,
         deadline: Deadline,
     ) -> LocalBoxFuture<'static, Outcome<Message>> {
-        let apps = history.apps.clone();
-        Box::pin(async move { handle_within(&apps, &message, now, deadline).await })
+        Box::pin(handle_within(history.apps.clone(), message, now, deadline))
     }
 
     fn note(history: &mut History<Self>, _worker: usize, done: Done) {
@@ -457,7 +456,7 @@ impl Play for Boards {
         history.settle();
         history.set_ordered();
         let seed = history.dice.next();
-        history.fail(history.kind.one_in, seed);
+        history.set_faults(history.kind.one_in, seed);
         for _ in 0..1_100 + history.dice.below(600) {
             match history.dice.below(190) {
                 0..4 => history.add(),
@@ -481,7 +480,7 @@ impl Play for Boards {
             }
             history.settle();
         }
-        history.fail([0, 0], 0);
+        history.set_faults([0, 0], 0);
         history.rest().await;
     }
 

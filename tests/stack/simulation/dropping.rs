@@ -28,7 +28,7 @@ use super::history::{Checked, History, Kind, Play, TIMEOUT, play_all};
 use super::oracle::{Truth, check_agreement, check_marks};
 use super::plan::Name;
 use super::play::{
-    Message, Shown, WalkError, check_cards, expected, handle, message, walk, walk_list,
+    Message, Shown, WalkError, check_cards, expected, handle_within, message, walk, walk_list,
 };
 use super::server::Server;
 use crate::harness::dice::Dice;
@@ -357,8 +357,7 @@ impl Kind for Dropping {
         now: Time,
         _deadline: Deadline,
     ) -> LocalBoxFuture<'static, Outcome<Message>> {
-        let apps = history.apps.clone();
-        Box::pin(async move { handle(&apps, &message, now).await })
+        Box::pin(handle_within(history.apps.clone(), message, now, Deadline::NONE))
     }
 
     fn note(history: &mut History<Self>, _worker: usize, done: Done) {
@@ -407,7 +406,7 @@ impl Play for Dropping {
         // nothing is to be erased until the history begins
         let kind = Self { erased: true, ..Self::default() };
         let history = History::new(apps, start, dice, kind);
-        history.fail([one_in, 0], seed);
+        history.set_faults([one_in, 0], seed);
         history
     }
 
@@ -431,7 +430,7 @@ impl Play for Dropping {
                 _ => history.step().await,
             }
         }
-        history.fail([0, 0], 0);
+        history.set_faults([0, 0], 0);
         history.kind.returns = history.dice.one_in(8);
         history.rest().await;
         history.set_free();

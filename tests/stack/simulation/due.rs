@@ -578,7 +578,7 @@ impl Play for Due {
         let kind = Self { leases_ended: START, ..Self::default() };
         let history = History::new(apps, start, dice, kind);
         history.apps.cloud.lock().keeps_delays = true;
-        history.fail(one_in, seed);
+        history.set_faults(one_in, seed);
         history
     }
 
@@ -600,7 +600,7 @@ impl Play for Due {
             }
             history.settle();
         }
-        history.fail([0, 0], 0);
+        history.set_faults([0, 0], 0);
         history.finish().await;
         history.rest_by_minutes().await;
     }

@@ -173,7 +173,7 @@ impl<K: Kind> History<K> {
     }
 
     /// One call in this many fails: of the cloud, and of Valkey. 0: none.
-    pub fn fail(&self, one_in: [u64; 2], seed: u64) {
+    pub fn set_faults(&self, one_in: [u64; 2], seed: u64) {
         let faults = |at: usize| Faults { one_in: one_in[at], dice: Dice(seed ^ (at as u64 + 1)) };
         self.apps.cloud.lock().faults = faults(0);
         self.apps.valkey.set_faults(faults(1));
@@ -377,10 +377,10 @@ impl<K: Kind> History<K> {
             if self.tasks.len() < K::HANDLERS {
                 self.arrive(false);
             }
-            // messages about commits that failed are done after this time, and some are sent with this delay
             // clients finish, except one that is begun again
             let may_die = |worker: &Worker<K>| worker.handles().is_some() || worker.is_patient();
             let is_served = self.working().all(|(_, worker)| may_die(worker));
+            // messages about commits that failed are done after this time, and some are sent with this delay
             if self.tasks.is_empty() || (round % 400 == 0 && is_served) {
                 self.wait(COMMIT_GRACE).await;
             }
@@ -405,7 +405,7 @@ async fn play<K: Play>(server: &Server, start: &Cloud, seed: u64) -> Result<Coun
     fastrand::seed(seed);
     let mut history = K::begin(server, start, seed);
     K::play(&mut history).await;
-    history.fail([0, 0], seed);
+    history.set_faults([0, 0], seed);
     let checked = match history.wrong.take() {
         Some(wrong) => Err(wrong),
         None => K::check(&mut history).await,

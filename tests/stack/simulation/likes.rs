@@ -381,8 +381,7 @@ impl Kind for Likes {
         now: Time,
         deadline: Deadline,
     ) -> LocalBoxFuture<'static, Outcome<Message>> {
-        let apps = history.apps.clone();
-        Box::pin(async move { handle_within(&apps, &message, now, deadline).await })
+        Box::pin(handle_within(history.apps.clone(), message, now, deadline))
     }
 
     fn note(history: &mut History<Self>, worker: usize, done: Done) {
@@ -414,7 +413,7 @@ impl Play for Likes {
         let one_in = [*dice.pick(&[0, 0, 30]), *dice.pick(&[0, 0, 30])];
         let kind = Self { is_strict: one_in[1] == 0, ..Self::default() };
         let history = History::new(apps, start, dice, kind);
-        history.fail(one_in, seed);
+        history.set_faults(one_in, seed);
         history
     }
 
@@ -445,7 +444,7 @@ impl Play for Likes {
             }
             history.settle();
         }
-        history.fail([0, 0], 0);
+        history.set_faults([0, 0], 0);
         history.rest().await;
         // private marks of posts that are gone are removed by who reads them
         for kind in MarkKind::ALL {

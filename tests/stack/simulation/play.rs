@@ -260,7 +260,7 @@ impl History<Feeds> {
     async fn play_plan(&mut self) -> Checked {
         self.count("histories", true);
         let plan = &self.kind.plan;
-        self.fail([plan.cloud_fault_in, plan.valkey_fault_in], plan.seed);
+        self.set_faults([plan.cloud_fault_in, plan.valkey_fault_in], plan.seed);
         self.apps.valkey.set_push_faults(plan.push_faults, plan.seed ^ 2);
         for action in plan.actions.clone() {
             self.apps.steps.record(format!("{action}"));
@@ -272,7 +272,7 @@ impl History<Feeds> {
         }
         self.apps.steps.record("faults and pauses end; all work finishes".to_owned());
         self.kind.paused.clear();
-        self.fail([0, 0], 0);
+        self.set_faults([0, 0], 0);
         self.apps.valkey.set_full(false);
         self.apps.valkey.set_push_faults(PushFaults::default(), 0);
         self.rest().await;
@@ -1072,7 +1072,7 @@ impl Kind for Feeds {
         let counts = history.kind.handled.clone();
         Box::pin(async move {
             let Message::Post(PostEvent::PostPublished(event)) = &message else {
-                return handle_within(&apps, &message, now, deadline).await;
+                return handle_within(apps, message, now, deadline).await;
             };
             let mut app = apps.app.clone();
             app.settings.fanout = fanout;
@@ -1308,11 +1308,20 @@ fn subject(message: &Message) -> Subject {
 
 /// Handles a message of any queue.
 pub(super) async fn handle(apps: &Apps, message: &Message, now: Time) -> Outcome<Message> {
-    handle_within(apps, message, now, Deadline::NONE).await
+    handled(apps, message, now, Deadline::NONE).await
 }
 
-/// The same, with the time that is left.
+/// The same, with the time that is left, as a worker of a history.
 pub(super) async fn handle_within(
+    apps: Rc<Apps>,
+    message: Message,
+    now: Time,
+    deadline: Deadline,
+) -> Outcome<Message> {
+    handled(&apps, &message, now, deadline).await
+}
+
+async fn handled(
     apps: &Apps,
     message: &Message,
     now: Time,

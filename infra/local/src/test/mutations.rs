@@ -529,7 +529,8 @@ mod tests {
         let problems = problems(&sources, &mutations);
         assert!(problems.is_empty(), "{FOLDER}:\n{}", problems.join("\n"));
         let rules: BTreeSet<&str> = mutations.iter().map(|one| one.rule.as_str()).collect();
-        for rule in (1..=13).map(|rule| rule.to_string()).chain(["events".to_owned()]) {
+        let others = ["events", "limits", "forms"].map(str::to_owned);
+        for rule in (1..=13).map(|rule| rule.to_string()).chain(others) {
             assert!(rules.contains(rule.as_str()), "no mutation of {rule}");
         }
     }
