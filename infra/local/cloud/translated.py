@@ -18,8 +18,13 @@ import re
 os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
 logging.disable(logging.WARNING)
 
+from samtranslator.open_api import open_api  # noqa: E402
 from samtranslator.translator.transform import transform  # noqa: E402
 from samtranslator.yaml_helper import yaml_parse  # noqa: E402
+
+# The translator copies the description of the API several times for each route, which is most of its time. It changes
+# the copy and puts it in the place of the original, so it may change the original.
+open_api._deepcopy = lambda document: document
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # the folder of the templates; a copy can be tested instead

@@ -31,14 +31,22 @@ pub fn run(report: &mut Report, all: bool) -> Done<()> {
         let needed = if all { tools.len() } else { 2 };
         tools.iter().take(needed).filter(|install| install(false).is_ok()).count()
     });
+    // programs that use one processor, while cargo compiles
+    let beside = report.beside(move |report| {
+        checks::documents(report)?;
+        if all {
+            checks::templates(report)?;
+            checks::packages(report)?;
+        }
+        Ok(())
+    });
     checks::source(report)?;
-    checks::documents(report)?;
-    if all {
-        checks::templates(report)?;
-        checks::dependencies(report)?;
-        checks::platforms(report)?;
-    }
     suite::units(report)?;
+    report.add(beside)?;
+    if all {
+        checks::vulnerabilities(report)?;
+        checks::macos(report)?;
+    }
     suite::simulation(report)?;
     if all {
         benches(report)?;

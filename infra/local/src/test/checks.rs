@@ -1,4 +1,4 @@
-//! Checks without servers: format, lints, templates, dependencies, and packages for other platforms.
+//! Checks without servers: format, lints, templates, dependencies, and other platforms.
 
 use std::process::Command;
 
@@ -55,37 +55,38 @@ pub fn python(tools: &Tools, tests: &str) -> Command {
     python
 }
 
-/// Checks that dependencies have known licences and sources, no second TLS stack and no known vulnerability. (A unit test
-/// of this tool finds unused dependencies; cargo-machete finds the same, and takes longer to compile.)
-pub fn dependencies(report: &mut Report) -> Done<()> {
-    let deny = cargo_tool("cargo-deny", "0.20.2")?;
-    let kinds = ["--locked", "check", "bans", "licenses", "sources"];
-    report.check("dependencies (cargo-deny)", here(&deny, &kinds))?;
-    let mut fetch = here(&deny, &["--locked", "fetch", "db"]);
-    let fetched = fetch.output().is_ok_and(|output| output.status.success());
-    if !fetched {
-        let why = "the database of advisories cannot be fetched from github.com";
-        report.skip("known vulnerabilities (cargo-deny)", why);
+/// Checks that no dependency has a known vulnerability. (Unit tests of this tool check what needs no network: licences,
+/// sources, the one TLS stack, and that each dependency is used.)
+pub fn vulnerabilities(report: &mut Report) -> Done<()> {
+    let name = "known vulnerabilities (cargo-deny)";
+    // before the tool is built, which takes minutes
+    let mut database = here("git", &["ls-remote", "--exit-code", ADVISORIES, "HEAD"]);
+    database.env("GIT_TERMINAL_PROMPT", "0");
+    if !database.output().is_ok_and(|output| output.status.success()) {
+        report.skip(name, "the database of advisories cannot be fetched from github.com");
         return Ok(());
     }
-    let advisories = ["--locked", "check", "--disable-fetch", "advisories"];
-    report.check("known vulnerabilities (cargo-deny)", here(&deny, &advisories))
+    report.check(name, here(cargo_tool("cargo-deny", "0.20.2")?, &["--locked", "check"]))
 }
 
-/// Platforms that the tool supports, beside the machine that runs the tests.
-const TARGETS: [&str; 3] =
-    ["aarch64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-apple-darwin"];
+/// The database that cargo-deny uses.
+const ADVISORIES: &str = "https://github.com/rustsec/advisory-db";
 
-/// Checks that the tool compiles for other platforms, and that the Python packages exist for them.
-pub fn platforms(report: &mut Report) -> Done<()> {
-    for target in TARGETS {
-        let name = format!("the tool for {target} (cargo check)");
-        let check = ["check", "--locked", "-p", "fanfold-local", "--quiet", "--target", target];
-        match has_target(target) {
-            true => report.check(&name, cargo(&check))?,
-            false => report.skip(&name, &no_target(target)),
+/// Checks that the tool compiles on macOS. (The code depends on the system, and not on the processor.)
+pub fn macos(report: &mut Report) -> Done<()> {
+    let (name, target) = ("the tool on macOS (cargo check)", "aarch64-apple-darwin");
+    let check = ["check", "--locked", "-p", "fanfold-local", "--quiet", "--target", target];
+    match has_target(target) {
+        true => report.check(name, cargo(&check)),
+        false => {
+            report.skip(name, &no_target(target));
+            Ok(())
         }
     }
+}
+
+/// Checks that the Python packages exist for every platform.
+pub fn packages(report: &mut Report) -> Done<()> {
     let mut pins = python(&Tools::checks(false)?, "test_pins.py");
     let uv = Tools::uv(false)?;
     // packages in folders of this machine prove nothing for others
@@ -198,6 +199,50 @@ mod tests {
                 .map(|name| format!("{name} in Cargo.toml")),
         );
         assert!(unused.is_empty() && crates > 80, "not used: {unused:?} of {crates}");
+    }
+
+    /// What cargo-deny checks, too, without its database and the minutes that its build takes.
+    #[test]
+    fn dependencies_have_known_licences_and_sources_and_one_tls_stack() {
+        let rules: toml::Table =
+            std::fs::read_to_string(place::root().join("deny.toml")).unwrap().parse().unwrap();
+        let strings = |list: &toml::Value, name: Option<&str>| -> BTreeSet<String> {
+            let list = list.as_array().unwrap().iter();
+            let text = list.map(|one| name.map_or(one, |name| &one[name]).as_str().unwrap());
+            text.map(str::to_owned).collect()
+        };
+        let allowed = strings(&rules["licenses"]["allow"], None);
+        let denied = strings(&rules["bans"]["deny"], Some("crate"));
+        let mut metadata = std::process::Command::new("cargo");
+        metadata.args(["metadata", "--format-version", "1", "--locked"]);
+        for target in strings(&rules["graph"]["targets"], None) {
+            metadata.args(["--filter-platform", &target]);
+        }
+        let metadata = metadata.current_dir(place::root()).output().unwrap().stdout;
+        let metadata: serde_json::Value = serde_json::from_slice(&metadata).unwrap();
+        let packages = metadata["packages"].as_array().unwrap();
+        let text = |package: &serde_json::Value, field: &str| {
+            package[field].as_str().unwrap_or_default().to_owned()
+        };
+        let (mut wrong, mut count) = (Vec::new(), 0);
+        for package in packages.iter().filter(|package| !package["source"].is_null()) {
+            let (name, version) = (text(package, "name"), text(package, "version"));
+            let is_denied = |rule: &String| {
+                let (of, from) = rule.split_once('@').unwrap_or((rule, ""));
+                of == name && version.starts_with(from)
+            };
+            let licence = text(package, "license");
+            let licence = spdx::Expression::parse_mode(&licence, spdx::ParseMode::LAX).unwrap();
+            let is_allowed = licence
+                .evaluate(|one| one.license.id().is_some_and(|id| allowed.contains(id.name)));
+            let source = text(package, "source");
+            let is_known = source == "registry+https://github.com/rust-lang/crates.io-index";
+            if !is_allowed || !is_known || denied.iter().any(is_denied) {
+                wrong.push(format!("{name} {version}: {licence}, {source}"));
+            }
+            count += 1;
+        }
+        assert!(wrong.is_empty() && count > 200, "of {count}: {wrong:#?}");
     }
 
     #[test]

@@ -29,6 +29,8 @@ const TEST_WITHIN: Duration = Duration::from_secs(20 * 60);
 
 /// The test that runs histories. It prints the number of a history that fails.
 const HISTORIES: &str = "simulation::every_history";
+/// Histories until a mutation counts as not found: more than the tests of every day play.
+const HISTORIES_MAX: u32 = 3_000;
 const ANCHOR: &str = "mutation: ";
 
 #[derive(Deserialize)]
@@ -325,6 +327,7 @@ impl Scratch {
         // has the same names there, and with mutations it would be taken for the one of the working tree.
         cargo.env("CARGO_TARGET_DIR", self.folder.join("target"));
         cargo.env("FANFOLD_CLOUD_TOOLS", self.tools.bin(""));
+        cargo.env("FANFOLD_HISTORIES", HISTORIES_MAX.to_string());
         // how a history goes wrong is enough here; how short it can be is not asked
         cargo.env("FANFOLD_SHRINK_S", "0");
         cargo.env("FANFOLD_VALKEY", valkey::program(&self.tools)?);

@@ -1,11 +1,12 @@
 //! Counts what passed, what failed and what was skipped.
 
 use std::process::{Command, ExitCode, ExitStatus};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::libtest::Results;
 use super::progress::Progress;
-use crate::base::failure::Done;
+use crate::base::failure::{Done, failure};
 use crate::base::process;
 
 /// The time that a step may take. The longest one takes about five minutes on two cores, without compiling.
@@ -22,13 +23,17 @@ pub struct Report {
     no_skips: bool,
     /// Of a run of all tests.
     progress: Option<Progress>,
+    /// What steps beside the others have printed.
+    kept: Option<Vec<String>>,
 }
 
+/// Steps that run beside others.
+pub struct Beside(JoinHandle<Done<Report>>);
+
 /// The steps that may be skipped even if the caller allows no skips, because they depend on other machines.
-const SKIPS: [&str; 4] = [
+const SKIPS: [&str; 3] = [
     "known vulnerabilities (cargo-deny)", // needs access to github.com
-    "the tool for aarch64-apple-darwin (cargo check)", // some package sources have no standard library for macOS
-    "the tool for x86_64-apple-darwin (cargo check)",
+    "the tool on macOS (cargo check)",    // some package sources have no standard library for macOS
     "Python packages for every platform", // the package index may be unreachable
 ];
 
@@ -43,11 +48,43 @@ impl Report {
         Self { progress: Some(progress), ..self }
     }
 
+    /// Runs steps beside those of this report, in a thread. [`Report::add`] prints what they printed.
+    pub fn beside(&self, steps: impl FnOnce(&mut Report) -> Done<()> + Send + 'static) -> Beside {
+        let mut report = Self { kept: Some(Vec::new()), ..Self::new(self.no_skips) };
+        Beside(std::thread::spawn(move || steps(&mut report).map(|()| report)))
+    }
+
+    /// Waits for steps that run beside the others, and adds their results.
+    pub fn add(&mut self, beside: Beside) -> Done<()> {
+        let Ok(ended) = beside.0.join() else { return Err(failure("a step panicked")) };
+        let report = ended?;
+        report.kept.iter().flatten().for_each(|line| println!("{line}"));
+        self.passed += report.passed;
+        self.failed.extend(report.failed);
+        self.skipped.extend(report.skipped);
+        Ok(())
+    }
+
+    fn say(&mut self, line: impl Into<String>) {
+        match &mut self.kept {
+            Some(kept) => kept.push(line.into()),
+            None => println!("{}", line.into()),
+        }
+    }
+
+    /// Runs a program that prints its output itself, or for this report.
+    fn run(&mut self, command: Command) -> Done<Option<ExitStatus>> {
+        match self.kept.is_some() {
+            true => process::run_lines(command, STEP_WITHIN, |line| self.say(line)),
+            false => process::run_within(command, STEP_WITHIN),
+        }
+    }
+
     /// A check that counts as one test: a program that must succeed.
     pub fn check(&mut self, name: &str, command: Command) -> Done<()> {
         let start = self.begin(name);
-        if let Some(status) = self.in_time(name, process::run_within(command, STEP_WITHIN)?, start)
-        {
+        let ended = self.run(command)?;
+        if let Some(status) = self.in_time(name, ended, start) {
             self.one(name, status.success());
             self.end(name, status.success(), start);
         }
@@ -58,7 +95,7 @@ impl Report {
     pub fn hold(&mut self, name: &str, outcome: Done<()>) {
         let start = self.begin(name);
         if let Err(why) = &outcome {
-            println!("{why}");
+            self.say(why.to_string());
         }
         self.one(name, outcome.is_ok());
         self.end(name, outcome.is_ok(), start);
@@ -75,7 +112,7 @@ impl Report {
         let mut results = Results::default();
         let ended = process::run_lines(command, within, |line| {
             results.read(line);
-            println!("{line}");
+            self.say(line);
         })?;
         let Results { passed, failed, failures, .. } = results;
         self.passed += passed;
@@ -95,7 +132,7 @@ impl Report {
         let start = self.begin(name);
         let mut last = String::new();
         let ended = process::run_lines(command, STEP_WITHIN, |line| {
-            println!("{line}");
+            self.say(line);
             if !line.trim().is_empty() {
                 line.trim().clone_into(&mut last);
             }
@@ -119,7 +156,7 @@ impl Report {
     ) -> Option<ExitStatus> {
         if ended.is_none() {
             let hung = format!("{name}: it hung, and was stopped after {} s", seconds(start));
-            println!("==> {hung}");
+            self.say(format!("==> {hung}"));
             self.failed.push(hung);
         }
         ended
@@ -128,7 +165,7 @@ impl Report {
     /// A test that is not run, with the reason.
     pub fn skip(&mut self, name: &str, why: &str) {
         let skipped = format!("{name} ({why})");
-        println!("skipped: {skipped}");
+        self.say(format!("skipped: {skipped}"));
         if self.no_skips && !SKIPS.contains(&name) {
             self.failed.push(format!("{skipped}: it was skipped, and --no-skips is set"));
         } else {
@@ -138,13 +175,13 @@ impl Report {
 
     fn begin(&mut self, name: &str) -> Instant {
         let progress = self.progress.as_mut().map(|progress| progress.begin(name));
-        println!("\n==> {}", progress.as_deref().unwrap_or(name));
+        self.say(format!("\n==> {}", progress.as_deref().unwrap_or(name)));
         Instant::now()
     }
 
     fn end(&mut self, name: &str, passed: bool, start: Instant) {
         let how = if passed { "passed" } else { "FAILED" };
-        println!("==> {name}: {how} in {} s", seconds(start));
+        self.say(format!("==> {name}: {how} in {} s", seconds(start)));
         if let Some(progress) = &mut self.progress {
             progress.end(name, start.elapsed());
         }
@@ -205,6 +242,20 @@ mod tests {
         assert_eq!(empty, "empty: exit status: 0, 0 tests passed");
         assert_eq!(failed, "hangs: a");
         assert!(hung.starts_with("hangs: it hung, and was stopped after "), "{hung}");
+    }
+
+    #[test]
+    fn steps_beside_others_are_added_with_what_they_printed() {
+        let mut report = Report::default();
+        let beside = report.beside(|beside| {
+            beside.check("good", shell("echo one"))?;
+            beside.check("bad", shell("exit 1"))?;
+            assert!(beside.kept.as_ref().is_some_and(|kept| kept.contains(&"one".to_owned())));
+            beside.tests("three", shell("echo 'test result: ok. 3 passed; 0 failed;'"))
+        });
+        report.add(beside).unwrap();
+        assert_eq!((report.passed, report.failed), (4, vec!["bad".to_owned()]));
+        assert!(report.skipped.is_empty());
     }
 
     #[test]

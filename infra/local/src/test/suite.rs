@@ -12,10 +12,11 @@ use crate::base::tools::Tools;
 use crate::launch::servers::Servers;
 use crate::launch::{Up, build};
 
-/// Unit tests, which need no server.
+/// Unit tests, which need no server: those of the libraries, and of this tool.
+const UNITS: [&str; 6] = ["test", "--workspace", "--lib", "--bin", "fanfold-local", "--locked"];
+
 pub fn units(report: &mut Report) -> Done<()> {
-    report.tests("unit tests", cargo(&["test", "--workspace", "--lib", "--locked"]))?;
-    report.tests("the tool's own tests", cargo(&["test", "-p", "fanfold-local", "--locked"]))
+    report.tests("unit tests", cargo(&UNITS))
 }
 
 const SIMULATION: [&str; 5] =
@@ -41,7 +42,7 @@ pub fn soak(report: &mut Report, time: Duration) -> Done<()> {
     report.tests_within("simulated histories", soak, 2 * time + STEP_WITHIN)?;
     let seed = fastrand::u32(..).to_string();
     let name = format!("unit tests; to repeat: {RANDOM_TESTS}={seed} cargo test --workspace --lib");
-    let mut units = cargo(&["test", "--workspace", "--lib", "--locked"]);
+    let mut units = cargo(&UNITS);
     units.env(RANDOM_TESTS, seed);
     report.tests(&name, units)?;
     let (deployed, begun) = (Deployed::start(false)?, Instant::now());
@@ -82,8 +83,7 @@ pub fn matching(report: &mut Report, filter: &str) -> Done<()> {
 
 /// The unit tests whose name contains a text.
 fn matching_units(report: &mut Report, name: &str, filter: &str) -> Done<()> {
-    let units =
-        ["test", "--workspace", "--lib", "--bin", "fanfold-local", "--locked", filter, "--"];
+    let units = [&UNITS[..], &[filter, "--"]].concat();
     if needs::names(&list(cargo(&[&units[..], &["--list"]].concat()))?).next().is_none() {
         let why = format!(
             "no test in tests/stack and no unit test has a name that contains {filter}; \
