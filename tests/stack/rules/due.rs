@@ -40,6 +40,10 @@ const NO_VALKEY: (&str, &str) = ("REDIS_URL", "redis://127.0.0.1:1");
 async fn world() -> (World, Node) {
     let node = Node::start(&[]);
     let world = World::with(&[("REDIS_URL", &node.url())]).await;
+    // early in an hour, because the index is loaded by the hour
+    let hour = 60 * MINUTE;
+    let into = Duration::from_millis(world.now().ms() % hour.as_millis() as u64);
+    world.advance(hour - into + MINUTE);
     world.people(&["ash", "birch"]).await;
     // the first look-ahead loads the index, which is empty
     look(&world).await;
