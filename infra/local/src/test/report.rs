@@ -9,8 +9,8 @@ use super::progress::Progress;
 use crate::base::failure::{Done, failure};
 use crate::base::process;
 
-/// The time that a step may take. The longest one takes about five minutes on two cores, without compiling.
-pub const STEP_WITHIN: Duration = Duration::from_secs(20 * 60);
+/// The time that a step may take. The longest one takes ten minutes on two slow cores, without compiling.
+pub const STEP_WITHIN: Duration = Duration::from_secs(30 * 60);
 
 /// The exit code of a check that could not be made: `EX_TEMPFAIL` of sysexits.
 const IMPOSSIBLE: i32 = 75;
