@@ -45,7 +45,7 @@ async fn at_rest_every_feed_merges_the_followed_authors() {
     let world = World::with(&settings).await;
     world.people(&PEOPLE).await;
     let (mut oracle, mut waiting) = (Oracle::default(), Vec::new());
-    for seed in 0..8 {
+    for seed in 0..4 {
         one_history(&world, &mut oracle, &mut waiting, seed).await;
     }
 }

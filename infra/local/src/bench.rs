@@ -9,7 +9,7 @@ use crate::base::failure::{Doing as _, Done, failure};
 use crate::base::progress::step;
 use crate::base::tools::Tools;
 use crate::base::{place, process};
-use crate::launch::build::Build;
+use crate::launch::build::{self, Build};
 use crate::launch::valkey;
 
 /// The benches.
@@ -60,6 +60,20 @@ pub fn test() -> Done<(Command, PathBuf)> {
     Ok((command("test", true, &[], &folder)?, folder))
 }
 
+/// The build of [`test`].
+pub fn build() -> Command {
+    let mut build = cargo("test");
+    build.arg("--no-run");
+    build
+}
+
+fn cargo(profile: &str) -> Command {
+    let mut cargo = build::cargo();
+    cargo.args(["bench", "--profile", profile, "--locked", "--quiet"]);
+    cargo.args(["-p", "fanfold-tests", "--bench", "bench"]);
+    cargo
+}
+
 /// A run of benches. Removes what an earlier run left in the folder.
 fn command(profile: &str, quick: bool, names: &[String], folder: &Path) -> Done<Command> {
     let tools = Tools::cloud(false)?;
@@ -70,10 +84,8 @@ fn command(profile: &str, quick: bool, names: &[String], folder: &Path) -> Done<
     if folder.exists() {
         std::fs::remove_dir_all(folder).doing(folder.display())?;
     }
-    let mut bench = Command::new("cargo");
-    bench.args(["bench", "--profile", profile, "--locked", "--quiet"]).current_dir(place::root());
-    bench.args(["-p", "fanfold-tests", "--bench", "bench", "--"]);
-    bench.args(quick.then_some("--quick")).args(names);
+    let mut bench = cargo(profile);
+    bench.arg("--").args(quick.then_some("--quick")).args(names);
     bench.env("FANFOLD_CLOUD_TOOLS", tools.bin("")).env("FANFOLD_VALKEY", valkey::program(&tools)?);
     bench.env("FANFOLD_BOOTSTRAP", bootstrap);
     bench.env("FANFOLD_BENCH_FOLDER", folder);

@@ -567,5 +567,5 @@ fn a_removal_that_is_repeated_is_a_removal() {
 
 #[test]
 fn boards_are_exact_whatever_goes_wrong() {
-    play_all::<Boards>(80, 10, &["added", "set", "refused", "seen", "pages", "fallen"]);
+    play_all::<Boards>(40, 10, &["added", "set", "refused", "seen", "pages", "fallen"]);
 }

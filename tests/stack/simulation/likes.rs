@@ -462,5 +462,5 @@ impl Play for Likes {
 
 #[test]
 fn likes_are_exact_whatever_goes_wrong() {
-    play_all::<Likes>(80, 20, &["likes", "taken back", "refused", "reads", "ranked", "gone"]);
+    play_all::<Likes>(40, 20, &["likes", "taken back", "refused", "reads", "ranked", "gone"]);
 }

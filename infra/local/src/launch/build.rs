@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::base::failure::{Done, failure};
 use crate::base::tools::Tools;
@@ -25,17 +26,21 @@ pub enum Build {
 }
 
 impl Build {
+    /// The command of [`Build::Dev`].
+    pub fn development() -> Command {
+        let mut build = cargo();
+        build.args(["build", "--features", DEV_FEATURE]).args(FUNCTIONS);
+        build
+    }
+
     /// Builds the functions and returns the path of the binary.
     pub fn run(self, quiet: bool) -> Done<PathBuf> {
         let (command, binary) = match self {
-            Build::Dev => {
-                let build = cargo(&["build", "--features", DEV_FEATURE]);
-                (build, place::target().join("debug").join(BINARY))
-            }
+            Build::Dev => (Self::development(), place::target().join("debug").join(BINARY)),
             // cargo-lambda builds for Linux. Elsewhere, a release is a binary of the machine itself.
             Build::Release if host::IS_LINUX => (cargo_lambda(&Tools::cloud(quiet)?), release()),
             Build::Release => {
-                (cargo(&["build", "--release"]), place::target().join("release").join(BINARY))
+                (release_by(&["build", "--release"]), place::target().join("release").join(BINARY))
             }
         };
         if quiet {
@@ -47,6 +52,31 @@ impl Build {
     }
 }
 
+/// Whether development builds are checked by clippy.
+static LINTED: AtomicBool = AtomicBool::new(false);
+
+/// From now on, clippy's compiler makes development builds, in which a warning is an error. `cargo clippy` would check every
+/// dependency once more, for a third of the time of the build.
+pub fn set_linted(is_linted: bool) {
+    LINTED.store(is_linted, Ordering::Relaxed);
+}
+
+/// A cargo command for a development build. (The compiler is an option, because programs that cargo runs inherit variables, and
+/// would use it for releases.)
+pub fn cargo() -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(place::root());
+    if LINTED.load(Ordering::Relaxed) {
+        // what `cargo clippy -- --deny warnings` sets
+        cargo.args(["--config", "build.rustc-workspace-wrapper='clippy-driver'"]);
+        cargo.env("CLIPPY_ARGS", ["--deny", "warnings", ""].join("__CLIPPY_HACKERY__"));
+    }
+    cargo
+}
+
+/// The arguments that select the functions.
+const FUNCTIONS: [&str; 5] = ["--locked", "-p", PACKAGE, "--bin", BINARY];
+
 /// The folder in which cargo-lambda leaves the release binary, as `fanfold/bootstrap`.
 pub fn release_folder() -> PathBuf {
     place::target().join("lambda")
@@ -56,16 +86,16 @@ fn release() -> PathBuf {
     release_folder().join(BINARY).join("bootstrap")
 }
 
-fn cargo(words: &[&str]) -> Command {
+fn release_by(words: &[&str]) -> Command {
     let mut cargo = Command::new("cargo");
-    cargo.args(words).args(["--locked", "-p", PACKAGE, "--bin", BINARY]).current_dir(place::root());
+    cargo.args(words).args(FUNCTIONS).current_dir(place::root());
     cargo
 }
 
 /// cargo-lambda with this system's own compiler: the binary runs here, and a test checks that it also runs on Amazon
 /// Linux 2023.
 fn cargo_lambda(tools: &Tools) -> Command {
-    let mut command = cargo(&["lambda", "build", "--release"]);
+    let mut command = release_by(&["lambda", "build", "--release"]);
     command.env("PATH", tools.path()).env("CARGO_LAMBDA_COMPILER", "cargo");
     // the folder is the same for any settings of the caller
     command.arg("--lambda-dir").arg(release_folder());

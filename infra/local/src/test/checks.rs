@@ -2,18 +2,36 @@
 
 use std::process::Command;
 
-use super::cargo::cargo;
+use super::cargo::{STACK, cargo};
 use super::report::Report;
+use super::suite;
 use crate::base::failure::Done;
 use crate::base::place;
 use crate::base::tools::{FOLDERS, Tools, cargo_tool};
+use crate::bench;
+use crate::launch::build::{self, Build};
 use crate::launch::cloud;
 
-/// Checks the format and the lints. A warning is a failure.
+/// Checks the format, and builds everything that the tests run with clippy's compiler. A warning is a failure; then the tests
+/// are built without lints.
 pub fn source(report: &mut Report) -> Done<()> {
     report.check("format", cargo(&["fmt", "--all", "--check"]))?;
-    let lints = ["clippy", "--workspace", "--all-targets", "--locked", "--quiet"];
-    report.check("lints", cargo(&[&lints[..], &["--", "--deny", "warnings"]].concat()))
+    let failures = report.failures();
+    build::set_linted(true);
+    let tool = ["build", "--locked", "-p", "fanfold-local", "--bin", "fanfold-local"];
+    let units = [&suite::UNITS[..], &["--no-run"]].concat();
+    let tests = [&STACK[..], &["--no-run"]].concat();
+    for (name, build) in [
+        ("lints, and the build of the tool", cargo(&tool)),
+        ("lints, and the build of unit tests", cargo(&units)),
+        ("lints, and the build of the stack's tests", cargo(&tests)),
+        ("lints, and the build of the benches", bench::build()),
+        ("lints, and the build of the functions", Build::development()),
+    ] {
+        report.check(name, build)?;
+    }
+    build::set_linted(report.failures() == failures);
+    Ok(())
 }
 
 fn here(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> Command {

@@ -28,9 +28,15 @@ const LINES_BELOW_ANCHOR: usize = 12;
 const TEST_WITHIN: Duration = Duration::from_secs(20 * 60);
 
 /// The test that runs histories. It prints the number of a history that fails.
-const HISTORIES: &str = "simulation::every_history";
-/// Histories until a mutation counts as not found: more than the tests of every day play.
-const HISTORIES_MAX: u32 = 3_000;
+const EVERY_HISTORY: &str = "simulation::every_history";
+/// Histories of each kind until a mutation counts as not found: more than the tests of every day play.
+const HISTORIES: [(&str, u32); 5] = [
+    ("FANFOLD_HISTORIES", 3_000),
+    ("FANFOLD_LIKES", 80),
+    ("FANFOLD_BOARDS", 80),
+    ("FANFOLD_DUE", 110),
+    ("FANFOLD_DROPPING", 120),
+];
 const ANCHOR: &str = "mutation: ";
 
 #[derive(Deserialize)]
@@ -327,7 +333,9 @@ impl Scratch {
         // has the same names there, and with mutations it would be taken for the one of the working tree.
         cargo.env("CARGO_TARGET_DIR", self.folder.join("target"));
         cargo.env("FANFOLD_CLOUD_TOOLS", self.tools.bin(""));
-        cargo.env("FANFOLD_HISTORIES", HISTORIES_MAX.to_string());
+        for (histories, count) in HISTORIES {
+            cargo.env(histories, count.to_string());
+        }
         // how a history goes wrong is enough here; how short it can be is not asked
         cargo.env("FANFOLD_SHRINK_S", "0");
         cargo.env("FANFOLD_VALKEY", valkey::program(&self.tools)?);
@@ -429,7 +437,9 @@ impl Row<'_> {
     /// few events of a kind, which a mutation may cause without breaking a rule that is checked.
     fn is_caught(&self) -> bool {
         match &self.outcome {
-            Outcome::Failed(found) => self.mutation.test != HISTORIES || found.history.is_some(),
+            Outcome::Failed(found) => {
+                self.mutation.test != EVERY_HISTORY || found.history.is_some()
+            }
             _ => false,
         }
     }

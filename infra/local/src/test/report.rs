@@ -187,6 +187,11 @@ impl Report {
         }
     }
 
+    /// The number of failures so far.
+    pub fn failures(&self) -> usize {
+        self.failed.len()
+    }
+
     fn one(&mut self, name: &str, passed: bool) {
         if passed { self.passed += 1 } else { self.failed.push(name.to_owned()) }
     }

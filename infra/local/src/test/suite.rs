@@ -13,7 +13,7 @@ use crate::launch::servers::Servers;
 use crate::launch::{Up, build};
 
 /// Unit tests, which need no server: those of the libraries, and of this tool.
-const UNITS: [&str; 6] = ["test", "--workspace", "--lib", "--bin", "fanfold-local", "--locked"];
+pub const UNITS: [&str; 6] = ["test", "--workspace", "--lib", "--bin", "fanfold-local", "--locked"];
 
 pub fn units(report: &mut Report) -> Done<()> {
     report.tests("unit tests", cargo(&UNITS))
