@@ -448,7 +448,7 @@ impl Play for Dropping {
 
 #[test]
 fn a_user_is_erased_while_everything_else_goes_on() {
-    play_all::<Dropping>(60, 3, &["came back", "stayed away", "spread"]);
+    play_all::<Dropping>(120, 3, &["came back", "stayed away", "spread"]);
 }
 
 /// The user who put a private mark, by the partition key of one of its rows.

@@ -614,7 +614,7 @@ impl Play for Due {
 #[test]
 fn every_item_is_published_or_fired_at_its_time() {
     let what = ["published", "cancelled", "refused late", "fired", "early", "overdue", "loaded"];
-    play_all::<Due>(60, 10, &what);
+    play_all::<Due>(110, 10, &what);
 }
 
 /// The owner replaces the payload of a timer after its message was sent, and before the timer is removed.

@@ -13,6 +13,9 @@ pub fn cargo(arguments: &[&str]) -> Command {
     cargo
 }
 
+/// Unit tests, which need no server: those of the libraries, and of this tool.
+pub const UNITS: [&str; 6] = ["test", "--workspace", "--lib", "--bin", "fanfold-local", "--locked"];
+
 /// The tests that need servers.
 pub const STACK: [&str; 6] = ["test", "--locked", "-p", "fanfold-tests", "--test", "stack"];
 

@@ -2,9 +2,8 @@
 
 use std::process::Command;
 
-use super::cargo::{STACK, cargo};
+use super::cargo::{STACK, UNITS, cargo};
 use super::report::Report;
-use super::suite;
 use crate::base::failure::Done;
 use crate::base::place;
 use crate::base::tools::{FOLDERS, Tools, cargo_tool};
@@ -19,7 +18,7 @@ pub fn source(report: &mut Report) -> Done<()> {
     let failures = report.failures();
     build::set_linted(true);
     let tool = ["build", "--locked", "-p", "fanfold-local", "--bin", "fanfold-local"];
-    let units = [&suite::UNITS[..], &["--no-run"]].concat();
+    let units = [&UNITS[..], &["--no-run"]].concat();
     let tests = [&STACK[..], &["--no-run"]].concat();
     for (name, build) in [
         ("lints, and the build of the tool", cargo(&tool)),

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::cargo::{cargo, stack};
+use super::cargo::{UNITS, cargo, stack};
 use super::deployed::{self, Deployed};
 use super::needs::{self, Level};
 use super::report::{Report, STEP_WITHIN};
@@ -11,9 +11,6 @@ use crate::base::failure::{Doing as _, Done, failure};
 use crate::base::tools::Tools;
 use crate::launch::servers::Servers;
 use crate::launch::{Up, build};
-
-/// Unit tests, which need no server: those of the libraries, and of this tool.
-pub const UNITS: [&str; 6] = ["test", "--workspace", "--lib", "--bin", "fanfold-local", "--locked"];
 
 pub fn units(report: &mut Report) -> Done<()> {
     report.tests("unit tests", cargo(&UNITS))
