@@ -83,11 +83,11 @@ fn first_seed() -> u64 {
     env_number("FANFOLD_SEED", usual)
 }
 
-/// Runs 500 histories, or as many as fit in a soak. (`--mutations` runs up to 3,000 of them.)
+/// Runs 800 histories, or as many as fit in a soak. (`--mutations` runs up to 3,000 of them.)
 #[test]
 fn every_history_leaves_every_feed_right() {
     let first = first_seed();
-    let total = run_all("FANFOLD_HISTORIES", first, if soak_s() > 0 { u64::MAX } else { 500 });
+    let total = run_all("FANFOLD_HISTORIES", first, if soak_s() > 0 { u64::MAX } else { 800 });
     // Only here: the same histories give the same counts in every run, and fresh ones may give smaller counts by chance.
     if first == 1 && total["histories"] >= 500 {
         for (name, least) in [

@@ -17,7 +17,7 @@ use crate::launch::{Up, build, valkey};
 
 /// The progress of a run. The first one takes this time on two cores without builds.
 pub fn progress(all: bool) -> Progress {
-    let (file, minutes) = if all { ("steps-of-all.json", 45) } else { ("steps.json", 20) };
+    let (file, minutes) = if all { ("steps-of-all.json", 38) } else { ("steps.json", 20) };
     Progress::new(place::local().join(file), Duration::from_secs(60 * minutes))
 }
 
