@@ -9,6 +9,7 @@
 //! | [`read`] | a page from the cache against a pull at read time, and against reading items; the memory of cards |
 //! | [`write`] | the calls of a publication and of a follow |
 //! | [`rebuild`] | a returning reader's feed against one query after another |
+//! | [`returns`] | what a return costs, and when it is cheaper to drop a feed than to keep it |
 //! | [`due`] | due items found by a scan, an index by hour, a sorted set, and keyspace notifications |
 //! | [`rank`] | boards against plain sorted sets, transactions, and scores packed into a double |
 //! | [`start`] | the release binaries: start, first HTTPS request, size, loads of a page over HTTP |
@@ -41,6 +42,7 @@ mod rank;
 mod read;
 mod rebuild;
 mod report;
+mod returns;
 mod server;
 mod simulation;
 mod sizes;
@@ -69,13 +71,14 @@ pub struct Pace {
 
 type Part = (&'static str, fn(&Pace, &mut Report));
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     ("deliver", deliver::run),
     ("fanout", fanout::run),
     ("sizes", sizes::run),
     ("read", read::run),
     ("write", write::run),
     ("rebuild", rebuild::run),
+    ("returns", returns::run),
     ("due", due::run),
     ("rank", rank::run),
     ("start", start::run),

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use fanfold_core::{PostId, Time, UserId};
+use fanfold_kinds::people::items::HeadBounds;
 use serde_json::{Value, json};
 
 use crate::emulator::{Emulator, GRAPH, POSTS, USERS};
@@ -37,7 +40,22 @@ pub fn profile_item(user: UserId, followers: usize, partitions: u16) -> Value {
         "followers": number(followers as u64), "following": number(0), "relation_changes": number(0),
         "scheduled": number(0), "timers": number(0), "boards": number(0),
         "followers_changes": number(followers as u64), "revision": number(1), "follower_partitions": number(u64::from(partitions)),
+        "head_floor": number(0),
     })
+}
+
+/// Puts an author with these posts, newest first.
+fn put_author(emulator: &Emulator, author: UserId, posts: &[PostId]) {
+    let mut profile = profile_item(author, 1, 1);
+    let head = |post: &PostId| json!(STANDARD.encode(post.head().to_be_bytes()));
+    profile["posts"] = json!({"N": posts.len().to_string()});
+    profile["heads"] =
+        json!({"BS": posts.iter().take(HeadBounds::USUAL.kept).map(head).collect::<Vec<_>>()});
+    if let Some(floor) = posts.get(HeadBounds::USUAL.kept) {
+        profile["head_floor"] = json!({"N": floor.head().to_string()});
+    }
+    emulator.put(USERS, profile);
+    posts.iter().for_each(|post| put_post(emulator, *post));
 }
 
 pub fn put_post(emulator: &Emulator, post: PostId) {
@@ -54,7 +72,6 @@ fn post_item(post: PostId) -> Value {
 pub fn put_reader(emulator: &Emulator, reader: UserId, authors: &[UserId], posts: u64, now: Time) {
     put_profile(emulator, reader, 0, 1);
     for (place, author) in authors.iter().enumerate() {
-        put_profile(emulator, *author, 1, 1);
         emulator.put(
             GRAPH,
             json!({
@@ -63,9 +80,10 @@ pub fn put_reader(emulator: &Emulator, reader: UserId, authors: &[UserId], posts
                 "changed_at_ms": {"N": (now - Duration::from_secs(86_400)).to_string()},
             }),
         );
-        for turn in 0..posts {
+        let posts = (0..posts).map(|turn| {
             let age = Duration::from_secs(turn * 3_600 + place as u64 + 1);
-            put_post(emulator, PostId::new(now - age, place as u16, *author));
-        }
+            PostId::new(now - age, place as u16, *author)
+        });
+        put_author(emulator, *author, &posts.collect::<Vec<_>>());
     }
 }

@@ -1,9 +1,10 @@
 //! The figures of README.md in this folder: the time of a fan-out by audience and the server CPU for each follower, the time
-//! to find due items, and the server CPU for a change on a board.
+//! to find due items, the server CPU for a change on a board, and the cost of feeds that are kept.
 
 mod bars;
 mod due;
 mod growth;
+mod idle;
 mod rank;
 
 use std::path::{Path, PathBuf};
@@ -28,27 +29,21 @@ type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 /// Draws the figures into a folder, and returns their paths. One of which a part was not measured is left out.
 pub fn draw(report: &Report, folder: &Path) -> Vec<PathBuf> {
     let fan_out = draw_fan_out(report, &folder.join("bench.svg"));
-    let due = draw_due(report, &folder.join("due.svg"));
-    let rank = draw_rank(report, &folder.join("rank.svg"));
-    [fan_out, due, rank].into_iter().flatten().collect()
+    let narrow = |name: &str, draw: &dyn Fn(&Area) -> Drawn| drawn(&folder.join(name), draw);
+    let due = due::lines(report).map(|lines| narrow("due.svg", &|area| due::draw(area, &lines)));
+    let rank =
+        rank::groups(report).map(|groups| narrow("rank.svg", &|area| rank::draw(area, &groups)));
+    let idle =
+        idle::lines(report).map(|lines| narrow("idle.svg", &|area| idle::draw(area, &lines)));
+    [fan_out, due, rank, idle].into_iter().flatten().collect()
 }
 
-fn draw_rank(report: &Report, file: &Path) -> Option<PathBuf> {
-    let groups = rank::groups(report)?;
+fn drawn(file: &Path, draw: &dyn Fn(&Area) -> Drawn) -> PathBuf {
     let root = SVGBackend::new(file, (SIZE.0 * 3 / 4, SIZE.1)).into_drawing_area();
     root.fill(&BACKGROUND).expect("a figure");
-    rank::draw(&root, &groups).expect("a figure");
+    draw(&root).expect("a figure");
     root.present().expect("a figure written");
-    Some(file.to_owned())
-}
-
-fn draw_due(report: &Report, file: &Path) -> Option<PathBuf> {
-    let lines = due::lines(report)?;
-    let root = SVGBackend::new(file, (SIZE.0 * 3 / 4, SIZE.1)).into_drawing_area();
-    root.fill(&BACKGROUND).expect("a figure");
-    due::draw(&root, &lines).expect("a figure");
-    root.present().expect("a figure written");
-    Some(file.to_owned())
+    file.to_owned()
 }
 
 fn draw_fan_out(report: &Report, file: &Path) -> Option<PathBuf> {

@@ -15,6 +15,8 @@ pub const READ_UNIT: f64 = 0.125 / 1e6;
 pub const WRITE_UNIT: f64 = 0.625 / 1e6;
 /// ElastiCache Serverless for Valkey.
 pub const ECPU: f64 = 0.0023 / 1e6;
+/// An hour of a GB in ElastiCache for Valkey: in Serverless, and in nodes of the type r7g.large (13.07 GiB), with a replica.
+pub const MEMORY_GB_H: [f64; 2] = [0.084, 2.0 * 0.1752 / (13.07 * 1.073_741_824)];
 
 /// The region and month of the prices.
 pub const SOURCE: &str = "us-east-1, June 2026";

@@ -17,7 +17,7 @@ use crate::server::Server;
 use crate::stats::median;
 use crate::{Pace, people};
 
-const FOLLOWEES: [u64; 3] = [10, 100, 1_000];
+const FOLLOWEES: [u64; 4] = [10, 100, 1_000, 5_000];
 const POSTS_EACH: u64 = 10;
 const DELAY: Duration = Duration::from_millis(5);
 
@@ -32,8 +32,8 @@ pub fn run(pace: &Pace, report: &mut Report) {
     let mut rows = Vec::new();
     for count in FOLLOWEES {
         let rounds = match (pace.quick, count) {
-            (true, 1_000) => 1,
-            (true, _) | (false, 1_000) => 3,
+            (true, 1_000..) => 1,
+            (true, _) | (false, 1_000..) => 3,
             _ => 9,
         };
         let emulator = Emulator::default();
@@ -53,7 +53,10 @@ pub fn run(pace: &Pace, report: &mut Report) {
                 .block_on(setup.app.valkey.invalidate(FeedId::home(reader)))
                 .expect("dropped");
             warm.push(setup.rebuild());
-            serial.push(setup.serial());
+            // of more authors, one query after another takes half a minute
+            if count <= 1_000 {
+                serial.push(setup.serial());
+            }
         }
         record(report, count, &[cold, warm, serial], &mut rows);
     }
@@ -78,9 +81,9 @@ impl Setup {
         })
     }
 
-    /// The expected posts of the feed, computed from DynamoDB alone.
+    /// The expected posts of the feed, computed from the posts alone.
     async fn expected(&self) -> Vec<PostId> {
-        let (feed, reading) = (FeedId::home(self.reader), ReadContext::without_valkey(now()));
+        let (feed, reading) = (FeedId::home(self.reader), ReadContext::from_posts(now()));
         let keep = self.app.valkey.keep();
         self.app.pull(feed, PostId::MAX, keep, &reading).await.expect("a pull").posts
     }
@@ -118,11 +121,14 @@ fn record(
     let middle = |values: &[f64]| median(values.iter().copied());
     let faster = |by: &[f64]| median(serial.iter().zip(by).map(|(serial, by)| serial / by));
     let numbers = [middle(cold), middle(warm), middle(serial), faster(cold), faster(warm)];
-    rows.push([vec![count.to_string()], numbers.map(short).to_vec()].concat());
+    let cells =
+        numbers.map(|number| if number.is_finite() { short(number) } else { String::new() });
+    rows.push([vec![count.to_string()], cells.to_vec()].concat());
     let keys = ["rebuild_cold_ms", "rebuild_warm_ms", "rebuild_serial_ms"];
-    for (key, value) in keys.iter().zip(numbers) {
-        report.set(format!("{key}_{count}"), value);
+    let keys = keys.iter().zip(numbers).map(|(key, value)| (format!("{key}_{count}"), value));
+    let ratios = [("cold", faster(cold)), ("warm", faster(warm))];
+    let ratios = ratios.map(|(key, value)| (format!("rebuild_vs_serial_{count}_{key}"), value));
+    for (key, value) in keys.chain(ratios).filter(|(_, value)| value.is_finite()) {
+        report.set(key, value);
     }
-    report.set(format!("rebuild_vs_serial_{count}_cold"), faster(cold));
-    report.set(format!("rebuild_vs_serial_{count}_warm"), faster(warm));
 }

@@ -16,6 +16,7 @@ mod due;
 mod export;
 mod floor;
 pub mod full;
+mod heads;
 mod likes;
 mod limits;
 mod memory;
@@ -33,6 +34,7 @@ mod viewer;
 mod webhook;
 
 use fanfold_core::{FeedId, PostId, Time};
+use fanfold_kinds::people::items::{HeadBounds, Heads};
 use fanfold_kinds::posts::items::{Created, Post};
 use fanfold_runtime::clock;
 use fanfold_runtime::sqs::Announced;
@@ -48,7 +50,10 @@ async fn store_without_delivery_at(world: &World, author: &str, time: Time) -> P
     let id = PostId::new(time, clock::random() as u16, world.id(author));
     let post = Post { id, text: "late".to_owned(), likes: 0 };
     let (app, identity, sent) = (&world.app, world.identity(author), Announced::assumed());
-    let created = app.posts.create(sent, &app.users, &identity, &post, None, world.now()).await;
+    let profile = app.users.profile(identity.user()).await.unwrap();
+    let heads = profile.map_or(Heads::EMPTY, |profile| profile.heads);
+    let users = (&app.users, HeadBounds::USUAL, &heads);
+    let created = app.posts.create(sent, users, &identity, &post, None, world.now()).await;
     assert_eq!(created.unwrap(), Created::Created);
     id
 }

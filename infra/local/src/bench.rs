@@ -13,8 +13,10 @@ use crate::launch::build::{self, Build};
 use crate::launch::valkey;
 
 /// The benches.
-const PARTS: [&str; 10] =
-    ["deliver", "fanout", "sizes", "read", "write", "rebuild", "start", "cost", "due", "rank"];
+const PARTS: [&str; 11] = [
+    "deliver", "fanout", "sizes", "read", "write", "rebuild", "returns", "start", "cost", "due",
+    "rank",
+];
 
 #[derive(clap::Args)]
 pub struct Bench {
@@ -30,7 +32,8 @@ pub struct Bench {
 }
 
 /// The folder of the plots that the documents show, and the plots.
-const PUBLISHED: (&str, [&str; 3]) = ("tests/bench", ["bench.svg", "due.svg", "rank.svg"]);
+const PUBLISHED: (&str, [&str; 4]) =
+    ("tests/bench", ["bench.svg", "due.svg", "rank.svg", "idle.svg"]);
 
 pub fn run(bench: &Bench) -> Done<ExitCode> {
     std::fs::create_dir_all(place::local()).doing(place::local().display())?;

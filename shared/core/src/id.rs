@@ -182,6 +182,16 @@ impl PostId {
         Self::new(time, u16::MAX, UserId(u64::MAX))
     }
 
+    /// The *head*: the time and the unique bits. Of the posts of one author, a newer one has a greater head.
+    pub fn head(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    /// The id of an author's post with this head.
+    pub fn of_head(head: u64, author: UserId) -> Self {
+        Self(u128::from(head) << 64 | u128::from(author.0))
+    }
+
     /// The id that is greater by one. [`PostId::MAX`] stays.
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -281,6 +291,7 @@ mod tests {
             let time = Time::from_ms(time);
             let id = PostId::new(time, unique, UserId(author));
             prop_assert_eq!((id.time(), id.author()), (time, UserId(author)));
+            prop_assert_eq!(PostId::of_head(id.head(), id.author()), id);
             prop_assert!(id <= PostId::last_of(time));
             prop_assert!(time == Time::EPOCH || id > PostId::last_of(earlier));
         }

@@ -15,6 +15,8 @@ pub struct ReadContext {
     pub now: Time,
     stopwatch: Stopwatch,
     valkey_answers: AtomicBool,
+    /// Whether the newest posts of authors may come from their heads.
+    pub uses_heads: bool,
     queries: AtomicU64,
 }
 
@@ -25,6 +27,7 @@ impl ReadContext {
             now,
             stopwatch: Stopwatch::start(),
             valkey_answers: AtomicBool::new(true),
+            uses_heads: true,
             queries: AtomicU64::new(0),
         }
     }
@@ -32,6 +35,11 @@ impl ReadContext {
     /// A request that reads from DynamoDB only.
     pub fn without_valkey(now: Time) -> Self {
         Self { valkey_answers: AtomicBool::new(false), ..Self::new(now) }
+    }
+
+    /// A request that reads the posts themselves, to compare what depends on them.
+    pub fn from_posts(now: Time) -> Self {
+        Self { uses_heads: false, ..Self::without_valkey(now) }
     }
 
     /// The number of reads of author feeds so far, from either store.

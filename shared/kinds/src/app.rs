@@ -25,19 +25,22 @@ use fanfold_runtime::{Config, StartError};
 use crate::boards::items::BoardStore;
 use crate::fanout::receipts::ReceiptStore;
 use crate::fanout::settings::FanOutSettings;
+use crate::feeds::hot::HotAuthors;
 use crate::feeds::pulled::PulledStore;
 use crate::follows::items::GraphStore;
 use crate::likes::items::LikeStore;
-use crate::people::items::UserStore;
+use crate::people::items::{HeadBounds, UserStore};
 use crate::posts::items::PostStore;
 use crate::scheduled::items::ScheduledStore;
 use crate::timers::items::TimerStore;
 
 /// Partitions of a large audience that one dispatch reads.
 const PARTITIONS_PER_PART: u16 = 8;
-/// The most followed authors with which a home feed is rebuilt within the request. With more, the page is
-/// pulled, and the feed is rebuilt through a queue.
-const REBUILD_INLINE_AUTHORS: usize = 64;
+/// The most authors of a home feed (those who are followed, and its reader) that is rebuilt within the request. With more, the
+/// page is pulled, and the feed is rebuilt through a queue.
+const REBUILD_INLINE_AUTHORS: usize = 1_000;
+/// Followers from which the newest posts of an author come from the live author feed; see [`HotAuthors`].
+const HOT_FOLLOWERS: u64 = 10_000;
 /// Feeds that one run of the sweep removes.
 const SWEEP_FEEDS_MAX: u64 = 50_000;
 
@@ -58,6 +61,7 @@ pub struct App {
     pub outbox: Outbox,
     pub limits: Limits,
     pub counts: Counts,
+    pub hot: HotAuthors,
     /// Whether due items leave Valkey alone for a while.
     pub pause: Pause,
     pub settings: Settings,
@@ -77,6 +81,10 @@ pub struct Settings {
     pub partitions_per_part: u16,
     /// The most followed authors with which a home feed is rebuilt at once.
     pub inline_authors: usize,
+    /// The bounds of the heads of an author.
+    pub head_bounds: HeadBounds,
+    /// Followers from which an author's newest posts are read from Valkey first.
+    pub hot_followers: u64,
     /// The least time between two occurrences of a timer (`TIMER_EVERY_MIN`).
     pub timer_every_min: Duration,
     /// Whether the operator gave an address for webhooks (`WEBHOOKS_ON`).
@@ -127,6 +135,7 @@ impl App {
             outbox: Outbox::new(sdk, config)?,
             limits: Limits::read(config)?,
             counts: Counts::after(COUNT_DELAY),
+            hot: HotAuthors::default(),
             pause: Pause::default(),
             settings: Settings::read(config)?,
         })
@@ -181,6 +190,8 @@ impl Settings {
             page_followers: FOLLOWERS_PER_QUERY,
             partitions_per_part: PARTITIONS_PER_PART,
             inline_authors: REBUILD_INLINE_AUTHORS,
+            head_bounds: HeadBounds::USUAL,
+            hot_followers: HOT_FOLLOWERS,
             timer_every_min: seconds(
                 "TIMER_EVERY_MIN",
                 TIMER_EVERY_MIN_DEFAULT,

@@ -3,13 +3,14 @@
 //! **Audit.** The audit picks random live feeds, reads them without recording the read, and pulls the same feeds from
 //! DynamoDB alone. For author feeds it also recounts the followers. In each bucket that it visits, it also compares
 //! the oldest and the newest cards in the queue with their items, up to four of each; cards of handles are not
-//! compared. It counts the likes of one of these posts again, and corrects the number. Of one copy of a board in each
+//! compared. It counts the likes of one of these posts again, and corrects the number. It compares the heads of one
+//! author with the posts; the pull that it compares a feed with does not use heads. Of one copy of a board in each
 //! bucket, it compares up to 50 rows of a random part and up to 50 members from a random rank on; copies of merged
 //! boards are not compared. It looks at a difference several times, because posts, follows and other changes may be
 //! under way. A difference that stays is logged as an error, and the feed is dropped and rebuilt, the card is marked
-//! as stale, or the copy is dropped. `AuditFeeds` and the time bound a run. A run logs how many feeds were `checked`,
-//! `differed` and were `repaired`, and the numbers `cards`, `cards_differed`, `boards` and `boards_differed`. The
-//! metrics count all of them together.
+//! as stale, or the copy or the heads are dropped. `AuditFeeds` and the time bound a run. A run logs how many feeds
+//! were `checked`, `differed` and were `repaired`, and how many `heads`, `cards` and `boards` were compared and differed. The metrics count all
+//! of them together.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -51,13 +52,16 @@ pub async fn audit(app: &App, now: Time, deadline: Deadline) -> Result<Audited, 
         }
     }
     let Audited { checked, differed, repaired, counted, likes_counted, .. } = audited;
-    let Audited { cards, cards_differed, boards, boards_differed, .. } = audited;
+    let Audited { heads, heads_differed, cards, cards_differed, .. } = audited;
+    let Audited { boards, boards_differed, .. } = audited;
     tracing::info!(
         checked,
         differed,
         repaired,
         counted,
         likes_counted,
+        heads,
+        heads_differed,
         cards,
         cards_differed,
         boards,
@@ -89,7 +93,9 @@ pub async fn check(
     }
     audited.differed += 1;
     app.valkey.invalidate(feed).await?;
-    app.feeds().rebuild(feed, None, &ReadContext::new(now)).await?;
+    // not from what the feed may have been wrong with
+    // mutation: audit-from-posts
+    app.feeds().rebuild(feed, None, &ReadContext::from_posts(now)).await?;
     if is_right(app, feed, now).await? != Some(false) {
         audited.repaired += 1;
         metrics::audited(0, 0, 1);
@@ -194,7 +200,7 @@ async fn pulled(
     bound: PostId,
     now: Time,
 ) -> Result<HashSet<PostId>, StoreError> {
-    let reading = ReadContext::without_valkey(now);
+    let reading = ReadContext::from_posts(now);
     let (mut pulled, mut before) = (HashSet::new(), PostId::MAX);
     loop {
         let Slice { posts, bound: down_to } =

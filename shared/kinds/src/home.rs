@@ -2,10 +2,10 @@
 //!
 //! **Read.** `timeline` runs one script, which returns whether the feed is live, its floor, and the next entries.
 //! Below the floor the page is pulled: about 300 posts of all followed authors are merged from DynamoDB, kept for the
-//! pages that follow, and their queries are charged to the reader (`PullQueriesPerMinute`). Other pulls merge the
-//! posts of one page. They come from the author feed if it is live and reaches that far down, and otherwise from one
-//! query per author. Each slice of a feed states how far down it is complete, and a merge is complete down to the
-//! highest of these points, so pages have no gaps. `present` reads the cards of the posts and their authors, and
+//! pages that follow, and their reads are charged to the reader (`PullQueriesPerMinute`). Other pulls merge the
+//! posts of one page. They come from the heads of the authors, and below those from the author feed if it is live and
+//! reaches that far down, and otherwise from one query per author. Each slice of a feed states how far down it is
+//! complete, and a merge is complete down to the highest of these points, so pages have no gaps. `present` reads the cards of the posts and their authors, and
 //! replaces posts that it does not show with older ones. A cluster gets one call of a script for each bucket, at the
 //! same time. A single node gets simple commands for all buckets together, and the script for buckets that lack a
 //! card. One extra item shows whether there is a next page. Cards that are missing are made from DynamoDB, in one
@@ -30,7 +30,7 @@
 //!   a moment after an unfollow.
 
 use fanfold_core::kinds::LimitKind;
-use fanfold_core::limits::{PAGE_ROUNDS_MAX, PULL_QUERIES_MIN};
+use fanfold_core::limits::{COMMIT_GRACE, PAGE_ROUNDS_MAX, PULL_QUERIES_MIN};
 use fanfold_core::{FeedId, PostId, Time, UserRef};
 use fanfold_engines::feed::{SliceError, Source};
 use fanfold_engines::list::Filling;
@@ -128,9 +128,13 @@ async fn shown(
         return Ok(Vec::new());
     }
     let mut found = all_posts(app, Some(viewer.user), &visible, context).await?;
-    let is_published = |found: &PostWithAuthor| matches!(found.state, PostState::Published(_));
-    let deleted = visible.iter().copied().filter(|id| !found.get(id).is_some_and(is_published));
-    let deleted: Vec<PostId> = deleted.collect();
+    let is_gone = |id: &PostId| match found.get(id).map(|found| &found.state) {
+        Some(PostState::Published(_)) => false,
+        Some(PostState::Deleted) => true,
+        // its author's heads may be there a moment before the post
+        Some(PostState::Missing) | None => id.time() + COMMIT_GRACE < context.now,
+    };
+    let deleted: Vec<PostId> = visible.iter().copied().filter(is_gone).collect();
     // if Valkey does not answer, the entries stay for the next reader to pass over
     // mutation: page-removes
     context.ask(app.valkey.remove(feed, &deleted)).await?;

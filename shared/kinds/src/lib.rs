@@ -37,7 +37,7 @@
 //!
 //! | table | pk | sk | contains |
 //! | --- | --- | --- | --- |
-//! | users | `user#<user>` | | profile and counters; for a user who is being dropped, the state of the drop |
+//! | users | `user#<user>` | | profile, counters and the heads of the newest posts; for a user who is being dropped, the state of the drop |
 //! | users | `handle#<handle>` | | the user who has the handle |
 //! | users | `pulled-authors` | | the authors whose posts are pulled, not pushed |
 //! | posts | `<author>` | `<post>` | a post, or its tombstone |

@@ -102,6 +102,10 @@ pub struct Audited {
     pub counted: u64,
     /// Posts whose number of likes was wrong or not counted yet, and was corrected.
     pub likes_counted: u64,
+    /// Authors whose heads were compared.
+    pub heads: u64,
+    /// Authors whose heads differed from the posts. The heads were removed.
+    pub heads_differed: u64,
     /// Cards that were compared.
     pub cards: u64,
     /// Cards that differed from DynamoDB. Each was marked as stale.

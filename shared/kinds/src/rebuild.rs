@@ -1,15 +1,15 @@
 //! Rebuilds a feed, a copy of a board or a ranking that a reader queued, or both feeds of a user by an operator's order.
 //!
 //! **Return.** A feed that is not live is rebuilt in the request. The call that finds no feed also takes the lease and
-//! makes the feed live. Then the relations, the pulled authors and each author's newest posts are read, the commit
-//! stores them, and the page shows them. A feed of more than 64 authors would delay the page. The page is therefore
-//! merged from few posts of each author and answered as `pull`, and a `RebuildFeed` message passes the lease to
-//! `rebuild`. A reader that finds the lease taken checks the feed a few times, 5 to 80 ms apart, and then pulls the
-//! page.
+//! makes the feed live. Then the relations, the pulled authors and the newest posts of all authors are read, the commit
+//! stores them, and the page shows them. The newest posts are the heads in the profiles of the authors, a hundred in each
+//! call; an author is queried only below them. A feed of more than 1,000 authors would delay the page. The page is therefore
+//! merged from the heads and answered as `pull`, and a `RebuildFeed` message passes the lease to `rebuild`. A reader that
+//! finds the lease taken checks the feed a few times, 5 to 80 ms apart, and then pulls the page.
 //!
 //! **Rebuilds.** The same code rebuilds home feeds and author feeds. When many readers return at once, each feed is
-//! rebuilt by one of them, each author's posts are queried by the first reader that needs them while the others wait
-//! for the author feed, and `RebuildsAtOnce` bounds the long rebuilds (`simulation::stampede`).
+//! rebuilt by one of them. The newest posts of an author with very many followers come from the live author feed, which
+//! one of these readers rebuilds while the others wait. `RebuildsAtOnce` bounds the long rebuilds (`simulation::stampede`).
 
 use std::time::Duration;
 
@@ -65,7 +65,6 @@ pub async fn rebuild_user(
     now: Time,
 ) -> Result<Option<RebuiltFeeds>, StoreError> {
     let [author, home] = FeedId::own(user.id);
-    // the author feed first: the home feed is merged from author feeds, including this one
     let Some(author) = rebuild_one(app, author, now).await? else { return Ok(None) };
     let Some(home) = rebuild_one(app, home, now).await? else { return Ok(None) };
     Ok(Some(RebuiltFeeds { user: user.id, handle: user.handle, home, author }))
@@ -74,7 +73,7 @@ pub async fn rebuild_user(
 async fn rebuild_one(app: &App, feed: FeedId, now: Time) -> Result<Option<FeedNow>, StoreError> {
     let (valkey, stopwatch) = (&app.valkey, Stopwatch::start());
     for _ in 0..ADMIN_REBUILD_LOOKS_MAX {
-        let context = ReadContext::new(now + stopwatch.elapsed());
+        let context = ReadContext::from_posts(now + stopwatch.elapsed());
         valkey.invalidate(feed).await?;
         match app.feeds().rebuild(feed, None, &context).await? {
             Rebuilt::Done(Some(CachedSlice { slice, .. })) => {

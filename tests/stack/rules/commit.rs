@@ -9,6 +9,7 @@ use fanfold_engines::valkey::{CachedSlice, Read};
 use fanfold_kinds::App;
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
 use fanfold_kinds::follows;
+use fanfold_kinds::people::items::{HeadBounds, Heads};
 use fanfold_kinds::posts;
 use fanfold_kinds::posts::items::Post;
 use fanfold_kinds::posts::messages::PostPublished;
@@ -48,7 +49,8 @@ async fn dispatch_waits_briefly_for_the_commit() {
         let (identity, sent) = (world.identity("ash"), Announced::assumed());
         let post = Post { id, text: "text".to_owned(), likes: 0 };
         let (app, now) = (&world.app, world.now());
-        app.posts.create(sent, &app.users, &identity, &post, None, now).await.unwrap();
+        let users = (&app.users, HeadBounds::USUAL, &Heads::EMPTY);
+        app.posts.create(sent, users, &identity, &post, None, now).await.unwrap();
     };
     let (dispatched, ()) =
         futures::join!(dispatch(&world.app, &event, world.now(), Deadline::NONE), commit);

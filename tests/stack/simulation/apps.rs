@@ -23,6 +23,7 @@ use fanfold_engines::tally::Counts;
 use fanfold_engines::valkey::{Address, FeedSettings, Link, Valkey};
 use fanfold_functions::admin::Admin;
 use fanfold_kinds::App;
+use fanfold_kinds::people::items::HeadBounds;
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
 use serde_json::Value;
@@ -284,6 +285,9 @@ impl Apps {
         // messages arrive at any time
         app.counts = Counts::after(Duration::ZERO);
         app.settings.inline_authors = 2;
+        // few heads, so that their floors rise in short histories; some authors are hot
+        app.settings.head_bounds = HeadBounds { max: 4, kept: 2 };
+        app.settings.hot_followers = 2;
         app.settings.page_followers = 2;
         app.settings.inactive_after = INACTIVE_AFTER;
         let admin = Admin { app: app.clone(), ..Admin::new(&sdk, &config).expect("admin") };

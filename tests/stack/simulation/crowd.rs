@@ -15,11 +15,13 @@ use fanfold_engines::reading::ReadContext;
 use fanfold_engines::tally::Tallied;
 use fanfold_engines::valkey::{PageOf, Ranked};
 use fanfold_functions::timeline::feed::FeedQuery;
+use fanfold_kinds::App;
 use fanfold_kinds::boards::BoardRef;
 use fanfold_kinds::boards::change::{ScoreChange, ScoreOutcome as Changed, What};
 use fanfold_kinds::boards::events::continue_round;
 use fanfold_kinds::boards::messages::RebuildBoard;
 use fanfold_kinds::boards::round::BoardRound;
+use fanfold_kinds::feeds::hot::HotAuthors;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{Shown, page};
 use fanfold_kinds::subscriptions::ChangeEvent;
@@ -457,6 +459,65 @@ fn read_a_viral_post(server: &Server, is_cluster: bool) {
         assert!(of_post + of_author < 100.0, "most readers read the cards");
         drop(cloud);
         assert_eq!((deployment.refused(), deployment.retried.get()), (Vec::new(), 0));
+    });
+}
+
+/// 3,000 followers of one author return in each of two seconds, to 300 environments of a function, while the author posts. Each
+/// page has what was published before. No call is above a limit, and publications are not held up.
+#[test]
+fn a_crowd_returns_to_one_author_who_posts() {
+    const READERS: u32 = 6_000;
+    const ENVIRONMENTS: usize = 300;
+    let server = Server::start();
+    runtime().block_on(async {
+        // the small feeds of simulations end within a page
+        let deployment = Deployment::new(&server, &[("FEED_CAP", "120".to_owned())]);
+        deployment.put_profiles([STAR.to_owned()].into_iter()).await;
+        deployment.set_followers(id(STAR), 1_000_000);
+        for reader in 0..READERS {
+            let row = json!({
+                "pk": {"S": format!("following#{}", UserId(reader.into()))}, "sk": {"S": id(STAR).to_string()},
+                "v": {"N": "1"}, "relation": {"S": "following"}, "partition": {"N": "0"},
+                "changed_at_ms": {"N": START.ms().to_string()},
+            });
+            deployment.apps.cloud.lock().put(GRAPH, row.as_object().expect("a row").clone());
+        }
+        let newest = Cell::new(deployment.publish(STAR).await);
+        deployment.start_latency();
+        let app = &deployment.apps.app;
+        let environments: Vec<App> = (0..ENVIRONMENTS)
+            .map(|_| App { hot: HotAuthors::default(), ..app.clone() })
+            .collect();
+        let readers = join_all((0..READERS).map(|n| {
+            let (app, newest, deployment) =
+                (&environments[n as usize % ENVIRONMENTS], &newest, &deployment);
+            async move {
+                sleep(WITHIN * n / READERS).await;
+                let (known, reader) = (newest.get(), UserId(n.into()));
+                let (query, now) = (FeedQuery::page(20, None), deployment.now());
+                let home = fanfold_functions::timeline::home;
+                let page = home(app, &Viewer::of(reader), &query, now).await.expect("a page");
+                let first = page.items.first().map(|post| post.id.clone());
+                assert!(first >= Some(known.to_string()), "{first:?}, not {known}");
+            }
+        }));
+        let posts = async {
+            let mut slowest = Duration::ZERO;
+            for _ in 0..POSTS {
+                let start = Instant::now();
+                newest.set(deployment.publish(STAR).await);
+                slowest = slowest.max(start.elapsed());
+                sleep(WITHIN / POSTS as u32 - Duration::from_millis(50)).await;
+            }
+            slowest
+        };
+        let (_, slowest) = futures::join!(readers, posts);
+        let capacity = deployment.apps.cloud.lock().capacity.clone().expect("limits");
+        let of_author = capacity.read_units(&format!("{USERS} user#{}", id(STAR)));
+        println!("{READERS} returns: {of_author} read units of the author, posts within {slowest:?}");
+        assert!(of_author < 2.0 * ENVIRONMENTS as f64, "most returns read the live feed");
+        assert!(slowest < Duration::from_millis(100), "a post took {slowest:?}");
+        assert_eq!(deployment.refused(), Vec::new());
     });
 }
 

@@ -34,6 +34,7 @@ use serde_json::{Value, json};
 use super::apps::{Apps, DUE, PEOPLE, POSTS, START, USERS, id, identity, name, with_people};
 use super::cloud::Cloud;
 use super::history::{Checked, History, Kind, Play, TIMEOUT, play_all};
+use super::oracle::check_heads;
 use super::server::Server;
 use crate::harness::dice::Dice;
 
@@ -368,7 +369,7 @@ impl History<Due> {
         if of_items != all {
             return Err(format!("posts {all:?}, published items {of_items:?}"));
         }
-        Ok(())
+        check_heads(&cloud)
     }
 
     /// Each timer that was accepted last, and did not change since, has fired at each of its times.

@@ -169,6 +169,16 @@ fn one(rest: &mut &[String], item: &Item, given: &Given) -> bool {
             assert!(take_if(rest, ")"));
             there == (exists == "attribute_exists")
         }
+        "size" => {
+            assert!(take_if(rest, "("));
+            let set = item.get(&given.name(take(rest))).and_then(elements);
+            assert!(take_if(rest, ")"));
+            let (sign, right) = (take(rest), take(rest));
+            let size = set.map(|set| json!({"N": set.len().to_string()}));
+            size.is_some_and(|size| {
+                compare(&size, sign, given.value(right, item).expect("a value"))
+            })
+        }
         left => {
             let (sign, right) = (take(rest), take(rest));
             match (given.value(left, item), given.value(right, item)) {
@@ -179,8 +189,17 @@ fn one(rest: &mut &[String], item: &Item, given: &Given) -> bool {
     }
 }
 
-/// Compares numbers by value, and texts by their bytes.
+/// The elements of a set of numbers or of bytes.
+fn elements(set: &Value) -> Option<&Vec<Value>> {
+    ["NS", "BS"].into_iter().find_map(|kind| set[kind].as_array())
+}
+
+/// Compares numbers by value, texts by their bytes, and sets without an order.
 fn compare(left: &Value, sign: &str, right: &Value) -> bool {
+    if let (Some(left), Some(right)) = (elements(left), elements(right)) {
+        assert_eq!(sign, "=", "sets have no order");
+        return left.len() == right.len() && left.iter().all(|one| right.contains(one));
+    }
     let number = |value: &Value| value["N"].as_str().and_then(|text| text.parse::<i128>().ok());
     let order = match (number(left), number(right)) {
         (Some(left), Some(right)) => left.cmp(&right),
@@ -211,7 +230,7 @@ pub fn update(expression: &str, item: &mut Item, given: &Given) {
     let mut rest = words.as_slice();
     let mut clause = String::new();
     while !rest.is_empty() {
-        if ["ADD", "SET", "REMOVE"].contains(&rest[0].as_str()) {
+        if ["ADD", "SET", "REMOVE", "DELETE"].contains(&rest[0].as_str()) {
             clause = take(&mut rest).to_owned();
         }
         let name = given.name(take(&mut rest));
@@ -235,12 +254,13 @@ pub fn update(expression: &str, item: &mut Item, given: &Given) {
             }
             "ADD" => {
                 let by = given.value(take(&mut rest), item).expect("a value").clone();
-                if let Some(more) = by["NS"].as_array() {
-                    let set = item.entry(name).or_insert_with(|| json!({"NS": []}));
-                    let set = set["NS"].as_array_mut().expect("a set");
-                    for number in more {
-                        if !set.contains(number) {
-                            set.push(number.clone());
+                if let Some(more) = elements(&by) {
+                    let kind = if by["NS"].is_array() { "NS" } else { "BS" };
+                    let set = item.entry(name).or_insert_with(|| json!({kind: []}));
+                    let set = set[kind].as_array_mut().expect("a set");
+                    for element in more {
+                        if !set.contains(element) {
+                            set.push(element.clone());
                         }
                     }
                     take_if(&mut rest, ",");
@@ -251,6 +271,18 @@ pub fn update(expression: &str, item: &mut Item, given: &Given) {
                 let was = item.get(&name).map_or(0, |value| number(&value["N"]).expect("a number"));
                 let is = was + number(&by).expect("a number");
                 item.insert(name, json!({"N": is.to_string()}));
+            }
+            "DELETE" => {
+                let gone = given.value(take(&mut rest), item).expect("a value").clone();
+                let gone = gone["BS"].as_array().expect("a set");
+                let set = item.get_mut(&name).map(|set| set["BS"].as_array_mut().expect("a set"));
+                // DynamoDB has no empty sets
+                if let Some(set) = set {
+                    set.retain(|element| !gone.contains(element));
+                    if set.is_empty() {
+                        item.remove(&name);
+                    }
+                }
             }
             "REMOVE" => {
                 item.remove(&name);

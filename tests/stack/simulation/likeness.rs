@@ -115,25 +115,28 @@ fn comparable(answer: &Value) -> Value {
         }
     }
     for name in ["Attributes", "Item"] {
-        for set in fields.get_mut(name).and_then(Value::as_object_mut).into_iter().flatten() {
-            if let Some(set) = set.1.get_mut("NS").and_then(Value::as_array_mut) {
-                set.sort_by_key(Value::to_string);
-            }
-        }
+        fields.get_mut(name).into_iter().for_each(sort_sets);
     }
     for item in fields.get_mut("Items").and_then(Value::as_array_mut).into_iter().flatten() {
-        for set in item.as_object_mut().into_iter().flatten() {
-            if let Some(set) = set.1.get_mut("NS").and_then(Value::as_array_mut) {
-                set.sort_by_key(Value::to_string);
-            }
-        }
+        sort_sets(item);
     }
     if let Some(tables) = fields.get_mut("Responses").and_then(Value::as_object_mut) {
         for items in tables.values_mut().filter_map(Value::as_array_mut) {
+            items.iter_mut().for_each(sort_sets);
             items.sort_by_key(Value::to_string);
         }
     }
     comparable
+}
+
+fn sort_sets(item: &mut Value) {
+    for (_, value) in item.as_object_mut().into_iter().flatten() {
+        for kind in ["NS", "BS"] {
+            if let Some(set) = value.get_mut(kind).and_then(Value::as_array_mut) {
+                set.sort_by_key(Value::to_string);
+            }
+        }
+    }
 }
 
 async fn receipts_and_pulled(apps: &Apps, dice: &mut Dice, author: UserId, now: Time) {

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use fanfold_core::kinds::ItemKind;
 use fanfold_core::{PostId, UserId};
 use fanfold_kinds::marks::MarkKind;
@@ -10,6 +12,7 @@ use serde_json::Value;
 
 use super::apps::{BOARDS, GRAPH, MARKS, PEOPLE, POSTS, USERS};
 use super::cloud::Cloud;
+use super::expression::Item;
 
 /// The posts and relations in the tables, read without the code under test.
 #[derive(Default, Clone)]
@@ -238,5 +241,32 @@ pub fn check_agreement(cloud: &Cloud) -> Result<(), String> {
             }
         }
     }
+    check_heads(cloud)
+}
+
+/// Checks the heads of every profile.
+pub fn check_heads(cloud: &Cloud) -> Result<(), String> {
+    let truth = Truth::of(cloud);
+    for item in cloud.items(USERS).filter(|item| text(&item["pk"]).starts_with("user#")) {
+        check_heads_of(item, &truth.author(parsed(&text(&item["pk"])[5..])))?;
+    }
     Ok(())
+}
+
+/// Checks that the heads of an author's profile above the floor are the published posts above it.
+fn check_heads_of(profile: &Item, posts: &[PostId]) -> Result<(), String> {
+    let floor: u64 = parsed(profile["head_floor"]["N"].as_str().expect("a floor"));
+    let words = profile.get("heads").and_then(|heads| heads["BS"].as_array());
+    let head = |word: &Value| {
+        let bytes = STANDARD.decode(word.as_str().expect("base64")).expect("base64");
+        u64::from_be_bytes(bytes.try_into().expect("8 bytes"))
+    };
+    let heads: BTreeSet<u64> = words.into_iter().flatten().map(head).collect();
+    let above = |heads: BTreeSet<u64>| heads.into_iter().filter(|head| *head > floor).collect();
+    let (heads, posts): (Vec<u64>, Vec<u64>) =
+        (above(heads), above(posts.iter().map(|post| post.head()).collect()));
+    match heads == posts {
+        true => Ok(()),
+        false => Err(format!("heads {heads:x?}, posts {posts:x?} above {floor:x}")),
+    }
 }

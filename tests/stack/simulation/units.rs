@@ -8,6 +8,7 @@ use super::expression::Item;
 pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 const READ_UNIT_BYTES: usize = 4 * 1024;
 const WRITE_UNIT_BYTES: usize = 1024;
+const WORD_BYTES: usize = 8;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Units {
@@ -40,14 +41,15 @@ impl Units {
 }
 
 /// The size of an item's names and values. A number takes one byte for two digits, and one more. The
-/// numbers in sets are short: two bytes each.
+/// numbers in sets are short: two bytes each. All sets of bytes are of words of 8 bytes.
 pub fn bytes(item: &Item) -> usize {
     let value = |value: &Value| match (value["S"].as_str(), value["N"].as_str()) {
         (Some(text), _) => text.len(),
         (_, Some(number)) => number.len().div_ceil(2) + 1,
-        _ => match value["NS"].as_array() {
-            Some(numbers) => 2 * numbers.len(),
-            None => 1,
+        _ => match (value["NS"].as_array(), value["BS"].as_array()) {
+            (Some(numbers), _) => 2 * numbers.len(),
+            (_, Some(words)) => WORD_BYTES * words.len(),
+            _ => 1,
         },
     };
     item.iter().map(|(name, attribute)| name.len() + value(attribute)).sum()

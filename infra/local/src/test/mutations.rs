@@ -218,12 +218,13 @@ impl<'a> Test<'a> {
     fn exists(&self) -> bool {
         let (mut folder, mut file) = (place::root().join(&self.folder), PathBuf::new());
         for word in self.filter.split("::") {
-            let module = folder.join(word).with_extension("rs");
-            if !module.is_file() {
+            let own = folder.join(word);
+            let modules = [own.with_extension("rs"), own.join("mod.rs")];
+            let Some(module) = modules.into_iter().find(|module| module.is_file()) else {
                 let text = fs::read_to_string(&file).unwrap_or_default();
                 return self.filter.ends_with(word) && text.contains(&format!("fn {word}"));
-            }
-            (folder, file) = (folder.join(word), module);
+            };
+            (folder, file) = (own, module);
         }
         true
     }

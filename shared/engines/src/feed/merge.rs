@@ -1,7 +1,9 @@
 //! Merges of the feeds of authors.
 //!
-//! **Merge.** A heap holds the newest known post of each author. The merge reads more posts of an author only if that
-//! author could have the next post; of a thousand authors, nearly all are read once, for five posts.
+//! **Merge.** A heap holds the newest known post of each author. First come the newest posts of all authors, a hundred authors
+//! in each call. The merge reads more posts of an author only if that author could have the next post.
+
+use std::collections::HashMap;
 
 use fanfold_core::merge::WantedPosts;
 use fanfold_core::{FeedId, Merge, PostId, Slice, UserId};
@@ -30,6 +32,20 @@ impl<S: PostSource> Feeds<'_, S> {
         count: usize,
         reading: &ReadContext,
     ) -> Result<Slice, StoreError> {
+        match self.live_slice(author, before, count, reading).await? {
+            Some(slice) => Ok(slice),
+            None => self.source.by_author(author, before, count).await,
+        }
+    }
+
+    /// The same, from Valkey alone. `None` if it does not have them.
+    async fn live_slice(
+        &self,
+        author: UserId,
+        before: PostId,
+        count: usize,
+        reading: &ReadContext,
+    ) -> Result<Option<Slice>, StoreError> {
         let feed = FeedId::author(author);
         let known = match before {
             // the newest posts of an author are read often, so the author feed is rebuilt if necessary
@@ -46,10 +62,66 @@ impl<S: PostSource> Feeds<'_, S> {
                 cached.map(|cached| cached.slice)
             }
         };
-        match known {
-            Some(slice) if reaches(&slice) => Ok(slice),
-            _ => self.source.by_author(author, before, count).await,
+        Ok(known.filter(reaches))
+    }
+
+    /// Adds the newest posts of all authors to a merge: those of authors with very many followers from Valkey, if it has them.
+    async fn merge_newest(
+        &self,
+        merge: &mut Merge,
+        authors: &[UserId],
+        before: PostId,
+        reading: &ReadContext,
+    ) -> Result<(), StoreError> {
+        let wanted = merge.wanted().into_iter();
+        let wanted = wanted.filter_map(|wanted| Some((*authors.get(wanted.part)?, wanted)));
+        let (mut hot, others): (Vec<_>, Vec<_>) =
+            wanted.partition(|(author, _)| self.source.is_hot(*author, reading));
+        if before != PostId::MAX {
+            // their older posts are read like those of everybody, without a read of their profiles that would be of no use
+            hot.clear();
         }
+        let live = hot.into_iter().map(async |(author, wanted)| {
+            reading.count_query();
+            let slice = self.live_slice(author, before, wanted.count, reading).await?;
+            Ok((author, wanted.part, slice))
+        });
+        let live = stream::iter(live.collect::<Vec<_>>()).buffer_unordered(MERGE_CONCURRENCY);
+        let parts = |all: Vec<(UserId, usize)>| all.into_iter().collect::<HashMap<_, _>>();
+        let others =
+            parts(others.into_iter().map(|(author, wanted)| (author, wanted.part)).collect());
+        let (live, ()) = futures::try_join!(
+            live.try_collect::<Vec<_>>(),
+            self.merge_heads(merge, others, before, reading)
+        )?;
+        let mut absent = Vec::new();
+        for (author, part, slice) in live {
+            match slice {
+                Some(slice) => merge.add(part, slice),
+                None => absent.push((author, part)),
+            }
+        }
+        self.merge_heads(merge, parts(absent), before, reading).await?;
+        merge.advance();
+        Ok(())
+    }
+
+    /// Adds the newest posts of authors, each with its part of the merge, in few calls.
+    async fn merge_heads(
+        &self,
+        merge: &mut Merge,
+        parts: HashMap<UserId, usize>,
+        before: PostId,
+        reading: &ReadContext,
+    ) -> Result<(), StoreError> {
+        let authors: Vec<UserId> = parts.keys().copied().collect();
+        for (author, slice) in self.source.newest(&authors, before, reading).await? {
+            if let Some(part) = parts.get(&author) {
+                // mutation: heads-before
+                merge.add(*part, slice.below(before, usize::MAX));
+            }
+        }
+        Ok(())
     }
 
     /// Reads the slices that a merge wants of authors, and merges them.
@@ -84,6 +156,9 @@ impl<S: PostSource> Feeds<'_, S> {
         reading: &ReadContext,
     ) -> Result<Slice, StoreError> {
         let mut merge = Merge::new(authors.len(), before, count);
+        if reading.uses_heads {
+            self.merge_newest(&mut merge, &authors, before, reading).await?;
+        }
         for _ in 0..MERGE_ROUNDS_MAX {
             let wanted = merge.wanted();
             if wanted.is_empty() {

@@ -1,5 +1,6 @@
 //! What the engine of feeds asks of the kinds of feeds.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use fanfold_core::{FeedId, PostId, Slice, UserId};
@@ -24,6 +25,18 @@ pub trait PostSource: Sync {
         before: PostId,
         count: usize,
     ) -> impl Future<Output = Result<Slice, StoreError>> + Send;
+
+    /// The newest posts of several authors, each down to a bound of its own, in few calls to DynamoDB. Authors whose bound is
+    /// not below `before` are left out, and others may be: their posts are read one author after the other.
+    fn newest(
+        &self,
+        authors: &[UserId],
+        before: PostId,
+        reading: &ReadContext,
+    ) -> impl Future<Output = Result<HashMap<UserId, Slice>, StoreError>> + Send;
+
+    /// Whether so many readers need the posts of this author that they come from the author feed in Valkey, if it answers.
+    fn is_hot(&self, author: UserId, reading: &ReadContext) -> bool;
 
     /// What a rebuild of a feed reads, after the feed became live. If `passes_on`, the rebuild of very many authors is passed on
     /// through the queue, with the lease `token`. The future is boxed, because few reads of a feed need it.

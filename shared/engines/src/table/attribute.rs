@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 /// The value of an attribute.
@@ -36,4 +37,21 @@ pub fn length_of(item: &Item, name: &str) -> usize {
         Some(AttributeValue::Ns(numbers)) => numbers.len(),
         _ => 0,
     }
+}
+
+/// A set of words of 8 bytes.
+pub fn words(values: impl IntoIterator<Item = u64>) -> Value {
+    let blobs = values.into_iter().map(|word| Blob::new(word.to_be_bytes()));
+    AttributeValue::Bs(blobs.collect())
+}
+
+/// The words of a set of words, in the order of the answer. No set: no words. `None` if the attribute has another form.
+pub fn words_of(item: &Item, name: &str) -> Option<Vec<u64>> {
+    let set = match item.get(name) {
+        None => &[],
+        Some(AttributeValue::Bs(set)) => set.as_slice(),
+        Some(_) => return None,
+    };
+    let word = |word: &Blob| Some(u64::from_be_bytes(word.as_ref().try_into().ok()?));
+    set.iter().map(word).collect()
 }

@@ -21,8 +21,20 @@ impl Table {
         doing: &'static str,
         keys: Vec<Item>,
     ) -> Result<Vec<Item>, StoreError> {
-        let batches: Vec<_> =
-            keys.chunks(BATCH_GET_MAX).map(|batch| get_batch(self, doing, batch)).collect();
+        self.get_parts(doing, keys, None).await
+    }
+
+    /// The same, with these attributes alone. (A read of them costs as much as one of the whole items.)
+    pub async fn get_parts(
+        &self,
+        doing: &'static str,
+        keys: Vec<Item>,
+        attributes: Option<&'static str>,
+    ) -> Result<Vec<Item>, StoreError> {
+        let batches: Vec<_> = keys
+            .chunks(BATCH_GET_MAX)
+            .map(|batch| get_batch(self, doing, batch, attributes))
+            .collect();
         let found: Vec<Vec<Item>> =
             stream::iter(batches).buffer_unordered(CONCURRENCY).try_collect().await?;
         Ok(found.into_iter().flatten().collect())
@@ -59,6 +71,7 @@ async fn get_batch(
     table: &Table,
     doing: &'static str,
     keys: &[Item],
+    attributes: Option<&'static str>,
 ) -> Result<Vec<Item>, StoreError> {
     let name = table.name(doing)?;
     let (mut keys, mut found) = (keys.to_vec(), Vec::new());
@@ -66,6 +79,7 @@ async fn get_batch(
         let wanted = KeysAndAttributes::builder()
             .set_keys(Some(keys))
             .consistent_read(true)
+            .set_projection_expression(attributes.map(str::to_owned))
             .build()
             .map_err(StoreError::request(doing))?;
         let answer = table.client.batch_get_item().request_items(name, wanted).send().await;

@@ -77,7 +77,7 @@ async fn whole(
     // before the followers are read: later follows and rebuilds find the post in the author feed
     // mutation: author-feed-first
     app.valkey.push_own(post).await?;
-    let Some(author) = app.users.profile(post.author()).await? else {
+    let Some(author) = author_of(app, post).await? else {
         return Ok((Dispatched::NothingToDo, None));
     };
     let way = way(app, post, &author).await?;
@@ -107,6 +107,23 @@ async fn whole(
         None => Dispatched::Again,
     };
     Ok((dispatched, Some(author.followers)))
+}
+
+/// The author of a published post. `None` if there is none, or the post was deleted. Waits until the profile knows the post: a
+/// follower whose feed becomes live after that finds it.
+async fn author_of(app: &App, post: PostId) -> Result<Option<Profile>, StoreError> {
+    let mut looked = 0;
+    loop {
+        let author = app.users.profile(post.author()).await?;
+        // mutation: head-committed
+        if author.as_ref().is_none_or(|author| author.heads.know(post)) {
+            return Ok(author);
+        }
+        if app.posts.state(post).await? == PostState::Deleted {
+            return Ok(None);
+        }
+        look_again("the author's heads", &mut looked).await?;
+    }
 }
 
 /// The way in which a post reaches the followers.

@@ -2,16 +2,22 @@
 //!
 //! | module | has |
 //! | --- | --- |
+//! | `heads` | the newest posts of many authors at once |
 //! | `home` | the contents of a home feed |
+//! | `hot` | the authors with very many followers |
 //! | `older` | pages below the floor of a home feed |
 //! | `messages` | the order to rebuild a feed |
 //! | `pulled` | the list of pulled authors |
 
+mod heads;
 mod home;
+pub mod hot;
 pub mod messages;
 mod older;
 pub(crate) mod owned;
 pub mod pulled;
+
+use std::collections::HashMap;
 
 use fanfold_core::{FeedId, FeedKind, PostId, Slice, UserId};
 use fanfold_engines::feed::{Contents, PostSource, SliceError};
@@ -30,6 +36,19 @@ impl PostSource for App {
         count: usize,
     ) -> Result<Slice, StoreError> {
         self.posts.by_author(author, before, count).await
+    }
+
+    async fn newest(
+        &self,
+        authors: &[UserId],
+        before: PostId,
+        reading: &ReadContext,
+    ) -> Result<HashMap<UserId, Slice>, StoreError> {
+        heads::newest(self, authors, before, reading).await
+    }
+
+    fn is_hot(&self, author: UserId, reading: &ReadContext) -> bool {
+        self.hot.contains(author, reading.now)
     }
 
     fn contents<'a>(

@@ -45,6 +45,7 @@ pub async fn publish(
     let (profile, earlier) = reads.await?;
     let profile = profile.ok_or(Error::ProfileMissing)?;
     must_belong_to(&profile, author)?;
+    let heads = profile.heads.clone();
     let profile = UserCard::from(profile);
     if let Some(earlier) = earlier {
         return made_earlier(app, author, profile, earlier).await;
@@ -52,7 +53,8 @@ pub async fn publish(
     for _ in 0..TRIES_MAX {
         let id = PostId::new(now, clock::random() as u16, author.user());
         let post = Post { id, text: written.clone().into_owned(), likes: 0 };
-        let commit = |sent| app.posts.create(sent, &app.users, author, &post, key.as_ref(), now);
+        let users = (&app.users, app.settings.head_bounds, &heads);
+        let commit = |sent| app.posts.create(sent, users, author, &post, key.as_ref(), now);
         match announced(&app.outbox, &PostPublished::new(id), commit).await? {
             Created::Created => {
                 tracing::info!(post = %id, "published");

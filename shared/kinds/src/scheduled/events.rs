@@ -32,7 +32,7 @@ pub async fn publish_due(
             }
         };
         let event = PostPublished::scheduled(item.post, now);
-        let stores = (&app.users, &app.posts);
+        let stores = (&app.users, &app.posts, app.settings.head_bounds);
         let commit = |sent| app.scheduled.publish(sent, stores, &item, now);
         let published = announced(&app.outbox, &event, commit).await;
         if !matches!(published, Ok(PublishResult::Done)) {

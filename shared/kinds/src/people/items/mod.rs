@@ -1,6 +1,8 @@
 //! Profiles, handles and counters.
 
 mod drop;
+mod heads;
+mod newest;
 mod put;
 
 use std::collections::HashMap;
@@ -19,6 +21,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::follows::partitions::first_partitions;
 pub use drop::{DropBegun, Dropping};
+pub use heads::{HeadBounds, HeadChange, Heads};
+pub use newest::AuthorHeads;
 
 /// The profile of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub struct Profile {
     pub timers: u64,
     /// The number of boards.
     pub boards: u64,
+    /// The newest posts.
+    pub heads: Heads,
     identity: String,
 }
 
@@ -109,6 +115,8 @@ struct ProfileItem {
     scheduled: u64,
     timers: u64,
     boards: u64,
+    /// Written here, and read with the set of heads.
+    head_floor: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -125,9 +133,12 @@ impl Stored for HandleItem {
     const V: u32 = 1;
 }
 
-impl From<ProfileItem> for Profile {
-    fn from(item: ProfileItem) -> Self {
-        Self {
+impl Profile {
+    /// The profile in an item.
+    fn read(doing: &'static str, item: Item) -> Result<Self, StoreError> {
+        let heads = Heads::of(doing, &item)?;
+        let item: ProfileItem = read(doing, item)?;
+        Ok(Self {
             id: item.user,
             handle: item.handle,
             name: item.name,
@@ -141,8 +152,9 @@ impl From<ProfileItem> for Profile {
             scheduled: item.scheduled,
             timers: item.timers,
             boards: item.boards,
+            heads,
             identity: item.identity,
-        }
+        })
     }
 }
 
@@ -192,8 +204,7 @@ impl UserStore {
     pub async fn profile(&self, user: UserId) -> Result<Option<Profile>, StoreError> {
         let doing = "reading a profile";
         let item = self.get(doing, profile_pk(user)).await?;
-        let item = item.filter(has_profile);
-        Ok(item.map(|item| read::<ProfileItem>(doing, item)).transpose()?.map(Profile::from))
+        item.filter(has_profile).map(|item| Profile::read(doing, item)).transpose()
     }
 
     /// The user who has a handle. `None` if no user has it.
@@ -229,8 +240,8 @@ impl UserStore {
         let mut profiles = HashMap::new();
         let items = self.table.get_all(doing, keys).await?;
         for item in items.into_iter().filter(has_profile) {
-            let item: ProfileItem = read(doing, item)?;
-            profiles.insert(item.user, item.into());
+            let profile = Profile::read(doing, item)?;
+            profiles.insert(profile.id, profile);
         }
         Ok(profiles)
     }
@@ -320,18 +331,22 @@ impl Counter {
     /// The write that adds `by` to the counter, on condition that the profile exists in a known version, and that the
     /// counter stays within its limit.
     pub fn add(self, table: &Table, by: i64, owner: Owner<'_>) -> Write {
-        add_all(table, &[(self, by)], owner)
+        add_within(table, &[(self, by, self.max())], owner)
     }
 }
 
-/// The write that adds to several counters of one profile, on the conditions of [`Counter::add`].
-pub fn add_all(table: &Table, changes: &[(Counter, i64)], owner: Owner<'_>) -> Write {
-    let changes = changes.iter().map(|(counter, by)| (*counter, *by, counter.max()));
-    add_within(table, &changes.collect::<Vec<_>>(), owner)
+/// The write that adds to counters of one profile, with their greatest values, on the conditions of [`Counter::add`].
+fn add_within(table: &Table, changes: &[(Counter, i64, Option<u64>)], owner: Owner<'_>) -> Write {
+    let (update, expression, condition) = counted(table, changes, owner);
+    update.expression(expression).condition(condition)
 }
 
-/// The same, for counters with their greatest values.
-fn add_within(table: &Table, changes: &[(Counter, i64, Option<u64>)], owner: Owner<'_>) -> Write {
+/// The write, its expression and its condition.
+fn counted(
+    table: &Table,
+    changes: &[(Counter, i64, Option<u64>)],
+    owner: Owner<'_>,
+) -> (Write, String, String) {
     let user = match owner {
         Owner::Is(identity) => identity.user(),
         Owner::User(user) => user,
@@ -360,7 +375,7 @@ fn add_within(table: &Table, changes: &[(Counter, i64, Option<u64>)], owner: Own
             update = update.value(format!(":{name}_max"), number(max));
         }
     }
-    update.expression(format!("ADD {}", adds.join(", "))).condition(condition)
+    (update, format!("ADD {}", adds.join(", ")), condition)
 }
 
 /// The text form of an identity in items.

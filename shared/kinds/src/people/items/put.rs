@@ -140,6 +140,7 @@ impl UserStore {
             scheduled: 0,
             timers: 0,
             boards: 0,
+            head_floor: 0,
         }
     }
 }

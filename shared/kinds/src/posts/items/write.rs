@@ -1,7 +1,7 @@
 //! Storing and deleting posts.
 
 use fanfold_core::id::Identity;
-use fanfold_core::limits::POST_TOMBSTONE_KEPT;
+use fanfold_core::limits::{POST_TOMBSTONE_KEPT, TRIES_MAX};
 use fanfold_core::{PostId, Time};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::table::{Stored as _, Write, key, number, write};
@@ -9,7 +9,7 @@ use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
 
 use super::{Post, PostItem, PostKey, PostState, PostStore, posts_pk};
-use crate::people::items::{Counter, Owner, UserStore};
+use crate::people::items::{Counter, HeadBounds, HeadChange, Heads, Owner, UserStore};
 use crate::posts::messages::{PostDeleted, PostPublished};
 
 /// The names of the writes of a transaction about a post.
@@ -71,34 +71,48 @@ impl PostStore {
             .condition("attribute_not_exists(pk)"))
     }
 
-    /// Stores a post, adds 1 to the author's counter, and stores the request's key, all or nothing.
+    /// Stores a post, adds 1 to the author's counter, adds the head, and stores the request's key, all or nothing. `heads` were
+    /// read before.
     pub async fn create(
         &self,
         _sent: Announced<PostPublished>,
-        users: &UserStore,
+        (users, bounds, heads): (&UserStore, HeadBounds, &Heads),
         author: &Identity,
         post: &Post,
         request: Option<&PostKey>,
         now: Time,
     ) -> Result<Created, StoreError> {
         let doing = "storing a post";
-        let mut transaction = Transaction::new(doing);
-        transaction.add(PostWrite::Post, self.put(doing, post, request)?);
-        let counter = Counter::Posts.add(users.table(), 1, Owner::Is(author));
-        transaction.add(PostWrite::Author, counter);
-        if let Some(request) = request {
-            transaction.add(PostWrite::Key, self.put_key(doing, request, post.id, now)?);
-        }
-        Ok(match transaction.commit().await? {
-            CommitResult::Done => Created::Created,
+        let mut change = heads.published(post.id, bounds);
+        for _ in 0..TRIES_MAX {
+            let mut transaction = Transaction::new(doing);
+            transaction.add(PostWrite::Post, self.put(doing, post, request)?);
+            let counter = users.count_posts(&[(Counter::Posts, 1)], &change, Owner::Is(author));
+            transaction.add(PostWrite::Author, counter);
+            if let Some(request) = request {
+                transaction.add(PostWrite::Key, self.put_key(doing, request, post.id, now)?);
+            }
+            let outcome = transaction.commit().await?;
             // the key is checked first, because the post with this id may be the one that it made
-            outcome if outcome.refused(PostWrite::Key) => Created::KeyUsed,
-            outcome if outcome.refused(PostWrite::Author) => Created::NoProfile,
-            CommitResult::Refused(_) => Created::IdTaken,
-        })
+            if outcome.refused(PostWrite::Key) {
+                return Ok(Created::KeyUsed);
+            }
+            if !outcome.refused(PostWrite::Author) {
+                let is_done = outcome == CommitResult::Done;
+                return Ok(if is_done { Created::Created } else { Created::IdTaken });
+            }
+            // the heads may have changed since they were read
+            match users.profile(author.user()).await? {
+                Some(profile) if profile.is_of(author) => {
+                    change = profile.heads.published(post.id, bounds);
+                }
+                _ => return Ok(Created::NoProfile),
+            }
+        }
+        Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
     }
 
-    /// Replaces a post by a tombstone, and subtracts 1 from the author's counter, all or nothing.
+    /// Replaces a post by a tombstone, subtracts 1 from the author's counter, and removes the head, all or nothing.
     pub async fn delete(
         &self,
         _sent: Announced<PostDeleted>,
@@ -122,7 +136,9 @@ impl PostStore {
             .value(":gone", number(now.expires_after(POST_TOMBSTONE_KEPT)));
         let mut transaction = Transaction::new(doing);
         transaction.add(PostWrite::Post, bury);
-        let counter = Counter::Posts.add(users.table(), -1, Owner::Is(author));
+        // mutation: head-kept
+        let heads = HeadChange::Remove(id.head());
+        let counter = users.count_posts(&[(Counter::Posts, -1)], &heads, Owner::Is(author));
         transaction.add(PostWrite::Author, counter);
         match transaction.commit().await? {
             CommitResult::Done => Ok(Deleted::Deleted),

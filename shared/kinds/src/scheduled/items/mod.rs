@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::{ItemKind, Pk};
-use fanfold_core::limits::{DUE_TRIES_MAX, SCHEDULED_KEPT};
+use fanfold_core::limits::{DUE_TRIES_MAX, SCHEDULED_KEPT, TRIES_MAX};
 use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId};
 use fanfold_engines::due::{DueIndex, HandOn};
 use fanfold_engines::list::Page;
@@ -20,7 +20,7 @@ use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
 
 use super::TAG;
-use crate::people::items::{Counter, Owner, UserStore, add_all};
+use crate::people::items::{Counter, HeadBounds, HeadChange, Owner, UserStore};
 use crate::posts::items::{Post, PostKey, PostStore};
 use crate::posts::messages::PostPublished;
 pub use results::{Cancelled, PublishResult, Rescheduled, ScheduleResult};
@@ -276,31 +276,44 @@ impl ScheduledStore {
         })
     }
 
-    /// Publishes a scheduled post: stores the post, ends the item, and changes the author's counters, all or nothing.
+    /// Publishes a scheduled post: stores the post, ends the item, and changes the author's counters and heads, all or nothing.
     pub async fn publish(
         &self,
         _sent: Announced<PostPublished>,
-        (users, posts): (&UserStore, &PostStore),
+        (users, posts, bounds): (&UserStore, &PostStore, HeadBounds),
         item: &Scheduled,
         now: Time,
     ) -> Result<PublishResult, StoreError> {
         let doing = "publishing a scheduled post";
-        let mut transaction = Transaction::new(doing);
         let post = Post { id: item.post, text: item.text.clone(), likes: 0 };
-        transaction.add(ScheduledWrite::Post, posts.put(doing, &post, None)?);
-        // mutation: published-once
-        let update = self.end(item, ScheduledState::Published, now);
-        transaction.add(ScheduledWrite::Item, update);
-        self.remove_rows(&mut transaction, item);
-        let changes = [(Counter::Posts, 1), (Counter::Scheduled, -1)];
-        let counters = add_all(users.table(), &changes, Owner::User(item.id.author()));
-        transaction.add(ScheduledWrite::Author, counters);
-        Ok(match transaction.commit_within(DUE_TRIES_MAX).await? {
-            CommitResult::Done => PublishResult::Done,
-            outcome if outcome.refused(ScheduledWrite::Item) => PublishResult::Raced,
-            outcome if outcome.refused(ScheduledWrite::Author) => PublishResult::NoProfile,
-            CommitResult::Refused(_) => PublishResult::IdTaken,
-        })
+        let mut change = HeadChange::unread(post.id, bounds);
+        for _ in 0..TRIES_MAX {
+            let mut transaction = Transaction::new(doing);
+            transaction.add(ScheduledWrite::Post, posts.put(doing, &post, None)?);
+            // mutation: published-once
+            let update = self.end(item, ScheduledState::Published, now);
+            transaction.add(ScheduledWrite::Item, update);
+            self.remove_rows(&mut transaction, item);
+            let changes = [(Counter::Posts, 1), (Counter::Scheduled, -1)];
+            let author = Owner::User(item.id.author());
+            let counters = users.count_posts(&changes, &change, author);
+            transaction.add(ScheduledWrite::Author, counters);
+            let outcome = transaction.commit_within(DUE_TRIES_MAX).await?;
+            if outcome.refused(ScheduledWrite::Item) {
+                return Ok(PublishResult::Raced);
+            }
+            if !outcome.refused(ScheduledWrite::Author) {
+                let is_done = outcome == CommitResult::Done;
+                return Ok(if is_done { PublishResult::Done } else { PublishResult::IdTaken });
+            }
+            // there may be too many heads to add one, or they have changed since they were read
+            // mutation: scheduled-again
+            let Some(profile) = users.profile(item.id.author()).await? else {
+                return Ok(PublishResult::NoProfile);
+            };
+            change = profile.heads.published(post.id, bounds);
+        }
+        Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
     }
 
     /// The condition that an entry leads to no scheduled post.

@@ -1,0 +1,198 @@
+//! `returns`: what the return of a reader without a live feed costs, with a query for each author and with heads, and when it is
+//! cheaper to drop a feed than to keep it.
+//!
+//! | authors × posts | calls, queries and heads | read units | ms | US$ a million returns |
+//! | --- | --- | --- | --- | --- |
+//! | 3 × 80 | 5, 5 | 8, 8 | 13, 20 | 1 |
+//! | 10 × 80, 10 × 10 | 12, 2 | 12, 12 | 14, 13 | 1.50 |
+//! | 100 × 10 | 102, 3 | 104, 104 | 24, 14 | 13 |
+//! | 1,000 × 10 | 1,002, 12 | 1,025, 1,025 | 133, 34 | 128 |
+//! | 5,000 × 10 | 5,003, 53 | 5,122, 5,122 | 676, 141 | 640 |
+//!
+//! DynamoDB charges a unit for each author, in a query as in a batch. Only three busy authors, of whom a feed needs more
+//! than their heads, are read in another round of calls.
+//!
+//! The second table is a model: a million readers who come in visits, each with an average pause between them. A feed is in
+//! memory from a visit until [`InactiveAfter`](fanfold_core::limits::INACTIVE_AFTER_DEFAULT) has passed, or until the next
+//! visit; a visit after that is a return. The milliseconds and units of a return are those of the first table.
+
+use std::time::{Duration, Instant};
+
+use fanfold_core::{FeedId, PostId, Time, UserId};
+use fanfold_engines::feed::PostSource as _;
+use fanfold_engines::reading::ReadContext;
+use fanfold_kinds::App;
+use fanfold_runtime::clock::now;
+
+use crate::emulator::Emulator;
+use crate::harness::dice::Dice;
+use crate::report::{Report, short, thousands};
+use crate::server::Server;
+use crate::stats::median;
+use crate::{Pace, people, prices};
+
+/// Followed authors, and posts of each. With few busy authors, the floors of heads are above the end of the feed.
+const CASES: [(u64, u64); 6] = [(3, 80), (10, 80), (10, 10), (100, 10), (1_000, 10), (5_000, 10)];
+const DELAY: Duration = Duration::from_millis(5);
+/// A way to read the newest posts of authors.
+type Way = (&'static str, fn(Time) -> ReadContext);
+/// From the posts, or from heads.
+const WAYS: [Way; 2] =
+    [("queries", ReadContext::from_posts), ("heads", ReadContext::without_valkey)];
+
+pub fn run(pace: &Pace, report: &mut Report) {
+    let mut rows = Vec::new();
+    for (authors, posts) in CASES {
+        let emulator = Emulator::default();
+        let (server, reader) = (Server::start(), people::user(authors * 100 + posts));
+        let followed: Vec<UserId> =
+            (0..authors).map(|n| people::author(authors * 100_000 + posts * 7_000 + n)).collect();
+        people::put_reader(&emulator, reader, &followed, posts, now());
+        let app = App::new(&emulator.sdk(), &server.config()).expect("the stores");
+        emulator.set_delay(DELAY);
+        let (runtime, mut found) = (crate::runtime(), Vec::new());
+        for (name, reading) in WAYS {
+            let times = if pace.quick || authors > 100 { 1 } else { 5 };
+            let mut ms = Vec::new();
+            emulator.take_counts();
+            for _ in 0..times {
+                let (feed, reading, keep) =
+                    (FeedId::home(reader), reading(now()), app.valkey.keep());
+                let start = Instant::now();
+                let pull = app.pull(feed, PostId::MAX, keep, &reading);
+                found.push(runtime.block_on(pull).expect("pulled").posts);
+                ms.push(start.elapsed().as_secs_f64() * 1e3);
+            }
+            let counts = emulator.take_counts();
+            let per = |count: f64| count / f64::from(times);
+            let (ms, units) = (median(ms), per(counts.units.reads));
+            let row = [
+                format!("{} × {posts}, {name}", thousands(authors as f64)),
+                short(per(counts.all_calls() as f64)),
+                short(per(counts.sequential as f64)),
+                short(units),
+                short(ms),
+                short(units * prices::READ_UNIT * 1e6),
+            ];
+            rows.push(row.to_vec());
+            let key = format!("{name}_{authors}_{posts}");
+            report.set(format!("return_units_{key}"), units);
+            report.set(format!("return_ms_{key}"), ms);
+        }
+        assert!(found.windows(2).all(|pair| pair[0] == pair[1]), "all ways give the same feed");
+    }
+    let head = ["authors × posts", "calls", "in a row", "read units", "ms", "US$ a million"];
+    report.table(
+        "returns",
+        "a return: the posts of a feed from DynamoDB (5 ms more for each call)",
+        &head,
+        rows,
+    );
+    curve(report);
+}
+
+/// The average pauses between visits, and the parts of the readers who have them.
+const READERS: [(Duration, f64); 4] = [
+    (Duration::from_secs(4 * 3_600), 0.2),
+    (Duration::from_secs(24 * 3_600), 0.3),
+    (Duration::from_secs(7 * 24 * 3_600), 0.3),
+    (Duration::from_secs(30 * 24 * 3_600), 0.2),
+];
+/// The numbers of followed authors whose returns were measured, and the parts of the readers who follow so many.
+const FOLLOWED: [(u64, f64); 3] = [(10, 0.3), (100, 0.6), (1_000, 0.1)];
+const MONTH_S: f64 = 30.0 * 24.0 * 3_600.0;
+/// The times after which an unread feed is dropped, in seconds.
+pub const AFTER_S: [u64; 6] = [600, 3_600, 6 * 3_600, 24 * 3_600, 3 * 24 * 3_600, 7 * 24 * 3_600];
+/// The bytes of a live feed (`deliver`), with the memory that a server has free.
+const FEED_BYTES: f64 = 2_730.0 * 1.25;
+/// The memory of the function that answers pages.
+const TIMELINE_GB: f64 = 0.25;
+/// The milliseconds of a page of a live feed.
+const CACHED_MS: f64 = 1.0;
+/// Pauses that are drawn for each kind of reader.
+const PAUSES: usize = 20_000;
+
+/// The costs of a million readers in a month, and the time of the first page of a visit.
+fn curve(report: &mut Report) {
+    let mut rows = Vec::new();
+    for after in AFTER_S.map(|seconds| seconds as f64) {
+        let (mut memory_gb_h, mut returns, mut units, mut gb_s) = (0.0, 0.0, 0.0, 0.0);
+        let (mut first_pages, mut dice) = (Vec::new(), Dice(7));
+        for (pause, part) in READERS {
+            let pause = pause.as_secs_f64();
+            let readers = 1e6 * part;
+            let visits = readers * MONTH_S / pause;
+            // pauses differ: they have an exponential distribution
+            let mut drawn =
+                || -pause * (1.0 - dice.below(1 << 30) as f64 / f64::from(1 << 30)).ln();
+            let pauses: Vec<f64> = (0..PAUSES).map(|_| drawn()).collect();
+            let of_pauses = |value: &dyn Fn(f64) -> f64| {
+                pauses.iter().map(|pause| value(*pause)).sum::<f64>() / PAUSES as f64
+            };
+            let live_s = visits * of_pauses(&|pause| pause.min(after));
+            memory_gb_h += live_s * FEED_BYTES / 1e9 / 3_600.0;
+            let back = of_pauses(&|pause| f64::from(u8::from(pause > after)));
+            first_pages.push((CACHED_MS, visits * (1.0 - back)));
+            for (authors, part) in FOLLOWED {
+                let of = |what: &str| report.summary[&format!("return_{what}_heads_{authors}_10")];
+                let count = visits * back * part;
+                returns += count;
+                units += count * of("units");
+                gb_s += count * of("ms") / 1e3 * TIMELINE_GB;
+                first_pages.push((of("ms") + CACHED_MS, count));
+            }
+        }
+        let back_usd = units * prices::READ_UNIT + gb_s * prices::LAMBDA_GB_S;
+        let [serverless, nodes] = prices::MEMORY_GB_H.map(|price| memory_gb_h * price);
+        let [p50, p99] = [50.0, 99.0].map(|percent| weighted(&mut first_pages, percent));
+        let numbers = [
+            returns / 1e6,
+            memory_gb_h / MONTH_S * 3_600.0,
+            back_usd,
+            serverless,
+            serverless + back_usd,
+            nodes,
+            nodes + back_usd,
+            p50,
+            p99,
+        ];
+        let hours = format!("{} h", short(after / 3_600.0));
+        rows.push([vec![hours], numbers.map(short).to_vec()].concat());
+        for (key, value) in [
+            ("usd_serverless", serverless + back_usd),
+            ("usd_nodes", nodes + back_usd),
+            ("p50_ms", p50),
+            ("p99_ms", p99),
+        ] {
+            report.set(format!("idle_{key}_{}", after as u64), value);
+        }
+    }
+    let head = [
+        "InactiveAfter",
+        "million returns",
+        "memory GB",
+        "returns US$",
+        "Serverless US$",
+        "with returns",
+        "nodes US$",
+        "with returns",
+        "first page p50 ms",
+        "p99",
+    ];
+    let title = "a million readers in a month, by the time after which an unread feed is dropped";
+    report.table("idle", title, &head, rows);
+}
+
+/// A percentile of values with weights.
+fn weighted(values: &mut [(f64, f64)], percent: f64) -> f64 {
+    values.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let all: f64 = values.iter().map(|(_, weight)| weight).sum();
+    let mut before = 0.0;
+    for (value, weight) in values.iter() {
+        before += weight;
+        if before >= all * percent / 100.0 {
+            return *value;
+        }
+    }
+    values.last().map_or(f64::NAN, |(value, _)| *value)
+}
