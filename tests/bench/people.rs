@@ -27,7 +27,10 @@ pub fn author(number: u64) -> UserId {
 }
 
 pub fn put_profile(emulator: &Emulator, user: UserId, followers: usize, partitions: u16) {
-    emulator.put(USERS, profile_item(user, followers, partitions));
+    let mut profile = profile_item(user, followers, partitions);
+    // it says nothing about posts that are put without their heads
+    profile["head_floor"] = json!({"N": u64::MAX.to_string()});
+    emulator.put(USERS, profile);
 }
 
 pub fn profile_item(user: UserId, followers: usize, partitions: u16) -> Value {
