@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use fanfold_core::UserId;
 use fanfold_core::kinds::ItemKind;
 use fanfold_core::registry::{FUNCTIONS, FunctionSpec, QUEUES, QueueSpec, Trigger};
 use fanfold_runtime::clock;
@@ -142,17 +143,30 @@ async fn check_user_of_the_functions() {
     assert!(refused.is_empty(), "Valkey refused commands of the functions: {refused:?}");
 }
 
-/// The reader has more authors than a request may rebuild. The first page is pulled, and a message rebuilds the
-/// feed.
+/// The reader has more authors than a request may rebuild, most of whom never had a profile. The first page is pulled, and a
+/// message rebuilds the feed.
 #[tokio::test]
 async fn the_deployed_rebuild_builds_the_feed_of_a_reader_of_many_authors() {
     let (reader, mut posts) = (Client::new().await, Vec::new());
-    for n in 0..66 {
+    for _ in 0..4 {
         let author = Client::new().await;
         assert_eq!(reader.put(&format!("/v1/users/{}/follow", author.id)).await.status, 204);
-        if n % 20 == 0 {
-            posts.insert(0, author.publish("one of many").await);
-        }
+        posts.insert(0, author.publish("one of many").await);
+    }
+    let rows: Vec<Value> = (0..1_000u64)
+        .map(|author| {
+            let row = json!({
+                "pk": {"S": ItemKind::Following.pk(&reader.id).to_string()},
+                "sk": {"S": UserId(author).to_string()}, "v": {"N": "1"},
+                "relation": {"S": "following"}, "partition": {"N": "0"},
+                "changed_at_ms": {"N": clock::now().to_string()},
+            });
+            json!({"PutRequest": {"Item": row}})
+        })
+        .collect();
+    for rows in rows.chunks(25) {
+        let written = json!({"RequestItems": {output("GraphTable"): rows}});
+        aws("DynamoDB_20120810.BatchWriteItem", "1.0", &written).await;
     }
     let first = reader.get("/v1/timeline").await;
     assert_eq!((first.text("/source").as_str(), first.ids()), ("pull", posts.clone()));
