@@ -389,7 +389,8 @@ impl History<Due> {
             };
             // a repetition of a message may have missed more
             let mut missed: BTreeMap<Time, BTreeSet<u64>> = BTreeMap::new();
-            for fired in fired.filter(is_of) {
+            // a put that repeats the timer keeps its revision; the timer may have fired before
+            for fired in fired.filter(is_of).filter(|fired| time(fired) >= *due_at) {
                 missed.entry(time(fired)).or_default().insert(fired.missed);
             }
             let of = format!("timer {timer} of {}", name(*owner));
