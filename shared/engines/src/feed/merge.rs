@@ -87,21 +87,19 @@ impl<S: PostSource> Feeds<'_, S> {
             Ok((author, wanted.part, slice))
         });
         let live = stream::iter(live.collect::<Vec<_>>()).buffer_unordered(MERGE_CONCURRENCY);
-        let parts = |all: Vec<(UserId, usize)>| all.into_iter().collect::<HashMap<_, _>>();
-        let others =
-            parts(others.into_iter().map(|(author, wanted)| (author, wanted.part)).collect());
+        let others = others.into_iter().map(|(author, wanted)| (author, wanted.part)).collect();
         let (live, ()) = futures::try_join!(
             live.try_collect::<Vec<_>>(),
             self.merge_heads(merge, others, before, reading)
         )?;
-        let mut absent = Vec::new();
+        let mut absent = HashMap::new();
         for (author, part, slice) in live {
             match slice {
                 Some(slice) => merge.add(part, slice),
-                None => absent.push((author, part)),
+                None => drop(absent.insert(author, part)),
             }
         }
-        self.merge_heads(merge, parts(absent), before, reading).await?;
+        self.merge_heads(merge, absent, before, reading).await?;
         merge.advance();
         Ok(())
     }
