@@ -9,6 +9,7 @@ other platforms (pip evaluates the markers of the machine that it runs on). Its 
 """
 
 import functools
+import http.client
 import json
 import os
 import pathlib
@@ -17,6 +18,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 import urllib.error
 import urllib.parse
@@ -29,6 +31,8 @@ from packaging.utils import parse_wheel_filename
 
 HERE = pathlib.Path(__file__).resolve().parent
 IMPOSSIBLE = 75
+# Indexes and what stands before them fail for a moment. Seconds before each further try:
+PAUSES = (2, 10, 30)
 PYTHONS = [(3, minor) for minor in range(11, 16)]
 # The newest Python of the environments that are not for all of them. `Tools` in src/base/tools.rs has it, too.
 NEWEST = {"requirements-sam.txt": (3, 14)}
@@ -92,38 +96,73 @@ class Machine:
         return SpecifierSet(pythons).contains(self.environment["python_full_version"], prereleases=True)
 
 
+class Unreachable(Exception):
+    """The index has given no answer that says anything about the pins."""
+
+
 def is_unreachable(said: str) -> bool:
     """Whether uv had no answer from the index. A package that the index does not have is a failure of the pins."""
-    reasons = ("error sending request", "dns error", "operation timed out", "connection refused", "connection reset")
+    reasons = (
+        "error sending request",
+        "dns error",
+        "timed out",
+        "connection refused",
+        "connection reset",
+        "connection closed",
+        "http status server error",
+        "429 too many requests",
+        "error decoding response body",
+    )
     return any(reason in said.lower() for reason in reasons)
 
 
-def impossible(why: str) -> None:
+def asked(question, *arguments, pauses=PAUSES):
+    """What the index answers, after further tries if need be."""
+    for pause in (*pauses, None):
+        try:
+            return question(*arguments)
+        except Unreachable as why:
+            if pause is None:
+                impossible(why)
+            time.sleep(pause)
+
+
+def impossible(why: object) -> None:
     print(f"the package index cannot be asked: {why}")
     sys.exit(IMPOSSIBLE)
 
 
+def files_of(index: str, package: str) -> list[dict]:
+    """The files of a package in an index; none if it does not have the package."""
+    url = f"{index.rstrip('/')}/{package}/"
+    ask = urllib.request.Request(url, headers={"Accept": "application/vnd.pypi.simple.v1+json"})
+    trusted = ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE"))
+    try:
+        with urllib.request.urlopen(ask, timeout=60, context=trusted) as answer:
+            return json.load(answer)["files"]
+    except urllib.error.HTTPError as error:
+        if error.code == 404:
+            return []
+        if error.code == 429 or error.code >= 500:
+            raise Unreachable(f"{package}: it answers {error.code}") from error
+        raise SystemExit(f"{package}: the package index answers {error.code}") from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise Unreachable(f"{package}: {error}") from error
+
+
 @functools.cache
 def pythons_of(package: str) -> dict[str, str]:
-    """Every file of a package in the index, with the Pythons that it accepts. uv does not say: it ignores upper bounds,
+    """Every file of a package in the indexes, with the Pythons that it accepts. uv does not say: it ignores upper bounds,
     for which pip refuses to install a package."""
-    pythons = {}
-    indexes = [os.environ.get("UV_DEFAULT_INDEX", "https://pypi.org/simple"), *os.environ.get("UV_INDEX", "").split()]
-    trusted = ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE"))
-    for index in indexes:
-        url = f"{index.rstrip('/')}/{package}/"
-        ask = urllib.request.Request(url, headers={"Accept": "application/vnd.pypi.simple.v1+json"})
-        try:
-            with urllib.request.urlopen(ask, timeout=60, context=trusted) as answer:
-                files = json.load(answer)["files"]
-        except urllib.error.HTTPError as error:
-            if error.code == 404:
-                continue
-            raise SystemExit(f"{package}: the package index answers {error.code}") from error
-        except OSError as error:
-            impossible(f"{package}: {error}")
-        pythons |= {file["filename"]: file.get("requires-python") or "" for file in files}
-    return pythons
+
+    def ask() -> dict[str, str]:
+        indexes = [os.environ.get("UV_DEFAULT_INDEX", "https://pypi.org/simple"), *os.environ.get("UV_INDEX", "").split()]
+        files = [file for index in indexes for file in files_of(index, package)]
+        if not files:
+            raise Unreachable(f"{package}: it has files for uv, and none for this program")
+        return {file["filename"]: file.get("requires-python") or "" for file in files}
+
+    return asked(ask)
 
 
 def resolved(requirements: pathlib.Path, lock: pathlib.Path) -> list[dict]:
@@ -134,7 +173,7 @@ def resolved(requirements: pathlib.Path, lock: pathlib.Path) -> list[dict]:
     ended = subprocess.run(command, capture_output=True, text=True)
     if ended.returncode != 0:
         if is_unreachable(ended.stderr):
-            impossible(next((line.strip() for line in ended.stderr.splitlines() if line.strip()), "no reason was given"))
+            raise Unreachable(next(line.strip() for line in ended.stderr.splitlines() if line.strip()))
         raise SystemExit(f"{requirements.name} cannot be resolved: {ended.stderr.strip()}")
     return tomllib.loads(lock.read_text()).get("packages", [])
 
@@ -181,12 +220,21 @@ def check_this_program() -> None:
         ("pyyaml", {"wheels": [], "sdist": sdist}, "<3.14", ["3.14", "3.15"]),
         ("pyyaml", {"wheels": []}, "", ["3.11", "3.12", "3.13", "3.14", "3.15"]),
     ):
-        asked = {"a-1-py3-none-any.whl": pythons, "a-1.tar.gz": pythons}
-        _, wrong = missing([{"name": name, "version": "1", **files}], machines, lambda _: asked)
+        listed = {"a-1-py3-none-any.whl": pythons, "a-1.tar.gz": pythons}
+        _, wrong = missing([{"name": name, "version": "1", **files}], machines, lambda _: listed)
         found = re.findall(r"Python (\S+)", " ".join(wrong))
         assert found == expected, (name, files, pythons, found)
     assert is_unreachable("error: error sending request for url (https://pypi.org/simple/a/)")
+    assert is_unreachable("error: HTTP status server error (502 Bad Gateway) for url (https://pypi.org/simple/a/)")
     assert not is_unreachable("error: Failed to fetch: `https://pypi.org/simple/connect/`: 404 Not Found")
+    answers = iter([Unreachable("once"), Unreachable("twice"), None])
+
+    def question() -> str:
+        if answer := next(answers):
+            raise answer
+        return "an answer"
+
+    assert asked(question, pauses=(0, 0)) == "an answer"
 
 
 def main() -> int:
@@ -197,7 +245,7 @@ def main() -> int:
             newest = NEWEST.get(requirements.name, PYTHONS[-1])
             pythons = [python for python in PYTHONS if python <= newest]
             machines = [Machine(platform, python) for platform in PLATFORMS for python in pythons]
-            packages = resolved(requirements, pathlib.Path(folder) / "pylock.toml")
+            packages = asked(resolved, requirements, pathlib.Path(folder) / "pylock.toml")
             from_source, cannot = missing(packages, machines)
             print(f"{requirements.name}: {len(packages)} packages on {len(machines)} kinds of machines")
             for name, where in from_source.items():
