@@ -112,6 +112,7 @@ def is_unreachable(said: str) -> bool:
         "http status server error",
         "429 too many requests",
         "error decoding response body",
+        "returned a 403 forbidden",  # a proxy before the index
     )
     return any(reason in said.lower() for reason in reasons)
 
@@ -143,7 +144,7 @@ def files_of(index: str, package: str) -> list[dict]:
     except urllib.error.HTTPError as error:
         if error.code == 404:
             return []
-        if error.code == 429 or error.code >= 500:
+        if error.code in (403, 429) or error.code >= 500:
             raise Unreachable(f"{package}: it answers {error.code}") from error
         raise SystemExit(f"{package}: the package index answers {error.code}") from error
     except (OSError, http.client.HTTPException, ValueError) as error:
