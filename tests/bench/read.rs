@@ -107,9 +107,9 @@ async fn both(stores: &Stores, reader: UserId, times: usize) -> [Vec<f64>; 2] {
 
 /// The first page by pull, as in a tutorial.
 async fn pull_page(app: &App, reader: UserId) -> Vec<PostId> {
-    let mut authors = app.graph.following(reader).await.expect("relations");
-    authors.push(reader);
-    let queries = authors.iter().map(|author| app.posts.by_author(*author, PostId::MAX, LIMIT));
+    let followed = app.graph.following(reader).await.expect("relations");
+    let authors = followed.iter().map(|followed| followed.author).chain([reader]);
+    let queries = authors.map(|author| app.posts.by_author(author, PostId::MAX, LIMIT));
     let slices = try_join_all(queries).await.expect("posts");
     let mut newest: Vec<PostId> = slices.into_iter().flat_map(|slice| slice.posts).collect();
     newest.sort_unstable_by(|a, b| b.cmp(a));

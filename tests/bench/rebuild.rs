@@ -8,6 +8,7 @@ use fanfold_engines::feed::{PostSource as _, Rebuilt};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::Read;
 use fanfold_kinds::App;
+use fanfold_kinds::follows::items::Followed;
 use fanfold_runtime::clock::now;
 use tokio::runtime::Runtime;
 
@@ -94,7 +95,9 @@ impl Setup {
         self.runtime.block_on(async {
             let start = Instant::now();
             let mut newest = Vec::new();
-            for author in app.graph.following(self.reader).await.expect("relations") {
+            for Followed { author, .. } in
+                app.graph.following(self.reader).await.expect("relations")
+            {
                 newest.extend(
                     app.posts.by_author(author, PostId::MAX, keep).await.expect("posts").posts,
                 );

@@ -42,6 +42,7 @@ mod due;
 mod due_crowd;
 mod expression;
 mod history;
+mod kept;
 mod likeness;
 mod likes;
 mod oracle;

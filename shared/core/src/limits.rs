@@ -62,6 +62,11 @@ pub const OLDER_SETTLES: Duration = Duration::from_secs(12);
 /// The time without a read after which a feed is removed from Valkey (setting `INACTIVE_AFTER`).
 pub const INACTIVE_AFTER_DEFAULT: Duration = Duration::from_secs(7 * 24 * 3600);
 
+/// Days for which feeds that are dropped are kept in DynamoDB (setting `FEEDS_KEPT_DAYS`; 0: they are not kept).
+pub const FEEDS_KEPT_DAYS_DEFAULT: u64 = 0;
+/// The greatest value of `FEEDS_KEPT_DAYS`.
+pub const FEEDS_KEPT_DAYS_MAX: u64 = 365;
+
 /// Memory that cards may take in Valkey, in MiB (setting `CARD_MEMORY`).
 pub const CARD_MEMORY_DEFAULT: u64 = 128;
 /// The greatest value of `CARD_MEMORY`.

@@ -107,6 +107,7 @@ pub const SHARED: &[&str] = &[
     "BUCKETS",
     "FEED_CAP",
     "INACTIVE_AFTER",
+    "FEEDS_KEPT_DAYS",
     "CARD_MEMORY",
     "AWS_ENDPOINT_URL",
 ];
@@ -276,7 +277,12 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "FOLLOWERS_PER_PARTITION",
         ],
     },
-    FunctionSpec { name: "sweep", resource: "Sweep", trigger: Trigger::Schedule, settings: &[] },
+    FunctionSpec {
+        name: "sweep",
+        resource: "Sweep",
+        trigger: Trigger::Schedule,
+        settings: &["GRAPH_TABLE"],
+    },
     FunctionSpec {
         name: "admin",
         resource: "Admin",

@@ -25,8 +25,12 @@ use fanfold_runtime::{Config, StartError};
 use crate::boards::items::BoardStore;
 use crate::fanout::receipts::ReceiptStore;
 use crate::fanout::settings::FanOutSettings;
-use crate::feeds::hot::HotAuthors;
+use crate::feeds::heads::{HOT_FOLLOWERS, HOT_KEPT};
+use crate::feeds::kept::LATE_NOTED;
+use crate::feeds::kept::items::KeptStore;
+use crate::feeds::kept::settings::KeptSettings;
 use crate::feeds::pulled::PulledStore;
+use crate::feeds::recent::Recent;
 use crate::follows::items::GraphStore;
 use crate::likes::items::LikeStore;
 use crate::people::items::{HeadBounds, UserStore};
@@ -39,8 +43,6 @@ const PARTITIONS_PER_PART: u16 = 8;
 /// The most authors of a home feed (those who are followed, and its reader) that is rebuilt within the request. With more, the
 /// page is pulled, and the feed is rebuilt through a queue.
 const REBUILD_INLINE_AUTHORS: usize = 1_000;
-/// Followers from which the newest posts of an author come from the live author feed; see [`HotAuthors`].
-const HOT_FOLLOWERS: u64 = 10_000;
 /// Feeds that one run of the sweep removes.
 const SWEEP_FEEDS_MAX: u64 = 50_000;
 
@@ -61,7 +63,11 @@ pub struct App {
     pub outbox: Outbox,
     pub limits: Limits,
     pub counts: Counts,
-    pub hot: HotAuthors,
+    /// Authors with very many followers.
+    pub hot: Recent,
+    pub kept: KeptStore,
+    /// Users of whom a late message was noted.
+    pub late: Recent,
     /// Whether due items leave Valkey alone for a while.
     pub pause: Pause,
     pub settings: Settings,
@@ -85,6 +91,8 @@ pub struct Settings {
     pub head_bounds: HeadBounds,
     /// Followers from which an author's newest posts are read from Valkey first.
     pub hot_followers: u64,
+    /// How long feeds are kept (`FEEDS_KEPT_DAYS`).
+    pub kept: KeptSettings,
     /// The least time between two occurrences of a timer (`TIMER_EVERY_MIN`).
     pub timer_every_min: Duration,
     /// Whether the operator gave an address for webhooks (`WEBHOOKS_ON`).
@@ -135,7 +143,9 @@ impl App {
             outbox: Outbox::new(sdk, config)?,
             limits: Limits::read(config)?,
             counts: Counts::after(COUNT_DELAY),
-            hot: HotAuthors::default(),
+            hot: Recent::new(HOT_KEPT),
+            kept: KeptStore::new(tables.table("GRAPH_TABLE")?),
+            late: Recent::new(LATE_NOTED),
             pause: Pause::default(),
             settings: Settings::read(config)?,
         })
@@ -192,6 +202,7 @@ impl Settings {
             inline_authors: REBUILD_INLINE_AUTHORS,
             head_bounds: HeadBounds::USUAL,
             hot_followers: HOT_FOLLOWERS,
+            kept: KeptSettings::read(config)?,
             timer_every_min: seconds(
                 "TIMER_EVERY_MIN",
                 TIMER_EVERY_MIN_DEFAULT,

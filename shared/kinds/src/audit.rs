@@ -26,6 +26,7 @@ use fanfold_runtime::{StoreError, metrics};
 
 use crate::App;
 use crate::all::kinds;
+use crate::feeds::kept;
 use crate::follows::items::Counting;
 use crate::owned::{AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX, Audited, Auditing};
 
@@ -93,6 +94,8 @@ pub async fn check(
     }
     audited.differed += 1;
     app.valkey.invalidate(feed).await?;
+    // mutation: audit-copy
+    kept::forget(app, feed).await?;
     // not from what the feed may have been wrong with
     // mutation: audit-from-posts
     app.feeds().rebuild(feed, None, &ReadContext::from_posts(now)).await?;

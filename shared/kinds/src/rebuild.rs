@@ -23,6 +23,7 @@ use fanfold_runtime::clock::{self, Stopwatch};
 use serde::Serialize;
 
 use crate::App;
+use crate::feeds::kept;
 use crate::feeds::messages::RebuildFeed;
 use crate::people::items::Profile;
 
@@ -75,6 +76,7 @@ async fn rebuild_one(app: &App, feed: FeedId, now: Time) -> Result<Option<FeedNo
     for _ in 0..ADMIN_REBUILD_LOOKS_MAX {
         let context = ReadContext::from_posts(now + stopwatch.elapsed());
         valkey.invalidate(feed).await?;
+        kept::forget(app, feed).await?;
         match app.feeds().rebuild(feed, None, &context).await? {
             Rebuilt::Done(Some(CachedSlice { slice, .. })) => {
                 // pushes and trims may have changed the feed since the commit

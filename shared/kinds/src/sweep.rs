@@ -3,7 +3,8 @@
 //!
 //! **Sweep.** The sweep takes a batch from each bucket in turn until no feed is due or 50,000 feeds are removed, and
 //! logs how many remain. Then it forgets old relations in the same way. The script checks each due time again, so the
-//! feed of a reader who has just returned stays.
+//! feed of a reader who has just returned stays. With `FEEDS_KEPT_DAYS`, home feeds are first kept in DynamoDB
+//! ([`kept`]); those that are dropped from a full server are not.
 
 use fanfold_core::Time;
 use fanfold_core::limits::{CONCURRENCY, REL_KEPT, SHED_IDLE, SWEEP_BATCH};
@@ -12,6 +13,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
 
 use crate::App;
+use crate::feeds::kept;
 use fanfold_engines::rounds::rounds;
 
 /// Feeds that one run of the sweep removes to make room on full servers. They take about 50 MB. The last round over the buckets
@@ -36,7 +38,14 @@ pub struct Swept {
 /// A bucket that fails does not stop the others. The first error is returned at the end.
 pub async fn sweep(app: &App, now: Time) -> Result<Swept, StoreError> {
     let until = now - app.settings.inactive_after;
-    let expire = async |bucket, batch| app.valkey.expire(bucket, until, batch).await;
+    let expire = async |bucket, batch| {
+        if app.settings.kept.is_on() {
+            // before they are dropped: those of readers who return meanwhile stay
+            // mutation: kept-first
+            kept::keep(app, app.valkey.idle(bucket, until, batch).await?, now).await?;
+        }
+        app.valkey.expire(bucket, until, batch).await
+    };
     let (buckets, bounds) =
         (app.valkey.keys().all_buckets(), (SWEEP_BATCH, app.settings.sweep_feeds_max));
     let (dropped, not_expired) = rounds(buckets.clone(), bounds, || false, expire).await;

@@ -288,6 +288,8 @@ impl Apps {
         // few heads, so that their floors rise in short histories; some authors are hot
         app.settings.head_bounds = HeadBounds { max: 4, kept: 2 };
         app.settings.hot_followers = 2;
+        // dropped feeds are kept
+        app.settings.kept.keep = Duration::from_secs(7_200);
         app.settings.page_followers = 2;
         app.settings.inactive_after = INACTIVE_AFTER;
         let admin = Admin { app: app.clone(), ..Admin::new(&sdk, &config).expect("admin") };

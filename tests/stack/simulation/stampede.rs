@@ -62,7 +62,7 @@ fn stampede(is_hot: bool) -> (usize, usize) {
             // the environment has met the authors, and no reader
             let authors: Vec<_> = authors.iter().map(|author| id(author)).collect();
             let reading = ReadContext::new(START + Duration::from_secs(100));
-            apps.app.newest(&authors, PostId::MAX, &reading).await.expect("read");
+            apps.app.newest(&authors, PostId::MAX, None, &reading).await.expect("read");
             apps.app.settings.hot_followers = u64::MAX;
         }
         apps.valkey.flush();

@@ -71,6 +71,7 @@ impl<S: PostSource> Feeds<'_, S> {
         merge: &mut Merge,
         authors: &[UserId],
         before: PostId,
+        copy: Option<&S::Copy>,
         reading: &ReadContext,
     ) -> Result<(), StoreError> {
         let wanted = merge.wanted().into_iter();
@@ -90,7 +91,7 @@ impl<S: PostSource> Feeds<'_, S> {
         let others = others.into_iter().map(|(author, wanted)| (author, wanted.part)).collect();
         let (live, ()) = futures::try_join!(
             live.try_collect::<Vec<_>>(),
-            self.merge_heads(merge, others, before, reading)
+            self.merge_heads(merge, others, before, copy, reading)
         )?;
         let mut absent = HashMap::new();
         for (author, part, slice) in live {
@@ -99,7 +100,7 @@ impl<S: PostSource> Feeds<'_, S> {
                 None => drop(absent.insert(author, part)),
             }
         }
-        self.merge_heads(merge, absent, before, reading).await?;
+        self.merge_heads(merge, absent, before, None, reading).await?;
         merge.advance();
         Ok(())
     }
@@ -110,10 +111,11 @@ impl<S: PostSource> Feeds<'_, S> {
         merge: &mut Merge,
         parts: HashMap<UserId, usize>,
         before: PostId,
+        copy: Option<&S::Copy>,
         reading: &ReadContext,
     ) -> Result<(), StoreError> {
         let authors: Vec<UserId> = parts.keys().copied().collect();
-        for (author, slice) in self.source.newest(&authors, before, reading).await? {
+        for (author, slice) in self.source.newest(&authors, before, copy, reading).await? {
             if let Some(part) = parts.get(&author) {
                 // mutation: heads-before
                 merge.add(*part, slice.below(before, usize::MAX));
@@ -145,17 +147,18 @@ impl<S: PostSource> Feeds<'_, S> {
     }
 
     /// The next posts of several authors that are older than `before`. More of an author is read only if the merge
-    /// needs it.
+    /// needs it. `copy` is of the feed that is merged.
     pub async fn merge(
         &self,
         authors: Vec<UserId>,
         before: PostId,
         count: usize,
+        copy: Option<&S::Copy>,
         reading: &ReadContext,
     ) -> Result<Slice, StoreError> {
         let mut merge = Merge::new(authors.len(), before, count);
         if reading.uses_heads {
-            self.merge_newest(&mut merge, &authors, before, reading).await?;
+            self.merge_newest(&mut merge, &authors, before, copy, reading).await?;
         }
         for _ in 0..MERGE_ROUNDS_MAX {
             let wanted = merge.wanted();

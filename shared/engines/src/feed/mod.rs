@@ -57,7 +57,7 @@ impl<S: PostSource> Feeds<'_, S> {
             None => None,
         };
         let slice = match authors {
-            Some(authors) => self.merge(authors, before, count, reading).await?,
+            Some(authors) => self.merge(authors, before, count, None, reading).await?,
             None => self.source.pull(feed, before, count, reading).await?,
         };
         Ok((slice, Source::Pull))

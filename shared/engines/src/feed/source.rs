@@ -18,6 +18,9 @@ pub struct Feeds<'a, S> {
 
 /// Where the posts of feeds come from.
 pub trait PostSource: Sync {
+    /// A copy of a feed of earlier, from which older posts of authors may come.
+    type Copy: Sync;
+
     /// The next posts of an author that are older than `before`, from DynamoDB.
     fn by_author(
         &self,
@@ -27,11 +30,13 @@ pub trait PostSource: Sync {
     ) -> impl Future<Output = Result<Slice, StoreError>> + Send;
 
     /// The newest posts of several authors, each down to a bound of its own, in few calls to DynamoDB. Authors whose bound is
-    /// not below `before` are left out, and others may be: their posts are read one author after the other.
+    /// not below `before` are left out, and others may be: their posts are read one author after the other. `copy` is of the
+    /// feed that is read.
     fn newest(
         &self,
         authors: &[UserId],
         before: PostId,
+        copy: Option<&Self::Copy>,
         reading: &ReadContext,
     ) -> impl Future<Output = Result<HashMap<UserId, Slice>, StoreError>> + Send;
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
+use fanfold_core::PostId;
 
 /// The value of an attribute.
 pub type Value = AttributeValue;
@@ -54,4 +55,16 @@ pub fn words_of(item: &Item, name: &str) -> Option<Vec<u64>> {
     };
     let word = |word: &Blob| Some(u64::from_be_bytes(word.as_ref().try_into().ok()?));
     set.iter().map(word).collect()
+}
+
+/// Ids of 16 bytes, one after the other.
+pub fn ids(posts: &[PostId]) -> Value {
+    let bytes: Vec<u8> = posts.iter().flat_map(|post| post.0.to_be_bytes()).collect();
+    AttributeValue::B(Blob::new(bytes))
+}
+
+/// The ids of such an attribute. `None` if it has another form.
+pub fn ids_of(item: &Item, name: &str) -> Option<Vec<PostId>> {
+    let (ids, []) = item.get(name)?.as_b().ok()?.as_ref().as_chunks::<16>() else { return None };
+    Some(ids.iter().map(|id| PostId(u128::from_be_bytes(*id))).collect())
 }

@@ -22,7 +22,9 @@ pub mod rows;
 pub mod transact;
 mod write;
 
-pub use attribute::{Item, Value, flag, length_of, number, numbers, text, words, words_of};
+pub use attribute::{
+    Item, Value, flag, ids, ids_of, length_of, number, numbers, text, words, words_of,
+};
 pub use form::{Stored, check, read, read_key, write};
 pub use keys::{hashed, key, owner, pk_only, time_and_id, timed};
 pub use name::{Table, Tables};

@@ -18,6 +18,18 @@ impl Valkey {
         self.drop_due(self.keys.live(bucket), until, count, "dropping feeds").await
     }
 
+    /// The feeds that [`Valkey::expire`] would drop.
+    pub async fn idle(
+        &self,
+        bucket: Bucket,
+        until: Time,
+        count: usize,
+    ) -> Result<Vec<FeedId>, StoreError> {
+        let doing = "looking for idle feeds";
+        let idle = self.listed(&self.keys.live(bucket), until, count, doing).await?;
+        Ok(idle.iter().filter_map(|member| Keys::feed_of(member)).collect())
+    }
+
     /// Drops the remembered relations of a bucket to authors whose last change was at `until` or
     /// before, at most `count` and [`SWEEP_BATCH`] authors. Returns the number of authors.
     pub async fn forget(
@@ -37,11 +49,7 @@ impl Valkey {
         count: usize,
         doing: &'static str,
     ) -> Result<u64, StoreError> {
-        let mut range = list.command("ZRANGE");
-        range.arg("-inf").arg(until.ms()).arg("BYSCORE");
-        range.arg("LIMIT").arg(0).arg(count.min(SWEEP_BATCH));
-        let due: Vec<String> =
-            range.query_async(&mut self.link.clone()).await.map_err(failed(doing))?;
+        let due = self.listed(&list, until, count, doing).await?;
         if due.is_empty() {
             return Ok(0);
         }
@@ -52,6 +60,20 @@ impl Valkey {
         }
         script.arg(until.ms());
         script.run(&self.link, doing).await
+    }
+
+    /// The keys whose time in the list is `until` or before, at most `count` and [`SWEEP_BATCH`].
+    async fn listed(
+        &self,
+        list: &Key,
+        until: Time,
+        count: usize,
+        doing: &'static str,
+    ) -> Result<Vec<String>, StoreError> {
+        let mut range = list.command("ZRANGE");
+        range.arg("-inf").arg(until.ms()).arg("BYSCORE");
+        range.arg("LIMIT").arg(0).arg(count.min(SWEEP_BATCH));
+        range.query_async(&mut self.link.clone()).await.map_err(failed(doing))
     }
 
     /// The number of feeds of a bucket that were last read at `until` or before.

@@ -59,7 +59,7 @@ async fn push_partition(
             app.graph.followers_page(post.author(), partition, after, app.settings.page_followers);
         let page = page.await?;
         let audience = Audience { post, followers: &page.items, read_at: now, pointer };
-        for spread in push_to_followers(&app.valkey, &app.graph, &[audience], now).await {
+        for spread in push_to_followers(app, &[audience], now).await {
             reached = reached.plus(spread.whole()?);
         }
         after = page.next;

@@ -40,7 +40,7 @@ pub async fn deliver_from(
             pointer: chunk.pointer,
         })
         .collect();
-    let spread = push_to_followers(&app.valkey, &app.graph, &audiences, now).await;
+    let spread = push_to_followers(app, &audiences, now).await;
     let traces = traces.iter().cloned().chain(std::iter::repeat_with(Trace::current));
     let noted: Vec<_> = chunks
         .iter()

@@ -13,6 +13,7 @@ use super::cut;
 use super::push::log_reached;
 use super::receipts::Plan;
 use crate::App;
+use crate::feeds::kept;
 use crate::feeds::pulled::PulledState;
 use crate::people::items::Profile;
 use crate::posts::items::PostState;
@@ -36,6 +37,7 @@ pub async fn dispatch(
     if !is_published(app, event, now).await? {
         return Ok(Dispatched::NothingToDo);
     }
+    kept::note_late(app, post.author(), post.time(), now).await?;
     if event.part.is_none() {
         // the number of the author's posts; the writer may have died before it did this
         app.valkey.cards_changed(&[CardId::user(post.author())]).await?;

@@ -10,6 +10,8 @@ use fanfold_core::{FeedId, PostId, Time, UserId};
 use fanfold_engines::valkey::{Chosen, Forgotten, Push, Pushed, Valkey};
 use fanfold_runtime::StoreError;
 
+use crate::App;
+use crate::feeds::kept;
 use crate::follows::items::GraphStore;
 
 /// A post, and followers of its author who should see it.
@@ -58,18 +60,24 @@ pub fn log_reached(post: PostId, reached: DeliveryCounts, lag: Duration) {
 
 /// Pushes posts to the home feeds of followers, with one script call per bucket for all audiences. Returns one result
 /// per audience, in their order.
-pub async fn push_to_followers(
-    valkey: &Valkey,
-    graph: &GraphStore,
-    audiences: &[Audience<'_>],
-    now: Time,
-) -> Vec<Spread> {
-    let pushes: Vec<Push> = audiences.iter().map(|audience| push_of(audience, now)).collect();
-    let pushed = valkey.push_all(&pushes).await;
+pub async fn push_to_followers(app: &App, audiences: &[Audience<'_>], now: Time) -> Vec<Spread> {
+    let (mut pushes, mut spreads) = (Vec::new(), Vec::new());
+    for audience in audiences {
+        let (mut push, mut spread) = (push_of(audience, now), Spreading::default());
+        // mutation: late-noted
+        if let Err(error) = kept::note_late(app, push.post.author(), push.post.time(), now).await {
+            push.feeds.clear();
+            spread.leave(audience.followers.iter().copied(), error);
+        }
+        pushes.push(push);
+        spreads.push(spread);
+    }
+    let pushed = app.valkey.push_all(&pushes).await;
     let mut all = Vec::new();
-    for ((audience, push), pushed) in audiences.iter().zip(&pushes).zip(pushed) {
-        let mut spread = Spreading::default();
-        Box::pin(spread.settle(valkey, graph, push, pushed)).await;
+    for (((audience, push), mut spread), pushed) in
+        audiences.iter().zip(&pushes).zip(spreads).zip(pushed)
+    {
+        Box::pin(spread.settle(&app.valkey, &app.graph, push, pushed)).await;
         all.push(spread.end(audience));
     }
     all

@@ -7,8 +7,10 @@ use fanfold_engines::valkey::CachedSlice;
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::log::Chain;
 
+use super::kept::{self, FeedCopy};
 use crate::App;
 use crate::feeds::messages::RebuildFeed;
+use crate::follows::items::Followed;
 
 /// What a rebuild of a home feed reads. A feed of too many authors is passed on, with the lease `token`.
 pub(super) async fn contents(
@@ -22,14 +24,21 @@ pub(super) async fn contents(
     // backfilled. The pulled authors are read before any posts: if an author is pulled after
     // this, a push brings the pointer first.
     // mutation: live-before-read
-    let (authors, all) = futures::try_join!(authors(app, user), app.pulled.all())?;
+    let (followed, all, copy) = futures::try_join!(
+        app.graph.following(user),
+        app.pulled.all(),
+        kept::of(app, user, reading)
+    )?;
+    let authors = authors(user, &followed);
     if passes_on && authors.len() > app.settings.inline_authors {
         pass_on(app, user, token).await;
         return Ok(Contents::Queued(authors));
     }
-    let followed = authors.iter().copied();
-    let pulled = followed.filter(|author| all.contains_key(author)).collect();
-    let slice = app.feeds().merge(authors, PostId::MAX, app.valkey.keep(), reading).await?;
+    let pulled = authors.iter().copied().filter(|author| all.contains_key(author)).collect();
+    let copy = copy.map(|copy| FeedCopy::new(user, copy, &followed, &all));
+    let feeds = app.feeds();
+    let merge = feeds.merge(authors, PostId::MAX, app.valkey.keep(), copy.as_ref(), reading);
+    let slice = merge.await?;
     Ok(Contents::Read(CachedSlice { slice, pulled }))
 }
 
@@ -41,14 +50,13 @@ pub(super) async fn pull(
     count: usize,
     reading: &ReadContext,
 ) -> Result<Slice, StoreError> {
-    app.feeds().merge(authors(app, user).await?, before, count, reading).await
+    let authors = authors(user, &app.graph.following(user).await?);
+    app.feeds().merge(authors, before, count, None, reading).await
 }
 
 /// The authors of the posts in a user's home feed: the followed ones, and the user.
-async fn authors(app: &App, user: UserId) -> Result<Vec<UserId>, StoreError> {
-    let mut authors = app.graph.following(user).await?;
-    authors.push(user);
-    Ok(authors)
+fn authors(user: UserId, followed: &[Followed]) -> Vec<UserId> {
+    followed.iter().map(|followed| followed.author).chain([user]).collect()
 }
 
 /// Queues the rebuild of a home feed with its lease.

@@ -4,18 +4,20 @@
 //! | --- | --- |
 //! | `heads` | the newest posts of many authors at once |
 //! | `home` | the contents of a home feed |
-//! | `hot` | the authors with very many followers |
+//! | `kept` | feeds that were dropped, kept in DynamoDB |
 //! | `older` | pages below the floor of a home feed |
 //! | `messages` | the order to rebuild a feed |
 //! | `pulled` | the list of pulled authors |
+//! | `recent` | the users whom an environment has seen |
 
-mod heads;
+pub mod heads;
 mod home;
-pub mod hot;
+pub mod kept;
 pub mod messages;
 mod older;
 pub(crate) mod owned;
 pub mod pulled;
+pub mod recent;
 
 use std::collections::HashMap;
 
@@ -26,9 +28,12 @@ use fanfold_engines::valkey::CachedSlice;
 use fanfold_runtime::StoreError;
 use futures::future::BoxFuture;
 
+use self::kept::FeedCopy;
 use crate::App;
 
 impl PostSource for App {
+    type Copy = FeedCopy;
+
     async fn by_author(
         &self,
         author: UserId,
@@ -42,9 +47,10 @@ impl PostSource for App {
         &self,
         authors: &[UserId],
         before: PostId,
+        copy: Option<&FeedCopy>,
         reading: &ReadContext,
     ) -> Result<HashMap<UserId, Slice>, StoreError> {
-        heads::newest(self, authors, before, reading).await
+        heads::newest(self, authors, before, copy, reading).await
     }
 
     fn is_hot(&self, author: UserId, reading: &ReadContext) -> bool {

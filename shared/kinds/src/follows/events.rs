@@ -11,6 +11,7 @@ use fanfold_runtime::retry::look_again;
 
 use super::items::Counting;
 use crate::App;
+use crate::feeds::kept;
 use crate::follows::messages::{CountFollowers, RelationChanged};
 
 /// Handles a changed relation: applies it to the follower's home feed, and marks the cards that show it.
@@ -19,6 +20,8 @@ pub async fn relation_changed(
     event: &RelationChanged,
     now: Time,
 ) -> Result<(), StoreError> {
+    // mutation: late-relation
+    kept::note_late(app, event.follower, event.changed_at, now).await?;
     apply(app, event, now).await?;
     // the relation, and the number of authors that the follower follows; the writer may have died before it did this
     let (follower, author) = (event.follower, event.author);

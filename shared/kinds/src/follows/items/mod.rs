@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::partitions::{first_partitions, followers_per_partition};
 pub use count::Counting;
 pub use drop::{Ended, Ends};
+pub use pages::Followed;
 pub use relate::Committed;
 
 /// The row of a relation. After an unfollow it stays for a limited time as a tombstone, so that the next change

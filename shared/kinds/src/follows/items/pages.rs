@@ -2,7 +2,7 @@
 
 use fanfold_core::fanout::FollowerPlace;
 use fanfold_core::limits::FOLLOWERS_PER_QUERY;
-use fanfold_core::{Partition, UserId};
+use fanfold_core::{Partition, Time, UserId};
 use fanfold_engines::list::Page;
 use fanfold_engines::table::{key, read_key};
 use fanfold_runtime::error::StoreError;
@@ -15,6 +15,16 @@ struct FollowingKey {
     sk: UserId,
 }
 
+/// An author whom a user follows.
+#[derive(Deserialize)]
+pub struct Followed {
+    #[serde(rename = "sk")]
+    pub author: UserId,
+    /// The last change of the relation.
+    #[serde(rename = "changed_at_ms")]
+    pub changed_at: Time,
+}
+
 #[derive(Deserialize)]
 struct FollowerKey {
     sk: String,
@@ -22,16 +32,12 @@ struct FollowerKey {
 
 impl GraphStore {
     /// All authors that a user follows, in the order of their ids.
-    pub async fn following(&self, user: UserId) -> Result<Vec<UserId>, StoreError> {
-        let (mut all, mut after) = (Vec::new(), None);
-        loop {
-            let page = self.following_page(user, after, FOLLOWERS_PER_QUERY).await?;
-            all.extend(page.items);
-            after = page.next;
-            if after.is_none() {
-                return Ok(all);
-            }
-        }
+    pub async fn following(&self, user: UserId) -> Result<Vec<Followed>, StoreError> {
+        let (doing, pk) = ("reading the authors that a user follows", following_pk(user));
+        let rows = self.table.rows(doing, &pk).only("sk, changed_at_ms");
+        let rows = rows.kept_by("attribute_not_exists(expires_at)");
+        let rows = rows.all(Some(FOLLOWERS_PER_QUERY)).await?;
+        rows.into_iter().map(|row| read_key(doing, row)).collect()
     }
 
     /// A page of the authors that a user follows. The query reads `count` rows; tombstones among them are left out.

@@ -4,19 +4,19 @@
 //! instead of making a query for each. Every publication and deletion writes the profile anyway, for the counter of posts, so
 //! heads cost no call, no unit and no conflict: a head has 8 bytes ([`PostId::head`]), and a profile stays below 1 KB.
 //!
-//! **The law.** The heads above the floor (`head_floor`) are the author's published posts above it. Heads at or below the floor
-//! say nothing, and readers pass over them. The floor never falls. A publication adds a head, and a deletion removes it, in the
-//! transaction that writes the post.
+//! **The law.** The heads are the author's published posts above the floor (`head_floor`), which never falls. A publication
+//! adds a head, and a deletion removes it, in the transaction that writes the post. A post that is published at or below the
+//! floor, because it was scheduled for earlier, has no head; its time is noted for copies of feeds ([`crate::feeds::kept`]).
 //!
 //! A publication that has read [`HeadBounds::max`] heads *cuts* them: it leaves the newest ones, with its own, and raises the
 //! floor to the newest of the others, on condition that the heads are as they were read. A head is added on condition that
-//! there are fewer than `max`. If a condition fails, because others have published meanwhile, the profile is read again. A
-//! publication that has read an earlier floor may add a head below the present one.
+//! it is above the floor, and that there are fewer than `max`. If a condition fails, because others have published meanwhile,
+//! the profile is read again.
 //!
 //! DynamoDB may show one item of a transaction a moment before the other. Dispatch therefore waits until the profile has the
 //! head of its post: whoever makes a feed live after that reads it.
 
-use fanfold_core::{PostId, Slice, UserId};
+use fanfold_core::{PostId, Slice, Time, UserId};
 use fanfold_engines::table::{Item, Write, number, words, words_of};
 use fanfold_runtime::error::StoreError;
 
@@ -44,14 +44,14 @@ pub struct Heads {
 /// What a change of the posts of an author does to the heads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeadChange {
-    /// Adds the head of a new post, on condition that there are fewer heads than this.
+    /// Adds the head of a new post, on condition that there are fewer heads than this, and a lower floor.
     Add(u64, usize),
     /// Replaces the heads that were read, on condition that they are the same.
     Cut { read: Vec<u64>, kept: Vec<u64>, floor: u64 },
     /// Removes the head of a deleted post, if it is there.
     Remove(u64),
-    /// The new post is at or below the floor.
-    Nothing,
+    /// Notes that a post was published at or below the floor.
+    Below(Time),
 }
 
 impl Heads {
@@ -74,17 +74,16 @@ impl Heads {
         post.head() <= self.floor || self.read.contains(&post.head())
     }
 
-    /// Those above the floor, newest first.
-    fn known(&self) -> Vec<u64> {
-        // mutation: head-floor-ignored
-        let mut known: Vec<u64> = self.read.iter().copied().filter(|h| *h > self.floor).collect();
-        known.sort_unstable_by(|a, b| b.cmp(a));
-        known
+    /// Newest first.
+    fn sorted(&self) -> Vec<u64> {
+        let mut heads = self.read.clone();
+        heads.sort_unstable_by(|a, b| b.cmp(a));
+        heads
     }
 
     /// The newest posts of the author, down to the floor.
     pub fn newest(&self, author: UserId) -> Slice {
-        let posts = self.known().into_iter().map(|head| PostId::of_head(head, author)).collect();
+        let posts = self.sorted().into_iter().map(|head| PostId::of_head(head, author)).collect();
         let bound = match self.floor {
             0 => PostId::MIN,
             floor => PostId::of_head(floor, UserId(u64::MAX)),
@@ -93,15 +92,15 @@ impl Heads {
     }
 
     /// The change for a new post of the author.
-    pub fn published(&self, post: PostId, bounds: HeadBounds) -> HeadChange {
+    pub fn published(&self, post: PostId, bounds: HeadBounds, now: Time) -> HeadChange {
         let added = post.head();
         if added <= self.floor {
-            return HeadChange::Nothing;
+            return HeadChange::Below(now);
         }
         if self.read.len() < bounds.max {
             return HeadChange::Add(added, bounds.max);
         }
-        let mut kept = self.known();
+        let mut kept = self.sorted();
         kept.push(added);
         kept.sort_unstable_by(|a, b| b.cmp(a));
         // mutation: head-cut-floor
@@ -120,11 +119,14 @@ impl HeadChange {
     /// Adds the change to a write of the profile with this expression, which begins with `ADD`, and this condition.
     pub(super) fn in_write(&self, update: Write, adds: String, condition: String) -> Write {
         let (expression, condition) = match self {
-            Self::Nothing => (adds, condition),
+            Self::Below(_) => (format!("{adds} SET late_at_ms = :late"), condition),
             // mutation: head-bound
             Self::Add(..) => (
                 format!("{adds}, heads :head"),
-                format!("{condition} AND (attribute_not_exists(heads) OR size(heads) < :most)"),
+                // mutation: head-below
+                format!(
+                    "{condition} AND head_floor < :added AND (attribute_not_exists(heads) OR size(heads) < :most)"
+                ),
             ),
             Self::Remove(_) => (format!("{adds} DELETE heads :head"), condition),
             // mutation: head-cut-blind
@@ -134,10 +136,11 @@ impl HeadChange {
             ),
         };
         let update = match self {
-            Self::Nothing => update,
-            Self::Add(head, most) => {
-                update.value(":head", words([*head])).value(":most", number(most))
-            }
+            Self::Below(now) => update.value(":late", number(now)),
+            Self::Add(head, most) => update
+                .value(":head", words([*head]))
+                .value(":added", number(head))
+                .value(":most", number(most)),
             Self::Remove(head) => update.value(":head", words([*head])),
             Self::Cut { read, kept, floor } => update
                 .value(":read", words(read.iter().copied()))
@@ -167,8 +170,10 @@ mod tests {
     /// What DynamoDB would do. Returns whether the condition held.
     fn apply(heads: &mut Heads, change: &HeadChange) -> bool {
         match change {
-            HeadChange::Nothing => {}
-            HeadChange::Add(_, most) if heads.read.len() >= *most => return false,
+            HeadChange::Below(_) => {}
+            HeadChange::Add(head, most) if heads.read.len() >= *most || *head <= heads.floor => {
+                return false;
+            }
             HeadChange::Add(head, _) => heads.read.push(*head),
             HeadChange::Remove(head) => heads.read.retain(|one| one != head),
             HeadChange::Cut { read, .. } if *read != heads.read => return false,
@@ -198,8 +203,8 @@ mod tests {
                 } else if used.insert(id) {
                     posts.insert(id);
                     let read = &earlier[earlier.len().saturating_sub(1 + back)];
-                    if !apply(&mut heads, &read.published(id, bounds)) {
-                        let again = heads.published(id, bounds);
+                    if !apply(&mut heads, &read.published(id, bounds, Time::EPOCH)) {
+                        let again = heads.published(id, bounds, Time::EPOCH);
                         prop_assert!(apply(&mut heads, &again));
                     }
                 }

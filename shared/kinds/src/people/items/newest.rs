@@ -14,7 +14,7 @@ use super::{
 };
 
 /// What a read of heads needs of a profile.
-const ATTRIBUTES: &str = "pk, v, handle, heads, head_floor, followers";
+const ATTRIBUTES: &str = "pk, v, handle, heads, head_floor, followers, late_at_ms";
 
 /// What a rebuild reads of an author's profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct AuthorHeads {
     pub newest: Slice,
     /// The number of followers at the last count.
     pub followers: u64,
+    /// When copies of feeds were last found to lack something of this user ([`UserStore::late`]).
+    pub late_at: Time,
 }
 
 impl UserStore {
@@ -50,10 +52,13 @@ impl UserStore {
             check(doing, &item, ProfileItem::V)?;
             let author = owner(ItemKind::User, &item).and_then(|author| author.parse().ok());
             let Some(author) = author.filter(|_| has_profile(&item)) else { continue };
-            let followers = item.get("followers").and_then(|count| count.as_n().ok()?.parse().ok());
-            let newest = Heads::of(doing, &item)?.newest(author);
-            let followers = followers.unwrap_or(0);
-            heads.insert(author, AuthorHeads { newest, followers });
+            let number = |name: &str| item.get(name)?.as_n().ok()?.parse::<u64>().ok();
+            let of = AuthorHeads {
+                newest: Heads::of(doing, &item)?.newest(author),
+                followers: number("followers").unwrap_or(0),
+                late_at: number("late_at_ms").map_or(Time::EPOCH, Time::from_ms),
+            };
+            heads.insert(author, of);
         }
         Ok(heads)
     }
@@ -81,5 +86,17 @@ impl UserStore {
                 .value(":read", words(read.read.iter().copied())),
         };
         Ok(update.changed("removing heads that differ", ProfileItem::V).await?.is_some())
+    }
+
+    /// Notes that a post or a relation of this user is handled late: copies of feeds that were made up to now may lack it.
+    pub async fn late(&self, user: UserId, now: Time) -> Result<(), StoreError> {
+        let update = self.table.update(pk_only(&profile_pk(user)));
+        let update = update
+            .expression("SET late_at_ms = :late")
+            .condition(format!(
+                "{HAS_PROFILE} AND (attribute_not_exists(late_at_ms) OR late_at_ms < :late)"
+            ))
+            .value(":late", number(now));
+        update.changed("noting a late message", ProfileItem::V).await.map(drop)
     }
 }

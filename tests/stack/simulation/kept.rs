@@ -1,0 +1,250 @@
+//! Kept feeds: a return takes from a copy what a query would give, and no copy is used after a change that it lacks.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use fanfold_core::{FeedId, PostId, Relation, Time, UserRef};
+use fanfold_engines::due::ItemDue;
+use fanfold_kinds::fanout::dispatch::dispatch;
+use fanfold_kinds::follows::messages::RelationChanged;
+use fanfold_kinds::posts::messages::PostPublished;
+use fanfold_kinds::scheduled::{self, NewScheduled};
+use fanfold_kinds::sweep::sweep;
+use fanfold_kinds::{due, follows, people, posts};
+use fanfold_runtime::clock::Deadline;
+
+use super::apps::{Apps, POSTS, START, id, identity};
+use super::calls::handle_all;
+use super::oracle::Truth;
+use super::server::Server;
+use super::tasks::runtime;
+use crate::harness::world::page;
+use fanfold_kinds::home::Span;
+
+const READER: &str = "reader";
+/// Two busy authors: a feed needs more of their posts than they have heads.
+const AUTHORS: [&str; 2] = ["ash", "birch"];
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A reader of two busy authors, whose feed was dropped and kept.
+struct Return {
+    apps: Apps,
+    now: Time,
+}
+
+impl Return {
+    async fn new(server: &Server, keep: Duration) -> Self {
+        fastrand::seed(7);
+        let settings = [("FEED_CAP", "40".to_owned())];
+        let mut apps = Apps::with(server, &settings, RetryConfig::disabled());
+        apps.valkey.reset();
+        apps.steps.set_free(true);
+        apps.app.settings.kept.keep = keep;
+        // heads are read from profiles
+        apps.app.settings.hot_followers = u64::MAX;
+        apps.app.settings.inline_authors = 9;
+        let mut it = Self { apps, now: START };
+        for name in AUTHORS.into_iter().chain([READER, "cedar"]) {
+            people::put_profile(&it.apps.app, &identity(name), name, name, it.now)
+                .await
+                .expect("a profile");
+        }
+        for author in AUTHORS {
+            it.relate(author, Relation::Following).await;
+        }
+        handle_all(&it.apps, it.now).await;
+        for _ in 0..15 {
+            for author in AUTHORS {
+                it.publish(author).await;
+            }
+        }
+        it.check().await;
+        it
+    }
+
+    /// Time passes, and the sweep drops the feed.
+    async fn drop_feed(&mut self) {
+        self.now += 5 * MINUTE;
+        let mut app = self.apps.app.clone();
+        app.settings.inactive_after = Duration::ZERO;
+        sweep(&app, self.now).await.expect("swept");
+        self.now += 5 * MINUTE;
+    }
+
+    async fn relate(&mut self, author: &str, relation: Relation) {
+        self.now += Duration::from_millis(1);
+        let user = UserRef::Id(id(author));
+        let relate = follows::relate;
+        relate(&self.apps.app, &identity(READER), &user, relation, self.now)
+            .await
+            .expect("related");
+    }
+
+    async fn publish(&mut self, author: &str) -> PostId {
+        self.now += Duration::from_millis(1);
+        let post = publish(&self.apps, author, self.now).await;
+        handle_all(&self.apps, self.now).await;
+        post
+    }
+
+    /// Reads all pages, which must show what the tables have. Returns the number of queries for posts of the first one.
+    async fn check(&mut self) -> usize {
+        let (feed, mut span, mut walked) = (FeedId::home(id(READER)), Span::ALL, Vec::new());
+        self.apps.cloud.lock().queries.clear();
+        let mut queries = None;
+        loop {
+            let page = page(&self.apps.app, feed, span, 20, self.now).await.expect("a page");
+            walked.extend(page.ids());
+            let made = self.apps.cloud.lock().queries.get(POSTS).copied().unwrap_or_default();
+            queries.get_or_insert(made);
+            match page.next_before {
+                Some(before) => span.before = before,
+                None => break,
+            }
+        }
+        assert_eq!(walked, Truth::of(&self.apps.cloud.lock()).home(id(READER)));
+        queries.unwrap_or_default()
+    }
+}
+
+/// Publishes a post, whose event waits.
+async fn publish(apps: &Apps, author: &str, now: Time) -> PostId {
+    let author = identity(author);
+    posts::publish(&apps.app, &author, "text", None, now).await.expect("a post").post.id
+}
+
+fn with(test: impl AsyncFn(&Server)) {
+    let server = Server::start();
+    runtime().block_on(test(&server));
+}
+
+/// A return with a copy makes no query for posts. Without one, it queries each author below the heads.
+#[test]
+fn a_return_takes_from_the_copy_what_is_below_the_heads() {
+    with(async |server| {
+        for (keep, queries) in [(Duration::ZERO, 2), (100 * MINUTE, 0)] {
+            let mut reader = Return::new(server, keep).await;
+            reader.drop_feed().await;
+            assert_eq!(reader.check().await, queries, "kept for {keep:?}");
+        }
+        // a copy that has expired, and that DynamoDB has not removed yet
+        let mut reader = Return::new(server, MINUTE).await;
+        reader.drop_feed().await;
+        assert_eq!(reader.check().await, 2);
+    });
+}
+
+/// New posts and deletions since the copy was made are honoured, and the copy is used.
+#[test]
+fn posts_and_deletions_since_are_honoured() {
+    with(async |server| {
+        let mut reader = Return::new(server, 100 * MINUTE).await;
+        reader.drop_feed().await;
+        let old = Truth::of(&reader.apps.cloud.lock()).author(id("ash"));
+        for post in [old[0], old[9]] {
+            posts::delete(&reader.apps.app, &identity("ash"), post, reader.now)
+                .await
+                .expect("deleted");
+        }
+        reader.publish("birch").await;
+        assert_eq!(reader.check().await, 0);
+    });
+}
+
+/// After each of these changes, the copy must not be used for the author.
+#[test]
+fn a_copy_is_not_used_after_a_change_that_it_lacks() {
+    with(async |server| {
+        for change in [
+            "the author is followed again",
+            "the floor of the heads has risen",
+            "a scheduled post was published late",
+            "a post was delivered late",
+            "a follow was handled late",
+            "the author is pulled",
+        ] {
+            println!("{change}");
+            let mut reader = Return::new(server, 100 * MINUTE).await;
+            let ash = identity("ash");
+            let mut late = None;
+            match change {
+                "a scheduled post was published late" => {
+                    let publish_at = reader.now + MINUTE;
+                    let new = NewScheduled { text: "later", publish_at, key: None };
+                    scheduled::schedule(&reader.apps.app, &ash, new, reader.now)
+                        .await
+                        .expect("scheduled");
+                    reader.apps.cloud.lock().sent.clear();
+                    reader.now += 2 * MINUTE;
+                    for _ in 0..6 {
+                        reader.publish("ash").await;
+                    }
+                }
+                "a post was delivered late" => {
+                    // its event waits in a queue
+                    late = Some(publish(&reader.apps, "ash", reader.now).await);
+                    reader.apps.cloud.lock().sent.clear();
+                    for _ in 0..6 {
+                        reader.publish("ash").await;
+                    }
+                }
+                "a follow was handled late" => {
+                    reader.relate("cedar", Relation::NotFollowing).await;
+                    for _ in 0..9 {
+                        publish(&reader.apps, "cedar", reader.now).await;
+                        reader.now += Duration::from_millis(1);
+                    }
+                    handle_all(&reader.apps, reader.now).await;
+                    reader.relate("cedar", Relation::Following).await;
+                    reader.apps.cloud.lock().sent.clear();
+                }
+                _ => {}
+            }
+            reader.drop_feed().await;
+            match change {
+                "the author is followed again" => {
+                    for relation in [Relation::NotFollowing, Relation::Following] {
+                        reader.relate("ash", relation).await;
+                        handle_all(&reader.apps, reader.now).await;
+                    }
+                }
+                "the floor of the heads has risen" => {
+                    for _ in 0..6 {
+                        reader.publish("ash").await;
+                    }
+                }
+                "a scheduled post was published late" => {
+                    let item = reader.apps.app.scheduled.soonest(ash.user(), None, 1).await;
+                    let item = item.expect("read").items.remove(0);
+                    let (message, now) = (ItemDue::new(item.entry()), reader.now);
+                    due::handle(&reader.apps.app, &message, now).await.expect("published");
+                    handle_all(&reader.apps, now).await;
+                }
+                "a post was delivered late" => {
+                    let event = PostPublished::new(late.expect("a post"));
+                    dispatch(&reader.apps.app, &event, reader.now, Deadline::NONE)
+                        .await
+                        .expect("dispatched");
+                    handle_all(&reader.apps, reader.now).await;
+                }
+                "a follow was handled late" => {
+                    let row = reader.apps.app.graph.relation(id(READER), id("cedar")).await;
+                    let changed_at = row.expect("read").expect("a relation").at;
+                    let (follower, author) = (id(READER), id("cedar"));
+                    let event = RelationChanged { follower, author, changed_at };
+                    let handled =
+                        follows::events::relation_changed(&reader.apps.app, &event, reader.now);
+                    handled.await.expect("handled");
+                }
+                _ => {
+                    let pulled = &reader.apps.app.pulled;
+                    let post = PostId::new(reader.now, 1, id("ash"));
+                    let all = pulled.all().await.expect("read");
+                    pulled.mark(id("ash"), post, &all).await.expect("marked");
+                    pulled.promote(id("ash"), post).await.expect("promoted");
+                }
+            }
+            assert!(reader.check().await > 0, "{change}: the copy is used");
+        }
+    });
+}
