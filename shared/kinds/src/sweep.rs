@@ -4,16 +4,17 @@
 //! **Sweep.** The sweep takes a batch from each bucket in turn until no feed is due or 50,000 feeds are removed, and
 //! logs how many remain. Then it forgets old relations in the same way. The script checks each due time again, so the
 //! feed of a reader who has just returned stays. With `FEEDS_KEPT_DAYS`, home feeds are first kept in DynamoDB
-//! ([`kept`]); those that are dropped from a full server are not.
+//! ([`kept`]), 500 in a second; those that are dropped from a full server are not.
 
 use fanfold_core::Time;
 use fanfold_core::limits::{CONCURRENCY, REL_KEPT, SHED_IDLE, SWEEP_BATCH};
 use fanfold_runtime::StoreError;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
+use tokio::sync::Mutex;
 
 use crate::App;
-use crate::feeds::kept;
+use crate::feeds::kept::{self, KEPT_PER_SWEEP};
 use fanfold_engines::rounds::rounds;
 
 /// Feeds that one run of the sweep removes to make room on full servers. They take about 50 MB. The last round over the buckets
@@ -38,16 +39,20 @@ pub struct Swept {
 /// A bucket that fails does not stop the others. The first error is returned at the end.
 pub async fn sweep(app: &App, now: Time) -> Result<Swept, StoreError> {
     let until = now - app.settings.inactive_after;
+    let (keeps, turn) = (app.settings.kept.is_on(), Mutex::new(()));
     let expire = async |bucket, batch| {
-        if app.settings.kept.is_on() {
+        if keeps {
+            // one bucket after the other, so that follows find the table free
+            let _turn = turn.lock().await;
             // before they are dropped: those of readers who return meanwhile stay
             // mutation: kept-first
             kept::keep(app, app.valkey.idle(bucket, until, batch).await?, now).await?;
         }
         app.valkey.expire(bucket, until, batch).await
     };
-    let (buckets, bounds) =
-        (app.valkey.keys().all_buckets(), (SWEEP_BATCH, app.settings.sweep_feeds_max));
+    let most = app.settings.sweep_feeds_max;
+    let most = if keeps { most.min(KEPT_PER_SWEEP) } else { most };
+    let (buckets, bounds) = (app.valkey.keys().all_buckets(), (SWEEP_BATCH, most));
     let (dropped, not_expired) = rounds(buckets.clone(), bounds, || false, expire).await;
     let unchanged_since = now - REL_KEPT;
     let forget = async |bucket, batch| app.valkey.forget(bucket, unchanged_since, batch).await;

@@ -23,6 +23,7 @@ use fanfold_engines::tally::Counts;
 use fanfold_engines::valkey::{Address, FeedSettings, Link, Valkey};
 use fanfold_functions::admin::Admin;
 use fanfold_kinds::App;
+use fanfold_kinds::feeds::kept::settings::KeptSettings;
 use fanfold_kinds::people::items::HeadBounds;
 use fanfold_runtime::Config;
 use fanfold_runtime::aws::SdkConfig;
@@ -288,8 +289,12 @@ impl Apps {
         // few heads, so that their floors rise in short histories; some authors are hot
         app.settings.head_bounds = HeadBounds { max: 4, kept: 2 };
         app.settings.hot_followers = 2;
-        // dropped feeds are kept
-        app.settings.kept.keep = Duration::from_secs(7_200);
+        // dropped feeds are kept, and their copies used after half a minute; workers die after 20 s, and clocks differ by 2 s
+        app.settings.kept = KeptSettings {
+            keep: Duration::from_secs(7_200),
+            slack: Duration::from_secs(25),
+            late_after: Duration::from_secs(2),
+        };
         app.settings.page_followers = 2;
         app.settings.inactive_after = INACTIVE_AFTER;
         let admin = Admin { app: app.clone(), ..Admin::new(&sdk, &config).expect("admin") };

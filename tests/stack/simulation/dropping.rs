@@ -131,6 +131,17 @@ impl History<Dropping> {
         self.begin((), work);
     }
 
+    /// The sweep drops all feeds and keeps copies.
+    fn sweep(&mut self) {
+        let (mut app, now) = (self.apps.app.clone(), self.now);
+        app.settings.inactive_after = Duration::ZERO;
+        let work = async move {
+            let _result = fanfold_kinds::sweep::sweep(&app, now).await;
+            Done::Other
+        };
+        self.begin((), work);
+    }
+
     fn put_profile(&mut self) {
         let (apps, now) = (self.apps.clone(), self.now);
         let work = async move {
@@ -177,6 +188,7 @@ impl History<Dropping> {
         // `ash` acts more often than other users
         let user = if self.dice.one_in(3) { ASH } else { user };
         match self.dice.below(17) {
+            16 if self.dice.one_in(2) => self.sweep(),
             16 => self.mark(user),
             0..3 => self.publish(user),
             3..6 => self.relate(user, other, Relation::Following),
@@ -293,7 +305,8 @@ impl History<Dropping> {
                 cloud.items(table).filter(|item| contains(user, &Value::Object((*item).clone())));
             for item in traces {
                 let pk = item["pk"]["S"].as_str().unwrap_or_default();
-                let others = pk.starts_with("following#") && !in_text(user, pk);
+                let of_others = ["following#", "kept#"].iter().any(|kind| pk.starts_with(kind));
+                let others = of_others && !in_text(user, pk);
                 let expires = item.contains_key("expires_at");
                 if private(pk).is_some_and(|other| other != user.to_string()) {
                     continue;

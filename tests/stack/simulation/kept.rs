@@ -2,15 +2,21 @@
 
 use std::time::Duration;
 
+use super::cloud::Faults;
+use crate::harness::dice::Dice;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::{FeedId, PostId, Relation, Time, UserRef};
 use fanfold_engines::due::ItemDue;
+use fanfold_engines::feed::Source;
 use fanfold_kinds::fanout::dispatch::dispatch;
+use fanfold_kinds::feeds::kept::items::KeptFeed;
 use fanfold_kinds::follows::messages::RelationChanged;
+use fanfold_kinds::owned::Audited;
 use fanfold_kinds::posts::messages::PostPublished;
+use fanfold_kinds::rebuild::rebuild_user;
 use fanfold_kinds::scheduled::{self, NewScheduled};
 use fanfold_kinds::sweep::sweep;
-use fanfold_kinds::{due, follows, people, posts};
+use fanfold_kinds::{audit, due, follows, people, posts};
 use fanfold_runtime::clock::Deadline;
 
 use super::apps::{Apps, POSTS, START, id, identity};
@@ -246,5 +252,52 @@ fn a_copy_is_not_used_after_a_change_that_it_lacks() {
             }
             assert!(reader.check().await > 0, "{change}: the copy is used");
         }
+    });
+}
+
+/// Copies of feeds that were wrong are found by the audit of the feeds that are made from them, and do no more harm.
+#[test]
+fn the_audit_removes_a_copy_that_is_wrong() {
+    with(async |server| {
+        for is_operator in [false, true] {
+            let mut reader = Return::new(server, 100 * MINUTE).await;
+            reader.drop_feed().await;
+            let (app, feed) = (&reader.apps.app, FeedId::home(id(READER)));
+            let wrong = app.kept.of(id(READER), reader.now).await.expect("read").expect("a copy");
+            let wrong = KeptFeed { posts: Vec::new(), ..wrong };
+            let until = reader.now.expires_after(MINUTE);
+            app.kept.put(vec![(id(READER), wrong)], until).await.expect("kept");
+            let shown = page(app, feed, Span::ALL, 40, reader.now).await.expect("a page");
+            assert!(shown.ids().count() < 20, "the copy is used");
+            if is_operator {
+                let profile = app.users.profile(id(READER)).await.expect("read");
+                rebuild_user(app, profile.expect("a profile"), reader.now).await.expect("rebuilt");
+            } else {
+                let mut audited = Audited::default();
+                audit::check(app, feed, reader.now, &mut audited).await.expect("checked");
+                assert_eq!((audited.differed, audited.repaired), (1, 1));
+            }
+            reader.check().await;
+            // dropped from a full server, without a new copy
+            reader.apps.app.valkey.drop_feeds(id(READER)).await.expect("dropped");
+            reader.check().await;
+        }
+    });
+}
+
+/// The sweep keeps what it reads before it drops the feed, so that no failure between the two loses a copy.
+#[test]
+fn a_feed_that_cannot_be_kept_is_not_dropped() {
+    with(async |server| {
+        let mut reader = Return::new(server, 100 * MINUTE).await;
+        reader.now += 5 * MINUTE;
+        let mut app = reader.apps.app.clone();
+        app.settings.inactive_after = Duration::ZERO;
+        reader.apps.cloud.lock().faults = Faults { one_in: 1, dice: Dice(1) };
+        sweep(&app, reader.now).await.expect_err("no copy");
+        reader.apps.cloud.lock().faults = Faults::default();
+        let feed = FeedId::home(id(READER));
+        let shown = page(&app, feed, Span::ALL, 3, reader.now).await.expect("a page");
+        assert_eq!(shown.source, Source::Cache);
     });
 }

@@ -136,6 +136,8 @@ pub enum Action {
     },
     /// So much time passes that all present workers die.
     Hours,
+    /// So much time passes that all present workers die and messages are late. Then the sweep begins.
+    Absence,
     Sweep,
     Audit,
     /// Valkey loses all data.
@@ -331,6 +333,7 @@ fn action(dice: &mut Dice, people: &[Name], roll: u64, calm: bool) -> Action {
         73..78 => Action::Pause { nth, calls: dice.below(7) as usize },
         78..85 => Action::Rush,
         85..87 => Action::Kill { nth },
+        89 => Action::Absence,
         87..90 => Action::Wait { ms: 1 + dice.below(*dice.clone().pick(&[3, 200, 3_000])) },
         90 => Action::Sweep,
         91 => Action::Audit,
@@ -389,6 +392,7 @@ impl fmt::Display for Action {
             Action::Steps { count } => write!(f, "{count} calls"),
             Action::Wait { ms } => write!(f, "{ms} ms pass"),
             Action::Hours => f.write_str("hours pass, and all workers die"),
+            Action::Absence => f.write_str("half a minute passes, and the sweep drops idle feeds"),
             Action::Sweep => f.write_str("the sweep drops idle feeds"),
             Action::Audit => f.write_str("the audit compares feeds"),
             Action::Flush => f.write_str("Valkey loses all data"),

@@ -305,6 +305,10 @@ impl History<Feeds> {
             }
             Action::Wait { ms } => self.wait(Duration::from_millis(ms)).await,
             Action::Hours => self.hours().await,
+            Action::Absence => {
+                self.wait(Duration::from_secs(30)).await;
+                self.sweep();
+            }
             Action::Sweep => self.sweep(),
             Action::Audit => self.audit(),
             Action::Flush => self.apps.valkey.flush(),
