@@ -70,21 +70,32 @@ fn post_item(post: PostId) -> Value {
     json!({"pk": {"S": author}, "sk": {"S": id}, "v": {"N": "1"}, "text": {"S": TEXT}})
 }
 
-/// Puts a reader, and the authors that the reader follows, each with this many posts. The posts of
+/// Puts a reader, and the authors that the reader follows, each with this many posts, an hour apart. The posts of
 /// different authors alternate, one second apart, so that a page has posts of many authors.
 pub fn put_reader(emulator: &Emulator, reader: UserId, authors: &[UserId], posts: u64, now: Time) {
-    put_profile(emulator, reader, 0, 1);
+    put_reader_of(emulator, reader, authors, (posts, Duration::from_secs(3_600)), now);
+}
+
+/// The same, with another time between the posts of an author.
+pub fn put_reader_of(
+    emulator: &Emulator,
+    reader: UserId,
+    authors: &[UserId],
+    (posts, apart): (u64, Duration),
+    now: Time,
+) {
+    emulator.put(USERS, profile_item(reader, 0, 1));
     for (place, author) in authors.iter().enumerate() {
         emulator.put(
             GRAPH,
             json!({
                 "pk": {"S": format!("following#{reader}")}, "sk": {"S": author.to_string()},
                 "v": {"N": "1"}, "relation": {"S": "following"}, "partition": {"N": "0"},
-                "changed_at_ms": {"N": (now - Duration::from_secs(86_400)).to_string()},
+                "changed_at_ms": {"N": (now - Duration::from_secs(200 * 86_400)).to_string()},
             }),
         );
         let posts = (0..posts).map(|turn| {
-            let age = Duration::from_secs(turn * 3_600 + place as u64 + 1);
+            let age = apart * turn as u32 + Duration::from_secs(place as u64 + 1);
             PostId::new(now - age, place as u16, *author)
         });
         put_author(emulator, *author, &posts.collect::<Vec<_>>());

@@ -18,10 +18,12 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_core::{FeedId, PostId, Time, UserId};
-use fanfold_engines::feed::PostSource as _;
+use fanfold_core::{FeedId, PostId, Slice, Time, UserId};
+use fanfold_engines::feed::{Contents, PostSource as _};
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::App;
+use fanfold_kinds::feeds::kept::items::KeptFeed;
+use fanfold_kinds::people::items::HeadBounds;
 use fanfold_runtime::clock::now;
 
 use crate::emulator::Emulator;
@@ -31,57 +33,100 @@ use crate::server::Server;
 use crate::stats::median;
 use crate::{Pace, people, prices};
 
-/// Followed authors, and posts of each. With few busy authors, the floors of heads are above the end of the feed.
-const CASES: [(u64, u64); 6] = [(3, 80), (10, 80), (10, 10), (100, 10), (1_000, 10), (5_000, 10)];
+/// Followed authors, posts of each, and the hours between two of them. A feed needs more of three busy authors than they have
+/// heads.
+const CASES: [(u64, u64, u64); 7] = [
+    (3, 80, 1),
+    (3, 80, 24),
+    (10, 80, 1),
+    (10, 10, 24),
+    (100, 10, 24),
+    (1_000, 10, 24),
+    (5_000, 10, 24),
+];
 const DELAY: Duration = Duration::from_millis(5);
-/// A way to read the newest posts of authors.
-type Way = (&'static str, fn(Time) -> ReadContext);
-/// From the posts, or from heads.
-const WAYS: [Way; 2] =
-    [("queries", ReadContext::from_posts), ("heads", ReadContext::without_valkey)];
+
+/// A way to rebuild a feed: its name, how the request reads, and how long ago the copy of the feed was made.
+type Way = (&'static str, fn(Time) -> ReadContext, Option<Duration>);
+const HOUR: Duration = Duration::from_secs(3_600);
+const WAYS: [Way; 5] = [
+    ("queries", ReadContext::from_posts, None),
+    ("heads", ReadContext::without_valkey, None),
+    ("kept 1 h ago", ReadContext::without_valkey, Some(HOUR)),
+    ("kept 7 d ago", ReadContext::without_valkey, Some(HOUR.saturating_mul(7 * 24))),
+    ("kept 30 d ago", ReadContext::without_valkey, Some(HOUR.saturating_mul(30 * 24))),
+];
 
 pub fn run(pace: &Pace, report: &mut Report) {
     let mut rows = Vec::new();
-    for (authors, posts) in CASES {
+    for (authors, posts, hours) in CASES {
         let emulator = Emulator::default();
         let (server, reader) = (Server::start(), people::user(authors * 100 + posts));
         let followed: Vec<UserId> =
             (0..authors).map(|n| people::author(authors * 100_000 + posts * 7_000 + n)).collect();
-        people::put_reader(&emulator, reader, &followed, posts, now());
-        let app = App::new(&emulator.sdk(), &server.config()).expect("the stores");
-        emulator.set_delay(DELAY);
-        let (runtime, mut found) = (crate::runtime(), Vec::new());
-        for (name, reading) in WAYS {
+        let busy = (posts, HOUR * hours as u32);
+        people::put_reader_of(&emulator, reader, &followed, busy, now());
+        let mut app = App::new(&emulator.sdk(), &server.config()).expect("the stores");
+        let (runtime, mut found) = (crate::runtime(), Vec::<Vec<PostId>>::new());
+        let (reading, count) = (ReadContext::from_posts(now()), (authors * posts).min(1_000));
+        let all = app.pull(FeedId::home(reader), PostId::MAX, count as usize, &reading);
+        let all = runtime.block_on(all).expect("read").posts;
+        let every = if hours == 1 { "an hour" } else { "a day" };
+        for (name, reading, absence) in WAYS {
             let times = if pace.quick || authors > 100 { 1 } else { 5 };
             let mut ms = Vec::new();
+            app.settings.kept.keep = absence.map_or(Duration::ZERO, |absence| absence * 2);
+            runtime.block_on(app.kept.forget(reader)).expect("forgotten");
             emulator.take_counts();
+            if let Some(absence) = absence {
+                let copy = copy(&all, now() - absence, app.valkey.keep());
+                let kept =
+                    Some((reader, copy)).filter(|(_, copy)| copy.is_of_use(HeadBounds::USUAL));
+                let put =
+                    app.kept.put(kept.into_iter().collect(), now().expires_after(absence * 2));
+                runtime.block_on(put).expect("kept");
+            }
+            let written = emulator.take_counts().units.writes;
+            emulator.set_delay(DELAY);
             for _ in 0..times {
-                let (feed, reading, keep) =
-                    (FeedId::home(reader), reading(now()), app.valkey.keep());
+                let (feed, reading) = (FeedId::home(reader), reading(now()));
                 let start = Instant::now();
-                let pull = app.pull(feed, PostId::MAX, keep, &reading);
-                found.push(runtime.block_on(pull).expect("pulled").posts);
+                let contents = app.contents(feed, String::new(), false, &reading);
+                let Contents::Read(read) = runtime.block_on(contents).expect("read") else {
+                    panic!("it is read at once")
+                };
+                found.push(read.slice.posts);
                 ms.push(start.elapsed().as_secs_f64() * 1e3);
             }
+            emulator.set_delay(Duration::ZERO);
             let counts = emulator.take_counts();
             let per = |count: f64| count / f64::from(times);
             let (ms, units) = (median(ms), per(counts.units.reads));
             let row = [
-                format!("{} × {posts}, {name}", thousands(authors as f64)),
+                format!("{} × {posts}, {every} apart, {name}", thousands(authors as f64)),
                 short(per(counts.all_calls() as f64)),
                 short(per(counts.sequential as f64)),
                 short(units),
                 short(ms),
                 short(units * prices::READ_UNIT * 1e6),
+                short(written * prices::WRITE_UNIT * 1e6),
             ];
             rows.push(row.to_vec());
-            let key = format!("{name}_{authors}_{posts}");
+            let key = format!("{name}_{authors}_{posts}_{hours}").replace(' ', "_");
             report.set(format!("return_units_{key}"), units);
             report.set(format!("return_ms_{key}"), ms);
         }
         assert!(found.windows(2).all(|pair| pair[0] == pair[1]), "all ways give the same feed");
     }
-    let head = ["authors × posts", "calls", "in a row", "read units", "ms", "US$ a million"];
+    let head = [
+        "authors × posts",
+        "calls",
+        "in a row",
+        "read units",
+        "ms",
+        "US$ a million",
+        "US$ a million sweeps",
+    ];
     report.table(
         "returns",
         "a return: the posts of a feed from DynamoDB (5 ms more for each call)",
@@ -89,6 +134,13 @@ pub fn run(pace: &Pace, report: &mut Report) {
         rows,
     );
     curve(report);
+}
+
+/// The copy of a feed that was made at this time.
+fn copy(posts: &[PostId], made_at: Time, keep: usize) -> KeptFeed {
+    let posts = posts.iter().copied().filter(|post| post.time() < made_at).collect();
+    let Slice { posts, bound } = Slice::head(posts, keep, PostId::MIN);
+    KeptFeed { posts, bound, pulled: Vec::new(), made_at }
 }
 
 /// The average pauses between visits, and the parts of the readers who have them.
@@ -134,7 +186,8 @@ fn curve(report: &mut Report) {
             let back = of_pauses(&|pause| f64::from(u8::from(pause > after)));
             first_pages.push((CACHED_MS, visits * (1.0 - back)));
             for (authors, part) in FOLLOWED {
-                let of = |what: &str| report.summary[&format!("return_{what}_heads_{authors}_10")];
+                let of =
+                    |what: &str| report.summary[&format!("return_{what}_heads_{authors}_10_24")];
                 let count = visits * back * part;
                 returns += count;
                 units += count * of("units");

@@ -21,6 +21,7 @@ RARE = {
     ("lookahead", "sqs:SendMessage", "schedules-dead"),
     # only if a feed differs (rules::audit)
     ("audit", "dynamodb:GetItem", "UsersTable"),
+    ("audit", "dynamodb:BatchWriteItem", "GraphTable"),
     # only if a bucket that is visited has cards, or a feed differs (rules::audit)
     ("audit", "dynamodb:BatchGetItem", "UsersTable"),
     ("audit", "dynamodb:BatchGetItem", "PostsTable"),

@@ -25,12 +25,10 @@ use fanfold_runtime::{Config, StartError};
 use crate::boards::items::BoardStore;
 use crate::fanout::receipts::ReceiptStore;
 use crate::fanout::settings::FanOutSettings;
-use crate::feeds::heads::{HOT_FOLLOWERS, HOT_KEPT};
-use crate::feeds::kept::LATE_NOTED;
 use crate::feeds::kept::items::KeptStore;
 use crate::feeds::kept::settings::KeptSettings;
 use crate::feeds::pulled::PulledStore;
-use crate::feeds::recent::Recent;
+use crate::feeds::recent::{HOT_FOLLOWERS, Recent};
 use crate::follows::items::GraphStore;
 use crate::likes::items::LikeStore;
 use crate::people::items::{HeadBounds, UserStore};
@@ -143,9 +141,9 @@ impl App {
             outbox: Outbox::new(sdk, config)?,
             limits: Limits::read(config)?,
             counts: Counts::after(COUNT_DELAY),
-            hot: Recent::new(HOT_KEPT),
+            hot: Recent::hot(),
             kept: KeptStore::new(tables.table("GRAPH_TABLE")?),
-            late: Recent::new(LATE_NOTED),
+            late: Recent::late(),
             pause: Pause::default(),
             settings: Settings::read(config)?,
         })

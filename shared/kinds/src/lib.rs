@@ -48,7 +48,6 @@
 //! | graph | `followers#<author>#<partition>` | `<bucket><user>` | a relation, from the author's side |
 //! | graph | `counts#<author>#<partition>` | `<row>` | a part of the number of followers in the partition |
 //! | graph | `kept#<user>` | `copy` | a home feed that was dropped and kept |
-//! | graph | `kept#<user>` | `void` | the time up to which copies of the feed must not be used |
 //! | marks | `likes#<user>` | `<post>` | a like |
 //! | marks | `liked#<user>` | `<time>#<post>` | a like, in the list of what the user likes |
 //! | marks | `likers#<post>#<part>` | `<time>#<user>` | a like, in the list of who likes the post |

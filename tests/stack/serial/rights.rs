@@ -4,9 +4,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fanfold_core::UserId;
 use fanfold_core::kinds::ItemKind;
+use fanfold_core::limits::{BUCKETS_DEFAULT, INACTIVE_AFTER_DEFAULT};
 use fanfold_core::registry::{FUNCTIONS, FunctionSpec, QUEUES, QueueSpec, Trigger};
+use fanfold_core::{FeedId, UserId};
+use fanfold_engines::valkey::Keys;
+use fanfold_kinds::people::items::HeadBounds;
 use fanfold_runtime::clock;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -17,7 +20,11 @@ use crate::harness::{aws, eventually, output, root, setting};
 
 /// Gives the admin function an order. Returns its answer.
 async fn order(order: Value) -> Value {
-    let function = output("AdminFunction");
+    invoke(&output("AdminFunction"), order).await
+}
+
+/// Invokes a function. Returns its answer.
+async fn invoke(function: &str, order: Value) -> Value {
     let url = setting("AWS_ENDPOINT_URL");
     let url = format!("{url}/2015-03-31/functions/{function}/invocations");
     let answer = reqwest::Client::new().post(url).body(order.to_string()).send().await;
@@ -176,4 +183,36 @@ async fn the_deployed_rebuild_builds_the_feed_of_a_reader_of_many_authors() {
         (page.body["source"] == "cache").then_some(())
     })
     .await;
+}
+
+/// The sweep keeps a feed that nobody has read for long, and its reader returns.
+#[tokio::test]
+async fn the_deployed_sweep_keeps_a_feed() {
+    let (reader, mut posts) = (Client::new().await, Vec::new());
+    for _ in 0..HeadBounds::USUAL.max + 2 {
+        posts.insert(0, reader.publish("one of many").await);
+    }
+    let timeline = async || {
+        let page = reader.get("/v1/timeline?limit=60").await;
+        assert_eq!(page.ids(), posts);
+        page.text("/source")
+    };
+    eventually("the feed", async || (timeline().await == "cache").then_some(())).await;
+    let user: UserId = reader.id.parse().expect("an id");
+    let (keys, feed) = (Keys::new(BUCKETS_DEFAULT), FeedId::home(user));
+    let client = redis::Client::open(setting("REDIS_URL")).expect("a client");
+    let mut valkey = client.get_multiplexed_async_connection().await.expect("Valkey");
+    let long_ago = clock::now() - 2 * INACTIVE_AFTER_DEFAULT;
+    let mut unread = redis::cmd("ZADD");
+    let live = keys.live(keys.bucket(user));
+    unread.arg(live).arg("XX").arg("CH").arg(long_ago.ms()).arg(keys.feed(feed));
+    assert_eq!(unread.query_async::<u64>(&mut valkey).await.expect("Valkey"), 1);
+    let sweep = output("AdminFunction").replace("-admin", "-sweep");
+    let swept = invoke(&sweep, json!({})).await;
+    assert!(swept["dropped"].as_u64().is_some_and(|dropped| dropped > 0), "{swept}");
+    let key = json!({"pk": {"S": ItemKind::KeptFeed.pk(user).to_string()}, "sk": {"S": "copy"}});
+    let get = json!({"TableName": output("GraphTable"), "Key": key});
+    let copy = aws("DynamoDB_20120810.GetItem", "1.0", &get).await;
+    assert!(copy["Item"]["posts"]["B"].is_string(), "{copy}");
+    assert_eq!(timeline().await, "rebuild");
 }

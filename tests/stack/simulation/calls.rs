@@ -141,7 +141,9 @@ async fn handle(apps: &Apps, message: AnyMessage, now: Time) {
 fn each_operation_makes_the_calls_of_the_file() {
     let server = Server::start();
     let text = runtime().block_on(async {
-        let apps = Apps::on(&server, &[], RetryConfig::disabled(), true);
+        let mut apps = Apps::on(&server, &[], RetryConfig::disabled(), true);
+        // as in a deployment without `FEEDS_KEPT_DAYS`
+        apps.app.settings.kept.keep = Duration::ZERO;
         // the clients of AWS throw dice, too
         fastrand::seed(1);
         apps.valkey.reset();
@@ -438,4 +440,24 @@ async fn rest(count: &mut Count) {
         count.drain().await;
         count.now += Duration::from_millis(erased["wait_ms"].as_u64().expect("a time") + 1);
     }
+    kept(count).await;
+}
+
+/// The feed of an author who has more posts than heads.
+async fn kept(count: &mut Count) {
+    let author = PEOPLE[1];
+    let settings = &mut count.apps.app.settings;
+    settings.kept.keep = Duration::from_secs(3_600);
+    (settings.inactive_after, settings.inline_authors) = (Duration::ZERO, 9);
+    for _ in 0..5 {
+        count.now += Duration::from_secs(60);
+        let publish = posts::publish;
+        publish(&count.apps.app, &identity(author), "text", None, count.now).await.expect("a post");
+        handle_all(&count.apps, count.now).await;
+    }
+    let home = FeedId::home(id(author));
+    page(count, "read a home feed of more posts than heads", home).await;
+    count.now += Duration::from_secs(60);
+    count.of("sweep and keep", async |apps, now| sweep(&apps.app, now).await).await.expect("swept");
+    page(count, "read a home feed that was kept", home).await;
 }

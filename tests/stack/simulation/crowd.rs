@@ -21,7 +21,6 @@ use fanfold_kinds::boards::change::{ScoreChange, ScoreOutcome as Changed, What};
 use fanfold_kinds::boards::events::continue_round;
 use fanfold_kinds::boards::messages::RebuildBoard;
 use fanfold_kinds::boards::round::BoardRound;
-use fanfold_kinds::feeds::heads::HOT_KEPT;
 use fanfold_kinds::feeds::recent::Recent;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{Shown, page};
@@ -487,7 +486,7 @@ fn a_crowd_returns_to_one_author_who_posts() {
         deployment.start_latency();
         let app = &deployment.apps.app;
         let environments: Vec<App> = (0..ENVIRONMENTS)
-            .map(|_| App { hot: Recent::new(HOT_KEPT), ..app.clone() })
+            .map(|_| App { hot: Recent::hot(), ..app.clone() })
             .collect();
         let readers = join_all((0..READERS).map(|n| {
             let (app, newest, deployment) =

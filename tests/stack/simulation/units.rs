@@ -46,6 +46,7 @@ pub fn bytes(item: &Item) -> usize {
     let value = |value: &Value| match (value["S"].as_str(), value["N"].as_str()) {
         (Some(text), _) => text.len(),
         (_, Some(number)) => number.len().div_ceil(2) + 1,
+        _ if value["B"].is_string() => value["B"].as_str().unwrap_or_default().len() / 4 * 3,
         _ => match (value["NS"].as_array(), value["BS"].as_array()) {
             (Some(numbers), _) => 2 * numbers.len(),
             (_, Some(words)) => WORD_BYTES * words.len(),

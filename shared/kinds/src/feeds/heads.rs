@@ -1,7 +1,6 @@
 //! The newest posts of many authors at once, from the heads in their profiles.
 
 use std::collections::{BTreeSet, HashMap};
-use std::time::Duration;
 
 use fanfold_core::{PostId, Slice, Time, UserId};
 use fanfold_engines::reading::ReadContext;
@@ -13,15 +12,6 @@ use crate::feeds::kept::FeedCopy;
 use crate::owned::{AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX};
 use crate::people::items::{HeadBounds, Heads, Profile};
 
-/// The followers of an author with very many.
-///
-/// A partition of DynamoDB answers 3,000 reads a second, and the profile of an author is in one. So many followers of an
-/// author may return at once that their reads of the heads would keep the author from posting. The newest posts of such an
-/// author therefore come from the live author feed, and from the profile only if the feed cannot be shown. A function
-/// learns who has so many followers from the profiles that it reads, and remembers it for [`HOT_KEPT`].
-pub const HOT_FOLLOWERS: u64 = 10_000;
-/// How long a function remembers that an author has very many followers.
-pub const HOT_KEPT: Duration = Duration::from_secs(600);
 /// Posts that the audit reads at once: more than there are heads.
 const AUDIT_POSTS: usize = HeadBounds::USUAL.max + 4;
 

@@ -10,7 +10,7 @@
 //! | `pulled` | the list of pulled authors |
 //! | `recent` | the users whom an environment has seen |
 
-pub mod heads;
+mod heads;
 mod home;
 pub mod kept;
 pub mod messages;

@@ -1,4 +1,9 @@
 //! Users whom an environment of a function has seen.
+//!
+//! **Hot authors.** A partition of DynamoDB answers 3,000 reads a second, and the profile of an author is in one. So many
+//! followers of an author may return at once that their reads of the heads would keep the author from posting. The newest posts
+//! of an author with [`HOT_FOLLOWERS`] therefore come from the live author feed, and from the profile only if the feed cannot be
+//! shown. A function learns who has so many followers from the profiles that it reads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,6 +11,12 @@ use std::time::Duration;
 
 use fanfold_core::{Time, UserId};
 
+/// The followers of an author with very many.
+pub(crate) const HOT_FOLLOWERS: u64 = 10_000;
+/// How long a function remembers that an author has very many followers.
+const HOT_KEPT: Duration = Duration::from_secs(600);
+/// How long a function remembers that it has noted a late message of a user.
+const LATE_KEPT: Duration = Duration::from_secs(10);
 /// The most users that are remembered. All of them are forgotten when there are more.
 const RECENT_MAX: usize = 10_000;
 
@@ -17,9 +28,14 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Remembers each user for this long.
-    pub fn new(kept: Duration) -> Self {
-        Self { seen: Arc::default(), kept }
+    /// Authors with very many followers.
+    pub fn hot() -> Self {
+        Self { seen: Arc::default(), kept: HOT_KEPT }
+    }
+
+    /// Users of whom a late message was noted.
+    pub fn late() -> Self {
+        Self { seen: Arc::default(), kept: LATE_KEPT }
     }
 
     /// Remembers a user.

@@ -2,8 +2,9 @@
 //!
 //! The sweep writes a copy of a home feed before it drops the feed, if nobody has read it meanwhile. A return reads the heads of
 //! the authors as always, and takes an author's posts *below* the heads' floor from the copy instead of from a query. A return
-//! costs a read for each author in any case, so a copy saves only those queries. They are few except for readers of few, busy
-//! authors, and a copy costs more units than it saves: kept feeds are off unless an operator wants those returns faster.
+//! costs a read for each author in any case, so a copy saves only those queries, and only feeds are kept that have more posts of
+//! an author than there are heads: those of readers of few, busy authors. Their returns are a round of calls shorter, but a copy
+//! costs more than it saves (`tests/bench/returns.rs`), so feeds are not kept unless an operator wants these returns faster.
 //!
 //! **The law.** What is taken from a copy is what a query would give, except deleted posts, which readers pass over. A copy is
 //! used for an author only if nothing that concerns the two has changed since it was made, less two minutes:
@@ -36,10 +37,8 @@ use self::settings::KeptSettings;
 use crate::App;
 use crate::feeds::pulled::PulledState;
 use crate::follows::items::Followed;
-use crate::people::items::AuthorHeads;
+use crate::people::items::{AuthorHeads, HeadBounds};
 
-/// How long a function remembers that it has noted a late message of a user.
-pub(crate) const LATE_NOTED: Duration = Duration::from_secs(10);
 /// Feeds that the sweep reads at the same time.
 const READ_AT_ONCE: usize = 32;
 
@@ -54,12 +53,11 @@ pub async fn keep(app: &App, feeds: Vec<FeedId>, now: Time) -> Result<(), StoreE
     let homes = feeds.into_iter().filter(|feed| feed.kind == FeedKind::Home);
     let reads = homes.map(async |feed| {
         let read = app.valkey.peek(feed, app.valkey.keep()).await?;
-        Ok::<_, StoreError>(match read {
-            Read::Known(CachedSlice { slice: Slice { posts, bound }, pulled }) => {
-                Some((feed.user(), KeptFeed { posts, bound, pulled, made_at: now }))
-            }
-            _ => None,
-        })
+        let Read::Known(CachedSlice { slice: Slice { posts, bound }, pulled }) = read else {
+            return Ok::<_, StoreError>(None);
+        };
+        let feed = (feed.user(), KeptFeed { posts, bound, pulled, made_at: now });
+        Ok(Some(feed).filter(|(_, feed)| feed.is_of_use(app.settings.head_bounds)))
     });
     let reads = stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(READ_AT_ONCE);
     let read: Vec<Option<_>> = reads.try_collect().await?;
@@ -96,6 +94,18 @@ pub(super) async fn of(
     match reading.uses_heads && app.settings.kept.is_on() {
         true => app.kept.of(reader, reading.now).await,
         false => Ok(None),
+    }
+}
+
+impl KeptFeed {
+    /// Whether a return may need posts of it that are not among the heads of their author.
+    pub fn is_of_use(&self, heads: HeadBounds) -> bool {
+        let mut posts: HashMap<UserId, usize> = HashMap::new();
+        self.posts.iter().any(|post| {
+            let count = posts.entry(post.author()).or_default();
+            *count += 1;
+            *count > heads.kept
+        })
     }
 }
 
