@@ -99,7 +99,7 @@ impl Count {
 }
 
 /// Takes the messages for functions, each with its type. `None`: no message was sent.
-fn take(apps: &Apps) -> Option<Vec<(String, AnyMessage)>> {
+pub fn take(apps: &Apps) -> Option<Vec<(String, AnyMessage)>> {
     let sent = std::mem::take(&mut apps.cloud.lock().sent);
     let read = |(queue, body): &(String, String)| {
         let spec = QUEUES.iter().find(|spec| spec.name == queue)?;

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use super::cloud::Faults;
+use crate::harness::any::AnyMessage;
 use crate::harness::dice::Dice;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::{FeedId, PostId, Relation, Time, UserRef};
 use fanfold_engines::due::ItemDue;
 use fanfold_engines::feed::Source;
+use fanfold_kinds::fanout::deliver::deliver;
 use fanfold_kinds::fanout::dispatch::dispatch;
 use fanfold_kinds::feeds::kept::items::KeptFeed;
 use fanfold_kinds::follows::messages::RelationChanged;
@@ -20,7 +22,7 @@ use fanfold_kinds::{audit, due, follows, people, posts};
 use fanfold_runtime::clock::Deadline;
 
 use super::apps::{Apps, POSTS, START, id, identity};
-use super::calls::handle_all;
+use super::calls::{handle_all, take};
 use super::oracle::Truth;
 use super::server::Server;
 use super::tasks::runtime;
@@ -165,14 +167,15 @@ fn a_copy_is_not_used_after_a_change_that_it_lacks() {
             "the author is followed again",
             "the floor of the heads has risen",
             "a scheduled post was published late",
-            "a post was delivered late",
+            "a post was dispatched late",
+            "a chunk was delivered late",
             "a follow was handled late",
             "the author is pulled",
         ] {
             println!("{change}");
             let mut reader = Return::new(server, 100 * MINUTE).await;
             let ash = identity("ash");
-            let mut late = None;
+            let (mut late, mut chunks) = (None, Vec::new());
             match change {
                 "a scheduled post was published late" => {
                     let publish_at = reader.now + MINUTE;
@@ -186,10 +189,18 @@ fn a_copy_is_not_used_after_a_change_that_it_lacks() {
                         reader.publish("ash").await;
                     }
                 }
-                "a post was delivered late" => {
-                    // its event waits in a queue
-                    late = Some(publish(&reader.apps, "ash", reader.now).await);
-                    reader.apps.cloud.lock().sent.clear();
+                "a post was dispatched late" | "a chunk was delivered late" => {
+                    // its event waits in a queue, or its chunk
+                    let event = PostPublished::new(publish(&reader.apps, "ash", reader.now).await);
+                    take(&reader.apps);
+                    if change == "a chunk was delivered late" {
+                        reader.apps.app.settings.fanout.small = 0;
+                        let dispatch =
+                            dispatch(&reader.apps.app, &event, reader.now, Deadline::NONE);
+                        dispatch.await.expect("dispatched");
+                    }
+                    chunks = take(&reader.apps).unwrap_or_default();
+                    late = Some(event);
                     for _ in 0..6 {
                         reader.publish("ash").await;
                     }
@@ -226,8 +237,17 @@ fn a_copy_is_not_used_after_a_change_that_it_lacks() {
                     due::handle(&reader.apps.app, &message, now).await.expect("published");
                     handle_all(&reader.apps, now).await;
                 }
-                "a post was delivered late" => {
-                    let event = PostPublished::new(late.expect("a post"));
+                "a chunk was delivered late" => {
+                    let chunk = chunks.into_iter().find_map(|(_, message)| match message {
+                        AnyMessage::Chunk(chunk) => Some(chunk),
+                        _ => None,
+                    });
+                    let chunk = chunk.expect("a chunk");
+                    let delivered = deliver(&reader.apps.app, &[chunk], reader.now).await;
+                    assert!(delivered[0].is_done(), "{delivered:?}");
+                }
+                "a post was dispatched late" => {
+                    let event = late.expect("an event");
                     dispatch(&reader.apps.app, &event, reader.now, Deadline::NONE)
                         .await
                         .expect("dispatched");
