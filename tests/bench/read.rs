@@ -107,7 +107,7 @@ async fn both(stores: &Stores, reader: UserId, times: usize) -> [Vec<f64>; 2] {
 
 /// The first page by pull, as in a tutorial.
 async fn pull_page(app: &App, reader: UserId) -> Vec<PostId> {
-    let followed = app.graph.following(reader).await.expect("relations");
+    let followed = app.graph.following(reader, false).await.expect("relations");
     let authors = followed.iter().map(|followed| followed.author).chain([reader]);
     let queries = authors.map(|author| app.posts.by_author(author, PostId::MAX, LIMIT));
     let slices = try_join_all(queries).await.expect("posts");

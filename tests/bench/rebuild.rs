@@ -96,7 +96,7 @@ impl Setup {
             let start = Instant::now();
             let mut newest = Vec::new();
             for Followed { author, .. } in
-                app.graph.following(self.reader).await.expect("relations")
+                app.graph.following(self.reader, false).await.expect("relations")
             {
                 newest.extend(
                     app.posts.by_author(author, PostId::MAX, keep).await.expect("posts").posts,

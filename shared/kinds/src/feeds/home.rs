@@ -25,7 +25,7 @@ pub(super) async fn contents(
     // this, a push brings the pointer first.
     // mutation: live-before-read
     let (followed, all, copy) = futures::try_join!(
-        app.graph.following(user),
+        app.graph.following(user, app.settings.kept.is_on()),
         app.pulled.all(),
         kept::of(app, user, reading)
     )?;
@@ -50,7 +50,7 @@ pub(super) async fn pull(
     count: usize,
     reading: &ReadContext,
 ) -> Result<Slice, StoreError> {
-    let authors = authors(user, &app.graph.following(user).await?);
+    let authors = authors(user, &app.graph.following(user, false).await?);
     app.feeds().merge(authors, before, count, None, reading).await
 }
 

@@ -125,9 +125,9 @@ impl FeedCopy {
         followed: &[Followed],
         pulled: &HashMap<UserId, PulledState>,
     ) -> Self {
-        let own = Followed { author: reader, changed_at: Time::EPOCH };
+        let own = Followed { author: reader, changed_at: Some(Time::EPOCH) };
         let changed = followed.iter().chain([&own]);
-        let changed = changed.map(|followed| (followed.author, followed.changed_at));
+        let changed = changed.filter_map(|followed| Some((followed.author, followed.changed_at?)));
         // mutation: kept-pulled
         let is_pushed =
             |author: &UserId| !feed.pulled.contains(author) && !pulled.contains_key(author);
