@@ -60,9 +60,9 @@ const HOUR: Duration = Duration::from_secs(3_600);
 const WAYS: [Way; 5] = [
     ("queries", ReadContext::from_posts, None),
     ("heads", ReadContext::without_valkey, None),
-    ("kept 1 h ago", ReadContext::without_valkey, Some(HOUR)),
-    ("kept 7 d ago", ReadContext::without_valkey, Some(HOUR.saturating_mul(7 * 24))),
-    ("kept 30 d ago", ReadContext::without_valkey, Some(HOUR.saturating_mul(30 * 24))),
+    ("kept 1 h ago", ReadContext::new, Some(HOUR)),
+    ("kept 7 d ago", ReadContext::new, Some(HOUR.saturating_mul(7 * 24))),
+    ("kept 30 d ago", ReadContext::new, Some(HOUR.saturating_mul(30 * 24))),
 ];
 
 pub fn run(pace: &Pace, report: &mut Report) {
@@ -87,7 +87,8 @@ pub fn run(pace: &Pace, report: &mut Report) {
             runtime.block_on(app.kept.forget(reader)).expect("forgotten");
             emulator.take_counts();
             if let Some(absence) = absence {
-                let copy = copy(&all, now() - absence, app.valkey.keep());
+                let memory = runtime.block_on(app.valkey.memory(reader)).expect("Valkey");
+                let copy = copy(&all, now() - absence, app.valkey.keep(), memory);
                 let kept =
                     Some((reader, copy)).filter(|(_, copy)| copy.is_of_use(HeadBounds::USUAL));
                 let put =
@@ -145,10 +146,10 @@ pub fn run(pace: &Pace, report: &mut Report) {
 }
 
 /// The copy of a feed that was made at this time.
-fn copy(posts: &[PostId], made_at: Time, keep: usize) -> KeptFeed {
+fn copy(posts: &[PostId], made_at: Time, keep: usize, memory: String) -> KeptFeed {
     let posts = posts.iter().copied().filter(|post| post.time() < made_at).collect();
     let Slice { posts, bound } = Slice::head(posts, keep, PostId::MIN);
-    KeptFeed { posts, bound, pulled: Vec::new(), made_at }
+    KeptFeed { posts, bound, pulled: Vec::new(), made_at, memory }
 }
 
 /// The average pauses between visits, and the parts of the readers who have them.

@@ -21,7 +21,7 @@ RARE = {
     ("lookahead", "sqs:SendMessage", "schedules-dead"),
     # only if a feed differs (rules::audit)
     ("audit", "dynamodb:GetItem", "UsersTable"),
-    ("audit", "dynamodb:BatchWriteItem", "GraphTable"),
+    ("audit", "dynamodb:DeleteItem", "GraphTable"),
     # only if a bucket that is visited has cards, or a feed differs (rules::audit)
     ("audit", "dynamodb:BatchGetItem", "UsersTable"),
     ("audit", "dynamodb:BatchGetItem", "PostsTable"),
@@ -56,6 +56,8 @@ RARE = {
     # a post is scheduled at least a minute ahead (rules::due)
     ("due", "dynamodb:PutItem", "PostsTable"),
     ("due", "sqs:SendMessage", "post-events"),
+    # only for an author who has as many heads as possible, or none below the time of the post (rules::heads)
+    ("due", "dynamodb:GetItem", "UsersTable"),
     # only an entry whose item was removed by hand (rules::due)
     ("due", "dynamodb:ConditionCheckItem", "DueTable"),
     # only with WebhookUrl, which takes https alone (rules::webhook)

@@ -202,7 +202,7 @@ kinds! {
             /// The one item that lists the pulled authors.
             PulledAuthors "pulled-authors", In(&[Forget]), Not("it says how posts are delivered");
             /// A home feed that the sweep has kept.
-            KeptFeed "kept#", In(&[Forget, Erase]), Not("it has ids of posts, which their authors have");
+            KeptFeed "kept#", In(&[Forget]), Not("it has ids of posts, which their authors have");
             /// The plan and the state of the fan-out of a post.
             Receipt "receipt#", In(&[Erase]), Not("it says how far a post was delivered");
         }

@@ -72,7 +72,7 @@ pub async fn audit(app: &App, now: Time, deadline: Deadline) -> Result<Audited, 
     Ok(audited)
 }
 
-/// Compares one feed with DynamoDB, rebuilds it if it differs, and adds the result to `audited`. A feed that is not
+/// Compares one feed with DynamoDB, removes its copy and rebuilds it if it differs, and adds the result to `audited`. A feed that is not
 /// live is not compared. For an author feed, the author's followers are counted again as well.
 pub async fn check(
     app: &App,
@@ -93,9 +93,9 @@ pub async fn check(
         return Ok(());
     }
     audited.differed += 1;
-    app.valkey.invalidate(feed).await?;
     // mutation: audit-copy
     kept::forget(app, feed).await?;
+    app.valkey.invalidate(feed).await?;
     // not from what the feed may have been wrong with
     // mutation: audit-from-posts
     app.feeds().rebuild(feed, None, &ReadContext::from_posts(now)).await?;

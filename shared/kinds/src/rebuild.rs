@@ -75,8 +75,8 @@ async fn rebuild_one(app: &App, feed: FeedId, now: Time) -> Result<Option<FeedNo
     let (valkey, stopwatch) = (&app.valkey, Stopwatch::start());
     for _ in 0..ADMIN_REBUILD_LOOKS_MAX {
         let context = ReadContext::from_posts(now + stopwatch.elapsed());
-        valkey.invalidate(feed).await?;
         kept::forget(app, feed).await?;
+        valkey.invalidate(feed).await?;
         match app.feeds().rebuild(feed, None, &context).await? {
             Rebuilt::Done(Some(CachedSlice { slice, .. })) => {
                 // pushes and trims may have changed the feed since the commit

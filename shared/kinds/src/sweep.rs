@@ -4,17 +4,16 @@
 //! **Sweep.** The sweep takes a batch from each bucket in turn until no feed is due or 50,000 feeds are removed, and
 //! logs how many remain. Then it forgets old relations in the same way. The script checks each due time again, so the
 //! feed of a reader who has just returned stays. With `FEEDS_KEPT_DAYS`, home feeds are first kept in DynamoDB
-//! ([`kept`]), 500 in a second; those that are dropped from a full server are not.
+//! ([`crate::feeds::kept`]); the run keeps and drops feeds for 25 s. Those that are dropped from a full server are not kept.
 
 use fanfold_core::Time;
 use fanfold_core::limits::{CONCURRENCY, REL_KEPT, SHED_IDLE, SWEEP_BATCH};
 use fanfold_runtime::StoreError;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
-use tokio::sync::Mutex;
 
 use crate::App;
-use crate::feeds::kept::{self, KEPT_PER_SWEEP};
+use crate::feeds::kept::Keeper;
 use fanfold_engines::rounds::rounds;
 
 /// Feeds that one run of the sweep removes to make room on full servers. They take about 50 MB. The last round over the buckets
@@ -26,6 +25,8 @@ const SHED_FEEDS_MAX: usize = 20_000;
 pub struct Swept {
     /// Feeds that were dropped.
     pub dropped: u64,
+    /// Feeds that were kept in DynamoDB.
+    pub kept: u64,
     /// Feeds that are due but were left to the next run.
     pub remaining: u64,
     /// `rel` keys that were removed: their last change is older than any message that relies on them.
@@ -39,21 +40,21 @@ pub struct Swept {
 /// A bucket that fails does not stop the others. The first error is returned at the end.
 pub async fn sweep(app: &App, now: Time) -> Result<Swept, StoreError> {
     let until = now - app.settings.inactive_after;
-    let (keeps, turn) = (app.settings.kept.is_on(), Mutex::new(()));
+    let keeper = app.settings.kept.is_on().then(|| Keeper::new(app, now));
     let expire = async |bucket, batch| {
-        if keeps {
-            // one bucket after the other, so that follows find the table free
-            let _turn = turn.lock().await;
-            // before they are dropped: those of readers who return meanwhile stay
-            // mutation: kept-first
-            kept::keep(app, app.valkey.idle(bucket, until, batch).await?, now).await?;
+        // before they are dropped: those of readers who return meanwhile stay
+        // mutation: kept-first
+        if let Some(keeper) = &keeper
+            && !keeper.keep(bucket, until, batch).await?
+        {
+            return Ok(0);
         }
         app.valkey.expire(bucket, until, batch).await
     };
-    let most = app.settings.sweep_feeds_max;
-    let most = if keeps { most.min(KEPT_PER_SWEEP) } else { most };
-    let (buckets, bounds) = (app.valkey.keys().all_buckets(), (SWEEP_BATCH, most));
+    let (buckets, bounds) =
+        (app.valkey.keys().all_buckets(), (SWEEP_BATCH, app.settings.sweep_feeds_max));
     let (dropped, not_expired) = rounds(buckets.clone(), bounds, || false, expire).await;
+    let kept = keeper.map_or(0, Keeper::kept);
     let unchanged_since = now - REL_KEPT;
     let forget = async |bucket, batch| app.valkey.forget(bucket, unchanged_since, batch).await;
     let (forgotten, not_forgotten) = rounds(buckets.clone(), bounds, || false, forget).await;
@@ -61,11 +62,11 @@ pub async fn sweep(app: &App, now: Time) -> Result<Swept, StoreError> {
     let due: Result<Vec<u64>, _> =
         stream::iter(due).buffer_unordered(CONCURRENCY).try_collect().await;
     let shed = shed(app, now).await;
-    tracing::info!(dropped, forgotten, "swept");
+    tracing::info!(dropped, kept, forgotten, "swept");
     if let Some((_, error)) = not_expired.into_iter().chain(not_forgotten).next() {
         return Err(error);
     }
-    Ok(Swept { dropped, remaining: due?.iter().sum(), forgotten, shed: shed? })
+    Ok(Swept { dropped, kept, remaining: due?.iter().sum(), forgotten, shed: shed? })
 }
 
 /// Makes room on full servers: drops the feeds of their buckets that were read longest ago, if nobody has read them for

@@ -135,8 +135,12 @@ async fn a_profile_with_all_heads_is_below_one_kilobyte() {
     let (name, handle) = ("\u{1F468}\u{1F3FD}".repeat(50), "a".repeat(30));
     world.people(&["ash"]).await;
     world.rename("ash", &handle, &name).await;
-    posts(&world, HeadBounds::USUAL.max).await;
+    // a cut, and as many heads as possible after it
+    let HeadBounds { max, kept } = HeadBounds::USUAL;
+    posts(&world, max + 1 + max - kept).await;
+    world.app.users.late(world.id("ash"), world.now()).await.expect("noted");
     let item = profile(&world, "ash").await;
+    assert_eq!(heads(&world, "ash").await.posts.len(), max);
     let size = |value: &AttributeValue| match value {
         AttributeValue::S(text) => text.len(),
         // counters with up to eight digits

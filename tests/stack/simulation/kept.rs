@@ -27,6 +27,8 @@ use super::oracle::Truth;
 use super::server::Server;
 use super::tasks::runtime;
 use crate::harness::world::page;
+use fanfold_functions::admin::execute;
+use fanfold_functions::admin::order::AdminOrder;
 use fanfold_kinds::home::Span;
 
 const READER: &str = "reader";
@@ -97,7 +99,11 @@ impl Return {
 
     /// Reads all pages, which must show what the tables have. Returns the number of queries for posts of the first one.
     async fn check(&mut self) -> usize {
-        let (feed, mut span, mut walked) = (FeedId::home(id(READER)), Span::ALL, Vec::new());
+        self.check_of(READER).await
+    }
+
+    async fn check_of(&mut self, reader: &str) -> usize {
+        let (feed, mut span, mut walked) = (FeedId::home(id(reader)), Span::ALL, Vec::new());
         self.apps.cloud.lock().queries.clear();
         let mut queries = None;
         loop {
@@ -110,7 +116,7 @@ impl Return {
                 None => break,
             }
         }
-        assert_eq!(walked, Truth::of(&self.apps.cloud.lock()).home(id(READER)));
+        assert_eq!(walked, Truth::of(&self.apps.cloud.lock()).home(id(reader)));
         queries.unwrap_or_default()
     }
 }
@@ -142,9 +148,9 @@ fn a_return_takes_from_the_copy_what_is_below_the_heads() {
     });
 }
 
-/// New posts and deletions since the copy was made are honoured, and the copy is used.
+/// New posts, deletions and unfollows since the copy was made are honoured, and the copy is used.
 #[test]
-fn posts_and_deletions_since_are_honoured() {
+fn posts_deletions_and_unfollows_since_are_honoured() {
     with(async |server| {
         let mut reader = Return::new(server, 100 * MINUTE).await;
         reader.drop_feed().await;
@@ -156,6 +162,11 @@ fn posts_and_deletions_since_are_honoured() {
         }
         reader.publish("birch").await;
         assert_eq!(reader.check().await, 0);
+        // dropped from a full server: the copy is used again
+        reader.apps.app.valkey.drop_feeds(id(READER)).await.expect("dropped");
+        reader.relate("birch", Relation::NotFollowing).await;
+        handle_all(&reader.apps, reader.now).await;
+        reader.check().await;
     });
 }
 
@@ -170,7 +181,6 @@ fn a_copy_is_not_used_after_a_change_that_it_lacks() {
             "a post was dispatched late",
             "a chunk was delivered late",
             "a follow was handled late",
-            "the author is pulled",
         ] {
             println!("{change}");
             let mut reader = Return::new(server, 100 * MINUTE).await;
@@ -262,16 +272,64 @@ fn a_copy_is_not_used_after_a_change_that_it_lacks() {
                         follows::events::relation_changed(&reader.apps.app, &event, reader.now);
                     handled.await.expect("handled");
                 }
-                _ => {
-                    let pulled = &reader.apps.app.pulled;
-                    let post = PostId::new(reader.now, 1, id("ash"));
-                    let all = pulled.all().await.expect("read");
-                    pulled.mark(id("ash"), post, &all).await.expect("marked");
-                    pulled.promote(id("ash"), post).await.expect("promoted");
-                }
+                _ => unreachable!("{change}"),
             }
             assert!(reader.check().await > 0, "{change}: the copy is used");
         }
+    });
+}
+
+/// The posts of an author who was pulled are not in the copy.
+#[test]
+fn a_copy_is_not_used_for_authors_who_were_pulled() {
+    with(async |server| {
+        let mut reader = Return::new(server, 100 * MINUTE).await;
+        reader.apps.app.settings.fanout.pull = 1;
+        for _ in 0..9 {
+            reader.publish("ash").await;
+        }
+        let pulled = reader.apps.app.pulled.all().await.expect("read");
+        assert!(pulled.contains_key(&id("ash")), "{pulled:?}");
+        reader.apps.app.settings.fanout.pull = 0;
+        reader.drop_feed().await;
+        let copy = reader.apps.app.kept.of(id(READER), reader.now).await.expect("read");
+        assert_eq!(copy.expect("a copy").pulled, [id("ash")]);
+        reader.check().await;
+    });
+}
+
+/// A post reaches its author's own feed by dispatch alone, if the request did not reach Valkey.
+#[test]
+fn a_late_push_to_the_feed_of_the_author_is_noted() {
+    with(async |server| {
+        let mut reader = Return::new(server, 100 * MINUTE).await;
+        reader.check_of("ash").await;
+        reader.apps.valkey.set_faults(Faults { one_in: 1, dice: Dice(1) });
+        let event = PostPublished::new(publish(&reader.apps, "ash", reader.now).await);
+        reader.apps.valkey.set_faults(Faults::default());
+        take(&reader.apps);
+        for _ in 0..6 {
+            reader.publish("ash").await;
+        }
+        reader.drop_feed().await;
+        // its followers are reached by a chunk, which waits
+        reader.apps.app.settings.fanout.small = 0;
+        dispatch(&reader.apps.app, &event, reader.now, Deadline::NONE).await.expect("dispatched");
+        take(&reader.apps);
+        reader.check_of("ash").await;
+    });
+}
+
+/// A new memory, as after a restore of tables, makes copies void.
+#[test]
+fn a_copy_of_another_memory_is_not_used() {
+    with(async |server| {
+        let mut reader = Return::new(server, 100 * MINUTE).await;
+        reader.drop_feed().await;
+        let order = AdminOrder::BeginMemory;
+        let begun = execute(&reader.apps.admin, order, reader.now, Deadline::NONE).await;
+        begun.expect("begun");
+        assert_eq!(reader.check().await, 2);
     });
 }
 

@@ -37,6 +37,8 @@ pub async fn dispatch(
     if !is_published(app, event, now).await? {
         return Ok(Dispatched::NothingToDo);
     }
+    // before it is pushed to the author's own feed
+    // mutation: late-own
     kept::note_late(app, post.author(), post.time(), now).await?;
     if event.part.is_none() {
         // the number of the author's posts; the writer may have died before it did this

@@ -9,6 +9,7 @@ use fanfold_core::time::millis;
 use fanfold_core::{FeedId, PostId, Time, UserId};
 use fanfold_engines::valkey::{Chosen, Forgotten, Push, Pushed, Valkey};
 use fanfold_runtime::StoreError;
+use futures::future::join_all;
 
 use crate::App;
 use crate::feeds::kept;
@@ -61,11 +62,14 @@ pub fn log_reached(post: PostId, reached: DeliveryCounts, lag: Duration) {
 /// Pushes posts to the home feeds of followers, with one script call per bucket for all audiences. Returns one result
 /// per audience, in their order.
 pub async fn push_to_followers(app: &App, audiences: &[Audience<'_>], now: Time) -> Vec<Spread> {
+    let posts = audiences.iter().map(|audience| audience.post);
+    // mutation: late-noted
+    let notes = posts.map(|post| kept::note_late(app, post.author(), post.time(), now));
+    let notes = join_all(notes).await;
     let (mut pushes, mut spreads) = (Vec::new(), Vec::new());
-    for audience in audiences {
+    for (audience, note) in audiences.iter().zip(notes) {
         let (mut push, mut spread) = (push_of(audience, now), Spreading::default());
-        // mutation: late-noted
-        if let Err(error) = kept::note_late(app, push.post.author(), push.post.time(), now).await {
+        if let Err(error) = note {
             push.feeds.clear();
             spread.leave(audience.followers.iter().copied(), error);
         }

@@ -35,7 +35,7 @@ pub(super) async fn contents(
         return Ok(Contents::Queued(authors));
     }
     let pulled = authors.iter().copied().filter(|author| all.contains_key(author)).collect();
-    let copy = copy.map(|copy| FeedCopy::new(user, copy, &followed, &all));
+    let copy = copy.map(|copy| FeedCopy::new(user, copy, &followed));
     let feeds = app.feeds();
     let merge = feeds.merge(authors, PostId::MAX, app.valkey.keep(), copy.as_ref(), reading);
     let slice = merge.await?;

@@ -14,7 +14,7 @@ use crate::people::cards::UserCard;
 pub(crate) struct Feeds;
 
 impl Owned for Feeds {
-    nothing!(empty is_left export cards);
+    nothing!(empty is_left erase export cards);
 
     /// Removes the feeds, and the mark of a pulled author.
     fn forget<'a>(&'a self, erasing: &'a mut Erasing<'_>) -> Step<'a> {
@@ -27,14 +27,6 @@ impl Owned for Feeds {
             erasing.removed("feeds", feeds);
             app.valkey.forget_older(user).await?;
             app.kept.forget(user).await?;
-            Ok(Progress::Done)
-        })
-    }
-
-    /// Removes the copy of the home feed again: a sweep may have read the feed before it was dropped.
-    fn erase<'a>(&'a self, erasing: &'a mut Erasing<'_>) -> Step<'a> {
-        Box::pin(async move {
-            erasing.app.kept.forget(erasing.user).await?;
             Ok(Progress::Done)
         })
     }

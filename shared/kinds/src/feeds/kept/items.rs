@@ -20,6 +20,8 @@ pub struct KeptFeed {
     pub pulled: Vec<UserId>,
     /// The time before the feed was read.
     pub made_at: Time,
+    /// The memory of the reader's bucket at that time.
+    pub memory: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -31,6 +33,7 @@ struct CopyItem {
     pulled: Vec<UserId>,
     #[serde(rename = "made_at_ms")]
     made_at: Time,
+    memory: String,
     expires_at: Second,
 }
 
@@ -58,13 +61,14 @@ impl KeptStore {
     ) -> Result<(), StoreError> {
         let doing = "keeping feeds";
         let item = |(user, feed): (UserId, KeptFeed)| {
-            let KeptFeed { posts, bound, pulled, made_at } = feed;
+            let KeptFeed { posts, bound, pulled, made_at, memory } = feed;
             let copy = CopyItem {
                 sk: COPY.to_owned(),
                 v: CopyItem::V,
                 bound,
                 pulled,
                 made_at,
+                memory,
                 expires_at,
             };
             let mut item = write(doing, &pk(user), &copy)?;
@@ -83,16 +87,16 @@ impl KeptStore {
         };
         let damaged = || StoreError::Item { doing, source: "the posts have another form".into() };
         let posts = ids_of(&item, "posts").ok_or_else(damaged)?;
-        let CopyItem { bound, pulled, made_at, expires_at, .. } = read(doing, item)?;
+        let CopyItem { bound, pulled, made_at, memory, expires_at, .. } = read(doing, item)?;
         // DynamoDB removes it later
         // mutation: kept-expired
         let is_there = now.second() < expires_at;
-        Ok(is_there.then_some(KeptFeed { posts, bound, pulled, made_at }))
+        Ok(is_there.then_some(KeptFeed { posts, bound, pulled, made_at, memory }))
     }
 
     /// Removes what is kept of a user.
     pub async fn forget(&self, user: UserId) -> Result<(), StoreError> {
-        self.table.delete_all("removing a kept feed", vec![key(&pk(user), COPY)]).await
+        self.table.delete(key(&pk(user), COPY)).deleted("removing a kept feed").await
     }
 }
 

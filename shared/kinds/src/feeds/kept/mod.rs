@@ -10,9 +10,11 @@
 //! used for an author only if nothing that concerns the two has changed since it was made, less two minutes:
 //!
 //! - the last change of the relation and the floor of the author's heads are older: what was published since is in the heads;
-//! - no message about a post of the author, or about a relation of the reader, was handled late since ([`note_late`]), and no
-//!   post of the author was published below the floor: both are noted in the profile, in `late_at_ms`;
-//! - the author was not pulled when the copy was made, and is not now.
+//! - no message about a post of the author, or about a relation of the reader, was handled late since ([`note_late`] notes it in
+//!   the profile, in `late_at_ms`);
+//! - the author was not pulled when the copy was made;
+//! - Valkey has had the same memory of the reader's bucket since. (`begin-memory`, as after a restore of tables, makes all copies
+//!   void.)
 //!
 //! A handler notes a late message before it changes feeds, and the two minutes cover the time between the two. Late messages are
 //! noted while feeds are not kept, too: copies of before may be used when they are kept again.
@@ -26,46 +28,102 @@ pub mod settings;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use fanfold_core::{FeedId, FeedKind, PostId, Slice, Time, UserId};
+use fanfold_core::{Bucket, FeedId, FeedKind, PostId, Slice, Time, UserId};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{CachedSlice, Read};
-use fanfold_runtime::{StoreError, clock};
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use fanfold_runtime::StoreError;
+use fanfold_runtime::clock::{self, Stopwatch};
+use futures::future::try_join_all;
+use tokio::sync::Mutex;
 
 use self::items::KeptFeed;
 use self::settings::KeptSettings;
 use crate::App;
-use crate::feeds::pulled::PulledState;
 use crate::follows::items::Followed;
 use crate::people::items::{AuthorHeads, HeadBounds};
 
-/// Feeds that the sweep reads at the same time.
-const READ_AT_ONCE: usize = 32;
+/// Feeds that are written at once.
+const KEPT_AT_ONCE: usize = 25;
+/// The time for each write unit: of a table that takes 4,000 units in a second, most are left for follows.
+const UNIT_EVERY: Duration = Duration::from_micros(700);
+/// The time for which a run of the sweep keeps feeds. Others stay live until the next run.
+const KEEPS_FOR: Duration = Duration::from_secs(25);
+/// The longest time from the read of a feed to the write of its copy. The removal of a user waits longer.
+const KEPT_WITHIN: Duration = Duration::from_secs(10);
 
-/// The time that a copy takes on average: of a table that takes 4,000 units in a second, 500 copies with three units each leave
-/// most for follows.
-const KEPT_EVERY: Duration = Duration::from_millis(2);
-/// Feeds that one run of the sweep keeps, in 40 s.
-pub(crate) const KEPT_PER_SWEEP: u64 = 20_000;
+/// Keeps feeds in one run of the sweep, one bucket after the other.
+pub struct Keeper<'a> {
+    app: &'a App,
+    now: Time,
+    stopwatch: Stopwatch,
+    /// Feeds that were kept, and whether a write has failed.
+    done: Mutex<(u64, bool)>,
+}
 
-/// Keeps those of these feeds that are live home feeds, and waits until others may be kept.
-pub async fn keep(app: &App, feeds: Vec<FeedId>, now: Time) -> Result<(), StoreError> {
-    let homes = feeds.into_iter().filter(|feed| feed.kind == FeedKind::Home);
-    let reads = homes.map(async |feed| {
-        let read = app.valkey.peek(feed, app.valkey.keep()).await?;
+impl<'a> Keeper<'a> {
+    /// For a run that begins now.
+    pub fn new(app: &'a App, now: Time) -> Self {
+        Self { app, now, stopwatch: Stopwatch::start(), done: Mutex::default() }
+    }
+
+    /// The number of feeds that were kept.
+    pub fn kept(self) -> u64 {
+        self.done.into_inner().0
+    }
+
+    /// Keeps the home feeds of a bucket that were last read at `until` or before, at most `count`. Returns whether the feeds may
+    /// be dropped: not if the time of the run is over, or a write has failed.
+    pub async fn keep(
+        &self,
+        bucket: Bucket,
+        until: Time,
+        count: usize,
+    ) -> Result<bool, StoreError> {
+        let Self { app, stopwatch, .. } = self;
+        let (kept, has_failed) = &mut *self.done.lock().await;
+        if *has_failed || stopwatch.elapsed() > KEEPS_FOR {
+            return Ok(false);
+        }
+        let idle = app.valkey.idle(bucket, until, count).await?;
+        let homes: Vec<UserId> = idle
+            .into_iter()
+            .filter(|feed| feed.kind == FeedKind::Home)
+            .map(|feed| feed.user())
+            .collect();
+        for homes in homes.chunks(KEPT_AT_ONCE) {
+            let late = |_| StoreError::Unsettled { what: "the copies of feeds" };
+            let written = tokio::time::timeout(KEPT_WITHIN, keep(app, homes, self.now)).await;
+            match written.unwrap_or_else(|elapsed| Err(late(elapsed))) {
+                Ok((feeds, units)) => {
+                    *kept += feeds;
+                    clock::sleep(UNIT_EVERY * units).await;
+                }
+                Err(error) => {
+                    *has_failed = !error.is_valkey();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Keeps the live home feeds of these users. Returns their number, and about how many write units they took.
+async fn keep(app: &App, users: &[UserId], now: Time) -> Result<(u64, u32), StoreError> {
+    let reads = users.iter().map(async |user| {
+        // before the feed is read
+        let memory = app.valkey.memory(*user).await?;
+        let read = app.valkey.peek(FeedId::home(*user), app.valkey.keep()).await?;
         let Read::Known(CachedSlice { slice: Slice { posts, bound }, pulled }) = read else {
             return Ok::<_, StoreError>(None);
         };
-        let feed = (feed.user(), KeptFeed { posts, bound, pulled, made_at: now });
-        Ok(Some(feed).filter(|(_, feed)| feed.is_of_use(app.settings.head_bounds)))
+        let feed = KeptFeed { posts, bound, pulled, made_at: now, memory };
+        Ok(Some((*user, feed)).filter(|(_, feed)| feed.is_of_use(app.settings.head_bounds)))
     });
-    let reads = stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(READ_AT_ONCE);
-    let read: Vec<Option<_>> = reads.try_collect().await?;
-    let feeds: Vec<_> = read.into_iter().flatten().collect();
-    let pause = KEPT_EVERY * feeds.len() as u32;
+    let feeds: Vec<_> = try_join_all(reads).await?.into_iter().flatten().collect();
+    let (count, units) = (feeds.len() as u64, feeds.iter().map(|(_, feed)| feed.units()).sum());
     app.kept.put(feeds, now.expires_after(app.settings.kept.keep)).await?;
-    clock::sleep(pause).await;
-    Ok(())
+    Ok((count, units))
 }
 
 /// Notes that a message about a user is handled late after its cause, before it changes feeds.
@@ -80,8 +138,8 @@ pub async fn note_late(app: &App, user: UserId, cause: Time, now: Time) -> Resul
 /// Removes the copy of a feed that was found to be wrong.
 pub(crate) async fn forget(app: &App, feed: FeedId) -> Result<(), StoreError> {
     match feed.kind {
-        FeedKind::Home if app.settings.kept.is_on() => app.kept.forget(feed.user()).await,
-        _ => Ok(()),
+        FeedKind::Home => app.kept.forget(feed.user()).await,
+        FeedKind::Author => Ok(()),
     }
 }
 
@@ -91,10 +149,13 @@ pub(super) async fn of(
     reader: UserId,
     reading: &ReadContext,
 ) -> Result<Option<KeptFeed>, StoreError> {
-    match reading.uses_heads && app.settings.kept.is_on() {
-        true => app.kept.of(reader, reading.now).await,
-        false => Ok(None),
+    if !reading.uses_heads || !app.settings.kept.is_on() {
+        return Ok(None);
     }
+    let memory = async { reading.ask(app.valkey.memory(reader)).await };
+    let (copy, memory) = futures::try_join!(app.kept.of(reader, reading.now), memory)?;
+    // mutation: kept-memory
+    Ok(copy.filter(|copy| memory.as_ref() == Some(&copy.memory)))
 }
 
 impl KeptFeed {
@@ -106,6 +167,11 @@ impl KeptFeed {
             *count += 1;
             *count > heads.kept
         })
+    }
+
+    /// About how many units a write of it takes: ids of 16 bytes, and the rest.
+    fn units(&self) -> u32 {
+        (self.posts.len() as u32 * 16 + 256).div_ceil(1_024)
     }
 }
 
@@ -119,19 +185,12 @@ pub struct FeedCopy {
 
 impl FeedCopy {
     /// The copy of a reader with these relations.
-    pub(super) fn new(
-        reader: UserId,
-        feed: KeptFeed,
-        followed: &[Followed],
-        pulled: &HashMap<UserId, PulledState>,
-    ) -> Self {
+    pub(super) fn new(reader: UserId, feed: KeptFeed, followed: &[Followed]) -> Self {
         let own = Followed { author: reader, changed_at: Some(Time::EPOCH) };
         let changed = followed.iter().chain([&own]);
         let changed = changed.filter_map(|followed| Some((followed.author, followed.changed_at?)));
         // mutation: kept-pulled
-        let is_pushed =
-            |author: &UserId| !feed.pulled.contains(author) && !pulled.contains_key(author);
-        let changed = changed.filter(|(author, _)| is_pushed(author)).collect();
+        let changed = changed.filter(|(author, _)| !feed.pulled.contains(author)).collect();
         Self { reader, feed, changed }
     }
 

@@ -6,7 +6,7 @@
 //!
 //! **The law.** The heads are the author's published posts above the floor (`head_floor`), which never falls. A publication
 //! adds a head, and a deletion removes it, in the transaction that writes the post. A post that is published at or below the
-//! floor, because it was scheduled for earlier, has no head; its time is noted for copies of feeds ([`crate::feeds::kept`]).
+//! floor, because it was scheduled for earlier, has no head.
 //!
 //! A publication that has read [`HeadBounds::max`] heads *cuts* them: it leaves the newest ones, with its own, and raises the
 //! floor to the newest of the others, on condition that the heads are as they were read. A head is added on condition that
@@ -16,7 +16,7 @@
 //! DynamoDB may show one item of a transaction a moment before the other. Dispatch therefore waits until the profile has the
 //! head of its post: whoever makes a feed live after that reads it.
 
-use fanfold_core::{PostId, Slice, Time, UserId};
+use fanfold_core::{PostId, Slice, UserId};
 use fanfold_engines::table::{Item, Write, number, words, words_of};
 use fanfold_runtime::error::StoreError;
 
@@ -30,7 +30,7 @@ pub struct HeadBounds {
 }
 
 impl HeadBounds {
-    pub const USUAL: Self = Self { max: 36, kept: 24 };
+    pub const USUAL: Self = Self { max: 35, kept: 24 };
 }
 
 /// The heads of an author, as they were read.
@@ -50,8 +50,8 @@ pub enum HeadChange {
     Cut { read: Vec<u64>, kept: Vec<u64>, floor: u64 },
     /// Removes the head of a deleted post, if it is there.
     Remove(u64),
-    /// Notes that a post was published at or below the floor.
-    Below(Time),
+    /// The new post is at or below the floor.
+    Nothing,
 }
 
 impl Heads {
@@ -92,10 +92,10 @@ impl Heads {
     }
 
     /// The change for a new post of the author.
-    pub fn published(&self, post: PostId, bounds: HeadBounds, now: Time) -> HeadChange {
+    pub fn published(&self, post: PostId, bounds: HeadBounds) -> HeadChange {
         let added = post.head();
         if added <= self.floor {
-            return HeadChange::Below(now);
+            return HeadChange::Nothing;
         }
         if self.read.len() < bounds.max {
             return HeadChange::Add(added, bounds.max);
@@ -119,7 +119,7 @@ impl HeadChange {
     /// Adds the change to a write of the profile with this expression, which begins with `ADD`, and this condition.
     pub(super) fn in_write(&self, update: Write, adds: String, condition: String) -> Write {
         let (expression, condition) = match self {
-            Self::Below(_) => (format!("{adds} SET late_at_ms = :late"), condition),
+            Self::Nothing => (adds, condition),
             // mutation: head-bound
             Self::Add(..) => (
                 format!("{adds}, heads :head"),
@@ -136,7 +136,7 @@ impl HeadChange {
             ),
         };
         let update = match self {
-            Self::Below(now) => update.value(":late", number(now)),
+            Self::Nothing => update,
             Self::Add(head, most) => update
                 .value(":head", words([*head]))
                 .value(":added", number(head))
@@ -170,7 +170,7 @@ mod tests {
     /// What DynamoDB would do. Returns whether the condition held.
     fn apply(heads: &mut Heads, change: &HeadChange) -> bool {
         match change {
-            HeadChange::Below(_) => {}
+            HeadChange::Nothing => {}
             HeadChange::Add(head, most) if heads.read.len() >= *most || *head <= heads.floor => {
                 return false;
             }
@@ -203,8 +203,8 @@ mod tests {
                 } else if used.insert(id) {
                     posts.insert(id);
                     let read = &earlier[earlier.len().saturating_sub(1 + back)];
-                    if !apply(&mut heads, &read.published(id, bounds, Time::EPOCH)) {
-                        let again = heads.published(id, bounds, Time::EPOCH);
+                    if !apply(&mut heads, &read.published(id, bounds)) {
+                        let again = heads.published(id, bounds);
                         prop_assert!(apply(&mut heads, &again));
                     }
                 }

@@ -83,7 +83,7 @@ impl PostStore {
         now: Time,
     ) -> Result<Created, StoreError> {
         let doing = "storing a post";
-        let mut change = heads.published(post.id, bounds, now);
+        let mut change = heads.published(post.id, bounds);
         for _ in 0..TRIES_MAX {
             let mut transaction = Transaction::new(doing);
             transaction.add(PostWrite::Post, self.put(doing, post, request)?);
@@ -104,7 +104,7 @@ impl PostStore {
             // the heads may have changed since they were read
             match users.profile(author.user()).await? {
                 Some(profile) if profile.is_of(author) => {
-                    change = profile.heads.published(post.id, bounds, now);
+                    change = profile.heads.published(post.id, bounds);
                 }
                 _ => return Ok(Created::NoProfile),
             }

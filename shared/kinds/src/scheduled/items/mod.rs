@@ -311,7 +311,7 @@ impl ScheduledStore {
             let Some(profile) = users.profile(item.id.author()).await? else {
                 return Ok(PublishResult::NoProfile);
             };
-            change = profile.heads.published(post.id, bounds, now);
+            change = profile.heads.published(post.id, bounds);
         }
         Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
     }
