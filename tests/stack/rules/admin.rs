@@ -12,6 +12,7 @@ use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::{AdminOrder, read};
 use fanfold_kinds::boards::change::{ScoreChange, What};
 use fanfold_kinds::boards::{self, BoardRef};
+use fanfold_kinds::feeds::kept::items::KeptFeed;
 use fanfold_kinds::marks::MarkKind;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::scheduled::{self, NewScheduled};
@@ -109,6 +110,15 @@ async fn world() -> (World, Vec<PostId>) {
         slice: Slice { posts: vec![posts[0]], bound: PostId::MIN },
     };
     valkey.keep_older(world.id("ash"), &older).await.unwrap();
+    let copy = KeptFeed {
+        posts: vec![posts[0]],
+        bound: PostId::MIN,
+        pulled: vec![world.id("ash")],
+        made_at: world.now(),
+        memory: "a memory".to_owned(),
+    };
+    let until = world.now().expires_after(Duration::from_secs(3_600));
+    world.app.kept.put(vec![(world.id("ash"), copy)], until).await.unwrap();
     plan_ahead(&world).await;
     make_a_board(&world).await;
     posts::read(&world.app, &Viewer::of(world.id("ash")), posts[0], world.now()).await.unwrap();
