@@ -56,7 +56,7 @@ RARE = {
     # a post is scheduled at least a minute ahead (rules::due)
     ("due", "dynamodb:PutItem", "PostsTable"),
     ("due", "sqs:SendMessage", "post-events"),
-    # only for an author who has as many heads as possible, or none below the time of the post (rules::heads)
+    # only for an author who has as many heads as possible, or only heads of newer posts (rules::heads)
     ("due", "dynamodb:GetItem", "UsersTable"),
     # only an entry whose item was removed by hand (rules::due)
     ("due", "dynamodb:ConditionCheckItem", "DueTable"),

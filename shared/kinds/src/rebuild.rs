@@ -73,9 +73,9 @@ pub async fn rebuild_user(
 
 async fn rebuild_one(app: &App, feed: FeedId, now: Time) -> Result<Option<FeedNow>, StoreError> {
     let (valkey, stopwatch) = (&app.valkey, Stopwatch::start());
+    kept::forget(app, feed).await?;
     for _ in 0..ADMIN_REBUILD_LOOKS_MAX {
         let context = ReadContext::from_posts(now + stopwatch.elapsed());
-        kept::forget(app, feed).await?;
         valkey.invalidate(feed).await?;
         match app.feeds().rebuild(feed, None, &context).await? {
             Rebuilt::Done(Some(CachedSlice { slice, .. })) => {

@@ -74,16 +74,11 @@ impl Heads {
         post.head() <= self.floor || self.read.contains(&post.head())
     }
 
-    /// Newest first.
-    fn sorted(&self) -> Vec<u64> {
-        let mut heads = self.read.clone();
-        heads.sort_unstable_by(|a, b| b.cmp(a));
-        heads
-    }
-
     /// The newest posts of the author, down to the floor.
     pub fn newest(&self, author: UserId) -> Slice {
-        let posts = self.sorted().into_iter().map(|head| PostId::of_head(head, author)).collect();
+        let mut heads = self.read.clone();
+        heads.sort_unstable_by(|a, b| b.cmp(a));
+        let posts = heads.into_iter().map(|head| PostId::of_head(head, author)).collect();
         let bound = match self.floor {
             0 => PostId::MIN,
             floor => PostId::of_head(floor, UserId(u64::MAX)),
@@ -100,7 +95,7 @@ impl Heads {
         if self.read.len() < bounds.max {
             return HeadChange::Add(added, bounds.max);
         }
-        let mut kept = self.sorted();
+        let mut kept = self.read.clone();
         kept.push(added);
         kept.sort_unstable_by(|a, b| b.cmp(a));
         // mutation: head-cut-floor

@@ -23,7 +23,7 @@ pub struct AuthorHeads {
     pub newest: Slice,
     /// The number of followers at the last count.
     pub followers: u64,
-    /// When copies of feeds were last found to lack something of this user ([`UserStore::late`]).
+    /// When a message about this user was last handled late ([`UserStore::late`]).
     pub late_at: Time,
 }
 
