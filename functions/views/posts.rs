@@ -6,6 +6,7 @@ use fanfold_core::PostId;
 use fanfold_core::limits::TEXT_CHARS_MAX;
 use fanfold_core::text::pattern;
 use fanfold_kinds::marks::MarkKind;
+use fanfold_kinds::posts::entities::{Entity, Meaning};
 use fanfold_kinds::present::ShownPost;
 use fanfold_web::extract::segment;
 use fanfold_web::{Problem, shared_answers};
@@ -40,6 +41,8 @@ pub struct PostView {
     pub id: String,
     pub author: AuthorView,
     pub text: String,
+    /// The mentions, tags and links in the text, in their order: at most 30 of each.
+    pub entities: Vec<EntityView>,
     /// The time of publication in UTC, with milliseconds.
     #[schema(format = DateTime)]
     pub created_at: String,
@@ -56,11 +59,67 @@ impl From<ShownPost> for PostView {
         Self {
             id: post.id.to_string(),
             author: AuthorView::from(&author),
+            entities: post
+                .entities
+                .0
+                .iter()
+                .map(|entity| EntityView::of(entity, &post.text))
+                .collect(),
             text: post.text,
             created_at: post.id.time().rfc3339(),
             like_count: post.likes,
             liked: marks.has(MarkKind::Like),
             bookmarked: marks.has(MarkKind::Bookmark),
+        }
+    }
+}
+
+/// A part of a text that means something. `start` and `end` count Unicode code points, as Python does: in JavaScript, it is
+/// `Array.from(text).slice(start, end).join("")`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EntityView {
+    #[serde(rename = "type")]
+    pub kind: EntityType,
+    /// The first code point, with the sign of a mention or tag.
+    pub start: usize,
+    /// The code point after the last one.
+    pub end: usize,
+    /// The id of the user whom a mention means. It stays when the user changes the handle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^[0-9a-f]{16}$", nullable = false)]
+    pub user: Option<String>,
+    /// The form in which a tag is compared, without its sign.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub tag: Option<String>,
+    /// The URL of a link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub url: Option<String>,
+}
+
+/// What an entity is.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EntityType {
+    Mention,
+    Tag,
+    Link,
+}
+
+impl EntityView {
+    fn of(Entity { start, end, means }: &Entity, text: &str) -> Self {
+        let (start, end) = (*start, *end);
+        let bare = |kind| Self { kind, start, end, user: None, tag: None, url: None };
+        match means {
+            Meaning::Mention(user) => {
+                Self { user: Some(user.to_string()), ..bare(EntityType::Mention) }
+            }
+            Meaning::Tag(tag) => Self { tag: Some(tag.clone()), ..bare(EntityType::Tag) },
+            Meaning::Link => {
+                let url = text.chars().skip(start).take(end.saturating_sub(start)).collect();
+                Self { url: Some(url), ..bare(EntityType::Link) }
+            }
         }
     }
 }

@@ -49,6 +49,19 @@ test("texts::markup_is_shown_as_text", async (desk) => {
   await heading(tab, "<i>Thorn</i> &amp; co").waitFor();
 });
 
+test("texts::a_mention_leads_to_its_user_after_a_change_of_the_handle", async (desk) => {
+  const [author, other] = await people("birch", "cedar");
+  const post = await author.post(`🌿 @${other.handle}, @nobody_at_all: https://example.com/@${other.handle}.`);
+  const handle = `${other.handle}_2`;
+  await other.call("PUT", "/v1/me", { handle, name: "Renamed" });
+  const tab = await desk.open("", { as: author });
+  const links = articles(tab, post).locator("[data-text] a");
+  await links.first().waitFor();
+  assert.deepEqual(await links.allInnerTexts(), [`@${other.handle}`, `https://example.com/@${other.handle}`]);
+  await links.first().click();
+  await heading(tab, "Renamed").waitFor();
+});
+
 test("texts::lines_and_long_words_stay_inside_the_window", async (desk) => {
   const [author] = await people("willow");
   const post = await author.post(`one\ntwo\n\n${"W".repeat(400)}`);

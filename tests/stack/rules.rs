@@ -13,6 +13,7 @@ mod continuation;
 mod counts;
 pub mod doctor;
 mod due;
+mod entities;
 mod export;
 mod floor;
 pub mod full;
@@ -35,6 +36,7 @@ mod webhook;
 
 use fanfold_core::{FeedId, PostId, Time};
 use fanfold_kinds::people::items::{HeadBounds, Heads};
+use fanfold_kinds::posts::entities::Entities;
 use fanfold_kinds::posts::items::{Created, Post};
 use fanfold_runtime::clock;
 use fanfold_runtime::sqs::Announced;
@@ -48,7 +50,7 @@ async fn store_without_delivery(world: &World, author: &str) -> PostId {
 
 async fn store_without_delivery_at(world: &World, author: &str, time: Time) -> PostId {
     let id = PostId::new(time, clock::random() as u16, world.id(author));
-    let post = Post { id, text: "late".to_owned(), likes: 0 };
+    let post = Post::new(id, "late", Entities::default());
     let (app, identity, sent) = (&world.app, world.identity(author), Announced::assumed());
     let profile = app.users.profile(identity.user()).await.unwrap();
     let heads = profile.map_or(Heads::EMPTY, |profile| profile.heads);

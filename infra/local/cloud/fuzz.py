@@ -77,7 +77,8 @@ def prepare(url: str, tokens: list[str], seed: int) -> dict[str, list[str]]:
     known = {"owner": [owner], "users": users, "posts": []}
     for token in others:
         call(url, token, "PUT", f"/v1/users/{owner}/follow")
-        known["posts"].append(call(url, token, "POST", "/v1/posts", {"text": "Here before the fuzzer."})["id"])
+        text = {"text": f"Here before @{profiles[0]['handle']}, the #fuzzer: https://example.com/."}
+        known["posts"].append(call(url, token, "POST", "/v1/posts", text)["id"])
     for user in profiles[1:]:
         call(url, caller, "PUT", f"/v1/users/{user['id']}/follow")
     for number in range(12):

@@ -18,6 +18,7 @@ use crate::limits::{
 };
 
 mod chars;
+pub mod entities;
 pub mod pattern;
 
 use chars::Sort;

@@ -27,6 +27,29 @@ async fn a_post_is_trimmed_and_served_at_its_location() {
 }
 
 #[tokio::test]
+async fn mentions_tags_and_links_have_places_in_the_text() {
+    let (author, other) = (Client::new().await, Client::new().await);
+    let text = format!("👋 @{} and @nobody_at_all: ＃Straße https://example.com/#a.", other.handle);
+    let posted = author.post(&text).await;
+    let chars: Vec<char> = text.chars().collect();
+    let entities = posted.body["entities"].as_array().expect("entities").iter().map(|entity| {
+        let place = |name: &str| entity[name].as_u64().expect("a place") as usize;
+        let part: String = chars[place("start")..place("end")].iter().collect();
+        let means = ["user", "tag", "url"].map(|name| entity[name].as_str().map(str::to_owned));
+        (entity["type"].as_str().expect("a type"), part, means)
+    });
+    let (mention, url) = (format!("@{}", other.handle), "https://example.com/#a".to_owned());
+    let expected = [
+        ("mention", mention, [Some(other.id.clone()), None, None]),
+        ("tag", "＃Straße".to_owned(), [None, Some("strasse".to_owned()), None]),
+        ("link", url.clone(), [None, None, Some(url)]),
+    ];
+    assert_eq!(entities.collect::<Vec<_>>(), expected);
+    let found = other.get(&format!("/v1/posts/{}", posted.text("/id"))).await;
+    assert_eq!(found.body["entities"], posted.body["entities"]);
+}
+
+#[tokio::test]
 async fn the_length_of_a_text_counts_visible_characters() {
     let author = Client::new().await;
     assert_eq!(author.post(&"e\u{301}".repeat(500)).await.status, 201);

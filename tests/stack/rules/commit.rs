@@ -11,6 +11,7 @@ use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
 use fanfold_kinds::follows;
 use fanfold_kinds::people::items::{HeadBounds, Heads};
 use fanfold_kinds::posts;
+use fanfold_kinds::posts::entities::Entities;
 use fanfold_kinds::posts::items::Post;
 use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_runtime::StoreError;
@@ -47,7 +48,7 @@ async fn dispatch_waits_briefly_for_the_commit() {
     let commit = async {
         tokio::time::sleep(Duration::from_millis(30)).await;
         let (identity, sent) = (world.identity("ash"), Announced::assumed());
-        let post = Post { id, text: "text".to_owned(), likes: 0 };
+        let post = Post::new(id, "text", Entities::default());
         let (app, now) = (&world.app, world.now());
         let users = (&app.users, HeadBounds::USUAL, &Heads::EMPTY);
         app.posts.create(sent, users, &identity, &post, None, now).await.unwrap();

@@ -17,6 +17,7 @@ use fanfold_engines::valkey::{Answers, FeedSettings, Link, Loaded, Valkey};
 use fanfold_kinds::due::{handle, look_ahead};
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
 use fanfold_kinds::people::items::{HeadBounds, Heads};
+use fanfold_kinds::posts::entities::Entities;
 use fanfold_kinds::posts::items::Post;
 use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_kinds::scheduled::items::{ScheduleResult, Scheduled, ScheduledState};
@@ -690,7 +691,7 @@ async fn a_late_publication_is_not_taken_for_a_failed_commit() {
     let early = dispatch(&world.app, &event, now, Deadline::NONE).await;
     assert!(matches!(early, Err(StoreError::NotCommittedYet { .. })), "{early:?}");
     let (app, ash) = (&world.app, world.identity("ash"));
-    let one = Post { id: post, text: "late".to_owned(), likes: 0 };
+    let one = Post::new(post, "late", Entities::default());
     let users = (&app.users, HeadBounds::USUAL, &Heads::EMPTY);
     app.posts.create(Announced::assumed(), users, &ash, &one, None, now).await.unwrap();
     let done = dispatch(&world.app, &event, now, Deadline::NONE).await.unwrap();

@@ -232,6 +232,17 @@ async fn publish(count: &mut Count, what: &str, key: Option<&str>) -> PostId {
     publish.await.expect("published").post.id
 }
 
+/// A post by a user whom no later operation is about.
+async fn publish_entities(count: &mut Count) {
+    let [ash, birch, cedar, dogwood] = PEOPLE;
+    let text = format!("@{ash} @{birch} @{cedar} #one #two");
+    let publish = count.of("publish a post with three mentions and two tags", async |apps, now| {
+        posts::publish(&apps.app, &identity(dogwood), &text, None, now).await
+    });
+    assert_eq!(publish.await.expect("published").post.entities.0.len(), 5);
+    count.drain().await;
+}
+
 async fn page(count: &mut Count, what: &str, feed: FeedId) {
     let page = count.of(what, async |apps, now| {
         let (viewer, reading) = (Viewer::of(feed.user()), ReadContext::new(now));
@@ -317,6 +328,7 @@ async fn feeds(count: &mut Count) {
     });
     delete.await.expect("deleted");
     count.drain().await;
+    publish_entities(count).await;
 }
 
 async fn due(count: &mut Count) {

@@ -15,6 +15,8 @@ use fanfold_engines::valkey::{CachedSlice, CardId, Read};
 use fanfold_functions::timeline::feed::FeedQuery;
 use fanfold_kinds::fanout::dispatch::Dispatched;
 use fanfold_kinds::fanout::messages::DeliverChunk;
+use fanfold_kinds::posts::entities::{Entity, Meaning};
+use fanfold_kinds::posts::items::Post;
 use fanfold_kinds::present::{SeenUser, Viewer};
 use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
 use fanfold_runtime::StoreError;
@@ -26,6 +28,7 @@ use futures::future::LocalBoxFuture;
 
 use super::apps::{Apps, GRAPH, PEOPLE, USERS, id, identity, name};
 use super::cloud::Cloud;
+use super::expression::Item;
 use super::history::{Checked, Counts, History, Kind, Worker, add};
 use super::oracle::{self, Truth};
 use super::plan::{Action, NEWEST, Name, Order, Plan, PushFaults, SHARED_HANDLE, viewer_of};
@@ -77,7 +80,8 @@ impl Subject {
 
 /// The result of a worker.
 pub enum Done {
-    Published(Result<PostId, Problem>),
+    /// A new post, with the handles that it mentions. The post of a repeated request has none here.
+    Published(Result<(PostId, Vec<(String, UserId)>), Problem>),
     Deleted(PostId, Result<(), Problem>),
     Related(UserId, UserId, Relation, Result<(), Problem>),
     /// A user's name got this number.
@@ -224,6 +228,29 @@ pub struct Feeds {
     ranks: HashMap<usize, u64>,
     /// The paused workers.
     paused: BTreeSet<usize>,
+    /// Who had each handle at some time while a worker published.
+    owners: BTreeMap<usize, BTreeSet<(String, UserId)>>,
+}
+
+/// Who has each handle.
+fn owners(cloud: &Cloud) -> BTreeSet<(String, UserId)> {
+    let owner = |item: &Item| {
+        let handle = item["pk"]["S"].as_str()?.strip_prefix("handle#")?.to_owned();
+        Some((handle, item["user"]["S"].as_str()?.parse().ok()?))
+    };
+    cloud.items(USERS).filter_map(owner).collect()
+}
+
+/// The handles that a post mentions, each with its user.
+fn mentions(post: &Post) -> Vec<(String, UserId)> {
+    let mention = |entity: &Entity| match entity.means {
+        Meaning::Mention(user) => {
+            let handle = post.text.chars().skip(entity.start + 1);
+            Some((handle.take(entity.end - entity.start - 1).collect(), user))
+        }
+        _ => None,
+    };
+    post.entities.0.iter().filter_map(mention).collect()
 }
 
 /// Plays a plan from this cloud on.
@@ -246,6 +273,7 @@ pub async fn play(apps: Apps, start: &Cloud, plan: Plan) -> Result<Counts, Failu
         last: 0,
         ranks: HashMap::new(),
         paused: BTreeSet::new(),
+        owners: BTreeMap::new(),
     };
     let mut history = History::new(apps, start, dice, kind);
     let played = history.play_plan().await;
@@ -340,10 +368,22 @@ impl History<Feeds> {
     fn publish(&mut self, author: Name, key: Option<u8>) {
         let (apps, now, identity) = (self.apps.clone(), self.now, identity(author));
         let key = key.map(|key| key.to_string());
+        let mentioned = *self.dice.pick(&PEOPLE);
+        let text = match self.dice.one_in(3) {
+            true => format!("@{mentioned}, @{SHARED_HANDLE}: a post"),
+            false => "a post".to_owned(),
+        };
+        let owners = owners(&self.apps.cloud.lock());
+        self.kind.owners.insert(self.workers.len(), owners);
         let work = async move {
             let publish = fanfold_kinds::posts::publish;
-            let published = publish(&apps.app, &identity, "a post", key.as_deref(), now).await;
-            Done::Published(published.map(|shown| shown.post.id).map_err(Problem::from))
+            let published = publish(&apps.app, &identity, &text, key.as_deref(), now).await;
+            let mentions = |post: &Post| match key {
+                Some(_) => Vec::new(),
+                None => mentions(post),
+            };
+            let published = published.map(|shown| (shown.post.id, mentions(&shown.post)));
+            Done::Published(published.map_err(Problem::from))
         };
         self.begin_named(&format!("{author} publishes"), Subject::NewPost(id(author)), work);
     }
@@ -686,8 +726,15 @@ impl History<Feeds> {
             false => Ok(()),
         };
         match done {
-            Done::Published(Ok(post)) => {
+            Done::Published(Ok((post, mentions))) => {
                 self.kind.published.insert(post);
+                let owners = self.kind.owners.remove(&number).unwrap_or_default();
+                self.count("mentions", mentions.len() as u64);
+                if let Some(wrong) = mentions.iter().find(|mention| !owners.contains(mention)) {
+                    return Err(format!(
+                        "{post} mentions {wrong:?}, and the owners were {owners:?}"
+                    ));
+                }
             }
             Done::Published(Err(problem)) => {
                 self.note_unmarked(number);
@@ -1099,6 +1146,8 @@ impl Kind for Feeds {
     }
 
     fn settled(history: &mut History<Self>) {
+        let now = owners(&history.apps.cloud.lock());
+        history.kind.owners.values_mut().for_each(|owners| owners.extend(now.iter().cloned()));
         history.update_walks();
     }
 

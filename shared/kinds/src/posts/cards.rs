@@ -8,6 +8,7 @@ use fanfold_engines::card::{Card, Fetched, Text};
 use fanfold_engines::valkey::CardId;
 use serde::{Deserialize, Serialize};
 
+use super::entities::Entities;
 use super::items::{Post, PostState};
 use crate::App;
 
@@ -18,6 +19,9 @@ struct PostText {
     /// The text. `None`: the post was deleted.
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
+    /// The entities.
+    #[serde(rename = "e", default, skip_serializing_if = "Entities::is_empty")]
+    entities: Entities,
     /// The number of likes.
     #[serde(rename = "l", default, skip_serializing_if = "is_zero")]
     likes: u64,
@@ -50,17 +54,18 @@ impl Card<App> for PostState {
         let text = match self {
             // it may be committed later
             Self::Missing => return None,
-            Self::Deleted => PostText { text: None, likes: 0 },
-            Self::Published(Post { id: _, text, likes }) => {
-                PostText { text: Some(text.clone()), likes: *likes }
+            Self::Deleted => PostText { text: None, entities: Entities::default(), likes: 0 },
+            Self::Published(Post { id: _, text, entities, likes }) => {
+                let (text, entities) = (Some(text.clone()), entities.clone());
+                PostText { text, entities, likes: *likes }
             }
         };
         serde_json::to_vec(&text).ok().map(Text::of)
     }
 
     fn decode(post: &PostId, text: &[u8]) -> Option<Self> {
-        let PostText { text, likes } = serde_json::from_slice(text).ok()?;
-        let published = |text| Self::Published(Post { id: *post, text, likes });
+        let PostText { text, entities, likes } = serde_json::from_slice(text).ok()?;
+        let published = |text| Self::Published(Post { id: *post, text, entities, likes });
         Some(text.map_or(Self::Deleted, published))
     }
 

@@ -12,6 +12,7 @@ use fanfold_runtime::log::Chain;
 use fanfold_runtime::{StoreError, clock};
 use futures::future::join_all;
 
+use super::entities::Entities;
 use super::items::{Created, Deleted, Post, PostKey, PostKeyUse, PostState};
 pub use crate::fanout::receipts::Receipt;
 use crate::limit::within_limit;
@@ -38,11 +39,15 @@ pub async fn publish(
     let key = key.map(|name| PostKey::new(author.user(), name, written));
     let written = text::post_text(written)?;
     let reads = async {
-        futures::try_join!(app.users.profile(author.user()), key_use(app, key.as_ref(), now))
+        futures::try_join!(
+            app.users.profile(author.user()),
+            key_use(app, key.as_ref(), now),
+            Entities::of(&app.users, &written),
+        )
     };
     let reads =
         within_limit(&app.valkey, app.limits.of(LimitKind::Post), author.user(), now, reads);
-    let (profile, earlier) = reads.await?;
+    let (profile, earlier, entities) = reads.await?;
     let profile = profile.ok_or(Error::ProfileMissing)?;
     must_belong_to(&profile, author)?;
     let heads = profile.heads.clone();
@@ -52,7 +57,7 @@ pub async fn publish(
     }
     for _ in 0..TRIES_MAX {
         let id = PostId::new(now, clock::random() as u16, author.user());
-        let post = Post { id, text: written.clone().into_owned(), likes: 0 };
+        let post = Post::new(id, written.clone(), entities.clone());
         let users = (&app.users, app.settings.head_bounds, &heads);
         let commit = |sent| app.posts.create(sent, users, author, &post, key.as_ref(), now);
         match announced(&app.outbox, &PostPublished::new(id), commit).await? {

@@ -15,6 +15,7 @@
 
 pub mod cards;
 mod cases;
+pub mod entities;
 pub mod events;
 pub mod items;
 pub mod messages;

@@ -76,7 +76,7 @@ impl Owned for Posts {
             let lines = posts.iter().filter_map(|id| texts.get(id)).map(|post| {
                 json!({
                     "type": "post", "id": post.id, "created_at": post.id.time().rfc3339(),
-                    "text": post.text, "likes": post.likes,
+                    "text": post.text, "entities": post.entities, "likes": post.likes,
                 })
             });
             let next = (bound > PostId::MIN).then(|| bound.next().to_string());

@@ -10,6 +10,8 @@ function View({ segments }) {
       return html`<${Home} />`;
     case "u":
       return html`<${Author} key=${second} handle=${second} part=${third} />`;
+    case "id":
+      return html`<${Author} key=${second} id=${second} part=${third} />`;
     case "profile":
       return html`<${Author} handle=${me.get().handle} part=${second} />`;
     case "p":

@@ -91,21 +91,22 @@ function People({ name, path, empty }) {
   `;
 }
 
-/** The page of an author. */
-function Author({ handle, part }) {
+/** The page of an author, by handle or by id. */
+function Author({ handle, id, part }) {
   const own = useValue(me);
-  const read = () => call("GET", `/v1/users/@${encodeURIComponent(handle)}`).then((user) => seen([user])[0]);
+  const which = id ? encodeURIComponent(id) : `@${encodeURIComponent(handle)}`;
+  const read = () => call("GET", `/v1/users/${which}`).then((user) => seen([user])[0]);
   // the own numbers change with what the user does on other views
-  const [user, error, again] = useRead(`user:${handle}`, read, [own?.name, own?.following]);
+  const [user, error, again] = useRead(`user:${which}`, read, [own?.name, own?.following]);
   // the server counts a follow of this page a moment later
   const changed = () => SETTLE_MS.forEach((after) => setTimeout(again, after));
-  useTitle(user ? `${user.name} (@${user.handle})` : `@${handle}`);
+  useTitle(user ? `${user.name} (@${user.handle})` : which);
   if (error) {
-    if (error.status === 404 || error.status === 400) return html`<${Nothing} title="No such user" text="Nobody has the handle @${handle}." />`;
+    if (error.status === 404 || error.status === 400) return html`<${Nothing} title="No such user" text=${id ? "This user has left." : `Nobody has the handle @${handle}.`} />`;
     return html`<${Trouble} error=${error} again=${again} />`;
   }
   if (!user) return html`<${Skeleton} lines=${2} />`;
-  return html`<${Profile} ...${{ user, handle, part, own, changed }} />`;
+  return html`<${Profile} ...${{ user, handle: user.handle, part, own, changed }} />`;
 }
 
 function Profile({ user, handle, part, own, changed }) {

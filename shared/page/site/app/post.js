@@ -19,7 +19,7 @@ function Post({ id, position, size = -1, rank = null, note = "" }) {
           <span class="handle">@${author.handle}</span>
           <a class="time" href=${to("p", id)}><${Ago} time=${post.created_at} /></a>
         </header>
-        <div id="text-${id}"><${Text} text=${post.text} /></div>
+        <div id="text-${id}"><${Text} post=${post} /></div>
         <footer>
           <${MarkButtons} post=${post} />
           ${note && html`<span class="hint">${note}</span>`}

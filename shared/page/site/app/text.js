@@ -1,36 +1,39 @@
-// The texts of posts. They are shown as text; addresses in them become links, and pictures are loaded on request alone.
+// The texts of posts. They are shown as text; mentions and addresses in them become links, and pictures are loaded on request
+// alone.
 
-const ADDRESS = /https?:\/\/[^\s<>"'`]+/g;
-/** Signs at the end of an address that belong to the sentence around it. */
-const AFTER = /[.,;:!?)\]}»”’]+$/;
 const PICTURE = /\.(png|jpe?g|gif|webp|avif)$/i;
 
-/** The pieces of a text: strings, and {address} for links. */
-function piecesOf(text) {
+/** The pieces of a text: strings, {address} for links, and {mention, user}. The places of entities count code points. */
+function piecesOf({ text, entities }) {
+  const chars = Array.from(text);
+  const part = (start, end) => chars.slice(start, end).join("");
   const pieces = [];
   let from = 0;
-  for (const match of text.matchAll(ADDRESS)) {
-    const address = match[0].replace(AFTER, "");
-    if (!URL.canParse(address)) continue;
-    pieces.push(text.slice(from, match.index), { address });
-    from = match.index + address.length;
+  for (const { start, end, user, url } of entities) {
+    if (!user && !URL.canParse(url ?? "")) continue;
+    pieces.push(part(from, start), user ? { mention: part(start, end), user } : { address: url });
+    from = end;
   }
-  pieces.push(text.slice(from));
+  pieces.push(part(from));
   return pieces.filter((piece) => piece !== "");
 }
 
 const isPicture = (address) => address.startsWith("https:") && PICTURE.test(new URL(address).pathname);
 
-function Text({ text }) {
-  const pieces = piecesOf(text);
+function Piece({ piece }) {
+  const { address, mention, user } = piece;
+  if (mention) return html`<a href=${to("id", user)}>${mention}</a>`;
+  if (address) return html`<a href=${address} target="_blank" rel="noopener noreferrer nofollow ugc">${address}</a>`;
+  return piece;
+}
+
+/** The text of a post, with its entities. */
+function Text({ post }) {
+  const pieces = piecesOf(post);
   const pictures = pieces.filter((piece) => piece.address && isPicture(piece.address));
   return html`
     <div class="text" data-text dir="auto">
-      ${pieces.map((piece) =>
-        piece.address
-          ? html`<a href=${piece.address} target="_blank" rel="noopener noreferrer nofollow ugc">${piece.address}</a>`
-          : piece,
-      )}
+      ${pieces.map((piece) => html`<${Piece} piece=${piece} />`)}
     </div>
     ${pictures.map(({ address }) => html`<${Picture} key=${address} address=${address} />`)}
   `;

@@ -1,6 +1,7 @@
 //! Profiles, handles and counters.
 
 mod drop;
+mod handles;
 mod heads;
 mod newest;
 mod put;
@@ -13,7 +14,7 @@ use fanfold_core::fanout::FirstPartitions;
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::{BOARDS_MAX, SCHEDULED_MAX, TIMERS_MAX_DEFAULT, TIMERS_MAX_MAX};
-use fanfold_core::{Handle, UserId, UserRef};
+use fanfold_core::{Handle, UserId};
 use fanfold_engines::table::{Item, Stored, Table, Write, number, pk_only, read, text};
 use fanfold_runtime::config::{Config, ConfigError};
 use fanfold_runtime::error::StoreError;
@@ -205,29 +206,6 @@ impl UserStore {
         let doing = "reading a profile";
         let item = self.get(doing, profile_pk(user)).await?;
         item.filter(has_profile).map(|item| Profile::read(doing, item)).transpose()
-    }
-
-    /// The user who has a handle. `None` if no user has it.
-    pub async fn owner(&self, handle: &Handle) -> Result<Option<UserId>, StoreError> {
-        let doing = "looking up a handle";
-        let Some(item) = self.get(doing, handle_pk(handle)).await? else { return Ok(None) };
-        Ok(Some(read::<HandleItem>(doing, item)?.user))
-    }
-
-    /// The profile with this handle. `None` if no user has it.
-    pub async fn by_handle(&self, handle: &Handle) -> Result<Option<Profile>, StoreError> {
-        let Some(owner) = self.owner(handle).await? else { return Ok(None) };
-        let profile = self.profile(owner).await?;
-        // the user may have changed the handle between the two reads
-        Ok(profile.filter(|profile| profile.handle == *handle))
-    }
-
-    /// The profile of a user by id or handle. `None` if there is none.
-    pub async fn find(&self, user: &UserRef) -> Result<Option<Profile>, StoreError> {
-        match user {
-            UserRef::Id(id) => self.profile(*id).await,
-            UserRef::Handle(handle) => self.by_handle(handle).await,
-        }
     }
 
     /// The profiles of several users. Users without a profile are left out.

@@ -13,6 +13,7 @@ use fanfold_engines::table::{Stored, Table, key, read, read_key};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
 
+use super::entities::Entities;
 pub use drop::{Erased, ToBury};
 pub use keys::{PostKey, PostKeyUse};
 pub use likes::LikesPut;
@@ -30,8 +31,17 @@ pub struct Post {
     pub id: PostId,
     /// The text.
     pub text: String,
+    /// The mentions, tags and links in the text.
+    pub entities: Entities,
     /// The number of likes at the last count.
     pub likes: u64,
+}
+
+impl Post {
+    /// A new post.
+    pub fn new(id: PostId, text: impl Into<String>, entities: Entities) -> Self {
+        Self { id, text: text.into(), entities, likes: 0 }
+    }
 }
 
 /// The state of a post.
@@ -51,6 +61,8 @@ struct PostItem {
     v: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
+    #[serde(default, skip_serializing_if = "Entities::is_empty")]
+    entities: Entities,
     #[serde(default, rename = "deleted_at_ms", skip_serializing_if = "Option::is_none")]
     deleted_at: Option<Time>,
     /// The hash of the `Idempotency-Key` that made the post. With it, the key is found when the user is dropped.
@@ -78,8 +90,8 @@ impl From<PostItem> for PostState {
     fn from(item: PostItem) -> Self {
         match item {
             PostItem { deleted_at: Some(_), .. } => PostState::Deleted,
-            PostItem { sk: id, text: Some(text), likes, .. } => {
-                PostState::Published(Post { id, text, likes })
+            PostItem { sk: id, text: Some(text), entities, likes, .. } => {
+                PostState::Published(Post { id, text, entities, likes })
             }
             _ => PostState::Deleted,
         }

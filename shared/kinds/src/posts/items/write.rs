@@ -59,6 +59,7 @@ impl PostStore {
             sk: post.id,
             v: PostItem::V,
             text: Some(post.text.clone()),
+            entities: post.entities.clone(),
             deleted_at: None,
             made_by: request.map(PostKey::name),
             likes: 0,

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TAG;
 use crate::people::items::{Counter, HeadBounds, HeadChange, Owner, UserStore};
+use crate::posts::entities::Entities;
 use crate::posts::items::{Post, PostKey, PostStore};
 use crate::posts::messages::PostPublished;
 pub use results::{Cancelled, PublishResult, Rescheduled, ScheduleResult};
@@ -285,7 +286,9 @@ impl ScheduledStore {
         now: Time,
     ) -> Result<PublishResult, StoreError> {
         let doing = "publishing a scheduled post";
-        let post = Post { id: item.post, text: item.text.clone(), likes: 0 };
+        // mutation: mention-at-publication
+        let entities = Entities::of(users, &item.text).await?;
+        let post = Post::new(item.post, item.text.as_str(), entities);
         let mut change = HeadChange::unread(post.id, bounds);
         for _ in 0..TRIES_MAX {
             let mut transaction = Transaction::new(doing);
