@@ -3,6 +3,7 @@
 mod bookmarks;
 mod delivery;
 mod likes;
+mod replies;
 mod scheduled;
 
 use std::sync::Arc;
@@ -11,9 +12,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use fanfold_core::PostId;
 use fanfold_core::registry::FunctionSpec;
 use fanfold_kinds::App;
-use fanfold_kinds::posts;
+use fanfold_kinds::posts::{self, NewPost};
 use fanfold_kinds::scheduled::{NewScheduled, schedule};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::TimeText;
@@ -42,6 +44,7 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(read, delete))
         .merge(delivery::routes())
         .merge(scheduled::routes())
+        .merge(replies::routes())
         .merge(likes::routes())
         .merge(bookmarks::routes())
 }
@@ -49,9 +52,14 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
 /// A post to publish.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct NewPost {
+#[schema(as = NewPost)]
+struct NewPostBody {
     #[schema(schema_with = text_schema)]
     text: String,
+    /// The id of the post that this one answers. It must be there; for a scheduled post, also at the time of publication.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$", min_length = 26, max_length = 26)]
+    in_reply_to: Option<PostId>,
     /// The time of publication: RFC 3339 with a zone, at least a minute and at most 366 days ahead. Without it, the post is
     /// published at once.
     #[serde(default)]
@@ -65,13 +73,14 @@ struct NewPost {
     params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255,
         pattern = "^[!-~]([ -~]{0,253}[!-~])?$", nullable = false,
         description = "Requests with the same key return the same post for 24 hours.")),
-    request_body = NewPost,
+    request_body = NewPostBody,
     responses(
         (status = 201, description = "The post is published.",
             body = PostView, headers(("Location" = String))),
         (status = 202, description = "The post is scheduled: the body had `publish_at`.",
             body = ScheduledView, headers(("Location" = String))),
         NoProfile,
+        (status = 404, description = "The answered post does not exist, or was deleted."),
         (status = 410, description = "The post that this key made was deleted, or its scheduled post cancelled."),
         (status = 422, description = "The text or the time is not allowed, or too many posts of the caller wait, or the key \
             was used with another body."),
@@ -82,17 +91,18 @@ async fn publish(
     State(app): State<Arc<App>>,
     caller: Caller,
     IdempotencyKey(key): IdempotencyKey,
-    JsonBody(post): JsonBody<NewPost>,
+    JsonBody(post): JsonBody<NewPostBody>,
 ) -> Result<Response, Problem> {
     let (key, now) = (key.as_deref(), clock::now());
+    let new = NewPost { text: &post.text, in_reply_to: post.in_reply_to };
     if let Some(TimeText(publish_at)) = post.publish_at {
-        let new = NewScheduled { text: &post.text, publish_at, key };
+        let new = NewScheduled { post: new, publish_at, key };
         let item = schedule(&app, &caller.identity, new, now).await?;
         let location = [(header::LOCATION, format!("/v1/scheduled/{}", item.id))];
         let view = Json(ScheduledView::from(item));
         return Ok((StatusCode::ACCEPTED, location, view).into_response());
     }
-    let shown = posts::publish(&app, &caller.identity, &post.text, key, now).await?;
+    let shown = posts::publish(&app, &caller.identity, new, key, now).await?;
     let location = format!("/v1/posts/{}", shown.post.id);
     let view = PostView::from(shown);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(view)).into_response())

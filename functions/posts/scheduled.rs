@@ -69,6 +69,9 @@ pub struct ScheduledView {
     pub state: ScheduledStateView,
     /// The text. Empty after the publication: read the post.
     pub text: String,
+    /// The id of the post that it answers. It is not published if that post is gone at its time.
+    #[schema(required, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+    pub in_reply_to: Option<String>,
     /// The time of publication in UTC, with milliseconds.
     #[schema(format = DateTime)]
     pub publish_at: String,
@@ -86,6 +89,8 @@ pub enum ScheduledStateView {
     Waiting,
     /// The post was published.
     Published,
+    /// The post was not published: the post that it answers was gone at its time.
+    Failed,
 }
 
 impl From<Scheduled> for ScheduledView {
@@ -94,12 +99,14 @@ impl From<Scheduled> for ScheduledView {
             ScheduledState::Published => {
                 (ScheduledStateView::Published, Some(item.post.to_string()))
             }
+            ScheduledState::Failed => (ScheduledStateView::Failed, None),
             ScheduledState::Waiting | ScheduledState::Cancelled => {
                 (ScheduledStateView::Waiting, None)
             }
         };
         let publish_at = item.publish_at.rfc3339();
-        Self { id: item.id.to_string(), state, text: item.text, publish_at, post }
+        let in_reply_to = item.in_reply_to.map(|id| id.to_string());
+        Self { id: item.id.to_string(), state, text: item.text, in_reply_to, publish_at, post }
     }
 }
 
@@ -131,7 +138,7 @@ async fn list_scheduled(
 
 /// Read a scheduled post of the caller
 ///
-/// A published one is found for seven days, and names its post.
+/// One that was published is found for seven days, and names its post. So is one that failed, with its text.
 #[utoipa::path(
     get, path = "/v1/scheduled/{id}", tag = "posts",
     params(ScheduledPath),
@@ -155,7 +162,7 @@ async fn read_scheduled(
     request_body = ScheduledChange,
     responses(
         (status = 200, description = "The scheduled post.", body = ScheduledView),
-        (status = 409, description = "The post was published first. The detail names it."),
+        (status = 409, description = "The post was published first, and the detail names it; or it failed."),
         (status = 422, description = "The text or the time is not allowed."),
         NotFound, TooMany,
     ),
@@ -181,7 +188,7 @@ async fn change_scheduled(
     params(ScheduledPath),
     responses(
         (status = 204, description = "The post is cancelled, now or by an earlier request."),
-        (status = 409, description = "The post was published first. The detail names it."),
+        (status = 409, description = "The post was published first, and the detail names it; or it failed."),
         NotFound, TooMany,
     ),
 )]

@@ -46,6 +46,14 @@ pub struct PostView {
     /// The time of publication in UTC, with milliseconds.
     #[schema(format = DateTime)]
     pub created_at: String,
+    /// The id of the answered post, if the post is a reply. The answered post may be gone.
+    #[schema(required, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+    pub in_reply_to: Option<String>,
+    /// The id of the first post of the thread, if the post is a reply.
+    #[schema(required, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+    pub root: Option<String>,
+    /// The number of replies to the post itself. It changes within a few seconds of a reply.
+    pub reply_count: u64,
     /// The number of likes. It changes within a few seconds of a like.
     pub like_count: u64,
     /// Whether the caller likes the post.
@@ -67,6 +75,9 @@ impl From<ShownPost> for PostView {
                 .collect(),
             text: post.text,
             created_at: post.id.time().rfc3339(),
+            in_reply_to: post.thread.answered().map(|id| id.to_string()),
+            root: post.thread.root().map(|id| id.to_string()),
+            reply_count: post.replies,
             like_count: post.likes,
             liked: marks.has(MarkKind::Like),
             bookmarked: marks.has(MarkKind::Bookmark),

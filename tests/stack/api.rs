@@ -13,4 +13,5 @@ mod pages;
 mod posts;
 mod rankings;
 mod refusals;
+mod replies;
 mod users;

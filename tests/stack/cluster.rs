@@ -167,7 +167,7 @@ fn nodes_of_parts(cluster: &Cluster) -> Vec<usize> {
 /// Schedules a post of ash, and returns its entry.
 pub async fn schedule(world: &World, minutes: u64) -> DueEntry {
     let publish_at = world.now() + Duration::from_secs(60 * minutes);
-    let new = NewScheduled { text: "later", publish_at, key: None };
+    let new = NewScheduled { post: "later".into(), publish_at, key: None };
     let item = scheduled::schedule(&world.app, &world.identity("ash"), new, world.now()).await;
     item.expect("scheduled").entry()
 }

@@ -20,6 +20,7 @@ use fanfold_core::{
     TimerName, UserId,
 };
 use fanfold_engines::due::ItemDue;
+use fanfold_engines::table::ByTime;
 use fanfold_kinds::boards::messages::{BoardChanged, RebuildBoard, ScoresChanged};
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::feeds::messages::RebuildFeed;
@@ -33,6 +34,8 @@ use fanfold_kinds::people::messages::ProfileChanged;
 use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
 use fanfold_kinds::rankings::PlacesOf;
 use fanfold_kinds::rankings::messages::RebuildRanking;
+use fanfold_kinds::replies::RepliesTo;
+use fanfold_kinds::replies::messages::CountReplies;
 use fanfold_kinds::scheduled::ScheduledOf;
 use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
 use fanfold_kinds::timers::TimersOf;
@@ -146,6 +149,8 @@ fn messages_about_marks_keep_their_form() {
     check_lines(lines, &[changed(Some("00f1c3a5b7d9e0ff")), changed(None)]);
     let count = ChangeEvent::from(CountLikes { post: post() });
     check_lines(include_str!("../fixtures/v1/count-likes.jsonl"), &[count]);
+    let count = ChangeEvent::from(CountReplies { post: post() });
+    check_lines(include_str!("../fixtures/v1/count-replies.jsonl"), &[count]);
 }
 
 #[test]
@@ -239,6 +244,13 @@ fn cursors_keep_their_form() {
             "timers" => keeps(&TimersOf(owner()), text("name").parse().expect("a name"), given),
             "marks" => keeps(&MarkedBy(MarkKind::Like, owner()), (at(), post("post")), given),
             "likers" => keeps(&LikersOf(post("owner")), (at(), user()), given),
+            "replies" => {
+                let order = match text("order") {
+                    "newest" => ByTime::NewestFirst,
+                    _ => ByTime::OldestFirst,
+                };
+                keeps(&RepliesTo(post("owner"), order), (at(), post("post")), given)
+            }
             "ranking" => {
                 let ranking = text("owner").parse().expect("a ranking");
                 keeps(&PlacesOf(ranking), (at(), number("place")), given)

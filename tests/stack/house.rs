@@ -203,14 +203,15 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
 
 /// The transactions that no event announces: those that end an item, whose entries
 /// then lead to nothing; the one that removes an entry without its item; and those that remove a like of a post that is
-/// gone, and take its likes from its author, which the event of the deletion has announced; and the one that writes a
+/// gone, take its likes from its author, and take a deleted reply out of its thread, which the event of the deletion has announced; and the one that writes a
 /// number of likes, which handlers of events do.
-const WITHOUT_EVENT: [&str; 8] = [
+const WITHOUT_EVENT: [&str; 9] = [
     "cancel",
     "end_timer",
     "forget_scheduled",
     "forget_timers",
     "remove_one",
+    "remove_reply",
     "remove_stray",
     "put_likes",
     "forget_likes",

@@ -17,6 +17,7 @@ use fanfold_kinds::marks::messages::MarkChanged;
 use fanfold_kinds::people::messages::ProfileChanged;
 use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
 use fanfold_kinds::rankings::messages::RebuildRanking;
+use fanfold_kinds::replies::messages::CountReplies;
 use fanfold_kinds::timers::messages::TimerFired;
 use yaml_rust2::{Yaml, YamlLoader};
 
@@ -218,6 +219,7 @@ fn queues_list_the_messages_that_name_them() {
         .chain(named::<ProfileChanged>())
         .chain(named::<MarkChanged>())
         .chain(named::<CountLikes>())
+        .chain(named::<CountReplies>())
         .chain(named::<ScoresChanged>())
         .chain(named::<BoardChanged>())
         .chain(named::<RebuildFeed>())

@@ -27,6 +27,7 @@ mod pulled;
 mod rankings;
 mod rebuild;
 mod relations;
+mod replies;
 mod retries;
 mod stores;
 mod sweep;
@@ -55,7 +56,8 @@ async fn store_without_delivery_at(world: &World, author: &str, time: Time) -> P
     let profile = app.users.profile(identity.user()).await.unwrap();
     let heads = profile.map_or(Heads::EMPTY, |profile| profile.heads);
     let users = (&app.users, HeadBounds::USUAL, &heads);
-    let created = app.posts.create(sent, users, &identity, &post, None, world.now()).await;
+    let created =
+        app.posts.create(sent, users, &identity, (&post, &app.replies), None, world.now()).await;
     assert_eq!(created.unwrap(), Created::Created);
     id
 }

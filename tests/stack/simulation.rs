@@ -56,6 +56,7 @@ mod shrink;
 mod stampede;
 mod steps;
 mod tasks;
+mod threads;
 mod units;
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -80,6 +80,20 @@ kinds! {
         }
     }
 
+    /// Replies to posts, and their counts. A reply is a post; these are the lists under the posts that it answers.
+    Replies "replies" {
+        items {
+            /// A reply, in the list of a post above it.
+            Reply "replies#", In(&[Empty]), Not("the reply names the answered post");
+            /// A part of the number of replies.
+            ReplyCount "reply-counts#", In(&[Empty]), Not("the post has the number");
+        }
+        keys {
+            /// The state of the request to count the replies to a post.
+            ReplyCountLock "lock:replies", Stays("it expires");
+        }
+    }
+
     /// Bookmarks of posts, which only their user sees.
     Bookmarks "bookmarks" {
         items {

@@ -44,10 +44,10 @@ queues! {
     CHUNKS = "chunks", "Chunks", ["DeliverChunk"];
     /// Chunks of large fan-outs, for `deliver`.
     BULK_CHUNKS = "bulk-chunks", "BulkChunks", ["DeliverChunk"];
-    /// Changed relations, profiles, marks, boards and scores, counts of followers and likes, and posts that are gone with
-    /// their likes, for `changes`.
+    /// Changed relations, profiles, marks, boards and scores, counts of followers, likes and replies, and posts that are gone,
+    /// for `changes`.
     CHANGE_EVENTS = "change-events", "ChangeEvents", ["RelationChanged", "ProfileChanged", "CountFollowers", "MarkChanged",
-        "CountLikes", "PostDeleted", "ScoresChanged", "BoardChanged"];
+        "CountLikes", "CountReplies", "PostDeleted", "ScoresChanged", "BoardChanged"];
     /// Rebuilds of home feeds of many authors, of large boards, and of rankings of very many likes, for `rebuild`.
     REBUILDS = "rebuilds", "Rebuilds", ["RebuildFeed", "RebuildBoard", "RebuildRanking"];
     /// Items that are due, for `due`.
@@ -206,6 +206,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "GRAPH_TABLE",
             CHUNKS.url,
             BULK_CHUNKS.url,
+            CHANGE_EVENTS.url,
             "SMALL_FOLLOWERS",
             "CHUNK_FOLLOWERS",
             "BULK_FOLLOWERS",
@@ -251,6 +252,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "USERS_TABLE",
             "POSTS_TABLE",
             "DUE_TABLE",
+            "MARKS_TABLE",
             POST_EVENTS.url,
             TIMER_EVENTS.url,
             WEBHOOKS.url,

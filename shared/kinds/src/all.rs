@@ -15,6 +15,7 @@ pub fn owned(kind: Kind) -> &'static dyn Owned {
         Kind::People => &crate::people::owned::People,
         Kind::Posts => &crate::posts::owned::Posts,
         Kind::Likes => &crate::likes::owned::Likes,
+        Kind::Replies => &crate::replies::owned::Replies,
         Kind::Bookmarks => &crate::bookmarks::Bookmarks,
         Kind::Boards => &crate::boards::owned::Boards,
         Kind::Rankings => &crate::rankings::owned::Rankings,

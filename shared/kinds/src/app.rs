@@ -33,6 +33,7 @@ use crate::follows::items::GraphStore;
 use crate::likes::items::LikeStore;
 use crate::people::items::{HeadBounds, UserStore};
 use crate::posts::items::PostStore;
+use crate::replies::items::ReplyStore;
 use crate::scheduled::items::ScheduledStore;
 use crate::timers::items::TimerStore;
 
@@ -53,6 +54,7 @@ pub struct App {
     pub graph: GraphStore,
     pub pulled: PulledStore,
     pub likes: LikeStore,
+    pub replies: ReplyStore,
     pub boards: BoardStore,
     pub scheduled: ScheduledStore,
     pub timers: TimerStore,
@@ -133,6 +135,7 @@ impl App {
             graph: GraphStore::new(tables.table("GRAPH_TABLE")?, config)?,
             pulled: PulledStore::new(users),
             likes: LikeStore::new(tables.table("MARKS_TABLE")?),
+            replies: ReplyStore::new(tables.table("MARKS_TABLE")?),
             boards: BoardStore::new(tables.table("BOARDS_TABLE")?),
             scheduled: ScheduledStore::new(due.clone(), due_index.clone()),
             timers: TimerStore::new(due, due_index.clone()),

@@ -52,7 +52,8 @@ pub async fn audit(app: &App, now: Time, deadline: Deadline) -> Result<Audited, 
             }
         }
     }
-    let Audited { checked, differed, repaired, counted, likes_counted, .. } = audited;
+    let Audited { checked, differed, repaired, counted, likes_counted, replies_counted, .. } =
+        audited;
     let Audited { heads, heads_differed, cards, cards_differed, .. } = audited;
     let Audited { boards, boards_differed, .. } = audited;
     tracing::info!(
@@ -61,6 +62,7 @@ pub async fn audit(app: &App, now: Time, deadline: Deadline) -> Result<Audited, 
         repaired,
         counted,
         likes_counted,
+        replies_counted,
         heads,
         heads_differed,
         cards,

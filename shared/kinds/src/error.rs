@@ -49,6 +49,10 @@ pub enum Error {
     NoSuchScheduled(ScheduledId),
     #[error("the scheduled post is published already, as {post}; delete or read that post")]
     AlreadyPublished { post: PostId },
+    #[error(
+        "the scheduled post {0} was not published: the post that it answers was gone at its time"
+    )]
+    ScheduledFailed(ScheduledId),
     #[error("the scheduled post that this key made, {0}, was cancelled; use a new key")]
     ScheduledCancelled(ScheduledId),
     #[error(

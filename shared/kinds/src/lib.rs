@@ -9,6 +9,7 @@
 //! | [`follows`] | follow, unfollow, list followers and followed users; apply a changed relation to a feed |
 //! | [`marks`] | mark a post, list what a user marked |
 //! | [`likes`] | list who likes a post; count likes |
+//! | [`replies`] | read the context of a post; count replies |
 //! | [`bookmarks`] | what happens to the bookmarks of a user who is erased or exported |
 //! | [`feeds`] | where the posts of home and author feeds come from |
 //! | [`home`] | read a page of a home or author feed |
@@ -52,6 +53,8 @@
 //! | marks | `liked#<user>` | `<time>#<post>` | a like, in the list of what the user likes |
 //! | marks | `likers#<post>#<part>` | `<time>#<user>` | a like, in the list of who likes the post |
 //! | marks | `like-counts#<post>#<part>` | `<row>` | a part of the number of likes in the part |
+//! | marks | `replies#<post>#<part>` | `<time>#<reply>` | a reply, in the list of a post above it |
+//! | marks | `reply-counts#<post>#<part>` | `<row>` | a part of the number of replies in the part |
 //! | marks | `bookmarks#<user>` | `<post>` | a bookmark |
 //! | marks | `bookmarked#<user>` | `<time>#<post>` | a bookmark, in the list of its user |
 //! | boards | `board#<owner>` | `<hash of the name>` | the settings of a board |
@@ -87,6 +90,7 @@ pub mod posts;
 pub mod present;
 pub mod rankings;
 pub mod rebuild;
+pub mod replies;
 pub mod scheduled;
 pub mod subscriptions;
 pub mod sweep;

@@ -102,6 +102,8 @@ pub struct Audited {
     pub counted: u64,
     /// Posts whose number of likes was wrong or not counted yet, and was corrected.
     pub likes_counted: u64,
+    /// Posts whose number of replies was wrong or not counted yet, and was corrected.
+    pub replies_counted: u64,
     /// Authors whose heads were compared.
     pub heads: u64,
     /// Authors whose heads differed from the posts. The heads were removed.

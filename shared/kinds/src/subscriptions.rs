@@ -13,7 +13,8 @@ use crate::marks::messages::MarkChanged;
 use crate::people::messages::ProfileChanged;
 use crate::posts::messages::{PostDeleted, PostPublished};
 use crate::rankings::messages::RebuildRanking;
-use crate::{App, boards, follows, likes, marks, people, posts, rankings, rebuild};
+use crate::replies::messages::CountReplies;
+use crate::{App, boards, follows, likes, marks, people, posts, rankings, rebuild, replies};
 
 macro_rules! handled {
     ($(#[$doc:meta])* $name:ident($app:ident, $now:ident, $deadline:ident):
@@ -51,9 +52,23 @@ handled! {
     CountFollowers(order) => follows::events::count(app, order),
     MarkChanged(event) => marks::events::changed(app, event, now),
     CountLikes(order) => likes::events::count(app, order, now, deadline),
-    PostDeleted(event) => likes::events::post_deleted(app, event, now, deadline),
+    CountReplies(order) => replies::events::count(app, order),
+    PostDeleted(event) => gone(app, event, now, deadline),
     ScoresChanged(event) => boards::events::scores_changed(app, event, now, deadline),
     BoardChanged(event) => boards::events::board_changed(app, event, now, deadline),
+}
+
+/// Takes a deleted post out of its thread, and removes its likes.
+async fn gone(
+    app: &App,
+    event: &PostDeleted,
+    now: Time,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    let tombstone = posts::events::tombstone(app, event, now).await?;
+    let Some(tombstone) = tombstone else { return Ok(()) };
+    replies::events::removed(app, event.post, &tombstone).await?;
+    likes::events::post_deleted(app, event.post, now, deadline).await
 }
 
 handled! {

@@ -98,6 +98,10 @@ advice! {
         "The time of the scheduled post came before the request, so it is a post now."
         "Read or delete the post that the detail names."
         "the scheduled post is published already, as 01KDAJ2CW02DVTFTPP3HS0JN1E; delete or read that post";
+    ScheduledFailed:
+        "The scheduled post is a reply, and the post that it answers was gone when its time came. It is not published as anything else."
+        "Read its text, and publish or schedule it again if it still makes sense."
+        "the scheduled post 01KBXM1E0G2DVTFTPP3HS0JN1E was not published: the post that it answers was gone at its time";
     PostDeleted:
         "An earlier request with the same Idempotency-Key made a post or a scheduled post, which was deleted or cancelled since."
         "Use a new key to publish again."

@@ -60,6 +60,7 @@ kinds! {
     ProfileMissing CONFLICT "profile-missing" "Profile required";
     BoardFixed CONFLICT "board-fixed" "Leaderboard cannot be changed in this way";
     AlreadyPublished CONFLICT "already-published" "Already published";
+    ScheduledFailed CONFLICT "scheduled-failed" "Not published";
     PostDeleted GONE "post-deleted" "Post deleted";
     BodyTooLarge PAYLOAD_TOO_LARGE "body-too-large" "Body too large";
     UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "Unsupported media type";
@@ -218,6 +219,7 @@ impl From<Error> for Problem {
             Error::TimeRange { .. } | Error::EveryTooShort { .. } => ProblemKind::InvalidTime,
             Error::NoSuchScheduled(_) => ProblemKind::NoSuchScheduled,
             Error::AlreadyPublished { .. } => ProblemKind::AlreadyPublished,
+            Error::ScheduledFailed(_) => ProblemKind::ScheduledFailed,
             Error::ScheduledLimit { .. } => ProblemKind::ScheduledLimit,
             Error::NoSuchTimer(_) => ProblemKind::NoSuchTimer,
             Error::TimersLimit { .. } => ProblemKind::TimersLimit,

@@ -117,8 +117,9 @@ impl Client {
     /// The ids on all pages of a list, in order.
     pub async fn walk(&self, path: &str, limit: usize) -> Vec<String> {
         let (mut walked, mut cursor) = (Vec::new(), String::new());
+        let mark = if path.contains('?') { '&' } else { '?' };
         for _ in 0..200 {
-            let answer = self.get(&format!("{path}?limit={limit}{cursor}")).await;
+            let answer = self.get(&format!("{path}{mark}limit={limit}{cursor}")).await;
             assert_eq!(answer.status, 200, "{answer:?}");
             let ids = answer.ids();
             let next = answer.body["next_cursor"].as_str();

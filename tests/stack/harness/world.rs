@@ -29,8 +29,8 @@ use fanfold_kinds::marks::{self, MarkKind};
 use fanfold_kinds::people;
 use fanfold_kinds::people::items::ProfilePut;
 use fanfold_kinds::people::messages::ProfileChanged;
-use fanfold_kinds::posts;
 use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
+use fanfold_kinds::posts::{self, NewPost};
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
 use fanfold_kinds::timers::messages::TimerFired;
@@ -94,6 +94,7 @@ impl From<ChangeEvent> for Message {
             ChangeEvent::CountFollowers(order) => Self::Count(order),
             event @ (ChangeEvent::MarkChanged(_)
             | ChangeEvent::CountLikes(_)
+            | ChangeEvent::CountReplies(_)
             | ChangeEvent::ScoresChanged(_)
             | ChangeEvent::BoardChanged(_)
             | ChangeEvent::PostDeleted(_)) => Self::Like(event),
@@ -210,6 +211,21 @@ impl World {
         let author = self.identity(author);
         let shown = posts::publish(&self.app, &author, text, None, self.now()).await?;
         Ok(shown.post.id)
+    }
+
+    pub async fn reply(&self, author: &str, to: PostId) -> PostId {
+        self.try_reply(author, to).await.expect("a reply")
+    }
+
+    pub async fn try_reply(
+        &self,
+        author: &str,
+        to: PostId,
+    ) -> Result<PostId, fanfold_kinds::Error> {
+        self.advance(Duration::from_millis(1));
+        let (author, now) = (self.identity(author), self.now());
+        let new = NewPost { text: "a reply", in_reply_to: Some(to) };
+        Ok(posts::publish(&self.app, &author, new, None, now).await?.post.id)
     }
 
     pub async fn delete(&self, author: &str, post: PostId) {

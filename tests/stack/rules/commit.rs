@@ -51,7 +51,7 @@ async fn dispatch_waits_briefly_for_the_commit() {
         let post = Post::new(id, "text", Entities::default());
         let (app, now) = (&world.app, world.now());
         let users = (&app.users, HeadBounds::USUAL, &Heads::EMPTY);
-        app.posts.create(sent, users, &identity, &post, None, now).await.unwrap();
+        app.posts.create(sent, users, &identity, (&post, &app.replies), None, now).await.unwrap();
     };
     let (dispatched, ()) =
         futures::join!(dispatch(&world.app, &event, world.now(), Deadline::NONE), commit);

@@ -57,7 +57,7 @@ async fn look(world: &World) -> LookedAhead {
 }
 
 async fn schedule_with(posts: &App, world: &World, ahead: Duration) -> Scheduled {
-    let new = NewScheduled { text: "later", publish_at: world.now() + ahead, key: None };
+    let new = NewScheduled { post: "later".into(), publish_at: world.now() + ahead, key: None };
     let item = scheduled::schedule(posts, &world.identity("ash"), new, world.now()).await;
     item.expect("scheduled")
 }
@@ -139,6 +139,7 @@ async fn the_message_of_an_item_waits_for_its_commit() {
     let now = world.now();
     let item = Scheduled {
         id: fanfold_core::ScheduledId::new(now, 1, world.id("ash")),
+        in_reply_to: None,
         text: "late commit".to_owned(),
         publish_at: now,
         post: PostId::new(now, 1, world.id("ash")),
@@ -622,8 +623,8 @@ async fn a_changed_time_is_the_time_of_publication() {
 async fn a_key_makes_one_scheduled_post() {
     let (world, _node) = world().await;
     let (ash, now) = (world.identity("ash"), world.now());
-    let send = |text, ahead| {
-        let new = NewScheduled { text, publish_at: now + ahead, key: Some("a key") };
+    let send = |text: &'static str, ahead| {
+        let new = NewScheduled { post: text.into(), publish_at: now + ahead, key: Some("a key") };
         scheduled::schedule(&world.app, &ash, new, now)
     };
     let item = send("later", 5 * MINUTE).await.unwrap();
@@ -633,7 +634,8 @@ async fn a_key_makes_one_scheduled_post() {
     }
     // a text that looks like the fields of the first request
     let text = format!("{} later", item.publish_at);
-    let alike = fanfold_kinds::posts::publish(&world.app, &ash, &text, Some("a key"), now).await;
+    let alike =
+        fanfold_kinds::posts::publish(&world.app, &ash, text.as_str(), Some("a key"), now).await;
     assert!(matches!(alike, Err(Error::KeyReused)), "{alike:?}");
     let now_published =
         fanfold_kinds::posts::publish(&world.app, &ash, "later", Some("a key"), now);
@@ -661,7 +663,7 @@ async fn times_and_numbers_are_bounded() {
     let (world, _node) = world().await;
     let (ash, now) = (world.identity("ash"), world.now());
     let at = |publish_at: Time| {
-        let new = NewScheduled { text: "later", publish_at, key: None };
+        let new = NewScheduled { post: "later".into(), publish_at, key: None };
         scheduled::schedule(&world.app, &ash, new, now)
     };
     for bad in [now, now + Duration::from_millis(59_999), now + Duration::from_secs(367 * 86_400)] {
@@ -693,7 +695,10 @@ async fn a_late_publication_is_not_taken_for_a_failed_commit() {
     let (app, ash) = (&world.app, world.identity("ash"));
     let one = Post::new(post, "late", Entities::default());
     let users = (&app.users, HeadBounds::USUAL, &Heads::EMPTY);
-    app.posts.create(Announced::assumed(), users, &ash, &one, None, now).await.unwrap();
+    app.posts
+        .create(Announced::assumed(), users, &ash, (&one, &app.replies), None, now)
+        .await
+        .unwrap();
     let done = dispatch(&world.app, &event, now, Deadline::NONE).await.unwrap();
     assert!(matches!(done, Dispatched::Pushed(_)), "{done:?}");
 }

@@ -52,7 +52,7 @@ async fn a_scheduled_post_mentions_who_has_the_handle_when_it_is_published() {
     let world = World::new().await;
     world.people(&["ash", "birch", "cedar"]).await;
     let (ash, publish_at) = (world.identity("ash"), world.now() + Duration::from_secs(60));
-    let new = NewScheduled { text: "@birch @later", publish_at, key: None };
+    let new = NewScheduled { post: "@birch @later".into(), publish_at, key: None };
     let item = scheduled::schedule(&world.app, &ash, new, world.now()).await.expect("scheduled");
     world.rename("birch", "birch_2", "Birch").await;
     world.rename("cedar", "birch", "Cedar").await;

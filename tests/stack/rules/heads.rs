@@ -74,7 +74,7 @@ async fn scheduled_posts_have_heads() {
     let ash = world.identity("ash");
     for _ in 0..2 {
         let publish_at = world.now() + Duration::from_secs(60);
-        let new = NewScheduled { text: "later", publish_at, key: None };
+        let new = NewScheduled { post: "later".into(), publish_at, key: None };
         scheduled::schedule(&world.app, &ash, new, world.now()).await.expect("scheduled");
     }
     let waiting = world.app.scheduled.soonest(ash.user(), None, 9).await.expect("read").items;

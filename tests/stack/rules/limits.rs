@@ -93,7 +93,7 @@ async fn scheduled_posts_count_as_posts_and_timers_have_a_limit() {
     let (ash, now) = (world.identity("ash"), world.now());
     let schedule = || {
         let publish_at = now + Duration::from_secs(3_600);
-        let new = NewScheduled { text: "later", publish_at, key: None };
+        let new = NewScheduled { post: "later".into(), publish_at, key: None };
         scheduled::schedule(&world.app, &ash, new, now)
     };
     let item = schedule().await.unwrap();

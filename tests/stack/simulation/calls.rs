@@ -10,6 +10,7 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::registry::QUEUES;
 use fanfold_core::{FeedId, PostId, Ranking, Relation, Scores, Time, UserRef};
 use fanfold_engines::reading::ReadContext;
+use fanfold_engines::table::ByTime;
 use fanfold_engines::valkey::PageOf;
 use fanfold_functions::admin;
 use fanfold_functions::admin::order::AdminOrder;
@@ -20,11 +21,13 @@ use fanfold_kinds::fanout::deliver;
 use fanfold_kinds::follows;
 use fanfold_kinds::home::{self, Span};
 use fanfold_kinds::marks::{self, MarkKind};
+use fanfold_kinds::posts::NewPost;
 use fanfold_kinds::present::Viewer;
+use fanfold_kinds::replies::RepliesTo;
 use fanfold_kinds::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::sweep::sweep;
 use fanfold_kinds::timers::{self, NewTimer};
-use fanfold_kinds::{audit, likes, people, posts, rankings};
+use fanfold_kinds::{audit, likes, people, posts, rankings, replies};
 use fanfold_runtime::clock::Deadline;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -233,13 +236,47 @@ async fn publish(count: &mut Count, what: &str, key: Option<&str>) -> PostId {
 }
 
 /// A post by a user whom no later operation is about.
-async fn publish_entities(count: &mut Count) {
+async fn publish_entities(count: &mut Count) -> PostId {
     let [ash, birch, cedar, dogwood] = PEOPLE;
     let text = format!("@{ash} @{birch} @{cedar} #one #two");
     let publish = count.of("publish a post with three mentions and two tags", async |apps, now| {
-        posts::publish(&apps.app, &identity(dogwood), &text, None, now).await
+        posts::publish(&apps.app, &identity(dogwood), text.as_str(), None, now).await
     });
-    assert_eq!(publish.await.expect("published").post.entities.0.len(), 5);
+    let post = publish.await.expect("published").post;
+    assert_eq!(post.entities.0.len(), 5);
+    count.drain().await;
+    post.id
+}
+
+/// A thread of posts of a user whom no later operation is about.
+async fn thread(count: &mut Count, root: PostId) {
+    let dogwood = PEOPLE[3];
+    let mut answered = root;
+    for what in ["reply", "reply to a reply"] {
+        let new = NewPost { text: "a reply", in_reply_to: Some(answered) };
+        let publish = count.of(what, async |apps, now| {
+            posts::publish(&apps.app, &identity(dogwood), new, None, now).await
+        });
+        answered = publish.await.expect("published").post.id;
+        count.drain().await;
+    }
+    for (what, post, above) in [
+        ("read a context after a reply", root, 0),
+        ("read a context", root, 0),
+        ("read the context of a reply", answered, 2),
+    ] {
+        let context = count.of(what, async |apps, now| {
+            let (viewer, reading) = (Viewer::of(id(dogwood)), ReadContext::new(now));
+            let list = RepliesTo(post, ByTime::NewestFirst);
+            replies::context(&apps.app, &viewer, list, None, 20, &reading).await
+        });
+        let context = context.await.expect("a context");
+        assert_eq!((context.above.len(), context.replies.items.len()), (above, 2 - above));
+    }
+    let delete = count.of("delete a reply", async |apps, now| {
+        posts::delete(&apps.app, &identity(dogwood), answered, now).await
+    });
+    delete.await.expect("deleted");
     count.drain().await;
 }
 
@@ -328,14 +365,15 @@ async fn feeds(count: &mut Count) {
     });
     delete.await.expect("deleted");
     count.drain().await;
-    publish_entities(count).await;
+    let root = publish_entities(count).await;
+    thread(count, root).await;
 }
 
 async fn due(count: &mut Count) {
     let me = identity(PEOPLE[0]);
     let publish_at = count.now + Duration::from_secs(3_600);
     let schedule = async |count: &mut Count, what: &str| {
-        let new = NewScheduled { text: "later", publish_at, key: None };
+        let new = NewScheduled { post: "later".into(), publish_at, key: None };
         let schedule =
             count.of(what, async |apps, now| scheduled::schedule(&apps.app, &me, new, now).await);
         schedule.await.expect("scheduled").id

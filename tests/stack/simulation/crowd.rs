@@ -22,6 +22,7 @@ use fanfold_kinds::boards::events::continue_round;
 use fanfold_kinds::boards::messages::RebuildBoard;
 use fanfold_kinds::boards::round::BoardRound;
 use fanfold_kinds::feeds::recent::Recent;
+use fanfold_kinds::posts::NewPost;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{Shown, page};
 use fanfold_kinds::subscriptions::ChangeEvent;
@@ -153,6 +154,17 @@ impl Deployment {
         start.elapsed()
     }
 
+    /// One of the fans answers a post, at a time of the second. Returns the duration.
+    async fn answer(&self, n: usize, post: PostId) -> Duration {
+        sleep(Duration::from_secs(1) * n as u32 / ANSWERS as u32).await;
+        let (start, app, me) = (Instant::now(), &self.apps.app, identity(&fan(n)));
+        let new = NewPost { text: "an answer", in_reply_to: Some(post) };
+        let publish = fanfold_kinds::posts::publish(app, &me, new, None, self.now());
+        let published = Box::pin(publish).await;
+        assert!(published.is_ok(), "{n}: {published:?}");
+        start.elapsed()
+    }
+
     async fn publish(&self, author: &str) -> PostId {
         let publish = fanfold_kinds::posts::publish;
         let post = publish(&self.apps.app, &identity(author), "text", None, self.now()).await;
@@ -213,7 +225,11 @@ impl Deployment {
             let message = message(&queue, &body);
             let is_count = matches!(
                 message,
-                Message::Change(ChangeEvent::CountFollowers(_) | ChangeEvent::CountLikes(_))
+                Message::Change(
+                    ChangeEvent::CountFollowers(_)
+                        | ChangeEvent::CountLikes(_)
+                        | ChangeEvent::CountReplies(_)
+                )
             );
             let delay = if is_count { Duration::from_secs(1) } else { Duration::ZERO };
             self.waiting.borrow_mut().push_back((Instant::now() + delay, message));
@@ -543,7 +559,7 @@ fn a_crowd_likes_one_post() {
         assert_eq!(deployment.refused(), Vec::new());
         // a few messages arrive before their change is committed
         for deployment in [deployment, of_many_posts] {
-            // the counts of 2,000 posts of one author are above the limits of the author's partition keys, and are slower
+            // the counts of so many posts of one author are above the limits of the author's partition keys, and are slower
             let retried = deployment.retried.get();
             assert!(retried <= PEOPLE as u64 / 50, "{retried} retried");
         }
@@ -577,6 +593,52 @@ async fn like_all(server: &Server, posts: usize) -> ([Times; 2], Deployment) {
         let likes = super::oracle::likes(&deployment.apps.cloud.lock()).expect("all numbers agree");
         assert_eq!(likes.len(), if liked { PEOPLE } else { 0 });
     }
+    (times, deployment)
+}
+
+/// 1,000 users answer one post within a second: half of what its parts take. No call is above a limit, every request succeeds, and a request takes at most
+/// twice as long as if each user answered a different post.
+#[test]
+fn a_crowd_answers_one_post() {
+    let server = Server::start();
+    runtime().block_on(async {
+        // the counts of 2,000 posts of one author are above the limits of the author's partition keys
+        let (apart, _) = answer_all(&server, ANSWERS).await;
+        let (together, deployment) = answer_all(&server, 1).await;
+        assert_eq!(deployment.refused(), Vec::new());
+        println!(
+            "{ANSWERS} replies: to one post in {:?} ({:?} each), each to another in {:?} ({:?} each)",
+            together.0, together.1, apart.0, apart.1
+        );
+        assert!(together.0 <= apart.0 * 2, "one post: {together:?}, many posts: {apart:?}");
+        assert!(together.1 <= apart.1 * 2, "one post: {together:?}, many posts: {apart:?}");
+    });
+}
+
+/// The users who answer.
+const ANSWERS: usize = 1_000;
+
+/// Each of them answers one of some posts within a second.
+async fn answer_all(server: &Server, posts: usize) -> (Times, Deployment) {
+    let deployment = Deployment::new(server, &[("POSTS_PER_MINUTE", "0".to_owned())]);
+    deployment.put_profiles((0..ANSWERS).map(fan).chain([STAR.to_owned()])).await;
+    let mut all = Vec::new();
+    for _ in 0..posts {
+        all.push(deployment.publish(STAR).await);
+        // 200 posts a second, which the profile of one author takes
+        sleep(Duration::from_millis(5)).await;
+    }
+    deployment.start_latency();
+    let (more, start) = (Cell::new(true), Instant::now());
+    let crowd = async {
+        let answers = (0..ANSWERS).map(|n| deployment.answer(n, all[n % posts]));
+        let total: Duration = join_all(answers).await.into_iter().sum();
+        more.set(false);
+        (start.elapsed(), total / ANSWERS as u32)
+    };
+    let (times, ()) = futures::join!(crowd, deployment.functions(&more));
+    let threads = super::threads::check_rows(&deployment.apps.cloud.lock()).expect("exact");
+    assert_eq!(threads.values().filter(|above| !above.is_empty()).count(), ANSWERS);
     (times, deployment)
 }
 

@@ -8,13 +8,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use fanfold_core::kinds::KeyKind;
+use fanfold_core::kinds::{ItemKind, KeyKind};
 use fanfold_core::limits::{DROP_LEASE, DROP_SETTLES, REL_KEPT};
 use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::AdminOrder;
 use fanfold_kinds::fanout::settings::FanOutSettings;
 use fanfold_kinds::marks::MarkKind;
+use fanfold_kinds::posts::NewPost;
 use fanfold_kinds::scheduled::{self, NewScheduled};
 use fanfold_kinds::timers::{self, NewTimer};
 use fanfold_runtime::clock::Deadline;
@@ -24,6 +25,7 @@ use serde_json::Value;
 
 use super::apps::{Apps, BOARDS, DUE, GRAPH, MARKS, PEOPLE, POSTS, USERS, id, identity};
 use super::cloud::Cloud;
+use super::expression::Item;
 use super::history::{Checked, History, Kind, Play, TIMEOUT, play_all};
 use super::oracle::{Truth, check_agreement, check_marks};
 use super::plan::Name;
@@ -31,6 +33,7 @@ use super::play::{
     Message, Shown, WalkError, check_cards, expected, handle_within, message, walk, walk_list,
 };
 use super::server::Server;
+use super::threads;
 use crate::harness::dice::Dice;
 use crate::harness::traces::{in_member, in_text};
 
@@ -76,9 +79,15 @@ impl History<Dropping> {
 
     fn publish(&mut self, author: Name) {
         let (apps, now, key) = (self.apps.clone(), self.now, self.dice.below(9).to_string());
+        let posts: Vec<PostId> = Truth::of(&apps.cloud.lock()).posts.into_keys().collect();
+        let is_reply = !posts.is_empty() && self.dice.one_in(2);
+        let in_reply_to = is_reply.then(|| *self.dice.pick(&posts));
+        // another request than that of the key before
+        let key = (!is_reply).then_some(key);
         let work = async move {
             let publish = fanfold_kinds::posts::publish;
-            let post = publish(&apps.app, &identity(author), "text", Some(&key), now).await;
+            let new = NewPost { text: "text", in_reply_to };
+            let post = publish(&apps.app, &identity(author), new, key.as_deref(), now).await;
             Done::Published(post.map(|shown| shown.post.id).map_err(drop))
         };
         self.begin((), work);
@@ -102,7 +111,7 @@ impl History<Dropping> {
         let work = async move {
             let me = identity(user);
             if is_post {
-                let new = NewScheduled { text: "later", publish_at: at, key: Some(&key) };
+                let new = NewScheduled { post: "later".into(), publish_at: at, key: Some(&key) };
                 let _answer = scheduled::schedule(&apps.app, &me, new, now).await;
             } else {
                 let new = NewTimer { due_at: at, every: None, payload: Value::Null };
@@ -234,6 +243,7 @@ impl History<Dropping> {
             let cloud = self.apps.cloud.lock();
             check_agreement(&cloud)?;
             check_marks(&cloud)?;
+            threads::check_rows(&cloud)?;
             Truth::of(&cloud)
         };
         if let Some(lost) =
@@ -301,9 +311,8 @@ impl History<Dropping> {
     fn check_no_trace(&self, user: UserId) -> Checked {
         let cloud = self.apps.cloud.lock();
         for table in [USERS, POSTS, GRAPH, DUE, MARKS, BOARDS] {
-            let traces =
-                cloud.items(table).filter(|item| contains(user, &Value::Object((*item).clone())));
-            for item in traces {
+            let about = |item: &&Item| contains(user, &Value::Object(of_others((*item).clone())));
+            for item in cloud.items(table).filter(about) {
                 let pk = item["pk"]["S"].as_str().unwrap_or_default();
                 let of_others = ["following#", "kept#"].iter().any(|kind| pk.starts_with(kind));
                 let others = of_others && !in_text(user, pk);
@@ -326,12 +335,26 @@ impl History<Dropping> {
             if MarkKind::ALL.iter().any(is_private) && !in_text(user, &key) {
                 continue;
             }
+            if KeyKind::of(&key) == Some(KeyKind::PostCard) && !in_text(user, &key) {
+                continue;
+            }
             if let Some(member) = members.iter().find(|member| in_member(user, member)) {
                 return Err(format!("{key} contains {member:?}"));
             }
         }
         Ok(())
     }
+}
+
+/// An item without what a post says of the posts that it answers.
+fn of_others(mut item: Item) -> Item {
+    let kind = item["pk"]["S"].as_str().and_then(ItemKind::of);
+    match kind {
+        Some(ItemKind::Post) => item.remove("above"),
+        Some(ItemKind::Reply) => item.remove("pk"),
+        _ => None,
+    };
+    item
 }
 
 /// Whether a value contains the id of a user or of one of the user's posts.

@@ -106,7 +106,8 @@ impl History<Due> {
         let at = Time::from_ms((now + self.ahead()).ms() / 1_000 * 1_000 + 1_000);
         let text = format!("post {}", self.workers.len());
         let work = async move {
-            let new = NewScheduled { text: &text, publish_at: at, key: key.as_deref() };
+            let new =
+                NewScheduled { post: text.as_str().into(), publish_at: at, key: key.as_deref() };
             Done::Scheduled(scheduled::schedule(&apps.app, &identity(user), new, now).await)
         };
         self.begin(Subject::None, work);

@@ -110,7 +110,7 @@ impl Crowd {
     async fn new(server: &Server, times: &[Time]) -> Self {
         let mut crowd = Self::of(server, times.len() as u64).await;
         for (n, publish_at) in (0..).zip(times) {
-            let new = NewScheduled { text: "on time", publish_at: *publish_at, key: None };
+            let new = NewScheduled { post: "on time".into(), publish_at: *publish_at, key: None };
             let me = identity(&author(n));
             scheduled::schedule(&crowd.apps.app, &me, new, START).await.expect("scheduled");
         }
@@ -391,7 +391,7 @@ fn one_user_makes_and_removes_many_items_at_once() {
         let timer = |n: u64| format!("renew-{n}").parse().expect("a name");
         let (posts, timers) = (&crowd.apps.app, &crowd.apps.app);
         let schedule = (0..48).map(|_| {
-            let new = NewScheduled { text: "later", publish_at: at, key: None };
+            let new = NewScheduled { post: "later".into(), publish_at: at, key: None };
             scheduled::schedule(posts, &me, new, START)
         });
         let made: Result<Vec<_>, _> = join_all(schedule).await.into_iter().collect();
@@ -432,7 +432,7 @@ fn each_scheduled_post_has_one_message() {
         for n in 0..100 {
             let publish_at = START + Duration::from_millis(85_000 + 20 * n);
             let (me, times) = (identity(&author(n)), if n.is_multiple_of(20) { 48 } else { 1 });
-            let new = NewScheduled { text: "on time", publish_at, key };
+            let new = NewScheduled { post: "on time".into(), publish_at, key };
             let all = join_all((0..times).map(|_| scheduled::schedule(app, &me, new, START))).await;
             let ids: Result<BTreeSet<_>, _> =
                 all.into_iter().map(|one| one.map(|one| one.id)).collect();

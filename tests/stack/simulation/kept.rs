@@ -189,7 +189,7 @@ fn a_copy_is_not_used_after_a_change_that_it_lacks() {
             match change {
                 "a scheduled post was published late" => {
                     let publish_at = reader.now + MINUTE;
-                    let new = NewScheduled { text: "later", publish_at, key: None };
+                    let new = NewScheduled { post: "later".into(), publish_at, key: None };
                     scheduled::schedule(&reader.apps.app, &ash, new, reader.now)
                         .await
                         .expect("scheduled");

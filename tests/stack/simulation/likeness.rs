@@ -188,7 +188,7 @@ async fn due_items(apps: &Apps, dice: &mut Dice, me: &Identity, now: Time) {
             let publish_at = now + (1 + dice.below(90) as u32) * minute;
             let key = dice.below(6).to_string();
             let key = dice.one_in(2).then_some(key.as_str());
-            let new = NewScheduled { text: "later", publish_at, key };
+            let new = NewScheduled { post: "later".into(), publish_at, key };
             // errors are compared, too
             let _made = scheduled::schedule(&apps.app, me, new, now).await;
         }

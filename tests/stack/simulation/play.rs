@@ -15,9 +15,10 @@ use fanfold_engines::valkey::{CachedSlice, CardId, Read};
 use fanfold_functions::timeline::feed::FeedQuery;
 use fanfold_kinds::fanout::dispatch::Dispatched;
 use fanfold_kinds::fanout::messages::DeliverChunk;
+use fanfold_kinds::posts::NewPost;
 use fanfold_kinds::posts::entities::{Entity, Meaning};
 use fanfold_kinds::posts::items::Post;
-use fanfold_kinds::present::{SeenUser, Viewer};
+use fanfold_kinds::present::{SeenUser, ShownPost, Viewer};
 use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
@@ -32,6 +33,7 @@ use super::expression::Item;
 use super::history::{Checked, Counts, History, Kind, Worker, add};
 use super::oracle::{self, Truth};
 use super::plan::{Action, NEWEST, Name, Order, Plan, PushFaults, SHARED_HANDLE, viewer_of};
+use super::threads;
 use crate::harness::dice::Dice;
 
 /// The timeout of a function.
@@ -369,20 +371,28 @@ impl History<Feeds> {
         let (apps, now, identity) = (self.apps.clone(), self.now, identity(author));
         let key = key.map(|key| key.to_string());
         let mentioned = *self.dice.pick(&PEOPLE);
-        let text = match self.dice.one_in(3) {
+        // a request with a key is often repeated, unchanged
+        let text = match self.dice.one_in(3) && key.is_none() {
             true => format!("@{mentioned}, @{SHARED_HANDLE}: a post"),
             false => "a post".to_owned(),
         };
+        let published: Vec<PostId> = self.kind.published.iter().copied().collect();
+        let is_reply = self.dice.one_in(3) && key.is_none() && !published.is_empty();
+        let in_reply_to = is_reply.then(|| *self.dice.pick(&published));
         let owners = owners(&self.apps.cloud.lock());
         self.kind.owners.insert(self.workers.len(), owners);
         let work = async move {
             let publish = fanfold_kinds::posts::publish;
-            let published = publish(&apps.app, &identity, &text, key.as_deref(), now).await;
+            let new = NewPost { text: &text, in_reply_to };
+            let published = publish(&apps.app, &identity, new, key.as_deref(), now).await;
             let mentions = |post: &Post| match key {
                 Some(_) => Vec::new(),
                 None => mentions(post),
             };
-            let published = published.map(|shown| (shown.post.id, mentions(&shown.post)));
+            let published = published.map(|ShownPost { post, .. }| {
+                assert!(key.is_some() || post.thread.answered() == in_reply_to, "{post:?}");
+                (post.id, mentions(&post))
+            });
             Done::Published(published.map_err(Problem::from))
         };
         self.begin_named(&format!("{author} publishes"), Subject::NewPost(id(author)), work);
@@ -1005,6 +1015,10 @@ impl History<Feeds> {
             }
         }
         self.compare_cards().await?;
+        let threads = threads::check_rows(&self.apps.cloud.lock())?;
+        let read = threads::check_contexts(&self.apps, &threads, self.now).await?;
+        self.count("contexts", read);
+        self.count("replies", threads.values().filter(|above| !above.is_empty()).count() as u64);
         self.apps.valkey.delete("lock:*"); // the leases of dead workers end
         // checks live feeds, then walks, then the live feeds that the walks left
         for round in 0..2 {

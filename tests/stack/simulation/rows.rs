@@ -177,7 +177,7 @@ fn no_list_ends_where_a_query_ended() {
                     .expect("liked");
             }
             let due_at = now + Duration::from_secs(86_400);
-            let new = NewScheduled { text: "later", publish_at: due_at, key: Some(other) };
+            let new = NewScheduled { post: "later".into(), publish_at: due_at, key: Some(other) };
             scheduled::schedule(&apps.app, &me, new, now).await.expect("scheduled");
             let new = NewTimer { due_at, every: None, payload: json!(n) };
             let name = format!("timer-{n:02}").parse().expect("a name");

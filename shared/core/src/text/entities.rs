@@ -81,15 +81,15 @@ pub fn find(text: &str) -> Vec<Found> {
         begin = end;
     }
     signs(&chars, begin..chars.len(), &mut found);
-    let mut counts = [0; 3];
+    let (mut mentions, mut tags, mut links) = (0, 0, 0);
     found.retain(|found| {
         let count = match found.entity {
-            Entity::Mention(_) => 0,
-            Entity::Tag(_) => 1,
-            Entity::Link(_) => 2,
+            Entity::Mention(_) => &mut mentions,
+            Entity::Tag(_) => &mut tags,
+            Entity::Link(_) => &mut links,
         };
-        counts[count] += 1;
-        counts[count] <= ENTITIES_MAX
+        *count += 1;
+        *count <= ENTITIES_MAX
     });
     found
 }
@@ -98,9 +98,9 @@ pub fn find(text: &str) -> Vec<Found> {
 fn signs(text: &[char], part: std::ops::Range<usize>, found: &mut Vec<Found>) {
     let mut at = part.start;
     while at < part.end {
-        let end = match text[at] {
-            '@' | '\u{ff20}' => mention(text, at),
-            sign if is_hash(sign) => tag(text, at),
+        let end = match text.get(at).copied() {
+            Some('@' | '\u{ff20}') => mention(text, at),
+            Some(sign) if is_hash(sign) => tag(text, at),
             _ => None,
         };
         // a mention or tag does not reach into a link
@@ -116,8 +116,8 @@ fn signs(text: &[char], part: std::ops::Range<usize>, found: &mut Vec<Found>) {
 
 /// Whether a mention or tag may begin here: not in a word, a path or a number.
 fn begins(text: &[char], at: usize) -> bool {
-    at.checked_sub(1).is_none_or(|before| {
-        let before = text[before];
+    let before = at.checked_sub(1).and_then(|before| text.get(before).copied());
+    before.is_none_or(|before| {
         !in_word(before) && !is_hash(before) && !"@\u{ff20}/=&$".contains(before)
     })
 }
@@ -125,7 +125,7 @@ fn begins(text: &[char], at: usize) -> bool {
 /// The end of a mention whose sign is here, and its handle.
 fn mention(text: &[char], at: usize) -> Option<(usize, Entity)> {
     let is_of_handle = |c: &&char| c.is_ascii_alphanumeric() || **c == '_';
-    let handle: String = text[at + 1..].iter().take_while(is_of_handle).collect();
+    let handle: String = text.iter().skip(at + 1).take_while(is_of_handle).collect();
     let end = at + 1 + handle.len();
     let next = text.get(end).copied();
     if handle.len() > HANDLE_CHARS_MAX
@@ -147,10 +147,10 @@ fn tag(text: &[char], at: usize) -> Option<(usize, Entity)> {
         }
         end += 1;
     }
-    while end > at + 1 && matches!(text[end - 1], '-' | '+' | '\u{200d}') {
-        end -= 1;
+    let mut written = text.get(at + 1..end)?;
+    while let [rest @ .., '-' | '+' | '\u{200d}'] = written {
+        (written, end) = (rest, end - 1);
     }
-    let written = &text[at + 1..end];
     let means = |c: &char| {
         Alphabetic::for_char(*c)
             || ExtendedPictographic::for_char(*c)

@@ -10,6 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{Stored, Table, Write, read_key, time_and_id, timed, write};
 
+/// The order of a list by time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ByTime {
+    NewestFirst,
+    OldestFirst,
+}
+
 #[derive(Serialize)]
 struct TimedRow {
     sk: String,
@@ -40,10 +47,25 @@ impl Table {
         after: Option<(Time, T)>,
         count: usize,
     ) -> Result<Vec<(Time, T)>, StoreError> {
-        let rows = self.rows(doing, pk).newest_first().only("sk");
-        let rows = match after {
-            Some((at, id)) => rows.below(timed(at, id)),
-            None => rows,
+        self.timed_rows_by(doing, pk, ByTime::NewestFirst, after, count).await
+    }
+
+    /// The rows of a list in this order: at most `count`, after this place.
+    pub async fn timed_rows_by<T: FromStr + Display>(
+        &self,
+        doing: &'static str,
+        pk: &Pk,
+        order: ByTime,
+        after: Option<(Time, T)>,
+        count: usize,
+    ) -> Result<Vec<(Time, T)>, StoreError> {
+        let rows = self.rows(doing, pk).only("sk");
+        let after = after.map(|(at, id)| timed(at, id));
+        let rows = match (order, after) {
+            (ByTime::NewestFirst, None) => rows.newest_first(),
+            (ByTime::NewestFirst, Some(after)) => rows.newest_first().below(after),
+            (ByTime::OldestFirst, None) => rows,
+            (ByTime::OldestFirst, Some(after)) => rows.above(after),
         };
         let place = |row| {
             let sk = read_key::<TimedKey>(doing, row)?.sk;

@@ -27,6 +27,7 @@ pub use attribute::{
 };
 pub use form::{Stored, check, read, read_key, write};
 pub use keys::{hashed, key, owner, pk_only, time_and_id, timed};
+pub use list::ByTime;
 pub use name::{Table, Tables};
 pub use probe::TableProbe;
 pub use write::Write;

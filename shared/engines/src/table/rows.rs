@@ -28,6 +28,7 @@ pub struct Rows<'a> {
 enum Range {
     All,
     Below(String),
+    Above(String),
     Between(String, String),
 }
 
@@ -80,6 +81,11 @@ impl<'a> Rows<'a> {
         Self { range: Range::Below(sk.to_string()), ..self }
     }
 
+    /// Those with a sort key greater than this one.
+    pub fn above(self, sk: impl ToString) -> Self {
+        Self { range: Range::Above(sk.to_string()), ..self }
+    }
+
     /// Those with a sort key of `first` to `last`.
     pub fn between(self, first: String, last: String) -> Self {
         Self { range: Range::Between(first, last), ..self }
@@ -100,6 +106,9 @@ impl<'a> Rows<'a> {
             Range::Below(end) => query
                 .key_condition_expression("pk = :pk AND sk < :end")
                 .expression_attribute_values(":end", text(end)),
+            Range::Above(begin) => query
+                .key_condition_expression("pk = :pk AND sk > :begin")
+                .expression_attribute_values(":begin", text(begin)),
             Range::Between(first, last) => query
                 .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
                 .expression_attribute_values(":first", text(first))

@@ -16,8 +16,9 @@ use crate::App;
 use crate::feeds::kept;
 use crate::feeds::pulled::PulledState;
 use crate::people::items::Profile;
-use crate::posts::items::PostState;
+use crate::posts::items::{Post, PostState};
 use crate::posts::messages::PostPublished;
+use crate::replies;
 
 /// Percent of `PULL_FOLLOWERS` below which a pulled author is pushed again. The gap keeps authors near the
 /// limit from changing back and forth.
@@ -34,15 +35,19 @@ pub async fn dispatch(
     deadline: Deadline,
 ) -> Result<Dispatched, StoreError> {
     let post = event.post;
-    if !is_published(app, event, now).await? {
+    let Some(published) = published(app, event, now).await? else {
         return Ok(Dispatched::NothingToDo);
-    }
+    };
     // before it is pushed to the author's own feed
     // mutation: late-own
     kept::note_late(app, post.author(), post.time(), now).await?;
     if event.part.is_none() {
         // the number of the author's posts; the writer may have died before it did this
         app.valkey.cards_changed(&[CardId::user(post.author())]).await?;
+        if let Some(answered) = published.thread.answered() {
+            // mutation: reply-counted
+            replies::events::request_count(app, answered).await?;
+        }
     }
     let (dispatched, followers) = match event.part {
         Some(part) => (cut::cut_part(app, event, part, now, deadline).await?, None),
@@ -56,15 +61,19 @@ pub async fn dispatch(
     Ok(dispatched)
 }
 
-/// Whether the post is committed and not deleted. The event goes out before the commit, so a missing post is read
+/// The post, if it is committed and not deleted. The event goes out before the commit, so a missing post is read
 /// several times, and again when the event returns. After [`COMMIT_GRACE`], the commit has failed.
-async fn is_published(app: &App, event: &PostPublished, now: Time) -> Result<bool, StoreError> {
+async fn published(
+    app: &App,
+    event: &PostPublished,
+    now: Time,
+) -> Result<Option<Post>, StoreError> {
     let mut looked = 0;
     loop {
         match app.posts.state(event.post).await? {
-            PostState::Published(_) => return Ok(true),
-            PostState::Deleted => return Ok(false),
-            PostState::Missing if now > event.time() + COMMIT_GRACE => return Ok(false),
+            PostState::Published(post) => return Ok(Some(post)),
+            PostState::Deleted => return Ok(None),
+            PostState::Missing if now > event.time() + COMMIT_GRACE => return Ok(None),
             // mutation: post-committed
             PostState::Missing => look_again("the post", &mut looked).await?,
         }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use fanfold_core::kinds::KeyKind;
-use fanfold_core::limits::COMMIT_GRACE;
 use fanfold_core::registry::CHANGE_EVENTS;
 use fanfold_core::{PostId, Time};
 use fanfold_engines::mark::Mark;
@@ -11,14 +10,13 @@ use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::valkey::{CardId, Counted};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
-use fanfold_runtime::retry::look_again;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use crate::App;
 use crate::likes::messages::CountLikes;
 use crate::marks::MarkKind;
 use crate::marks::writes::ROWS;
-use crate::posts::items::{LikesPut, PostState};
+use crate::posts::items::LikesPut;
 use crate::posts::messages::PostDeleted;
 
 /// Likes of a deleted post that are removed at the same time.
@@ -52,32 +50,19 @@ pub async fn count(
     tracing::info!(%post, likes = likes.number, outcome = ?put, "counted likes");
     // mutation: late-like
     if put == LikesPut::Gone {
-        return remove(app, post, now, deadline).await;
+        return post_deleted(app, post, now, deadline).await;
     }
     // also if nothing changed now: an earlier count may have died after it wrote the number
     app.valkey.cards_changed(&[CardId::post(post)]).await
 }
 
-/// Removes the likes of a deleted post. The event goes out before the deletion is committed, so the post is read until it
-/// is gone. After [`COMMIT_GRACE`], the deletion has failed.
-pub async fn post_deleted(
+/// Removes the likes of a post that is gone, as far as the deadline allows. Another message does the rest.
+pub(crate) async fn post_deleted(
     app: &App,
-    event: &PostDeleted,
+    post: PostId,
     now: Time,
     deadline: Deadline,
 ) -> Result<(), StoreError> {
-    let mut looked = 0;
-    while matches!(app.posts.state(event.post).await?, PostState::Published(_)) {
-        if now > event.deleted_at + COMMIT_GRACE {
-            return Ok(());
-        }
-        look_again("the deletion of the post", &mut looked).await?;
-    }
-    remove(app, event.post, now, deadline).await
-}
-
-/// Removes the likes of a post that is gone, as far as the deadline allows. Another message does the rest.
-async fn remove(app: &App, post: PostId, now: Time, deadline: Deadline) -> Result<(), StoreError> {
     let mut removed = 0;
     loop {
         let likes = app.likes.some_of(post).await?;

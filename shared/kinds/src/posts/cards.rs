@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::entities::Entities;
 use super::items::{Post, PostState};
+use super::thread::Thread;
 use crate::App;
 
 /// In JSON. Names are short, because they are stored with each card.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PostText {
     /// The text. `None`: the post was deleted.
@@ -22,9 +23,15 @@ struct PostText {
     /// The entities.
     #[serde(rename = "e", default, skip_serializing_if = "Entities::is_empty")]
     entities: Entities,
+    /// The posts above.
+    #[serde(rename = "a", default, skip_serializing_if = "Thread::is_empty")]
+    thread: Thread,
     /// The number of likes.
     #[serde(rename = "l", default, skip_serializing_if = "is_zero")]
     likes: u64,
+    /// The number of replies.
+    #[serde(rename = "r", default, skip_serializing_if = "is_zero")]
+    replies: u64,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -54,18 +61,20 @@ impl Card<App> for PostState {
         let text = match self {
             // it may be committed later
             Self::Missing => return None,
-            Self::Deleted => PostText { text: None, entities: Entities::default(), likes: 0 },
-            Self::Published(Post { id: _, text, entities, likes }) => {
-                let (text, entities) = (Some(text.clone()), entities.clone());
-                PostText { text, entities, likes: *likes }
+            Self::Deleted => PostText::default(),
+            Self::Published(post) => {
+                let Post { id: _, text, entities, thread, likes, replies } = post.clone();
+                PostText { text: Some(text), entities, thread, likes, replies }
             }
         };
         serde_json::to_vec(&text).ok().map(Text::of)
     }
 
     fn decode(post: &PostId, text: &[u8]) -> Option<Self> {
-        let PostText { text, entities, likes } = serde_json::from_slice(text).ok()?;
-        let published = |text| Self::Published(Post { id: *post, text, entities, likes });
+        let PostText { text, entities, thread, likes, replies } =
+            serde_json::from_slice(text).ok()?;
+        let id = *post;
+        let published = |text| Self::Published(Post { id, text, entities, thread, likes, replies });
         Some(text.map_or(Self::Deleted, published))
     }
 

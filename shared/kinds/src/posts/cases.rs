@@ -14,6 +14,7 @@ use futures::future::join_all;
 
 use super::entities::Entities;
 use super::items::{Created, Deleted, Post, PostKey, PostKeyUse, PostState};
+use super::thread::Thread;
 pub use crate::fanout::receipts::Receipt;
 use crate::limit::within_limit;
 use crate::marks::{MarkKind, MarkSet};
@@ -21,33 +22,62 @@ use crate::people::cards::UserCard;
 use crate::people::must_belong_to;
 use crate::posts::messages::{PostDeleted, PostPublished};
 use crate::present::{self, ShownPost, Viewer};
-use crate::{App, Error};
+use crate::{App, Error, replies};
+
+/// A post to publish.
+#[derive(Debug, Clone, Copy)]
+pub struct NewPost<'a> {
+    /// The text, as it was sent.
+    pub text: &'a str,
+    /// The answered post, if the post is a reply.
+    pub in_reply_to: Option<PostId>,
+}
+
+impl<'a> From<&'a str> for NewPost<'a> {
+    fn from(text: &'a str) -> Self {
+        Self { text, in_reply_to: None }
+    }
+}
+
+impl NewPost<'_> {
+    /// A text that stands for the request: with every field, as it was sent. No text of a post begins with this character.
+    pub(crate) fn request(&self, publish_at: Option<Time>) -> String {
+        let Self { text, in_reply_to } = self;
+        match (publish_at, in_reply_to) {
+            (None, None) => (*text).to_owned(),
+            (Some(at), None) => format!("\0{at} {text}"),
+            (None, Some(answered)) => format!("\0{answered} {text}"),
+            (Some(at), Some(answered)) => format!("\0{at} {answered} {text}"),
+        }
+    }
+}
 
 /// Publishes a post. Returns when the post is stored and its event is on the queue.
 ///
 /// Requests with the same `key` return the same post for 24 hours. Fails with [`Error::Text`] if the text is not allowed,
-/// with [`Error::KeyReused`] or [`Error::PostDeleted`] because of an earlier request with the key, and with
+/// with [`Error::NoSuchPost`] if the author does not see the answered post, with [`Error::KeyReused`] or [`Error::PostDeleted`] because of an earlier request with the key, and with
 /// [`Error::ProfileMissing`], [`Error::IdentityClash`] or [`Error::TooManyRequests`] because of the author.
 pub async fn publish(
     app: &App,
     author: &Identity,
-    written: &str,
+    written: impl Into<NewPost<'_>>,
     key: Option<&str>,
     now: Time,
 ) -> Result<ShownPost, Error> {
-    // the request is compared as it was sent, with every field
-    let key = key.map(|name| PostKey::new(author.user(), name, written));
-    let written = text::post_text(written)?;
+    let written = written.into();
+    let key = key.map(|name| PostKey::new(author.user(), name, &written.request(None)));
+    let text = text::post_text(written.text)?;
     let reads = async {
         futures::try_join!(
             app.users.profile(author.user()),
             key_use(app, key.as_ref(), now),
-            Entities::of(&app.users, &written),
+            Entities::of(&app.users, &text),
+            thread(app, author, written.in_reply_to, now),
         )
     };
     let reads =
         within_limit(&app.valkey, app.limits.of(LimitKind::Post), author.user(), now, reads);
-    let (profile, earlier, entities) = reads.await?;
+    let (profile, earlier, entities, thread) = reads.await?;
     let profile = profile.ok_or(Error::ProfileMissing)?;
     must_belong_to(&profile, author)?;
     let heads = profile.heads.clone();
@@ -55,11 +85,14 @@ pub async fn publish(
     if let Some(earlier) = earlier {
         return made_earlier(app, author, profile, earlier).await;
     }
+    let thread = thread?;
     for _ in 0..TRIES_MAX {
         let id = PostId::new(now, clock::random() as u16, author.user());
-        let post = Post::new(id, written.clone(), entities.clone());
+        let post = Post::new(id, text.clone(), entities.clone());
+        let post = Post { thread: thread.clone(), ..post };
         let users = (&app.users, app.settings.head_bounds, &heads);
-        let commit = |sent| app.posts.create(sent, users, author, &post, key.as_ref(), now);
+        let commit =
+            |sent| app.posts.create(sent, users, author, (&post, &app.replies), key.as_ref(), now);
         match announced(&app.outbox, &PostPublished::new(id), commit).await? {
             Created::Created => {
                 tracing::info!(post = %id, "published");
@@ -76,6 +109,20 @@ pub async fn publish(
         }
     }
     Err(StoreError::GaveUp { doing: "finding a free post id", tries: TRIES_MAX }.into())
+}
+
+/// The thread of a post of this author that answers another one, or none. Fails with [`Error::NoSuchPost`] if the author does not
+/// see the answered post.
+pub(crate) async fn thread(
+    app: &App,
+    author: &Identity,
+    in_reply_to: Option<PostId>,
+    now: Time,
+) -> Result<Result<Thread, Error>, StoreError> {
+    let Some(post) = in_reply_to else { return Ok(Ok(Thread::default())) };
+    let (viewer, reading) = (Viewer::of(author.user()), ReadContext::new(now));
+    let thread = replies::answered(app, &viewer, post, &reading).await?;
+    Ok(thread.ok_or(Error::NoSuchPost(post)))
 }
 
 /// The earlier use of the key of a request, if the request has a key.

@@ -6,22 +6,15 @@ use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::look_again;
 
-use super::items::PostState;
+use super::items::Tombstone;
 use super::messages::PostDeleted;
 use crate::App;
 
-/// Marks the cards of a deleted post and of its author as stale, and removes the post from the author's own feeds. The
-/// event goes out before the commit, so the post is read until it is deleted. After [`COMMIT_GRACE`], the commit has
-/// failed.
+/// Marks the cards of a deleted post and of its author as stale, and removes the post from the author's own feeds.
 pub async fn deleted(app: &App, event: &PostDeleted, now: Time) -> Result<(), StoreError> {
-    let (post, mut looked) = (event.post, 0);
-    loop {
-        match app.posts.state(post).await? {
-            PostState::Published(_) if now > event.deleted_at + COMMIT_GRACE => return Ok(()),
-            // mutation: deletion-committed
-            PostState::Published(_) => look_again("the deletion", &mut looked).await?,
-            PostState::Deleted | PostState::Missing => break,
-        }
+    let post = event.post;
+    if tombstone(app, event, now).await?.is_none() {
+        return Ok(());
     }
     // mutation: deletion-card
     app.valkey.cards_changed(&[CardId::post(post), CardId::user(post.author())]).await?;
@@ -29,4 +22,22 @@ pub async fn deleted(app: &App, event: &PostDeleted, now: Time) -> Result<(), St
         app.valkey.remove(feed, &[post]).await?;
     }
     Ok(())
+}
+
+/// What is left of a deleted post. The event goes out before the commit, so the post is read until it is deleted. `None`: after
+/// [`COMMIT_GRACE`] it is still there, so the deletion has failed.
+pub(crate) async fn tombstone(
+    app: &App,
+    event: &PostDeleted,
+    now: Time,
+) -> Result<Option<Tombstone>, StoreError> {
+    let mut looked = 0;
+    loop {
+        match app.posts.tombstone(event.post).await? {
+            None if now > event.deleted_at + COMMIT_GRACE => return Ok(None),
+            // mutation: deletion-committed
+            None => look_again("the deletion", &mut looked).await?,
+            left => return Ok(left),
+        }
+    }
 }

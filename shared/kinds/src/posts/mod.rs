@@ -20,6 +20,7 @@ pub mod events;
 pub mod items;
 pub mod messages;
 pub(crate) mod owned;
+pub mod thread;
 
-pub use cases::{Receipt, delete, delivery, publish, read};
-pub(crate) use cases::{key_use, show_published};
+pub use cases::{NewPost, Receipt, delete, delivery, publish, read};
+pub(crate) use cases::{key_use, show_published, thread};

@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::items::PostState;
 use super::messages::PostDeleted;
-use crate::App;
 use crate::owned::erasing::{Erasing, Progress};
 use crate::owned::{EXPORT_PAGE, ExportRead, Exporting, Lines, Owned, Step, nothing, place};
+use crate::{App, replies};
 
 /// Posts.
 pub(crate) struct Posts;
@@ -52,7 +52,12 @@ impl Owned for Posts {
         Box::pin(async move {
             let app = erasing.app;
             loop {
-                let erased = app.posts.erase(erasing.user, &app.receipts).await?;
+                let page = app.posts.to_erase(erasing.user).await?;
+                for (reply, thread) in page.in_threads() {
+                    // mutation: erased-replies
+                    replies::events::leave(app, reply, thread).await?;
+                }
+                let erased = app.posts.erase(erasing.user, page, &app.receipts).await?;
                 erasing.removed("receipt_rows", erased.receipt_rows);
                 erasing.removed("keys", erased.keys);
                 if erased.posts.is_empty() {
@@ -77,6 +82,7 @@ impl Owned for Posts {
                 json!({
                     "type": "post", "id": post.id, "created_at": post.id.time().rfc3339(),
                     "text": post.text, "entities": post.entities, "likes": post.likes,
+                    "in_reply_to": post.thread.answered(), "replies": post.replies,
                 })
             });
             let next = (bound > PostId::MIN).then(|| bound.next().to_string());

@@ -16,14 +16,14 @@ use super::items::{
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
 use crate::posts::items::PostKey;
-use crate::posts::key_use;
+use crate::posts::{NewPost, key_use, thread};
 use crate::{App, Error};
 
 /// A post to schedule.
 #[derive(Debug, Clone, Copy)]
 pub struct NewScheduled<'a> {
-    /// The text, as it was sent.
-    pub text: &'a str,
+    /// The post, as it was sent.
+    pub post: NewPost<'a>,
     /// The time of publication.
     pub publish_at: Time,
     /// The `Idempotency-Key`.
@@ -65,30 +65,28 @@ pub async fn schedule(
     now: Time,
 ) -> Result<Scheduled, Error> {
     let watch = Stopwatch::start();
-    // the request is compared as it was sent, with every field; no text of a post begins with this character
-    let request = format!("\0{} {}", new.publish_at, new.text);
+    let request = new.post.request(Some(new.publish_at));
     let key = new.key.map(|name| PostKey::new(author.user(), name, &request));
-    let text = text::post_text(new.text)?.into_owned();
+    let text = text::post_text(new.post.text)?;
     let reads = async {
-        futures::try_join!(app.users.profile(author.user()), key_use(app, key.as_ref(), now))
+        futures::try_join!(
+            app.users.profile(author.user()),
+            key_use(app, key.as_ref(), now),
+            thread(app, author, new.post.in_reply_to, now),
+        )
     };
     let reads =
         within_limit(&app.valkey, app.limits.of(LimitKind::Post), author.user(), now, reads);
-    let (profile, earlier) = reads.await?;
+    let (profile, earlier, thread) = reads.await?;
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, author)?;
     if let Some(earlier) = earlier {
         return made_earlier(app, earlier).await;
     }
     must_be_ahead(new.publish_at, now)?;
+    // the post must be there now, and again at the time of publication
+    thread?;
     for tried in 0..TRIES_MAX {
-        let item = Scheduled {
-            id: ScheduledId::new(now, clock::random() as u16, author.user()),
-            text: text.clone(),
-            publish_at: new.publish_at,
-            post: PostId::new(new.publish_at, clock::random() as u16, author.user()),
-            revision: 1,
-            state: ScheduledState::Waiting,
-        };
+        let item = Scheduled::new(author.user(), &text, new.post.in_reply_to, new.publish_at, now);
         let entry = item.entry();
         let sent = app.due().hand_on(&entry, now + watch.elapsed()).await?;
         let stores = (&app.users, &app.posts);
@@ -260,7 +258,7 @@ pub async fn cancel(app: &App, caller: &Identity, id: ScheduledId, now: Time) ->
             return Ok(());
         }
         must_wait(&old)?;
-        match app.scheduled.cancel(&app.users, &old, now).await {
+        match app.scheduled.cancel(&app.users, &old, ScheduledState::Cancelled, now).await {
             Ok(Cancelled::Done) => {
                 tracing::info!(scheduled = %id, "cancelled a scheduled post");
                 return Ok(());
@@ -279,5 +277,6 @@ fn must_wait(item: &Scheduled) -> Result<(), Error> {
         ScheduledState::Waiting => Ok(()),
         ScheduledState::Published => Err(Error::AlreadyPublished { post: item.post }),
         ScheduledState::Cancelled => Err(Error::NoSuchScheduled(item.id)),
+        ScheduledState::Failed => Err(Error::ScheduledFailed(item.id)),
     }
 }

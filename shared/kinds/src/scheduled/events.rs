@@ -8,9 +8,11 @@ use fanfold_engines::outbox::announced;
 use fanfold_runtime::retry::{look_again, pause};
 use fanfold_runtime::{StoreError, clock, metrics};
 
-use super::items::{PublishResult, Scheduled, ScheduledState};
+use super::items::{Cancelled, PublishResult, Scheduled, ScheduledState};
 use crate::App;
+use crate::posts::items::PostState;
 use crate::posts::messages::PostPublished;
+use crate::posts::thread::Thread;
 
 /// Publishes a scheduled post that is due. The message may come before the commit of its item, twice, or late. Also returns
 /// the post, if its author's next request must show it.
@@ -31,9 +33,18 @@ pub async fn publish_due(
                 return Ok((Handled::NothingToDo, published));
             }
         };
+        let Some(thread) = thread(app, &item).await? else {
+            if fail(app, &item, now).await? {
+                return Ok((Handled::Done, None));
+            }
+            lease.give_back().await;
+            pause(tried).await;
+            continue;
+        };
         let event = PostPublished::scheduled(item.post, now);
         let stores = (&app.users, &app.posts, app.settings.head_bounds);
-        let commit = |sent| app.scheduled.publish(sent, stores, &item, now);
+        let reply = (&item, &thread, &app.replies);
+        let commit = |sent| app.scheduled.publish(sent, stores, reply, now);
         let published = announced(&app.outbox, &event, commit).await;
         if !matches!(published, Ok(PublishResult::Done)) {
             lease.give_back().await;
@@ -62,6 +73,26 @@ pub async fn publish_due(
         }
     }
     Err(StoreError::Unsettled { what: "the scheduled post" })
+}
+
+/// The thread that a scheduled post is published in. `None`: the post that it answers is gone.
+async fn thread(app: &App, item: &Scheduled) -> Result<Option<Thread>, StoreError> {
+    let Some(answered) = item.in_reply_to else { return Ok(Some(Thread::default())) };
+    // mutation: answered-at-publication
+    Ok(match app.posts.state(answered).await? {
+        PostState::Published(post) => Some(post.thread.below(answered)),
+        PostState::Deleted | PostState::Missing => None,
+    })
+}
+
+/// Ends a scheduled post whose answered post is gone. Returns whether it was as it was read.
+async fn fail(app: &App, item: &Scheduled, now: Time) -> Result<bool, StoreError> {
+    let ended = app.scheduled.cancel(&app.users, item, ScheduledState::Failed, now).await?;
+    let is_done = ended == Cancelled::Done;
+    if is_done {
+        tracing::info!(scheduled = %item.id, "a scheduled post answers a post that is gone");
+    }
+    Ok(is_done)
 }
 
 /// The scheduled post of a message.

@@ -32,7 +32,7 @@ impl Owned for Scheduled {
             let lines = page.items.iter().map(|item| {
                 json!({
                     "type": "scheduled_post", "id": item.id, "text": item.text,
-                    "publish_at": item.publish_at.rfc3339(),
+                    "in_reply_to": item.in_reply_to, "publish_at": item.publish_at.rfc3339(),
                 })
             });
             let next_after = page.next.map(|(at, id)| timed(at, id));

@@ -1,7 +1,7 @@
 // A post in a list, and on a page of its own.
 
 /** A post. `position` and `size` are its place in the feed. */
-function Post({ id, position, size = -1, rank = null, note = "" }) {
+function Post({ id, position, size = -1, rank = null, note = "", depth = 0 }) {
   const post = useValue(postOf(id));
   const user = useValue(me);
   const [isAsking, setAsking] = useState(false);
@@ -9,7 +9,7 @@ function Post({ id, position, size = -1, rank = null, note = "" }) {
   const { author } = post;
   const isOwn = author.id === user?.id;
   return html`
-    <article class="post" data-id=${id} tabindex="0" aria-posinset=${position} aria-setsize=${size}
+    <article class=${depth ? `post depth-${depth}` : "post"} data-id=${id} tabindex="0" aria-posinset=${position} aria-setsize=${size}
       aria-labelledby="author-${id}" aria-describedby="text-${id}">
       ${rank === null ? "" : html`<span class="rank" data-rank>${rank}</span>`}
       <${Sign} handle=${author.handle} name=${author.name} />
@@ -19,8 +19,10 @@ function Post({ id, position, size = -1, rank = null, note = "" }) {
           <span class="handle">@${author.handle}</span>
           <a class="time" href=${to("p", id)}><${Ago} time=${post.created_at} /></a>
         </header>
+        ${post.in_reply_to && html`<a class="hint" href=${to("p", post.in_reply_to)}>In reply to a post</a>`}
         <div id="text-${id}"><${Text} post=${post} /></div>
         <footer>
+          <${ReplyLink} post=${post} />
           <${MarkButtons} post=${post} />
           ${note && html`<span class="hint">${note}</span>`}
           ${isOwn &&
@@ -36,8 +38,8 @@ function Post({ id, position, size = -1, rank = null, note = "" }) {
   `;
 }
 
-/** A feed of posts: a list, and the ids of its items if these are not the ids. `notes` and `ranks` are by id. */
-function Feed({ list, all = list.items, label, empty, end, ranks = null, notes = null }) {
+/** A feed of posts: a list, and the ids of its items if these are not the ids. `notes`, `ranks` and `depths` are by id. */
+function Feed({ list, all = list.items, label, empty, end, ranks = null, notes = null, depths = null }) {
   const without = useValue(gone);
   const ids = all.filter((id) => !without.has(id));
   const size = list.isEnded ? ids.length : -1;
@@ -45,7 +47,7 @@ function Feed({ list, all = list.items, label, empty, end, ranks = null, notes =
     <div role=${ids.length || list.isLoading ? "feed" : undefined} aria-label=${ids.length || list.isLoading ? label : undefined} aria-busy=${list.isLoading ? "true" : "false"} class="feed" onKeyDown=${moveInFeed}>
       ${ids.map(
         (id, index) =>
-          html`<${Post} key=${id} id=${id} position=${index + 1} size=${size} rank=${ranks?.get(id) ?? null} note=${notes?.get(id) ?? ""} />`,
+          html`<${Post} key=${id} id=${id} position=${index + 1} size=${size} rank=${ranks?.get(id) ?? null} note=${notes?.get(id) ?? ""} depth=${depths?.get(id) ?? 0} />`,
       )}
     </div>
     <${ListEnd} list=${list} shown=${ids.length} empty=${empty} end=${end} />

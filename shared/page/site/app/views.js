@@ -1,11 +1,12 @@
-// Smaller views: one post, and rankings.
+// Smaller views: one post with its thread, and rankings.
 
-/** One post with the users who like it. Its author also sees its delivery. */
+/** One post with its thread and the users who like it. Its author also sees its delivery. */
 function SinglePost({ id }) {
   const read = () => call("GET", `/v1/posts/${encodeURIComponent(id)}`).then((post) => remembered([post]) && post);
   const [post, error, again] = useRead(`post:${id}`, read);
   const own = useValue(me);
   const isGone = useValue(gone).has(id);
+  const thread = useThread(id);
   useTitle(post ? `${post.author.name}: ${post.text.slice(0, 60)}` : "Post");
   if (isGone || error?.status === 404 || error?.status === 400) {
     return html`<${Nothing} title="No such post" text="It was deleted, or never existed." />`;
@@ -14,7 +15,10 @@ function SinglePost({ id }) {
   if (!post) return html`<${Skeleton} lines=${1} />`;
   return html`
     <h1 class="visually-hidden">Post by ${post.author.name}</h1>
+    <${Ancestors} list=${thread} />
     <div class="feed feed-single"><${Post} id=${id} /></div>
+    <${ReplyForm} key=${id} id=${id} list=${thread} />
+    <${Replies} id=${id} list=${thread} />
     ${post.author.id === own?.id && html`<section class="sheet-part"><${Delivery} id=${id} title=${html`<h2>Delivery of this post</h2>`} /></section>`}
     <h2 class="part">Liked by</h2>
     <${Likers} id=${id} />

@@ -34,6 +34,12 @@ pub fn post(api: &Api, author: &Person, text: &str) -> Done<String> {
     id.map(str::to_owned).ok_or_else(|| failure("demo data: a post has no id"))
 }
 
+/// Answers a post.
+pub fn answer(api: &Api, author: &Person, post: &str, text: &str) -> Done<()> {
+    let reply = json!({"text": text, "in_reply_to": post});
+    api.call(author, "POST", "/v1/posts", Some(&reply)).map(drop)
+}
+
 pub fn schedule(api: &Api, author: &Person, text: &str, at: Time) -> Done<()> {
     let post = json!({"text": text, "publish_at": at.rfc3339()});
     api.call(author, "POST", "/v1/posts", Some(&post)).map(drop)

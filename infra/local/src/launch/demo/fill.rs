@@ -42,6 +42,13 @@ pub fn fill(api: &Api, names: &[(String, String)]) -> Done<Filled> {
         let posts: Vec<_> = posts.collect();
         let ids =
             parallel::for_each(&posts, |(author, post)| calls::post(api, author, &post.text))?;
+        for (id, (_, post)) in ids.iter().zip(&posts) {
+            for reply in &post.replies {
+                if let Some(author) = find(&reply.author) {
+                    calls::answer(api, author, id, &reply.text)?;
+                }
+            }
+        }
         for (id, (_, post)) in ids.into_iter().zip(posts) {
             let fans = post.likes.iter().filter_map(|fan| find(fan));
             likes.extend(fans.map(|fan| (fan.clone(), id.clone())));

@@ -20,6 +20,15 @@ pub struct Post {
     pub text: String,
     /// Who likes it.
     pub likes: Vec<String>,
+    /// Who answers it, in this order.
+    #[serde(default)]
+    pub replies: Vec<Reply>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Reply {
+    pub author: String,
+    pub text: String,
 }
 
 #[derive(Deserialize)]
@@ -44,12 +53,16 @@ mod tests {
     fn posts_are_allowed_different_and_of_people_who_exist() {
         let exists = |handle: &str| PEOPLE.iter().any(|(known, _)| *known == handle);
         let mut texts = BTreeSet::new();
-        for Post { author, text, likes } in &POSTS.posts {
+        for Post { author, text, likes, replies } in &POSTS.posts {
             assert_eq!(fanfold_core::text::post_text(text).as_deref(), Ok(text.as_str()));
             assert!(exists(author) && likes.iter().all(|fan| exists(fan)), "{text}");
             let different: BTreeSet<&String> = likes.iter().collect();
             assert!(different.len() == likes.len() && !likes.contains(author), "{text}");
             assert!(texts.insert(text), "{text}");
+            for Reply { author, text } in replies {
+                assert!(exists(author) && fanfold_core::text::post_text(text).is_ok(), "{text}");
+                assert!(texts.insert(text), "{text}");
+            }
         }
         let longest = texts.iter().map(|text| text.chars().count()).max();
         assert!(texts.len() >= 50 && longest > Some(450), "{longest:?}");

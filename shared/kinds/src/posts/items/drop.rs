@@ -11,9 +11,10 @@ use super::keys::key_pk;
 use super::{PostItem, PostStore, posts_pk};
 use crate::fanout::receipts::ReceiptStore;
 use crate::posts::messages::PostDeleted;
+use crate::posts::thread::Thread;
 
 /// What a removal reads of a post or a tombstone.
-const ATTRIBUTES: &str = "pk, sk, v, deleted_at_ms, made_by";
+const ATTRIBUTES: &str = "pk, sk, v, deleted_at_ms, made_by, above, reply_changes";
 
 /// The numbers of removed items.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,6 +43,17 @@ impl ToBury {
     /// The posts that have no tombstone yet.
     pub fn live(&self) -> impl Iterator<Item = PostId> {
         self.items.iter().filter(|item| item.deleted_at.is_none()).map(|item| item.sk)
+    }
+}
+
+/// Posts and tombstones that are removed.
+pub struct ToErase(Vec<PostItem>);
+
+impl ToErase {
+    /// Those that are still in a thread.
+    pub fn in_threads(&self) -> impl Iterator<Item = (PostId, &Thread)> {
+        let in_thread = |item: &&PostItem| !item.above.is_empty();
+        self.0.iter().filter(in_thread).map(|item| (item.sk, &item.above))
     }
 }
 
@@ -77,6 +89,7 @@ impl PostStore {
                 expires_at: Some(now.expires_after(POST_TOMBSTONE_KEPT)),
                 likes: 0,
                 like_changes: 0,
+                replies: 0,
                 ..item
             };
             tombstones.push(write(doing, &posts_pk(author), &gone)?);
@@ -86,19 +99,24 @@ impl PostStore {
         Ok(count)
     }
 
-    /// Removes a page of an author's posts and tombstones, with their receipts and keys. Receipts and keys are
-    /// removed first, because they are found through the posts.
+    /// Reads a page of an author's posts and tombstones that are removed.
+    pub async fn to_erase(&self, author: UserId) -> Result<ToErase, StoreError> {
+        let (doing, pk) = ("reading posts to erase", posts_pk(author));
+        let rows = self.table.rows(doing, &pk).only(ATTRIBUTES);
+        let page = rows.first(None, DROP_PAGE as usize).await?;
+        let page = page.into_iter().map(|item| read(doing, item));
+        Ok(ToErase(page.collect::<Result<_, _>>()?))
+    }
+
+    /// Removes posts and tombstones of an author, with their receipts and keys. Receipts and keys are removed first, because they
+    /// are found through the posts.
     pub async fn erase(
         &self,
         author: UserId,
+        ToErase(page): ToErase,
         receipts: &ReceiptStore,
     ) -> Result<Erased, StoreError> {
         let doing = "erasing posts";
-        let pk = posts_pk(author);
-        let page =
-            self.table.rows(doing, &pk).only(ATTRIBUTES).first(None, DROP_PAGE as usize).await?;
-        let page = page.into_iter().map(|item| read(doing, item));
-        let page: Vec<PostItem> = page.collect::<Result<_, _>>()?;
         let rows: Vec<_> = page.iter().map(|item| receipts.rows(item.sk)).collect();
         let rows: Vec<Vec<Item>> =
             stream::iter(rows).buffer_unordered(DROP_QUERIES_AT_ONCE).try_collect().await?;

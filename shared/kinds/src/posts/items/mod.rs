@@ -3,6 +3,7 @@
 mod drop;
 mod keys;
 mod likes;
+mod replies;
 mod write;
 
 use std::collections::HashMap;
@@ -14,9 +15,11 @@ use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
 
 use super::entities::Entities;
+use super::thread::Thread;
 pub use drop::{Erased, ToBury};
 pub use keys::{PostKey, PostKeyUse};
 pub use likes::LikesPut;
+pub use replies::{RepliesPut, Tombstone};
 pub use write::{Created, Deleted};
 
 /// Fewest items that a query for an author's posts reads. Deleted posts may be among them.
@@ -33,14 +36,19 @@ pub struct Post {
     pub text: String,
     /// The mentions, tags and links in the text.
     pub entities: Entities,
+    /// The posts above it, if it is a reply.
+    pub thread: Thread,
     /// The number of likes at the last count.
     pub likes: u64,
+    /// The number of replies to it at the last count.
+    pub replies: u64,
 }
 
 impl Post {
-    /// A new post.
+    /// A new post that is no reply.
     pub fn new(id: PostId, text: impl Into<String>, entities: Entities) -> Self {
-        Self { id, text: text.into(), entities, likes: 0 }
+        let (text, thread) = (text.into(), Thread::default());
+        Self { id, text, entities, thread, likes: 0, replies: 0 }
     }
 }
 
@@ -63,6 +71,9 @@ struct PostItem {
     text: Option<String>,
     #[serde(default, skip_serializing_if = "Entities::is_empty")]
     entities: Entities,
+    /// The posts above a reply. A tombstone has them until the reply is taken from their lists.
+    #[serde(default, skip_serializing_if = "Thread::is_empty")]
+    above: Thread,
     #[serde(default, rename = "deleted_at_ms", skip_serializing_if = "Option::is_none")]
     deleted_at: Option<Time>,
     /// The hash of the `Idempotency-Key` that made the post. With it, the key is found when the user is dropped.
@@ -74,6 +85,11 @@ struct PostItem {
     /// The number of changes that `likes` includes. A count with more changes is newer.
     #[serde(default, skip_serializing_if = "is_zero")]
     like_changes: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    replies: u64,
+    /// The number of changes that `replies` includes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    reply_changes: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires_at: Option<Second>,
 }
@@ -90,9 +106,9 @@ impl From<PostItem> for PostState {
     fn from(item: PostItem) -> Self {
         match item {
             PostItem { deleted_at: Some(_), .. } => PostState::Deleted,
-            PostItem { sk: id, text: Some(text), entities, likes, .. } => {
-                PostState::Published(Post { id, text, entities, likes })
-            }
+            PostItem {
+                sk: id, text: Some(text), entities, above: thread, likes, replies, ..
+            } => PostState::Published(Post { id, text, entities, thread, likes, replies }),
             _ => PostState::Deleted,
         }
     }

@@ -11,6 +11,7 @@ use fanfold_runtime::sqs::Announced;
 use super::{Post, PostItem, PostKey, PostState, PostStore, posts_pk};
 use crate::people::items::{Counter, HeadBounds, HeadChange, Heads, Owner, UserStore};
 use crate::posts::messages::{PostDeleted, PostPublished};
+use crate::replies::items::ReplyStore;
 
 /// The names of the writes of a transaction about a post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,8 @@ enum PostWrite {
     Author,
     /// The `Idempotency-Key`.
     Key,
+    /// A row of a reply in its thread, or its count.
+    Reply,
 }
 
 /// The result of storing a post.
@@ -60,10 +63,13 @@ impl PostStore {
             v: PostItem::V,
             text: Some(post.text.clone()),
             entities: post.entities.clone(),
+            above: post.thread.clone(),
             deleted_at: None,
             made_by: request.map(PostKey::name),
             likes: 0,
             like_changes: 0,
+            replies: 0,
+            reply_changes: 0,
             expires_at: None,
         };
         Ok(self
@@ -72,14 +78,14 @@ impl PostStore {
             .condition("attribute_not_exists(pk)"))
     }
 
-    /// Stores a post, adds 1 to the author's counter, adds the head, and stores the request's key, all or nothing. `heads` were
-    /// read before.
+    /// Stores a post, adds 1 to the author's counter, adds the head, puts a reply into its thread, and stores the request's key, all
+    /// or nothing. `heads` were read before.
     pub async fn create(
         &self,
         _sent: Announced<PostPublished>,
         (users, bounds, heads): (&UserStore, HeadBounds, &Heads),
         author: &Identity,
-        post: &Post,
+        (post, replies): (&Post, &ReplyStore),
         request: Option<&PostKey>,
         now: Time,
     ) -> Result<Created, StoreError> {
@@ -90,6 +96,9 @@ impl PostStore {
             transaction.add(PostWrite::Post, self.put(doing, post, request)?);
             let counter = users.count_posts(&[(Counter::Posts, 1)], &change, Owner::Is(author));
             transaction.add(PostWrite::Author, counter);
+            for row in replies.put(post)? {
+                transaction.add(PostWrite::Reply, row);
+            }
             if let Some(request) = request {
                 transaction.add(PostWrite::Key, self.put_key(doing, request, post.id, now)?);
             }
@@ -99,6 +108,9 @@ impl PostStore {
                 return Ok(Created::KeyUsed);
             }
             if !outcome.refused(PostWrite::Author) {
+                if outcome.refused(PostWrite::Reply) {
+                    replies.check_count(post).await?;
+                }
                 let is_done = outcome == CommitResult::Done;
                 return Ok(if is_done { Created::Created } else { Created::IdTaken });
             }
@@ -128,7 +140,7 @@ impl PostStore {
             .update(key(&posts_pk(id.author()), id))
             .expression(
                 // the handler of the event takes the likes from those of the author
-                "SET deleted_at_ms = :now, expires_at = :gone REMOVE #text",
+                "SET deleted_at_ms = :now, expires_at = :gone REMOVE #text, entities",
             )
             .condition("v <= :v AND attribute_not_exists(deleted_at_ms)")
             .value(":v", number(PostItem::V))

@@ -1,13 +1,14 @@
 //! Scheduled posts in DynamoDB.
 
 mod drop;
+mod publish;
 mod results;
 
 use std::collections::BTreeSet;
 
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::{ItemKind, Pk};
-use fanfold_core::limits::{DUE_TRIES_MAX, SCHEDULED_KEPT, TRIES_MAX};
+use fanfold_core::limits::SCHEDULED_KEPT;
 use fanfold_core::{DueEntry, DueItem, PostId, ScheduledId, Second, Time, UserId};
 use fanfold_engines::due::{DueIndex, HandOn};
 use fanfold_engines::list::Page;
@@ -15,15 +16,13 @@ use fanfold_engines::table::transact::{CommitResult, Transaction};
 use fanfold_engines::table::{
     Item, Stored, Table, Write, key, number, read, read_key, text, time_and_id, timed, write,
 };
+use fanfold_runtime::clock;
 use fanfold_runtime::error::StoreError;
-use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
 
 use super::TAG;
-use crate::people::items::{Counter, HeadBounds, HeadChange, Owner, UserStore};
-use crate::posts::entities::Entities;
-use crate::posts::items::{Post, PostKey, PostStore};
-use crate::posts::messages::PostPublished;
+use crate::people::items::{Counter, Owner, UserStore};
+use crate::posts::items::{PostKey, PostStore};
 pub use results::{Cancelled, PublishResult, Rescheduled, ScheduleResult};
 
 /// A place among a user's scheduled posts: after the one of this time and id.
@@ -36,6 +35,8 @@ pub struct Scheduled {
     pub id: ScheduledId,
     /// The text. Empty if the post was published or cancelled.
     pub text: String,
+    /// The answered post, if the post is a reply.
+    pub in_reply_to: Option<PostId>,
     /// The time of publication.
     pub publish_at: Time,
     /// The id that is reserved for the post. Its time is that of publication.
@@ -56,9 +57,25 @@ pub enum ScheduledState {
     Published,
     /// The post was cancelled.
     Cancelled,
+    /// The post was not published: the post that it answers was gone at its time.
+    Failed,
 }
 
 impl Scheduled {
+    /// A new one, which waits.
+    pub fn new(
+        author: UserId,
+        text: &str,
+        in_reply_to: Option<PostId>,
+        publish_at: Time,
+        now: Time,
+    ) -> Self {
+        let [id, post] =
+            [now, publish_at].map(|at| PostId::new(at, clock::random() as u16, author));
+        let (id, state) = (ScheduledId(id), ScheduledState::Waiting);
+        Self { id, text: text.to_owned(), in_reply_to, publish_at, post, revision: 1, state }
+    }
+
     /// Its entry in the index of due items.
     pub fn entry(&self) -> DueEntry {
         entry(self.id, self.publish_at)
@@ -76,6 +93,8 @@ struct ScheduledItem {
     v: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    in_reply_to: Option<PostId>,
     #[serde(rename = "publish_at_ms")]
     publish_at: Time,
     post: PostId,
@@ -94,8 +113,10 @@ impl Stored for ScheduledItem {
 
 impl From<ScheduledItem> for Scheduled {
     fn from(item: ScheduledItem) -> Self {
-        let ScheduledItem { sk: id, text, publish_at, post, revision, state, .. } = item;
-        Self { id, text: text.unwrap_or_default(), publish_at, post, revision, state }
+        let ScheduledItem { sk: id, text, in_reply_to, publish_at, post, revision, state, .. } =
+            item;
+        let text = text.unwrap_or_default();
+        Self { id, text, in_reply_to, publish_at, post, revision, state }
     }
 }
 
@@ -132,6 +153,8 @@ enum ScheduledWrite {
     Key,
     /// The published post.
     Post,
+    /// A row of a reply in its thread, or its count.
+    Reply,
 }
 
 /// The scheduled posts, in the table of due items.
@@ -202,6 +225,7 @@ impl ScheduledStore {
             sk: item.id,
             v: ScheduledItem::V,
             text: Some(item.text.clone()),
+            in_reply_to: item.in_reply_to,
             publish_at: item.publish_at,
             post: item.post,
             revision: item.revision,
@@ -257,15 +281,16 @@ impl ScheduledStore {
         })
     }
 
-    /// Cancels a scheduled post that waits, and subtracts 1 from the author's counter, all or nothing.
+    /// Ends a scheduled post that waits without publishing it, and subtracts 1 from the author's counter, all or nothing.
     pub async fn cancel(
         &self,
         users: &UserStore,
         old: &Scheduled,
+        state: ScheduledState,
         now: Time,
     ) -> Result<Cancelled, StoreError> {
-        let update = self.end(old, ScheduledState::Cancelled, now);
-        let mut transaction = Transaction::new("cancelling a scheduled post");
+        let update = self.end(old, state, now);
+        let mut transaction = Transaction::new("ending a scheduled post");
         transaction.add(ScheduledWrite::Item, update);
         self.remove_rows(&mut transaction, old);
         let owner = Owner::User(old.id.author());
@@ -275,48 +300,6 @@ impl ScheduledStore {
             CommitResult::Done => Cancelled::Done,
             CommitResult::Refused(_) => Cancelled::Raced,
         })
-    }
-
-    /// Publishes a scheduled post: stores the post, ends the item, and changes the author's counters and heads, all or nothing.
-    pub async fn publish(
-        &self,
-        _sent: Announced<PostPublished>,
-        (users, posts, bounds): (&UserStore, &PostStore, HeadBounds),
-        item: &Scheduled,
-        now: Time,
-    ) -> Result<PublishResult, StoreError> {
-        let doing = "publishing a scheduled post";
-        // mutation: mention-at-publication
-        let entities = Entities::of(users, &item.text).await?;
-        let post = Post::new(item.post, item.text.as_str(), entities);
-        let mut change = HeadChange::unread(post.id, bounds);
-        for _ in 0..TRIES_MAX {
-            let mut transaction = Transaction::new(doing);
-            transaction.add(ScheduledWrite::Post, posts.put(doing, &post, None)?);
-            // mutation: published-once
-            let update = self.end(item, ScheduledState::Published, now);
-            transaction.add(ScheduledWrite::Item, update);
-            self.remove_rows(&mut transaction, item);
-            let changes = [(Counter::Posts, 1), (Counter::Scheduled, -1)];
-            let author = Owner::User(item.id.author());
-            let counters = users.count_posts(&changes, &change, author);
-            transaction.add(ScheduledWrite::Author, counters);
-            let outcome = transaction.commit_within(DUE_TRIES_MAX).await?;
-            if outcome.refused(ScheduledWrite::Item) {
-                return Ok(PublishResult::Raced);
-            }
-            if !outcome.refused(ScheduledWrite::Author) {
-                let is_done = outcome == CommitResult::Done;
-                return Ok(if is_done { PublishResult::Done } else { PublishResult::IdTaken });
-            }
-            // there may be too many heads to add one, or they have changed since they were read
-            // mutation: scheduled-again
-            let Some(profile) = users.profile(item.id.author()).await? else {
-                return Ok(PublishResult::NoProfile);
-            };
-            change = profile.heads.published(post.id, bounds);
-        }
-        Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
     }
 
     /// The condition that an entry leads to no scheduled post.
@@ -340,18 +323,23 @@ impl ScheduledStore {
             .value(":revision", number(old.revision))
     }
 
-    /// The change that ends an item. The text goes; what is left expires.
+    /// The change that ends an item. The text of a post that is published or cancelled goes; what is left expires.
     fn end(&self, old: &Scheduled, state: ScheduledState, now: Time) -> Write {
-        let state = match state {
-            ScheduledState::Waiting => "waiting",
-            ScheduledState::Published => "published",
-            ScheduledState::Cancelled => "cancelled",
+        let (state, keeps_text) = match state {
+            ScheduledState::Waiting => ("waiting", true),
+            ScheduledState::Published => ("published", false),
+            ScheduledState::Cancelled => ("cancelled", false),
+            ScheduledState::Failed => ("failed", true),
         };
-        self.change(old)
-            .expression("SET #state = :state, expires_at = :gone REMOVE #text")
-            .name("#text", "text")
+        let change = self
+            .change(old)
             .value(":state", text(state))
-            .value(":gone", number(now.expires_after(SCHEDULED_KEPT)))
+            .value(":gone", number(now.expires_after(SCHEDULED_KEPT)));
+        let ended = "SET #state = :state, expires_at = :gone";
+        match keeps_text {
+            true => change.expression(ended),
+            false => change.expression(format!("{ended} REMOVE #text")).name("#text", "text"),
+        }
     }
 
     fn add_rows(
