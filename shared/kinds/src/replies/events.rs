@@ -24,7 +24,6 @@ fn counted(post: PostId) -> Counted {
 /// is gone, the rows that count its replies are removed: some may have been given while it was deleted.
 pub async fn count(app: &App, order: &CountReplies) -> Result<(), StoreError> {
     let post = order.post;
-    // mutation: reply-count-begins
     app.valkey.begin_count(&counted(post)).await?;
     let replies = app.replies.counted(post).await?;
     let put = app.posts.put_replies(post, replies).await?;
@@ -48,7 +47,6 @@ pub(crate) async fn removed(
     if tombstone.thread.is_empty() {
         return Ok(());
     }
-    // mutation: reply-removed
     leave(app, post, &tombstone.thread).await?;
     app.posts.forget_thread(post).await
 }
