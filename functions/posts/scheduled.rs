@@ -75,9 +75,20 @@ pub struct ScheduledView {
     /// The time of publication in UTC, with milliseconds.
     #[schema(format = DateTime)]
     pub publish_at: String,
+    /// Why the post failed. Null: it did not.
+    #[schema(required)]
+    pub reason: Option<ScheduledReason>,
     /// The id of the post. Null before the publication.
     #[schema(required, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
     pub post: Option<String>,
+}
+
+/// Why a scheduled post failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ScheduledReason {
+    /// The post that it answers was gone at its time.
+    AnsweredPostGone,
 }
 
 /// The state of a scheduled post.
@@ -89,7 +100,7 @@ pub enum ScheduledStateView {
     Waiting,
     /// The post was published.
     Published,
-    /// The post was not published: the post that it answers was gone at its time.
+    /// The post was not published.
     Failed,
 }
 
@@ -106,7 +117,10 @@ impl From<Scheduled> for ScheduledView {
         };
         let publish_at = item.publish_at.rfc3339();
         let in_reply_to = item.in_reply_to.map(|id| id.to_string());
-        Self { id: item.id.to_string(), state, text: item.text, in_reply_to, publish_at, post }
+        let failed = state == ScheduledStateView::Failed;
+        let reason = failed.then_some(ScheduledReason::AnsweredPostGone);
+        let (id, text) = (item.id.to_string(), item.text);
+        Self { id, state, text, in_reply_to, publish_at, reason, post }
     }
 }
 
@@ -182,13 +196,13 @@ async fn change_scheduled(
     Ok(Json(item.into()))
 }
 
-/// Cancel a scheduled post of the caller
+/// Cancel a scheduled post of the caller, or remove one that failed
 #[utoipa::path(
     delete, path = "/v1/scheduled/{id}", tag = "posts",
     params(ScheduledPath),
     responses(
-        (status = 204, description = "The post is cancelled, now or by an earlier request."),
-        (status = 409, description = "The post was published first, and the detail names it; or it failed."),
+        (status = 204, description = "The post is cancelled or removed, now or by an earlier request."),
+        (status = 409, description = "The post was published first. The detail names it."),
         NotFound, TooMany,
     ),
 )]

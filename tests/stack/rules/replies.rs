@@ -11,7 +11,7 @@ use fanfold_kinds::posts::NewPost;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::replies::{self, RepliesTo};
 use fanfold_kinds::scheduled::items::ScheduledState;
-use fanfold_kinds::scheduled::{self, NewScheduled};
+use fanfold_kinds::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::{Error, posts};
 
 use crate::harness::world::{Message, World};
@@ -156,8 +156,16 @@ async fn a_scheduled_reply_to_a_post_that_is_gone_fails() {
         let kept = if state == ScheduledState::Failed { "later" } else { "" };
         assert_eq!(found.text, kept);
     }
-    let change = scheduled::cancel(&world.app, &birch, items[0].id, world.now()).await;
+    let failed = world.app.scheduled.failed(world.id("birch")).await.expect("read");
+    assert_eq!(failed.iter().map(|item| item.id).collect::<Vec<_>>(), [items[0].id]);
+    let edit = ScheduledEdit { text: Some("another"), publish_at: None };
+    let change = scheduled::change(&world.app, &birch, items[0].id, edit, world.now()).await;
     assert!(matches!(change, Err(Error::ScheduledFailed(_))), "{change:?}");
+    // its text can be removed
+    for _ in 0..2 {
+        scheduled::cancel(&world.app, &birch, items[0].id, world.now()).await.expect("removed");
+        assert_eq!(world.app.scheduled.failed(world.id("birch")).await.expect("read"), []);
+    }
     assert_eq!(oldest(&world, roots[1]).await, (vec![], vec![items[1].post]));
     assert_eq!(number(&world, roots[1]).await, 1);
     let birch = world.app.users.profile(world.id("birch")).await.unwrap().expect("a profile");

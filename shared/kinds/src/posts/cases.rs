@@ -40,14 +40,14 @@ impl<'a> From<&'a str> for NewPost<'a> {
 }
 
 impl NewPost<'_> {
-    /// A text that stands for the request: with every field, as it was sent. No text of a post begins with this character.
+    /// A text that stands for the request: with every field, as it was sent. No text of a post has this character.
     pub(crate) fn request(&self, publish_at: Option<Time>) -> String {
         let Self { text, in_reply_to } = self;
         match (publish_at, in_reply_to) {
             (None, None) => (*text).to_owned(),
             (Some(at), None) => format!("\0{at} {text}"),
-            (None, Some(answered)) => format!("\0{answered} {text}"),
-            (Some(at), Some(answered)) => format!("\0{at} {answered} {text}"),
+            (None, Some(answered)) => format!("\0\0{answered} {text}"),
+            (Some(at), Some(answered)) => format!("\0{at}\0{answered} {text}"),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The posts of a user who is erased or exported.
 
+use fanfold_core::limits::CONCURRENCY;
 use fanfold_core::registry::CHANGE_EVENTS;
 use fanfold_core::{PostId, Slice};
 use fanfold_engines::card::Wanted;
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use super::items::PostState;
 use super::messages::PostDeleted;
-use crate::owned::erasing::{Erasing, Progress};
+use crate::owned::erasing::{Erasing, Progress, ended};
 use crate::owned::{EXPORT_PAGE, ExportRead, Exporting, Lines, Owned, Step, nothing, place};
 use crate::{App, replies};
 
@@ -53,10 +54,11 @@ impl Owned for Posts {
             let app = erasing.app;
             loop {
                 let page = app.posts.to_erase(erasing.user).await?;
-                for (reply, thread) in page.in_threads() {
+                let left = page.in_threads().map(async |(reply, thread)| {
                     // mutation: erased-replies
-                    replies::events::leave(app, reply, thread).await?;
-                }
+                    replies::events::leave_for_good(app, reply, thread).await.map(|()| true)
+                });
+                erasing.removed("replies", ended(left.collect(), CONCURRENCY).await?);
                 let erased = app.posts.erase(erasing.user, page, &app.receipts).await?;
                 erasing.removed("receipt_rows", erased.receipt_rows);
                 erasing.removed("keys", erased.keys);

@@ -240,7 +240,7 @@ fn changed(old: &Scheduled, text: Option<&str>, publish_at: Option<Time>) -> Opt
     Some(Scheduled { text, publish_at, post, revision, ..old.clone() })
 }
 
-/// Cancels a scheduled post that waits. Cancelling it again succeeds. Fails with [`Error::AlreadyPublished`] if publishing
+/// Cancels a scheduled post that waits, or removes one that failed. Cancelling it again succeeds. Fails with [`Error::AlreadyPublished`] if publishing
 /// it was first.
 pub async fn cancel(app: &App, caller: &Identity, id: ScheduledId, now: Time) -> Result<(), Error> {
     if id.author() != caller.user() {
@@ -254,8 +254,10 @@ pub async fn cancel(app: &App, caller: &Identity, id: ScheduledId, now: Time) ->
     must_belong_to(&profile.ok_or(Error::NoSuchScheduled(id))?, caller)?;
     for tried in 0..TRIES_MAX {
         let old = item.ok_or(Error::NoSuchScheduled(id))?;
-        if old.state == ScheduledState::Cancelled {
-            return Ok(());
+        match old.state {
+            ScheduledState::Cancelled => return Ok(()),
+            ScheduledState::Failed => return Ok(app.scheduled.forget_failed(id).await?),
+            ScheduledState::Waiting | ScheduledState::Published => {}
         }
         must_wait(&old)?;
         match app.scheduled.cancel(&app.users, &old, ScheduledState::Cancelled, now).await {
@@ -263,6 +265,7 @@ pub async fn cancel(app: &App, caller: &Identity, id: ScheduledId, now: Time) ->
                 tracing::info!(scheduled = %id, "cancelled a scheduled post");
                 return Ok(());
             }
+            Ok(Cancelled::NoProfile) => return Err(Error::NoSuchScheduled(id)),
             Ok(Cancelled::Raced) | Err(StoreError::GaveUp { .. }) => pause(tried).await,
             Err(error) => return Err(error.into()),
         }

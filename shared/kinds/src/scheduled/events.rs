@@ -33,20 +33,8 @@ pub async fn publish_due(
                 return Ok((Handled::NothingToDo, published));
             }
         };
-        let Some(thread) = thread(app, &item).await? else {
-            if fail(app, &item, now).await? {
-                return Ok((Handled::Done, None));
-            }
-            lease.give_back().await;
-            pause(tried).await;
-            continue;
-        };
-        let event = PostPublished::scheduled(item.post, now);
-        let stores = (&app.users, &app.posts, app.settings.head_bounds);
-        let reply = (&item, &thread, &app.replies);
-        let commit = |sent| app.scheduled.publish(sent, stores, reply, now);
-        let published = announced(&app.outbox, &event, commit).await;
-        if !matches!(published, Ok(PublishResult::Done)) {
+        let published = publish(app, &item, now).await;
+        if !matches!(published, Ok(PublishResult::Done | PublishResult::Failed)) {
             lease.give_back().await;
         }
         is_sent = true;
@@ -57,6 +45,10 @@ pub async fn publish_due(
                 let late_ms = millis(lateness);
                 tracing::info!(scheduled = %id, post = %item.post, late_ms, "published a scheduled post");
                 return Ok((Handled::Done, Some(item.post)));
+            }
+            PublishResult::Failed => {
+                tracing::info!(scheduled = %id, "a scheduled post answers a post that is gone");
+                return Ok((Handled::Done, None));
             }
             PublishResult::NoProfile => {
                 tracing::info!(scheduled = %id, "the author of a scheduled post is gone");
@@ -75,24 +67,29 @@ pub async fn publish_due(
     Err(StoreError::Unsettled { what: "the scheduled post" })
 }
 
-/// The thread that a scheduled post is published in. `None`: the post that it answers is gone.
-async fn thread(app: &App, item: &Scheduled) -> Result<Option<Thread>, StoreError> {
-    let Some(answered) = item.in_reply_to else { return Ok(Some(Thread::default())) };
-    // mutation: answered-at-publication
-    Ok(match app.posts.state(answered).await? {
-        PostState::Published(post) => Some(post.thread.below(answered)),
-        PostState::Deleted | PostState::Missing => None,
-    })
-}
-
-/// Ends a scheduled post whose answered post is gone. Returns whether it was as it was read.
-async fn fail(app: &App, item: &Scheduled, now: Time) -> Result<bool, StoreError> {
-    let ended = app.scheduled.cancel(&app.users, item, ScheduledState::Failed, now).await?;
-    let is_done = ended == Cancelled::Done;
-    if is_done {
-        tracing::info!(scheduled = %item.id, "a scheduled post answers a post that is gone");
-    }
-    Ok(is_done)
+/// Publishes a scheduled post in its thread, or ends it if the post that it answers is gone.
+async fn publish(app: &App, item: &Scheduled, now: Time) -> Result<PublishResult, StoreError> {
+    let thread = match item.in_reply_to {
+        None => Some(Thread::default()),
+        // mutation: answered-at-publication
+        Some(answered) => match app.posts.state(answered).await? {
+            PostState::Published(post) => Some(post.thread.below(answered)),
+            PostState::Deleted | PostState::Missing => None,
+        },
+    };
+    let Some(thread) = thread else {
+        let ended = app.scheduled.cancel(&app.users, item, ScheduledState::Failed, now).await?;
+        return Ok(match ended {
+            Cancelled::Done => PublishResult::Failed,
+            Cancelled::Raced => PublishResult::Raced,
+            Cancelled::NoProfile => PublishResult::NoProfile,
+        });
+    };
+    let event = PostPublished::scheduled(item.post, now);
+    let stores = (&app.users, &app.posts, app.settings.head_bounds);
+    let reply = (item, &thread, &app.replies);
+    let commit = |sent| app.scheduled.publish(sent, stores, reply, now);
+    announced(&app.outbox, &event, commit).await
 }
 
 /// The scheduled post of a message.

@@ -29,9 +29,13 @@ impl Owned for Scheduled {
         Box::pin(async move {
             let after = after.and_then(|after| time_and_id(&after));
             let page = app.scheduled.soonest(user, after, EXPORT_PAGE).await?;
-            let lines = page.items.iter().map(|item| {
+            let failed = match page.next {
+                None => app.scheduled.failed(user).await?,
+                Some(_) => Vec::new(),
+            };
+            let lines = page.items.iter().chain(&failed).map(|item| {
                 json!({
-                    "type": "scheduled_post", "id": item.id, "text": item.text,
+                    "type": "scheduled_post", "id": item.id, "text": item.text, "state": item.state,
                     "in_reply_to": item.in_reply_to, "publish_at": item.publish_at.rfc3339(),
                 })
             });

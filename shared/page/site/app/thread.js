@@ -37,7 +37,8 @@ function Ancestors({ list }) {
 /** The replies below a post, each under the one that it answers. */
 function Replies({ id, list }) {
   const below = new Map();
-  for (const reply of list.items) {
+  // ids sort by time; an own reply may be added before the page that has it
+  for (const reply of [...list.items].sort()) {
     const above = postOf(reply).get()?.in_reply_to;
     below.set(above, [...(below.get(above) ?? []), reply]);
   }

@@ -90,6 +90,8 @@ impl PostStore {
                 likes: 0,
                 like_changes: 0,
                 replies: 0,
+                // replies may have been counted since the post was read
+                reply_changes: item.reply_changes.max(1),
                 ..item
             };
             tombstones.push(write(doing, &posts_pk(author), &gone)?);

@@ -1,15 +1,17 @@
-//! The scheduled posts of a user who is being dropped. The user cannot add any more. Each is removed together with
+//! The scheduled posts of a user who is being dropped, and those that failed. The user cannot add any more. Each is removed together with
 //! its rows, on condition that it is as it was read: another function may be moving it to another time.
 
 use fanfold_core::limits::DROP_PAGE;
 use fanfold_core::{ScheduledId, Time, UserId};
 use fanfold_engines::due::{ForgottenItems, forgotten};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{key, number, read_key};
+use fanfold_engines::table::{Stored as _, key, number, read, read_key, text};
 use fanfold_runtime::error::StoreError;
 use serde::Deserialize;
 
-use super::{ScheduledState, ScheduledStore, entry, scheduled_pk, soonest_key};
+use super::{
+    Scheduled, ScheduledItem, ScheduledState, ScheduledStore, entry, scheduled_pk, soonest_key,
+};
 use crate::posts::items::PostStore;
 
 #[derive(Deserialize)]
@@ -63,5 +65,30 @@ impl ScheduledStore {
             .collect();
         let keys = names.len() as u64;
         Ok(ForgottenItems { keys, ..forgotten(found.len(), removals).await? })
+    }
+
+    /// The scheduled posts of a user that failed, and are kept for a while.
+    pub async fn failed(&self, user: UserId) -> Result<Vec<Scheduled>, StoreError> {
+        let (doing, pk) = ("reading failed scheduled posts", scheduled_pk(user));
+        // they alone have a text and expire
+        let rows = self.table.rows(doing, &pk).reserved("text");
+        let rows = rows.kept_by("attribute_exists(expires_at) AND attribute_exists(#reserved)");
+        let rows = rows.all(None).await?.into_iter();
+        rows.map(|row| read::<ScheduledItem>(doing, row).map(Scheduled::from)).collect()
+    }
+
+    /// Removes the text of a scheduled post that failed.
+    pub async fn forget_failed(&self, id: ScheduledId) -> Result<(), StoreError> {
+        self.table
+            .update(key(&scheduled_pk(id.author()), id))
+            .expression("SET #state = :cancelled REMOVE #text")
+            .condition("#state = :failed")
+            .name("#state", "state")
+            .name("#text", "text")
+            .value(":cancelled", text("cancelled"))
+            .value(":failed", text("failed"))
+            .changed("removing a failed scheduled post", ScheduledItem::V)
+            .await
+            .map(drop)
     }
 }

@@ -298,6 +298,7 @@ impl ScheduledStore {
         transaction.add(ScheduledWrite::Author, counter);
         Ok(match transaction.commit().await? {
             CommitResult::Done => Cancelled::Done,
+            outcome if outcome.refused(ScheduledWrite::Author) => Cancelled::NoProfile,
             CommitResult::Refused(_) => Cancelled::Raced,
         })
     }

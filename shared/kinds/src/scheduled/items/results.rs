@@ -29,6 +29,8 @@ pub enum Cancelled {
     Done,
     /// The post changed, or was published or cancelled, since it was read.
     Raced,
+    /// The author has no profile any more.
+    NoProfile,
 }
 
 /// The result of publishing a scheduled post.
@@ -40,6 +42,8 @@ pub enum PublishResult {
     Raced,
     /// Another post has the reserved id.
     IdTaken,
+    /// The post that it answers is gone, so it ended without publication.
+    Failed,
     /// The author has no profile any more.
     NoProfile,
 }
