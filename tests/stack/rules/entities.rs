@@ -36,6 +36,7 @@ async fn a_mention_keeps_its_user() {
     world.forget(&["cedar"]).await;
     assert_eq!(newest(&world, home).await, (entities.clone(), Source::Rebuild));
     // whoever is mentioned from now on is somebody else
+    world.advance(Duration::from_millis(1));
     world.publish("ash", "@birch").await;
     world.drain().await;
     let now = format!("0-6@{}", world.id("cedar"));

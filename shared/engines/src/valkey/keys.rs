@@ -272,6 +272,10 @@ mod tests {
                 KeyKind::LikeCountLock,
                 keys.count(&Counted::new(KeyKind::LikeCountLock, user, PostId::MAX)),
             ),
+            (
+                KeyKind::ReplyCountLock,
+                keys.count(&Counted::new(KeyKind::ReplyCountLock, user, PostId::MAX)),
+            ),
             (KeyKind::Older, keys.older(user)),
             (KeyKind::BoardCard, keys.card(CardId::board(BoardId::of(user, &name)))),
             (KeyKind::Boards, keys.boards(bucket)),
