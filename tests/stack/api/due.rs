@@ -183,9 +183,11 @@ async fn a_timer_that_repeats_moves_to_its_next_time() {
 async fn a_post_for_the_next_minute_is_published_in_time() {
     let (author, follower) = (Client::new().await, Client::new().await);
     assert_eq!(follower.put(&format!("/v1/users/{}/follow", author.id)).await.status, 204);
-    let due = clock::now() + Duration::from_secs(62);
-    let made = schedule(&author, "in time", &due.rfc3339()).await;
-    assert_eq!(made.status, 202);
+    let (answered, due) = (follower.publish("when?").await, clock::now() + Duration::from_secs(62));
+    let text = format!("in time, @{}", follower.handle);
+    let body = json!({"text": text, "publish_at": due.rfc3339(), "in_reply_to": answered});
+    let made = author.send(Method::POST, "/v1/posts", &[], Some(body)).await;
+    assert_eq!((made.status, made.text("/in_reply_to")), (202, answered.clone()));
     let path = format!("/v1/scheduled/{}", made.text("/id"));
     let post = loop {
         let found = author.get(&path).await;
@@ -199,13 +201,14 @@ async fn a_post_for_the_next_minute_is_published_in_time() {
     assert!(clock::now() >= due, "published before its time");
     let shown = author.get(&format!("/v1/posts/{post}")).await;
     assert_eq!(
-        (shown.text("/text"), shown.text("/created_at")),
-        ("in time".to_owned(), due.rfc3339())
+        [shown.text("/text"), shown.text("/created_at"), shown.text("/in_reply_to")],
+        [text, due.rfc3339(), answered.clone()]
     );
+    assert_eq!(shown.text("/entities/0/user"), follower.id);
     let late = author.delete(&path).await;
     assert_eq!(late.problem(), (409, "/problems/already-published"));
     let start = Instant::now();
-    while follower.walk("/v1/timeline", 10).await != [post.clone()] {
+    while follower.walk("/v1/timeline", 10).await != [post.clone(), answered.clone()] {
         assert!(start.elapsed().as_secs() < 60, "the follower does not see the post");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }

@@ -56,7 +56,7 @@ impl Owned for Posts {
                 let page = app.posts.to_erase(erasing.user).await?;
                 let left = page.in_threads().map(async |(reply, thread)| {
                     // mutation: erased-replies
-                    replies::events::leave_for_good(app, reply, thread).await.map(|()| true)
+                    replies::events::leave(app, reply, thread).await.map(|()| true)
                 });
                 erasing.removed("replies", ended(left.collect(), CONCURRENCY).await?);
                 let erased = app.posts.erase(erasing.user, page, &app.receipts).await?;

@@ -47,19 +47,14 @@ pub(crate) async fn removed(
     if tombstone.thread.is_empty() {
         return Ok(());
     }
-    leave_for_good(app, post, &tombstone.thread).await
+    leave(app, post, &tombstone.thread).await?;
+    app.posts.forget_thread(post).await
 }
 
-/// Takes a deleted reply out of its thread, and requests a count, also if an earlier call died before it did so. Then the
-/// tombstone forgets the thread.
-pub(crate) async fn leave_for_good(
-    app: &App,
-    reply: PostId,
-    thread: &Thread,
-) -> Result<(), StoreError> {
+/// Takes a deleted reply out of its thread, and requests a count, also if an earlier call died before it did so.
+pub(crate) async fn leave(app: &App, reply: PostId, thread: &Thread) -> Result<(), StoreError> {
     let Some(answered) = thread.answered() else { return Ok(()) };
     app.replies.remove_reply(reply, thread).await?;
     // mutation: reply-removed-count
-    request_count(app, answered).await?;
-    app.posts.forget_thread(reply).await
+    request_count(app, answered).await
 }

@@ -48,8 +48,9 @@ impl ScheduledStore {
                 return Ok(PublishResult::Raced);
             }
             if !outcome.refused(ScheduledWrite::Author) {
+                // a row that counts replies has a newer version
                 if outcome.refused(ScheduledWrite::Reply) {
-                    replies.check_count(&post).await?;
+                    return Err(StoreError::GaveUp { doing, tries: 1 });
                 }
                 let is_done = outcome == CommitResult::Done;
                 return Ok(if is_done { PublishResult::Done } else { PublishResult::IdTaken });
