@@ -15,7 +15,7 @@ use fanfold_kinds::boards::{self, BoardRef};
 use fanfold_kinds::home::Span;
 use fanfold_kinds::owned::Audited;
 use fanfold_kinds::posts;
-use fanfold_kinds::posts::items::LikesPut;
+use fanfold_kinds::posts::items::CountPut;
 use fanfold_kinds::present::{self, Viewer};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
@@ -142,7 +142,7 @@ async fn a_wrong_number_of_likes_is_corrected() {
     let counted = Tallied { number: 7, changes: 1 };
     assert_eq!(
         world.app.posts.put_likes(&world.app.boards, post, counted, world.now()).await.unwrap(),
-        LikesPut::Written
+        CountPut::Written
     );
     assert_eq!((audited().await, shown().await), (1, 1));
 }

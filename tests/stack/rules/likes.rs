@@ -13,7 +13,7 @@ use fanfold_kinds::likes::{self, LikerPlace};
 use fanfold_kinds::marks::items::MarkPut;
 use fanfold_kinds::marks::messages::MarkChanged;
 use fanfold_kinds::marks::{self, MarkKind, MarkedPlace};
-use fanfold_kinds::posts::items::LikesPut;
+use fanfold_kinds::posts::items::CountPut;
 use fanfold_kinds::posts::messages::PostDeleted;
 use fanfold_kinds::present::{ShownPost, Viewer};
 use fanfold_kinds::{App, Error, posts};
@@ -329,13 +329,13 @@ async fn an_older_count_does_not_replace_a_newer_one() {
         let count = Tallied { number: likes, changes };
         posts.put_likes(boards, post, count, world.now()).await.unwrap()
     };
-    assert_eq!(put(2, 4).await, LikesPut::Written);
-    assert_eq!(put(3, 3).await, LikesPut::Known);
-    assert_eq!(put(2, 4).await, LikesPut::Known);
-    assert_eq!(put(1, 5).await, LikesPut::Written);
+    assert_eq!(put(2, 4).await, CountPut::Written);
+    assert_eq!(put(3, 3).await, CountPut::Known);
+    assert_eq!(put(2, 4).await, CountPut::Known);
+    assert_eq!(put(1, 5).await, CountPut::Written);
     assert_eq!(seen(&world, "ash", post).await.1, 1);
     world.delete("ash", post).await;
-    assert_eq!(put(9, 9).await, LikesPut::Gone);
+    assert_eq!(put(9, 9).await, CountPut::Gone);
 }
 
 #[tokio::test]

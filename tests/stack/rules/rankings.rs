@@ -10,7 +10,7 @@ use fanfold_core::{PostId, Ranking, Time, UserId};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::tally::Tallied;
 use fanfold_kinds::Error;
-use fanfold_kinds::posts::items::LikesPut;
+use fanfold_kinds::posts::items::CountPut;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{RankingEntry, RankingPage, RankingPlace, Shown, page};
 use fanfold_kinds::subscriptions::RebuildOrder;
@@ -82,7 +82,7 @@ async fn authors(world: &World) -> Vec<(String, u64)> {
 async fn counted(world: &World, post: PostId, likes: u64, changes: u64) {
     let (store, boards) = (&world.app.posts, &world.app.boards);
     let put = store.put_likes(boards, post, Tallied { number: likes, changes }, world.now()).await;
-    assert_eq!(put.expect("an answer"), LikesPut::Written);
+    assert_eq!(put.expect("an answer"), CountPut::Written);
 }
 
 #[tokio::test]
@@ -386,7 +386,7 @@ async fn an_author_without_a_profile_has_no_place() {
     // without a post, no row is made
     let count = Tallied { number: 9, changes: 9 };
     let put = world.app.posts.put_likes(boards, gone, count, world.now()).await;
-    assert_eq!(put.expect("an answer"), LikesPut::Gone);
+    assert_eq!(put.expect("an answer"), CountPut::Gone);
     let table = world.config.text("USERS_TABLE").expect("a table");
     let key = AttributeValue::S(format!("user#{}", world.id("ash")));
     let dynamo = aws_sdk_dynamodb::Client::new(&world.sdk);

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use fanfold_core::Time;
 use fanfold_core::kinds::Pk;
 use fanfold_runtime::StoreError;
+use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
 use super::{Stored, Table, Write, read_key, time_and_id, timed, write};
@@ -50,8 +51,29 @@ impl Table {
         self.timed_rows_by(doing, pk, ByTime::NewestFirst, after, count).await
     }
 
-    /// The rows of a list in this order: at most `count`, after this place.
-    pub async fn timed_rows_by<T: FromStr + Display>(
+    /// The rows of a list whose parts have these partition keys, in this order: at most `count`, after this place.
+    pub async fn timed_parts<T: FromStr + Display + Ord + Copy>(
+        &self,
+        doing: &'static str,
+        pks: impl IntoIterator<Item = Pk>,
+        order: ByTime,
+        after: Option<(Time, T)>,
+        count: usize,
+    ) -> Result<Vec<(Time, T)>, StoreError> {
+        let parts = pks
+            .into_iter()
+            .map(|pk| async move { self.timed_rows_by(doing, &pk, order, after, count).await });
+        let mut rows = try_join_all(parts).await?.concat();
+        rows.sort_unstable();
+        if order == ByTime::NewestFirst {
+            rows.reverse();
+        }
+        rows.truncate(count);
+        Ok(rows)
+    }
+
+    /// The rows under one partition key, in this order.
+    async fn timed_rows_by<T: FromStr + Display>(
         &self,
         doing: &'static str,
         pk: &Pk,

@@ -16,7 +16,7 @@ use crate::App;
 use crate::likes::messages::CountLikes;
 use crate::marks::MarkKind;
 use crate::marks::writes::ROWS;
-use crate::posts::items::LikesPut;
+use crate::posts::items::CountPut;
 use crate::posts::messages::PostDeleted;
 
 /// Likes of a deleted post that are removed at the same time.
@@ -49,7 +49,7 @@ pub async fn count(
     let put = app.posts.put_likes(&app.boards, post, likes, now).await?;
     tracing::info!(%post, likes = likes.number, outcome = ?put, "counted likes");
     // mutation: late-like
-    if put == LikesPut::Gone {
+    if put == CountPut::Gone {
         return post_deleted(app, post, now, deadline).await;
     }
     // also if nothing changed now: an earlier count may have died after it wrote the number

@@ -8,10 +8,9 @@ use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::{PostId, Time, UserId};
 use fanfold_engines::mark::Mark;
 use fanfold_engines::table::transact::Transaction;
-use fanfold_engines::table::{Item, Table, key, timed};
+use fanfold_engines::table::{ByTime, Item, Table, key, timed};
 use fanfold_engines::tally::Tallied;
 use fanfold_runtime::error::StoreError;
-use futures::future::try_join_all;
 
 use crate::marks::writes::MarkWrite;
 
@@ -83,13 +82,8 @@ impl LikeStore {
         count: usize,
     ) -> Result<Vec<(Time, UserId)>, StoreError> {
         let doing = "reading who likes a post";
-        let pks: Vec<Pk> = (0..LIKE_PARTS).map(|part| likers_pk(post, part)).collect();
-        let parts = pks.iter().map(|pk| self.table.timed_rows::<UserId>(doing, pk, after, count));
-        let mut likers: Vec<(Time, UserId)> =
-            try_join_all(parts).await?.into_iter().flatten().collect();
-        likers.sort_unstable_by(|a, b| b.cmp(a));
-        likers.truncate(count);
-        Ok(likers)
+        let pks = (0..LIKE_PARTS).map(|part| likers_pk(post, part));
+        self.table.timed_parts(doing, pks, ByTime::NewestFirst, after, count).await
     }
 
     /// Some likes of a post that is gone. Empty: none are left.

@@ -9,7 +9,7 @@ use crate::App;
 use crate::marks::MarkKind;
 use crate::owned::erasing::Erasing;
 use crate::owned::{Auditing, ExportRead, Exporting, Owned, Step, nothing};
-use crate::posts::items::{LikesPut, PostState};
+use crate::posts::items::{CountPut, PostState};
 
 /// Likes.
 pub(crate) struct Likes;
@@ -41,7 +41,7 @@ impl Owned for Likes {
         Box::pin(async move {
             let Some(post) = ids.iter().find_map(|id| PostState::of(*id)) else { return Ok(()) };
             let counted = app.likes.counted(post).await?;
-            if app.posts.put_likes(&app.boards, post, counted, now).await? == LikesPut::Written {
+            if app.posts.put_likes(&app.boards, post, counted, now).await? == CountPut::Written {
                 app.valkey.cards_changed(&[CardId::post(post)]).await?;
                 audited.likes_counted += 1;
             }

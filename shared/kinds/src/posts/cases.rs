@@ -22,7 +22,7 @@ use crate::people::cards::UserCard;
 use crate::people::must_belong_to;
 use crate::posts::messages::{PostDeleted, PostPublished};
 use crate::present::{self, ShownPost, Viewer};
-use crate::{App, Error, replies};
+use crate::{App, Error};
 
 /// A post to publish.
 #[derive(Debug, Clone, Copy)]
@@ -121,8 +121,8 @@ pub(crate) async fn thread(
 ) -> Result<Result<Thread, Error>, StoreError> {
     let Some(post) = in_reply_to else { return Ok(Ok(Thread::default())) };
     let (viewer, reading) = (Viewer::of(author.user()), ReadContext::new(now));
-    let thread = replies::answered(app, &viewer, post, &reading).await?;
-    Ok(thread.ok_or(Error::NoSuchPost(post)))
+    let answered = present::unmarked(app, &viewer, post, &reading).await?;
+    Ok(answered.map(|shown| shown.post.thread.below(post)).ok_or(Error::NoSuchPost(post)))
 }
 
 /// The earlier use of the key of a request, if the request has a key.

@@ -1,8 +1,8 @@
 //! Posts: their items, and the use cases that publish, read and delete them.
 //!
 //! **Publish.** `posts` checks the text. Then it makes three calls one after another. The first reads the profile; at
-//! the same time, the `Idempotency-Key` is looked up if there is one, and Valkey counts the write. The second sends
-//! `PostPublished` for the id that was drawn. The third writes post, counter and key in one transaction. If another
+//! the same time, the `Idempotency-Key`, the handles in the text and the answered post are looked up if there are any, and
+//! Valkey counts the write. The second sends `PostPublished` for the id that was drawn. The third writes post, counter and key in one transaction. If another
 //! request with the same key committed first, its post is the answer. Then the author's card is marked as stale,
 //! because the number of posts has changed. At the same time, the post is pushed to the author's own two feeds if they
 //! are live, so the next request shows it. Without Valkey, dispatch does both later. A repeated request with its key

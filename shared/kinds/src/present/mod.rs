@@ -9,5 +9,5 @@ mod viewer;
 
 pub(crate) use people::owner;
 pub use people::{SeenUser, profile, seen, user, users};
-pub use posts::{PostWithAuthor, ShownPost, all_posts, post, posts, sees};
+pub use posts::{PostWithAuthor, ShownPost, all_posts, post, posts, sees, unmarked};
 pub use viewer::Viewer;

@@ -120,6 +120,20 @@ pub async fn post(
     Ok(posts(app, viewer, vec![id], reading).await?.remove(&id))
 }
 
+/// Reads one post without marks. Returns `None` as [`post`] does.
+pub async fn unmarked(
+    app: &App,
+    viewer: &Viewer,
+    id: PostId,
+    reading: &ReadContext,
+) -> Result<Option<ShownPost>, StoreError> {
+    if !viewer.sees(id.author()) {
+        return Ok(None);
+    }
+    let mut found = all_posts(app, None, &[id], reading).await?;
+    Ok(found.remove(&id).and_then(PostWithAuthor::shown))
+}
+
 /// Whether the viewer sees a post: it and the author's profile exist, and the author is not hidden.
 pub async fn sees(
     app: &App,
@@ -127,11 +141,7 @@ pub async fn sees(
     id: PostId,
     reading: &ReadContext,
 ) -> Result<bool, StoreError> {
-    if !viewer.sees(id.author()) {
-        return Ok(false);
-    }
-    let mut found = all_posts(app, None, &[id], reading).await?;
-    Ok(found.remove(&id).and_then(PostWithAuthor::shown).is_some())
+    Ok(unmarked(app, viewer, id, reading).await?.is_some())
 }
 
 /// Reads posts with their authors. Leaves out those that do not exist, whose author has no profile, or whose author is

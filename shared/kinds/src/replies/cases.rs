@@ -5,12 +5,10 @@ use fanfold_core::{List, PostId};
 use fanfold_engines::list::{Filling, Page};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::table::ByTime;
-use fanfold_runtime::StoreError;
 
 use super::items::ReplyPlace;
 use crate::posts::items::{Post, PostState};
-use crate::posts::thread::Thread;
-use crate::present::{self, PostWithAuthor, ShownPost, Viewer};
+use crate::present::{self, ShownPost, Viewer};
 use crate::{App, Error};
 
 /// The replies below this post, in this order.
@@ -49,21 +47,6 @@ pub struct Above {
     pub id: PostId,
     /// `None`: the post is gone, or hidden from the viewer.
     pub post: Option<ShownPost>,
-}
-
-/// The thread of a reply to this post. `None`: the viewer does not see the post.
-pub(crate) async fn answered(
-    app: &App,
-    viewer: &Viewer,
-    post: PostId,
-    reading: &ReadContext,
-) -> Result<Option<Thread>, StoreError> {
-    if !viewer.sees(post.author()) {
-        return Ok(None);
-    }
-    let mut found = present::all_posts(app, None, &[post], reading).await?;
-    let shown = found.remove(&post).and_then(PostWithAuthor::shown);
-    Ok(shown.map(|shown| shown.post.thread.below(post)))
 }
 
 /// Reads the context of a post. Fails with [`Error::NoSuchPost`] if the viewer does not see the post. Replies that are gone or

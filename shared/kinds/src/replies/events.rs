@@ -7,7 +7,7 @@ use fanfold_runtime::StoreError;
 
 use super::messages::CountReplies;
 use crate::App;
-use crate::posts::items::{RepliesPut, Tombstone};
+use crate::posts::items::{CountPut, Tombstone};
 use crate::posts::thread::Thread;
 
 /// Requests a count of the replies to a post.
@@ -28,7 +28,7 @@ pub async fn count(app: &App, order: &CountReplies) -> Result<(), StoreError> {
     let replies = app.replies.counted(post).await?;
     let put = app.posts.put_replies(post, replies).await?;
     tracing::info!(%post, replies = replies.number, outcome = ?put, "counted replies");
-    if put == RepliesPut::Gone {
+    if put == CountPut::Gone {
         return app.replies.forget_counts(post).await;
     }
     // also if nothing changed now: an earlier count may have died after it wrote the number

@@ -6,7 +6,6 @@ use fanfold_engines::table::transact::Transaction;
 use fanfold_engines::table::{ByTime, Item, Table, Write, key, timed};
 use fanfold_engines::tally::Tallied;
 use fanfold_runtime::error::StoreError;
-use futures::future::try_join_all;
 
 use crate::posts::items::Post;
 use crate::posts::thread::Thread;
@@ -95,16 +94,8 @@ impl ReplyStore {
         count: usize,
     ) -> Result<Vec<ReplyPlace>, StoreError> {
         let doing = "reading the replies to a post";
-        let pks: Vec<Pk> = (0..REPLY_PARTS).map(|part| replies_pk(post, part)).collect();
-        let parts = pks.iter().map(|pk| self.table.timed_rows_by(doing, pk, order, after, count));
-        let mut replies: Vec<ReplyPlace> =
-            try_join_all(parts).await?.into_iter().flatten().collect();
-        replies.sort_unstable();
-        if order == ByTime::NewestFirst {
-            replies.reverse();
-        }
-        replies.truncate(count);
-        Ok(replies)
+        let pks = (0..REPLY_PARTS).map(|part| replies_pk(post, part));
+        self.table.timed_parts(doing, pks, order, after, count).await
     }
 
     /// The number of replies to a post.

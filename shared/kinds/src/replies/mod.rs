@@ -31,5 +31,4 @@ pub mod items;
 pub mod messages;
 pub(crate) mod owned;
 
-pub(crate) use cases::answered;
 pub use cases::{Above, Context, RepliesTo, context};

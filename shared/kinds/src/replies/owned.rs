@@ -7,7 +7,7 @@ use fanfold_runtime::StoreError;
 use futures::future::BoxFuture;
 
 use crate::owned::{Auditing, Owned, nothing};
-use crate::posts::items::{PostState, RepliesPut};
+use crate::posts::items::{CountPut, PostState};
 
 /// Replies. Those of a user who is erased leave their threads with the messages about the deleted posts; what no message has
 /// done is done before the tombstones go.
@@ -23,7 +23,7 @@ impl Owned for Replies {
             let post: Option<PostId> = ids.iter().find_map(|id| PostState::of(*id));
             let Some(post) = post else { return Ok(()) };
             let counted = app.replies.counted(post).await?;
-            if app.posts.put_replies(post, counted).await? == RepliesPut::Written {
+            if app.posts.put_replies(post, counted).await? == CountPut::Written {
                 app.valkey.cards_changed(&[CardId::post(post)]).await?;
                 audited.replies_counted += 1;
             }

@@ -240,8 +240,8 @@ fn changed(old: &Scheduled, text: Option<&str>, publish_at: Option<Time>) -> Opt
     Some(Scheduled { text, publish_at, post, revision, ..old.clone() })
 }
 
-/// Cancels a scheduled post that waits, or removes one that failed. Cancelling it again succeeds. Fails with [`Error::AlreadyPublished`] if publishing
-/// it was first.
+/// Cancels a scheduled post that waits, or removes one that failed. Cancelling it again succeeds. Fails with
+/// [`Error::AlreadyPublished`] if publishing it was first.
 pub async fn cancel(app: &App, caller: &Identity, id: ScheduledId, now: Time) -> Result<(), Error> {
     if id.author() != caller.user() {
         return Err(Error::NoSuchScheduled(id));

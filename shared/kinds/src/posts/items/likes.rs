@@ -7,20 +7,9 @@ use fanfold_engines::table::{Stored as _, Write, key, number, read};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::retry::pause;
 
-use super::{PostItem, PostStore, posts_pk};
+use super::{CountPut, PostItem, PostStore, posts_pk};
 use crate::boards::items::{AuthorRow, BoardStore};
 use fanfold_engines::tally::Tallied;
-
-/// The result of writing the number of likes into a post.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LikesPut {
-    /// The number was written.
-    Written,
-    /// The post has the result of this count, or of a newer one, already.
-    Known,
-    /// The post is gone.
-    Gone,
-}
 
 /// The names of the writes of a transaction about the number of likes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,18 +31,18 @@ impl PostStore {
         post: PostId,
         count: Tallied,
         now: Time,
-    ) -> Result<LikesPut, StoreError> {
+    ) -> Result<CountPut, StoreError> {
         let doing = "writing the number of likes";
         for tried in 0..TRIES_MAX {
             let Some(known) = self.like_count(doing, post).await?.filter(|known| !known.is_gone)
             else {
-                return Ok(LikesPut::Gone);
+                return Ok(CountPut::Gone);
             };
             // mutation: likes-order
             if (count.changes, count.number) == (known.changes, known.likes)
                 || count.changes < known.changes
             {
-                return Ok(LikesPut::Known);
+                return Ok(CountPut::Known);
             }
             let by = i64::try_from(count.number).unwrap_or(i64::MAX) - known.likes as i64;
             let update = known
@@ -69,7 +58,7 @@ impl PostStore {
                 transaction.add(CountWrite::Author, author);
             }
             match transaction.commit().await? {
-                CommitResult::Done => return Ok(LikesPut::Written),
+                CommitResult::Done => return Ok(CountPut::Written),
                 refused => {
                     if !refused.refused(CountWrite::Post) {
                         boards.check_rankings(doing, post, now).await?;

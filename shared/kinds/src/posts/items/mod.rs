@@ -18,8 +18,7 @@ use super::entities::Entities;
 use super::thread::Thread;
 pub use drop::{Erased, ToBury};
 pub use keys::{PostKey, PostKeyUse};
-pub use likes::LikesPut;
-pub use replies::{RepliesPut, Tombstone};
+pub use replies::Tombstone;
 pub use write::{Created, Deleted};
 
 /// Fewest items that a query for an author's posts reads. Deleted posts may be among them.
@@ -50,6 +49,17 @@ impl Post {
         let (text, thread) = (text.into(), Thread::default());
         Self { id, text, entities, thread, likes: 0, replies: 0 }
     }
+}
+
+/// The result of writing a number that was counted into a post.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountPut {
+    /// The number was written.
+    Written,
+    /// The post has the result of this count, or of a newer one, already.
+    Known,
+    /// The post is gone.
+    Gone,
 }
 
 /// The state of a post.

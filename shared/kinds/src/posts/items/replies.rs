@@ -5,19 +5,8 @@ use fanfold_engines::table::{Stored as _, key, number, read};
 use fanfold_engines::tally::Tallied;
 use fanfold_runtime::error::StoreError;
 
-use super::{PostItem, PostStore, posts_pk};
+use super::{CountPut, PostItem, PostStore, posts_pk};
 use crate::posts::thread::Thread;
-
-/// The result of writing the number of replies into a post.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RepliesPut {
-    /// The number was written.
-    Written,
-    /// The post has the result of this count, or of a newer one, already.
-    Known,
-    /// The post is gone.
-    Gone,
-}
 
 /// What is left of a deleted post.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,19 +25,15 @@ impl Tombstone {
 impl PostStore {
     /// Writes the number of replies into a post. A post that has the result of a newer count stays as it is. A number that is
     /// wrong after the same changes is corrected.
-    pub async fn put_replies(
-        &self,
-        post: PostId,
-        count: Tallied,
-    ) -> Result<RepliesPut, StoreError> {
+    pub async fn put_replies(&self, post: PostId, count: Tallied) -> Result<CountPut, StoreError> {
         let doing = "writing the number of replies";
         let item = self.table.get(doing, key(&posts_pk(post.author()), post)).await?;
         let item = item.map(|item| read::<PostItem>(doing, item)).transpose()?;
         let Some(known) = item.filter(|item| item.deleted_at.is_none()) else {
-            return Ok(RepliesPut::Gone);
+            return Ok(CountPut::Gone);
         };
         if (count.changes, count.number) == (known.reply_changes, known.replies) {
-            return Ok(RepliesPut::Known);
+            return Ok(CountPut::Known);
         }
         // mutation: replies-order
         let newer = "attribute_not_exists(reply_changes) OR reply_changes <= :changes";
@@ -63,10 +48,10 @@ impl PostStore {
             .changed(doing, PostItem::V)
             .await?;
         match written {
-            Some(_) => Ok(RepliesPut::Written),
+            Some(_) => Ok(CountPut::Written),
             // it was deleted, or a newer count was written, since it was read
-            None if self.tombstone(post).await?.is_some() => Ok(RepliesPut::Gone),
-            None => Ok(RepliesPut::Known),
+            None if self.tombstone(post).await?.is_some() => Ok(CountPut::Gone),
+            None => Ok(CountPut::Known),
         }
     }
 

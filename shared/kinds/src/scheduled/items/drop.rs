@@ -1,5 +1,7 @@
-//! The scheduled posts of a user who is being dropped, and those that failed. The user cannot add any more. Each is removed together with
+//! The scheduled posts of a user who is being dropped. The user cannot add any more. Each is removed together with
 //! its rows, on condition that it is as it was read: another function may be moving it to another time.
+//!
+//! And those that failed, of any user: they keep their text until it is removed or expires.
 
 use fanfold_core::limits::DROP_PAGE;
 use fanfold_core::{ScheduledId, Time, UserId};
