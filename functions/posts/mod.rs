@@ -2,6 +2,7 @@
 
 mod bookmarks;
 mod delivery;
+mod edits;
 mod likes;
 mod replies;
 mod scheduled;
@@ -28,7 +29,7 @@ use utoipa_axum::routes;
 
 use self::scheduled::ScheduledView;
 use crate::http::{Prepare, serve, stores};
-use crate::views::posts::{PostPath, PostView, text_schema};
+use crate::views::posts::{PostPath, PostView, etag, text_schema};
 
 pub(crate) async fn run(
     function: &'static FunctionSpec,
@@ -42,6 +43,7 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(publish))
         .routes(routes!(read, delete))
+        .merge(edits::routes())
         .merge(delivery::routes())
         .merge(scheduled::routes())
         .merge(replies::routes())
@@ -76,7 +78,7 @@ struct NewPostBody {
     request_body = NewPostBody,
     responses(
         (status = 201, description = "The post is published.",
-            body = PostView, headers(("Location" = String))),
+            body = PostView, headers(("Location" = String), ("ETag" = String))),
         (status = 202, description = "The post is scheduled: the body had `publish_at`.",
             body = ScheduledView, headers(("Location" = String))),
         NoProfile,
@@ -104,8 +106,8 @@ async fn publish(
     }
     let shown = posts::publish(&app, &caller.identity, new, key, now).await?;
     let location = format!("/v1/posts/{}", shown.post.id);
-    let view = PostView::from(shown);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(view)).into_response())
+    let headers = [(header::LOCATION, location), (header::ETAG, etag(&shown))];
+    Ok((StatusCode::CREATED, headers, Json(PostView::from(shown))).into_response())
 }
 
 /// Read a post
@@ -113,7 +115,7 @@ async fn publish(
     get, path = "/v1/posts/{id}", tag = "posts",
     params(PostPath),
     responses(
-        (status = 200, description = "The post.", body = PostView),
+        (status = 200, description = "The post.", body = PostView, headers(("ETag" = String))),
         NotFound,
     ),
 )]
@@ -121,8 +123,10 @@ async fn read(
     State(app): State<Arc<App>>,
     Viewing(viewer): Viewing,
     PostPath { id }: PostPath,
-) -> Result<Json<PostView>, Problem> {
-    Ok(Json(posts::read(&app, &viewer, id, clock::now()).await?.into()))
+) -> Result<Response, Problem> {
+    let shown = posts::read(&app, &viewer, id, clock::now()).await?;
+    let tag = [(header::ETAG, etag(&shown))];
+    Ok((tag, Json(PostView::from(shown))).into_response())
 }
 
 /// Delete the caller's own post

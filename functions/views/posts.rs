@@ -6,7 +6,7 @@ use fanfold_core::PostId;
 use fanfold_core::limits::TEXT_CHARS_MAX;
 use fanfold_core::text::pattern;
 use fanfold_kinds::marks::MarkKind;
-use fanfold_kinds::posts::entities::{Entity, Meaning};
+use fanfold_kinds::posts::entities::{Entities, Entity, Meaning};
 use fanfold_kinds::present::ShownPost;
 use fanfold_web::extract::segment;
 use fanfold_web::{Problem, shared_answers};
@@ -46,6 +46,11 @@ pub struct PostView {
     /// The time of publication in UTC, with milliseconds.
     #[schema(format = DateTime)]
     pub created_at: String,
+    /// The number of the text's version. The first one is 1. It is also the `ETag` of the post, in quotation marks.
+    pub version: u64,
+    /// The time of the last edit in UTC, with milliseconds. Null: the post was never edited.
+    #[schema(required, format = DateTime)]
+    pub edited_at: Option<String>,
     /// The id of the answered post, if the post is a reply. The answered post may be gone.
     #[schema(required, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
     pub in_reply_to: Option<String>,
@@ -67,12 +72,9 @@ impl From<ShownPost> for PostView {
         Self {
             id: post.id.to_string(),
             author: AuthorView::from(&author),
-            entities: post
-                .entities
-                .0
-                .iter()
-                .map(|entity| EntityView::of(entity, &post.text))
-                .collect(),
+            entities: EntityView::all(&post.entities, &post.text),
+            version: post.version,
+            edited_at: post.edited_at.map(|at| at.rfc3339()),
             text: post.text,
             created_at: post.id.time().rfc3339(),
             in_reply_to: post.thread.answered().map(|id| id.to_string()),
@@ -118,7 +120,17 @@ pub enum EntityType {
     Link,
 }
 
+/// The `ETag` of a post: the number of its version.
+pub fn etag(shown: &ShownPost) -> String {
+    format!("\"{}\"", shown.post.version)
+}
+
 impl EntityView {
+    /// The entities of a text.
+    pub fn all(entities: &Entities, text: &str) -> Vec<Self> {
+        entities.0.iter().map(|entity| Self::of(entity, text)).collect()
+    }
+
     fn of(Entity { start, end, means }: &Entity, text: &str) -> Self {
         let (start, end) = (*start, *end);
         let bare = |kind| Self { kind, start, end, user: None, tag: None, url: None };

@@ -4,6 +4,7 @@ mod boards;
 mod bookmarks;
 mod delivery;
 mod due;
+mod edits;
 mod export;
 mod feeds;
 mod likes;

@@ -31,7 +31,7 @@ use fanfold_kinds::likes::messages::CountLikes;
 use fanfold_kinds::marks::messages::MarkChanged;
 use fanfold_kinds::marks::{MarkKind, MarkedBy};
 use fanfold_kinds::people::messages::ProfileChanged;
-use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
+use fanfold_kinds::posts::messages::{PostDeleted, PostEdited, PostPublished};
 use fanfold_kinds::rankings::PlacesOf;
 use fanfold_kinds::rankings::messages::RebuildRanking;
 use fanfold_kinds::replies::RepliesTo;
@@ -96,12 +96,14 @@ fn deliver_chunk_messages_keep_their_form() {
 }
 
 #[test]
-fn post_deleted_and_profile_changed_messages_keep_their_form() {
+fn messages_about_changed_posts_and_profiles_keep_their_form() {
     let (at, user) = (Time::from_ms(1_767_225_600_123), UserId(0xa7ea_d61c_7209_542e));
     let deleted = PostDeleted { post: post(), deleted_at: at };
     let (of_posts, of_likes) = (PostEvent::from(deleted.clone()), ChangeEvent::from(deleted));
     check_lines(include_str!("../fixtures/v1/post-deleted.jsonl"), &[of_posts]);
     check_lines(include_str!("../fixtures/v1/post-deleted.jsonl"), &[of_likes]);
+    let edited = ChangeEvent::from(PostEdited { post: post(), version: 2, edited_at: at });
+    check_lines(include_str!("../fixtures/v1/post-edited.jsonl"), &[edited]);
     let changed =
         |revision| ChangeEvent::ProfileChanged(ProfileChanged { user, changed_at: at, revision });
     let changed = [changed(Some(2)), changed(None)];

@@ -15,7 +15,7 @@ use fanfold_kinds::follows::messages::{CountFollowers, RelationChanged};
 use fanfold_kinds::likes::messages::CountLikes;
 use fanfold_kinds::marks::messages::MarkChanged;
 use fanfold_kinds::people::messages::ProfileChanged;
-use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
+use fanfold_kinds::posts::messages::{PostDeleted, PostEdited, PostPublished};
 use fanfold_kinds::rankings::messages::RebuildRanking;
 use fanfold_kinds::replies::messages::CountReplies;
 use fanfold_kinds::timers::messages::TimerFired;
@@ -213,6 +213,7 @@ fn queues_list_the_messages_that_name_them() {
         QUEUES.iter().flat_map(|queue| queue.messages.iter().map(|kind| (queue.name, *kind)));
     let named = named::<PostPublished>()
         .chain(named::<PostDeleted>())
+        .chain(named::<PostEdited>())
         .chain(named::<DeliverChunk>())
         .chain(named::<RelationChanged>())
         .chain(named::<CountFollowers>())

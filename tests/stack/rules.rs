@@ -13,6 +13,7 @@ mod continuation;
 mod counts;
 pub mod doctor;
 mod due;
+mod edits;
 mod entities;
 mod export;
 mod floor;

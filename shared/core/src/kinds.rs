@@ -47,6 +47,8 @@ kinds! {
         items {
             /// A post, or its tombstone. The partition key is the author's id alone.
             Post "", In(&[Empty, Erase]), As("post");
+            /// An earlier version of a post that was edited.
+            Version "versions#", In(&[Empty, Erase]), As("post_version");
             /// The post that an `Idempotency-Key` made.
             IdempotencyKey "key#", In(&[Empty, Erase]), Not("it is the hash of a key, and expires after 24 hours");
         }

@@ -54,6 +54,8 @@ pub const TRIM_POST_IN: u16 = 4;
 pub const BUCKETS_DEFAULT: u16 = 256;
 /// Queries that a pulled page counts as, at least, because it reads posts and users, too.
 pub const PULL_QUERIES_MIN: u64 = 100;
+/// The versions of a post that is edited.
+pub const VERSIONS_MAX: u64 = 100;
 /// The posts above a reply that are stored with it, and shown in its context.
 pub const ANCESTORS_MAX: usize = 40;
 /// How long Valkey keeps the posts that a pull below the floor of a home feed has merged.

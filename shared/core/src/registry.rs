@@ -44,10 +44,10 @@ queues! {
     CHUNKS = "chunks", "Chunks", ["DeliverChunk"];
     /// Chunks of large fan-outs, for `deliver`.
     BULK_CHUNKS = "bulk-chunks", "BulkChunks", ["DeliverChunk"];
-    /// Changed relations, profiles, marks, boards and scores, counts of followers, likes and replies, and posts that are gone,
+    /// Edited posts, changed relations, profiles, marks, boards and scores, counts of followers, likes and replies, and posts that are gone,
     /// for `changes`.
     CHANGE_EVENTS = "change-events", "ChangeEvents", ["RelationChanged", "ProfileChanged", "CountFollowers", "MarkChanged",
-        "CountLikes", "CountReplies", "PostDeleted", "ScoresChanged", "BoardChanged"];
+        "CountLikes", "CountReplies", "PostEdited", "PostDeleted", "ScoresChanged", "BoardChanged"];
     /// Rebuilds of home feeds of many authors, of large boards, and of rankings of very many likes, for `rebuild`.
     REBUILDS = "rebuilds", "Rebuilds", ["RebuildFeed", "RebuildBoard", "RebuildRanking"];
     /// Items that are due, for `due`.

@@ -29,6 +29,11 @@ pub enum Error {
     NoSuchUser(UserRef),
     #[error("{0} does not exist, or was deleted")]
     NoSuchPost(PostId),
+    /// The `If-Match` of a request named no such version.
+    #[error("the post has version {version} now; read it again, and send its ETag")]
+    OtherVersion { version: u64 },
+    #[error("a post can have at most {max} versions; publish another post")]
+    VersionsLimit { max: u64 },
     /// The caller is not the author of the post.
     #[error("only the author can {action}")]
     NotYours { action: &'static str },

@@ -11,7 +11,7 @@ use crate::follows::messages::{CountFollowers, RelationChanged};
 use crate::likes::messages::CountLikes;
 use crate::marks::messages::MarkChanged;
 use crate::people::messages::ProfileChanged;
-use crate::posts::messages::{PostDeleted, PostPublished};
+use crate::posts::messages::{PostDeleted, PostEdited, PostPublished};
 use crate::rankings::messages::RebuildRanking;
 use crate::replies::messages::CountReplies;
 use crate::{App, boards, follows, likes, marks, people, posts, rankings, rebuild, replies};
@@ -53,12 +53,13 @@ handled! {
     MarkChanged(event) => marks::events::changed(app, event, now),
     CountLikes(order) => likes::events::count(app, order, now, deadline),
     CountReplies(order) => replies::events::count(app, order),
+    PostEdited(event) => posts::events::edited(app, event, now),
     PostDeleted(event) => gone(app, event, now, deadline),
     ScoresChanged(event) => boards::events::scores_changed(app, event, now, deadline),
     BoardChanged(event) => boards::events::board_changed(app, event, now, deadline),
 }
 
-/// Takes a deleted post out of its thread, and removes its likes.
+/// Removes the earlier versions of a deleted post, takes it out of its thread, and removes its likes.
 async fn gone(
     app: &App,
     event: &PostDeleted,
@@ -67,6 +68,10 @@ async fn gone(
 ) -> Result<(), StoreError> {
     let tombstone = posts::events::tombstone(app, event, now).await?;
     let Some(tombstone) = tombstone else { return Ok(()) };
+    if tombstone.had_versions {
+        // mutation: versions-removed
+        app.posts.forget_versions(event.post).await?;
+    }
     replies::events::removed(app, event.post, &tombstone).await?;
     likes::events::post_deleted(app, event.post, now, deadline).await
 }

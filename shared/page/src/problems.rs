@@ -102,6 +102,14 @@ advice! {
         "The scheduled post is a reply, and the post that it answers was gone when its time came. It is not published as anything else."
         "Read its text, and publish or schedule it again if it still makes sense."
         "the scheduled post 01KBXM1E0G2DVTFTPP3HS0JN1E was not published: the post that it answers was gone at its time";
+    OtherVersion:
+        "The request named a version of the post in If-Match, and the post was edited since."
+        "Read the post, decide whether the edit still makes sense, and send it with the new ETag."
+        "the post has version 3 now; read it again, and send its ETag";
+    VersionsLimit:
+        "A post keeps its earlier versions, and this one has as many as a post can have."
+        "Publish another post."
+        "a post can have at most 100 versions; publish another post";
     PostDeleted:
         "An earlier request with the same Idempotency-Key made a post or a scheduled post, which was deleted or cancelled since."
         "Use a new key to publish again."

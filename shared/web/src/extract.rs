@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, IF_MATCH};
 use axum::http::request::Parts;
 use fanfold_core::limits::{
     BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARS_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX,
@@ -72,6 +72,38 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
             Problem::new(ProblemKind::InvalidParameter, detail)
         })?;
         Ok(Self(Some(key.to_owned())))
+    }
+}
+
+/// The versions that the `If-Match` of a request names. `None`: any version, because there is no such header, or it is `*`. Refuses
+/// a header of another form (400).
+pub struct IfMatch(pub Option<Vec<u64>>);
+
+impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let mut versions = Vec::new();
+        let malformed = || {
+            let detail = "If-Match must be * or an ETag of this API, such as \"3\"";
+            Problem::new(ProblemKind::InvalidParameter, detail)
+        };
+        let mut is_sent = false;
+        for header in parts.headers.get_all(IF_MATCH) {
+            is_sent = true;
+            for tag in header.to_str().map_err(|_| malformed())?.split(',').map(str::trim) {
+                if tag == "*" {
+                    return Ok(Self(None));
+                }
+                // a weak tag matches nothing
+                let is_weak = tag.starts_with("W/");
+                let tag = tag.trim_start_matches("W/");
+                let tag = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
+                let version = tag.ok_or_else(malformed)?.parse::<u64>();
+                versions.extend(version.ok().filter(|_| !is_weak));
+            }
+        }
+        Ok(Self(is_sent.then_some(versions)))
     }
 }
 

@@ -61,6 +61,8 @@ kinds! {
     BoardFixed CONFLICT "board-fixed" "Leaderboard cannot be changed in this way";
     AlreadyPublished CONFLICT "already-published" "Already published";
     ScheduledFailed CONFLICT "scheduled-failed" "Not published";
+    OtherVersion PRECONDITION_FAILED "other-version" "The post has changed";
+    VersionsLimit UNPROCESSABLE_ENTITY "versions-limit" "Too many versions";
     PostDeleted GONE "post-deleted" "Post deleted";
     BodyTooLarge PAYLOAD_TOO_LARGE "body-too-large" "Body too large";
     UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "Unsupported media type";
@@ -213,6 +215,8 @@ impl From<Error> for Problem {
             Error::HandleTaken(_) => ProblemKind::HandleTaken,
             Error::NoSuchUser(_) => ProblemKind::NoSuchUser,
             Error::NoSuchPost(_) => ProblemKind::NoSuchPost,
+            Error::OtherVersion { .. } => ProblemKind::OtherVersion,
+            Error::VersionsLimit { .. } => ProblemKind::VersionsLimit,
             Error::NotYours { .. } => ProblemKind::NotYours,
             Error::FollowSelf => ProblemKind::FollowSelf,
             Error::FollowingLimit { .. } => ProblemKind::FollowingLimit,

@@ -95,6 +95,7 @@ impl From<ChangeEvent> for Message {
             event @ (ChangeEvent::MarkChanged(_)
             | ChangeEvent::CountLikes(_)
             | ChangeEvent::CountReplies(_)
+            | ChangeEvent::PostEdited(_)
             | ChangeEvent::ScoresChanged(_)
             | ChangeEvent::BoardChanged(_)
             | ChangeEvent::PostDeleted(_)) => Self::Like(event),

@@ -248,6 +248,23 @@ async fn publish_entities(count: &mut Count) -> PostId {
     post.id
 }
 
+/// An edit, and its versions.
+async fn edits(count: &mut Count, post: PostId) {
+    let dogwood = PEOPLE[3];
+    let edit = count.of("edit a post", async |apps, now| {
+        let edit = posts::edit;
+        let me = identity(dogwood);
+        Box::pin(edit(&apps.app, &me, post, "another text", Some(&[1]), now)).await
+    });
+    assert_eq!(edit.await.expect("edited").post.version, 2);
+    count.drain().await;
+    let history = count.of("read the versions of a post", async |apps, now| {
+        let (viewer, reading) = (Viewer::of(id(dogwood)), ReadContext::new(now));
+        posts::history(&apps.app, &viewer, post, &reading).await
+    });
+    assert_eq!(history.await.expect("versions").len(), 2);
+}
+
 /// A thread of posts of a user whom no later operation is about.
 async fn thread(count: &mut Count, root: PostId) {
     let dogwood = PEOPLE[3];
@@ -273,6 +290,7 @@ async fn thread(count: &mut Count, root: PostId) {
         let context = context.await.expect("a context");
         assert_eq!((context.above.len(), context.replies.items.len()), (above, 2 - above));
     }
+    Box::pin(edits(count, root)).await;
     let delete = count.of("delete a reply", async |apps, now| {
         posts::delete(&apps.app, &identity(dogwood), answered, now).await
     });
@@ -366,7 +384,7 @@ async fn feeds(count: &mut Count) {
     delete.await.expect("deleted");
     count.drain().await;
     let root = publish_entities(count).await;
-    thread(count, root).await;
+    Box::pin(thread(count, root)).await;
 }
 
 async fn due(count: &mut Count) {

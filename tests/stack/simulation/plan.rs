@@ -78,6 +78,9 @@ pub enum Action {
     Delete {
         nth: usize,
     },
+    Edit {
+        nth: usize,
+    },
     Follow {
         follower: Name,
         author: Name,
@@ -188,7 +191,9 @@ impl Plan {
             let action = action(&mut dice, people, roll, calm);
             // a new worker may be paused in the middle of its work
             let pauses = match action {
-                Action::Publish { .. } | Action::Arrive { .. } => dice.one_in(4),
+                Action::Publish { .. } | Action::Edit { .. } | Action::Arrive { .. } => {
+                    dice.one_in(4)
+                }
                 Action::Read { .. } | Action::Follow { .. } => dice.one_in(5),
                 _ => false,
             };
@@ -316,7 +321,8 @@ fn action(dice: &mut Dice, people: &[Name], roll: u64, calm: bool) -> Action {
     match roll {
         0..20 => Action::Publish { author: user, key: dice.one_in(5).then(|| dice.below(2) as u8) },
         20..33 => Action::Follow { follower: user, author: other },
-        33..39 => Action::Unfollow { follower: user, author: other },
+        33..37 => Action::Unfollow { follower: user, author: other },
+        37..39 => Action::Edit { nth },
         39..42 => Action::Delete { nth },
         42..46 if dice.one_in(3) => {
             Action::List { user, followers: dice.one_in(2), limit: 1 + dice.below(2) as usize }
@@ -357,6 +363,7 @@ impl fmt::Display for Action {
                 write!(f, "{author} publishes with key {key}")
             }
             Action::Delete { nth } => write!(f, "post {nth} is deleted"),
+            Action::Edit { nth } => write!(f, "post {nth} is edited"),
             Action::Follow { follower, author } => write!(f, "{follower} follows {author}"),
             Action::Unfollow { follower, author } => write!(f, "{follower} unfollows {author}"),
             Action::Read { user, author_feed, limit } => {

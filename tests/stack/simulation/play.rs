@@ -60,6 +60,8 @@ pub enum Message {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     Post(PostId),
+    /// The text of a post.
+    Edit(PostId),
     /// A post that is being published by this author.
     NewPost(UserId),
     Pair(UserId, UserId),
@@ -75,7 +77,7 @@ impl Subject {
             Self::Post(post) => post.author() == user,
             Self::NewPost(author) => author == user,
             Self::Pair(follower, _) => follower == user,
-            Self::Profile(_) | Self::Nothing => false,
+            Self::Edit(_) | Self::Profile(_) | Self::Nothing => false,
         }
     }
 }
@@ -85,6 +87,8 @@ pub enum Done {
     /// A new post, with the handles that it mentions. The post of a repeated request has none here.
     Published(Result<(PostId, Vec<(String, UserId)>), Problem>),
     Deleted(PostId, Result<(), Problem>),
+    /// An edit made this version of a post.
+    Edited(PostId, Result<u64, Problem>),
     Related(UserId, UserId, Relation, Result<(), Problem>),
     /// A user's name got this number.
     Renamed(UserId, u64, Result<(), Problem>),
@@ -117,12 +121,16 @@ struct ShownUser {
     numbers: Option<Numbers>,
     /// `None`: a page of posts does not show it.
     is_followed: Option<bool>,
+    /// The post of a page of posts, with its version.
+    version: Option<(PostId, u64)>,
 }
 
 /// What a reader must see of users. Users about whom nothing is certain are not here.
 pub struct Profiles {
     /// The numbers of the names that were acknowledged at the beginning.
     names: BTreeMap<UserId, u64>,
+    /// The versions of posts that were acknowledged at the beginning.
+    versions: BTreeMap<PostId, u64>,
     /// The numbers that hold from the beginning to the end.
     numbers: BTreeMap<UserId, Numbers>,
     /// Whether the viewer follows each user, from the beginning to the end. `None`: the viewer's relations changed.
@@ -134,7 +142,12 @@ impl Profiles {
     /// Checks what was shown of a user. A name ends with its number. Returns whether the numbers were checked, and whether
     /// the relation was.
     fn check(&self, shown: &ShownUser) -> Result<(bool, bool), String> {
-        let ShownUser { id: user, name: shown, numbers: found, is_followed } = shown;
+        let ShownUser { id: user, name: shown, numbers: found, is_followed, version } = shown;
+        if let Some((post, version)) = version
+            && self.versions.get(post).is_some_and(|least| version < least)
+        {
+            return Err(format!("version {version} of {post} was shown after a newer one"));
+        }
         if let (Some(followed), Some(is_followed)) = (&self.followed, is_followed)
             && followed.contains(user) != *is_followed
         {
@@ -222,6 +235,8 @@ pub struct Feeds {
     related: BTreeMap<(UserId, UserId), Option<Relation>>,
     /// The number of each user's last acknowledged name. None: several changes overlapped, or one failed.
     renamed: BTreeMap<UserId, Option<u64>>,
+    /// The version of the last acknowledged edit of each post.
+    edited: BTreeMap<PostId, u64>,
     /// What handlers did.
     handled: Rc<RefCell<Counts>>,
     /// The worker that made the last call.
@@ -276,6 +291,7 @@ pub async fn play(apps: Apps, start: &Cloud, plan: Plan) -> Result<Counts, Failu
         ranks: HashMap::new(),
         paused: BTreeSet::new(),
         owners: BTreeMap::new(),
+        edited: BTreeMap::new(),
     };
     let mut history = History::new(apps, start, dice, kind);
     let played = history.play_plan().await;
@@ -314,6 +330,7 @@ impl History<Feeds> {
         match action {
             Action::Publish { author, key } => self.publish(author, key),
             Action::Delete { nth } => self.delete(nth),
+            Action::Edit { nth } => self.edit(nth),
             Action::Follow { follower, author } => {
                 self.relate(follower, author, Relation::Following);
             }
@@ -411,6 +428,22 @@ impl History<Feeds> {
         self.begin_named(&format!("deletes {post}"), Subject::Post(post), work);
     }
 
+    fn edit(&mut self, nth: usize) {
+        let published: Vec<PostId> = self.kind.published.iter().copied().collect();
+        if published.is_empty() {
+            return;
+        }
+        let post = published[nth % published.len()];
+        let (apps, now, author) = (self.apps.clone(), self.now, identity(name(post.author())));
+        let text = format!("edit {}", self.workers.len());
+        let work = async move {
+            let edit = fanfold_kinds::posts::edit;
+            let edited = edit(&apps.app, &author, post, &text, None, now).await;
+            Done::Edited(post, edited.map(|shown| shown.post.version).map_err(Problem::from))
+        };
+        self.begin_named(&format!("edits {post}"), Subject::Edit(post), work);
+    }
+
     fn relate(&mut self, follower: Name, author: Name, relation: Relation) {
         let (apps, now) = (self.apps.clone(), self.now);
         let work = async move {
@@ -502,8 +535,11 @@ impl History<Feeds> {
             .filter(|(user, _)| self.is_seen_at_once() || !open.contains(&Subject::Profile(*user)));
         let numbers =
             PEOPLE.map(id).into_iter().filter_map(|user| Some((user, self.numbers(user)?)));
-        let (names, numbers) = (names.collect(), numbers.collect());
-        Profiles { names, numbers, followed: self.followed(viewer), viewer }
+        let versions = self.kind.edited.iter().map(|(post, version)| (*post, *version));
+        let versions = versions
+            .filter(|(post, _)| self.is_seen_at_once() || !open.contains(&Subject::Edit(*post)));
+        let (names, numbers, versions) = (names.collect(), numbers.collect(), versions.collect());
+        Profiles { names, versions, numbers, followed: self.followed(viewer), viewer }
     }
 
     /// The users whom a viewer follows. `None` while a writer may change this, or the message of a writer that died.
@@ -757,6 +793,12 @@ impl History<Feeds> {
                 self.note_unmarked(number);
                 failed("deleting", &problem)?;
             }
+            Done::Edited(post, Ok(version)) => {
+                let newest = self.kind.edited.entry(post).or_default();
+                *newest = version.max(*newest);
+                self.count("edits", true);
+            }
+            Done::Edited(_, Err(problem)) => failed("editing", &problem)?,
             Done::Related(reader, author, relation, Ok(())) => {
                 let alone = !self.kind.overlapped.contains(&number);
                 self.kind.related.insert((reader, author), alone.then_some(relation));
@@ -921,7 +963,8 @@ impl History<Feeds> {
         let SeenUser { card, is_followed } = shown;
         let numbers = Some(Numbers { posts: card.posts, following: card.following });
         let is_followed = Some(*is_followed);
-        let shown = ShownUser { id: card.id, name: card.name.clone(), numbers, is_followed };
+        let shown =
+            ShownUser { id: card.id, name: card.name.clone(), numbers, is_followed, version: None };
         self.check_profiles(number, &[shown])?;
         Ok(())
     }
@@ -1015,6 +1058,7 @@ impl History<Feeds> {
             }
         }
         self.compare_cards().await?;
+        threads::check_versions(&self.apps.cloud.lock(), &self.kind.edited)?;
         let threads = threads::check_rows(&self.apps.cloud.lock())?;
         let read = threads::check_contexts(&self.apps, &threads, self.now).await?;
         self.count("contexts", read);
@@ -1264,7 +1308,10 @@ pub(super) async fn walk(
         };
         let posts = page.items.into_iter().map(|post| {
             let id = post.author.id.parse().expect("an id");
-            (post.id, ShownUser { id, name: post.author.name, numbers: None, is_followed: None })
+            let version = Some((post.id.parse().expect("a post"), post.version));
+            let user =
+                ShownUser { id, name: post.author.name, numbers: None, is_followed: None, version };
+            (post.id, user)
         });
         Ok(Page { items: posts.collect(), next_cursor: page.next_cursor })
     })
@@ -1302,7 +1349,7 @@ pub(super) async fn walk_list(
             let numbers = Some(Numbers { posts: user.posts, following: user.following });
             let id = user.id.parse().expect("an id");
             let is_followed = Some(user.you_follow);
-            (user.id, ShownUser { id, name: user.name, numbers, is_followed })
+            (user.id, ShownUser { id, name: user.name, numbers, is_followed, version: None })
         });
         Ok(Page { items: users.collect(), next_cursor: page.next_cursor })
     })
@@ -1369,6 +1416,7 @@ fn subject(message: &Message) -> Subject {
             Subject::Pair(event.follower, event.author)
         }
         Message::Change(ChangeEvent::ProfileChanged(event)) => Subject::Profile(event.user),
+        Message::Change(ChangeEvent::PostEdited(event)) => Subject::Edit(event.post),
         Message::Change(_) | Message::Rebuild(_) => Subject::Nothing,
     }
 }

@@ -112,3 +112,29 @@ pub async fn check_contexts(apps: &Apps, threads: &Threads, now: Time) -> Result
     }
     Ok(read)
 }
+
+/// Checks that each post has as many earlier versions as its number says, and a deleted post none. Acknowledged edits are not lost.
+pub fn check_versions(cloud: &Cloud, edited: &BTreeMap<PostId, u64>) -> Result<(), String> {
+    let (mut posts, mut earlier) = (BTreeMap::new(), BTreeMap::<PostId, BTreeSet<u64>>::new());
+    for item in cloud.items(POSTS) {
+        let (pk, sk) = (text(item, "pk"), text(item, "sk"));
+        if let Some(post) = pk.strip_prefix("versions#") {
+            let number = sk.parse().expect("a number");
+            earlier.entry(post.parse().expect("a post id")).or_default().insert(number);
+        } else if !pk.contains('#') && !item.contains_key("deleted_at_ms") {
+            let post: PostId = sk.parse().expect("a post id");
+            posts.insert(post, number(item, "version").max(1) as u64);
+        }
+    }
+    for (post, version) in &posts {
+        let kept = earlier.remove(post).unwrap_or_default();
+        if kept != (1..*version).collect() || edited.get(post).is_some_and(|least| version < least)
+        {
+            return Err(format!("{post} has version {version}, and the earlier ones {kept:?}"));
+        }
+    }
+    match earlier.keys().next() {
+        None => Ok(()),
+        Some(gone) => Err(format!("{gone} is gone, and has versions")),
+    }
+}

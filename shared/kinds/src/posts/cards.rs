@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use fanfold_core::PostId;
 use fanfold_core::kinds::KeyKind;
+use fanfold_core::{PostId, Time};
 use fanfold_engines::card::{Card, Fetched, Text};
 use fanfold_engines::valkey::CardId;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,12 @@ struct PostText {
     /// The entities.
     #[serde(rename = "e", default, skip_serializing_if = "Entities::is_empty")]
     entities: Entities,
+    /// The number of the version. `None`: the first one.
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+    /// When the version was written.
+    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
+    edited_at: Option<Time>,
     /// The posts above.
     #[serde(rename = "a", default, skip_serializing_if = "Thread::is_empty")]
     thread: Thread,
@@ -63,18 +69,23 @@ impl Card<App> for PostState {
             Self::Missing => return None,
             Self::Deleted => PostText::default(),
             Self::Published(post) => {
-                let Post { id: _, text, entities, thread, likes, replies } = post.clone();
-                PostText { text: Some(text), entities, thread, likes, replies }
+                let Post { id: _, text, entities, version, edited_at, thread, likes, replies } =
+                    post.clone();
+                let (text, version) = (Some(text), (version > 1).then_some(version));
+                PostText { text, entities, version, edited_at, thread, likes, replies }
             }
         };
         serde_json::to_vec(&text).ok().map(Text::of)
     }
 
     fn decode(post: &PostId, text: &[u8]) -> Option<Self> {
-        let PostText { text, entities, thread, likes, replies } =
+        let PostText { text, entities, version, edited_at, thread, likes, replies } =
             serde_json::from_slice(text).ok()?;
-        let id = *post;
-        let published = |text| Self::Published(Post { id, text, entities, thread, likes, replies });
+        let (id, version) = (*post, version.unwrap_or(1));
+        let published = |text| {
+            let post = Post { id, text, entities, version, edited_at, thread, likes, replies };
+            Self::Published(post)
+        };
         Some(text.map_or(Self::Deleted, published))
     }
 

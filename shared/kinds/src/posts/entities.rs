@@ -41,14 +41,33 @@ impl Entities {
     /// The entities of a text, with the present owners of the handles.
     pub async fn of(users: &UserStore, text: &str) -> Result<Self, StoreError> {
         let found = entities::find(text);
-        let handles: BTreeSet<&Handle> = found
-            .iter()
-            .filter_map(|found| match &found.entity {
-                entities::Entity::Mention(handle) => Some(handle),
-                _ => None,
-            })
-            .collect();
-        let owners = users.owners(handles).await?;
+        let owners = users.owners(handles_of(&found).collect()).await?;
+        Ok(Self(found.into_iter().filter_map(|found| known(found, &owners)).collect()))
+    }
+
+    /// The entities of a new text of a post. A handle that the text had before keeps its user.
+    pub async fn again(
+        users: &UserStore,
+        text: &str,
+        old: (&str, &Self),
+    ) -> Result<Self, StoreError> {
+        let (before, bound) = old;
+        let bound = bound.0.iter().filter_map(|entity| match entity.means {
+            Meaning::Mention(user) => Some((entity.start, user)),
+            _ => None,
+        });
+        let bound: HashMap<usize, UserId> = bound.collect();
+        let handles = entities::find(before).into_iter().filter_map(|found| match found.entity {
+            entities::Entity::Mention(handle) => Some((handle, *bound.get(&found.start)?)),
+            _ => None,
+        });
+        // mutation: bound-handles
+        let mut owners: HashMap<Handle, UserId> = handles.collect();
+        let found = entities::find(text);
+        let new: BTreeSet<&Handle> =
+            handles_of(&found).filter(|handle| !owners.contains_key(*handle)).collect();
+        let new = users.owners(new).await?;
+        owners.extend(new);
         Ok(Self(found.into_iter().filter_map(|found| known(found, &owners)).collect()))
     }
 
@@ -56,6 +75,13 @@ impl Entities {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+fn handles_of(found: &[Found]) -> impl Iterator<Item = &Handle> {
+    found.iter().filter_map(|found| match &found.entity {
+        entities::Entity::Mention(handle) => Some(handle),
+        _ => None,
+    })
 }
 
 /// `None` for the mention of a handle that belongs to nobody.

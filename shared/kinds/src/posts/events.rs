@@ -6,8 +6,8 @@ use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::look_again;
 
-use super::items::Tombstone;
-use super::messages::PostDeleted;
+use super::items::{PostState, Tombstone};
+use super::messages::{PostDeleted, PostEdited};
 use crate::App;
 
 /// Marks the cards of a deleted post and of its author as stale, and removes the post from the author's own feeds.
@@ -22,6 +22,25 @@ pub async fn deleted(app: &App, event: &PostDeleted, now: Time) -> Result<(), St
         app.valkey.remove(feed, &[post]).await?;
     }
     Ok(())
+}
+
+/// Marks the card of an edited post as stale: its writer may have died before it did so. The event goes out before the commit, so
+/// the post is read until it has the version, or is gone. After [`COMMIT_GRACE`], the edit has failed.
+pub async fn edited(app: &App, event: &PostEdited, now: Time) -> Result<(), StoreError> {
+    let mut looked = 0;
+    loop {
+        match app.posts.state(event.post).await? {
+            PostState::Published(post)
+                if post.version < event.version && now <= event.edited_at + COMMIT_GRACE =>
+            {
+                // mutation: edit-committed
+                look_again("the edit", &mut looked).await?;
+            }
+            _ => break,
+        }
+    }
+    // mutation: edit-card
+    app.valkey.cards_changed(&[CardId::post(event.post)]).await
 }
 
 /// What is left of a deleted post. The event goes out before the commit, so the post is read until it is deleted. `None`: after

@@ -39,6 +39,19 @@ pub struct PostDeleted {
     pub deleted_at: Time,
 }
 
+/// A post was edited. It is sent before the new version is committed. Its handler reads the post.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PostEdited {
+    /// The post.
+    pub post: PostId,
+    /// The number of the new version.
+    pub version: u64,
+    /// The time of the edit.
+    #[serde(rename = "edited_at_ms")]
+    pub edited_at: Time,
+}
+
 impl PostPublished {
     /// The fan-out of a post to all followers.
     pub fn new(post: PostId) -> Self {
@@ -62,4 +75,5 @@ impl PostPublished {
 }
 
 message!(PostPublished 1 on POST_EVENTS);
+message!(PostEdited 1 on CHANGE_EVENTS; in groups by |event| event.post.author());
 message!(PostDeleted 1 on CHANGE_EVENTS, POST_EVENTS; in groups by |event| event.post.author());

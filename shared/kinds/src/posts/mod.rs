@@ -15,6 +15,7 @@
 
 pub mod cards;
 mod cases;
+mod edit;
 pub mod entities;
 pub mod events;
 pub mod items;
@@ -24,3 +25,4 @@ pub mod thread;
 
 pub use cases::{NewPost, Receipt, delete, delivery, publish, read};
 pub(crate) use cases::{key_use, show_published, thread};
+pub use edit::{edit, history};

@@ -2,7 +2,7 @@
 
 use fanfold_core::limits::CONCURRENCY;
 use fanfold_core::registry::CHANGE_EVENTS;
-use fanfold_core::{PostId, Slice};
+use fanfold_core::{PostId, Slice, Time};
 use fanfold_engines::card::Wanted;
 use fanfold_engines::outbox::all_announced;
 use fanfold_engines::valkey::CardId;
@@ -78,17 +78,35 @@ impl Owned for Posts {
         let Exporting { app, user, after, .. } = exporting;
         Box::pin(async move {
             let before = place(after).unwrap_or(PostId::MAX);
-            let Slice { posts, bound } = app.posts.by_author(user, before, EXPORT_PAGE).await?;
+            let Slice { posts, mut bound } = app.posts.by_author(user, before, EXPORT_PAGE).await?;
             let texts = app.posts.published(&posts).await?;
-            let lines = posts.iter().filter_map(|id| texts.get(id)).map(|post| {
-                json!({
+            let (mut lines, mut last) = (Vec::new(), before);
+            for post in posts.iter().filter_map(|id| texts.get(id)) {
+                // a post may have very many versions
+                if lines.len() >= EXPORT_PAGE {
+                    bound = last.previous();
+                    break;
+                }
+                last = post.id;
+                lines.push(json!({
                     "type": "post", "id": post.id, "created_at": post.id.time().rfc3339(),
-                    "text": post.text, "entities": post.entities, "likes": post.likes,
+                    "text": post.text, "entities": post.entities, "version": post.version,
+                    "edited_at": post.edited_at.map(Time::rfc3339), "likes": post.likes,
                     "in_reply_to": post.thread.answered(), "replies": post.replies,
-                })
-            });
+                }));
+                if post.version > 1 {
+                    let versions = app.posts.versions(post.id).await?.into_iter();
+                    lines.extend(versions.map(|version| {
+                        json!({
+                            "type": "post_version", "post": post.id, "version": version.number,
+                            "written_at": version.written_at.rfc3339(), "text": version.text,
+                            "entities": version.entities,
+                        })
+                    }));
+                }
+            }
             let next = (bound > PostId::MIN).then(|| bound.next().to_string());
-            Ok(Lines { lines: lines.collect(), next_after: next })
+            Ok(Lines { lines, next_after: next })
         })
     }
 

@@ -35,17 +35,17 @@ const REPEAT_MS_MAX = 2000;
 const isSoon = (answer) => answer.status === 503 && Number(answer.headers.get("Retry-After")) > 0;
 
 /**
- * Calls the API. `query` and `body` are objects, `key` is an Idempotency-Key. A read is repeated if its answer is being
- * prepared, but not with `once`. Returns the parsed answer; null without one. Throws `Failed`.
+ * Calls the API. `query` and `body` are objects, `key` is an Idempotency-Key, `ifMatch` an ETag. A read is repeated if its
+ * answer is being prepared, but not with `once`. Returns the parsed answer; null without one. Throws `Failed`.
  */
-async function call(method, path, { query = {}, body, key, signal, once = false } = {}) {
-  let answer = await send(method, path, { query, body, key, signal });
+async function call(method, path, { once = false, ...request } = {}) {
+  let answer = await send(method, path, request);
   // the clock of this device may be wrong, or the issuer has withdrawn the token
-  if (answer.status === 401 && (await token(true))) answer = await send(method, path, { query, body, key, signal });
+  if (answer.status === 401 && (await token(true))) answer = await send(method, path, request);
   for (let times = 0; method === "GET" && !once && isSoon(answer) && times < REPEATS_MAX; times += 1) {
     const wait = Math.min(Number(answer.headers.get("Retry-After")) * 1000, REPEAT_MS_MAX);
     await new Promise((done) => setTimeout(done, wait));
-    answer = await send(method, path, { query, body, key, signal });
+    answer = await send(method, path, request);
   }
   if (answer.status === 401) {
     signOut("Your session has ended. Sign in again.");
@@ -63,7 +63,7 @@ async function call(method, path, { query = {}, body, key, signal, once = false 
   throw new Failed(answer.status, told?.title ?? told?.message ?? "Error", told?.detail ?? "", told?.type ?? "", wait);
 }
 
-async function send(method, path, { query, body, key, signal }) {
+async function send(method, path, { query = {}, body, key, ifMatch, signal }) {
   const address = new URL(path, location.origin);
   for (const [name, value] of Object.entries(query)) {
     if (value !== null && value !== undefined) address.searchParams.set(name, value);
@@ -71,6 +71,7 @@ async function send(method, path, { query, body, key, signal }) {
   const headers = {};
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (key) headers["Idempotency-Key"] = key;
+  if (ifMatch) headers["If-Match"] = ifMatch;
   try {
     const bearer = await token();
     if (bearer) headers.Authorization = `Bearer ${bearer}`;
@@ -118,6 +119,8 @@ const WORDS = {
   "idempotency-key-reused": "This was sent before, with another text. Change the text, and try again.",
   "body-too-large": "This is too long.",
   "follow-self": "You cannot follow yourself.",
+  "other-version": "This post was changed elsewhere. Copy your text, close this, and read the post again.",
+  "versions-limit": "This post was edited as often as a post can be. Publish another one.",
   "following-limit": "You follow as many users as one user may. Unfollow somebody first.",
   "invalid-time": "Choose a time that is at least a minute and at most 366 days ahead.",
   "scheduled-limit": "You have as many scheduled posts as one user may. Cancel one first, or wait.",

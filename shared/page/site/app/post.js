@@ -4,7 +4,8 @@
 function Post({ id, position, size = -1, rank = null, note = "", depth = 0 }) {
   const post = useValue(postOf(id));
   const user = useValue(me);
-  const [isAsking, setAsking] = useState(false);
+  const [open, setOpen] = useState("");
+  const close = () => setOpen("");
   if (!post) return null;
   const { author } = post;
   const isOwn = author.id === user?.id;
@@ -18,6 +19,7 @@ function Post({ id, position, size = -1, rank = null, note = "", depth = 0 }) {
           <a class="name" id="author-${id}" href=${to("u", author.handle)} dir="auto">${author.name}</a>
           <span class="handle">@${author.handle}</span>
           <a class="time" href=${to("p", id)}><${Ago} time=${post.created_at} /></a>
+          <${EditedMark} post=${post} />
         </header>
         ${post.in_reply_to && html`<a class="hint" href=${to("p", post.in_reply_to)}>In reply to a post</a>`}
         <div id="text-${id}"><${Text} post=${post} /></div>
@@ -26,14 +28,18 @@ function Post({ id, position, size = -1, rank = null, note = "", depth = 0 }) {
           <${MarkButtons} post=${post} />
           ${note && html`<span class="hint">${note}</span>`}
           ${isOwn &&
-          html`<button type="button" class="delete" aria-label="Delete post" title="Delete post" onClick=${() => setAsking(true)}>
-            <${Icon} name="delete" />
-          </button>`}
+          html`<span class="own">
+            <button type="button" aria-label="Edit post" title="Edit post" onClick=${() => setOpen("edit")}><${Icon} name="edit" /></button>
+            <button type="button" class="delete" aria-label="Delete post" title="Delete post" onClick=${() => setOpen("delete")}>
+              <${Icon} name="delete" />
+            </button>
+          </span>`}
         </footer>
       </div>
-      ${isAsking &&
+      ${open === "edit" && html`<${EditPost} post=${post} close=${close} />`}
+      ${open === "delete" &&
       html`<${Confirm} title="Delete this post?" text="It disappears from every feed. This cannot be undone." yes="Delete" no="Keep"
-        act=${() => deletePost(id)} close=${() => setAsking(false)} />`}
+        act=${() => deletePost(id)} close=${close} />`}
     </article>
   `;
 }

@@ -14,7 +14,7 @@ use crate::posts::messages::PostDeleted;
 use crate::posts::thread::Thread;
 
 /// What a removal reads of a post or a tombstone.
-const ATTRIBUTES: &str = "pk, sk, v, deleted_at_ms, made_by, above, reply_changes";
+const ATTRIBUTES: &str = "pk, sk, v, deleted_at_ms, made_by, version, above, reply_changes";
 
 /// The numbers of removed items.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -123,6 +123,9 @@ impl PostStore {
         let rows: Vec<Vec<Item>> =
             stream::iter(rows).buffer_unordered(DROP_QUERIES_AT_ONCE).try_collect().await?;
         let rows: Vec<Item> = rows.into_iter().flatten().collect();
+        for edited in page.iter().filter(|item| item.version.is_some()) {
+            self.forget_versions(edited.sk).await?;
+        }
         // a key that expired may have made a second post
         let mut names: Vec<&String> = page.iter().filter_map(|i| i.made_by.as_ref()).collect();
         names.sort_unstable();

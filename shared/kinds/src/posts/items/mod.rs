@@ -4,6 +4,7 @@ mod drop;
 mod keys;
 mod likes;
 mod replies;
+mod versions;
 mod write;
 
 use std::collections::HashMap;
@@ -19,6 +20,7 @@ use super::thread::Thread;
 pub use drop::{Erased, ToBury};
 pub use keys::{PostKey, PostKeyUse};
 pub use replies::Tombstone;
+pub use versions::{Edited, Version};
 pub use write::{Created, Deleted};
 
 /// Fewest items that a query for an author's posts reads. Deleted posts may be among them.
@@ -35,6 +37,10 @@ pub struct Post {
     pub text: String,
     /// The mentions, tags and links in the text.
     pub entities: Entities,
+    /// The number of what the author wrote last. The first version is 1.
+    pub version: u64,
+    /// When the present version was written. `None`: with the post.
+    pub edited_at: Option<Time>,
     /// The posts above it, if it is a reply.
     pub thread: Thread,
     /// The number of likes at the last count.
@@ -47,7 +53,7 @@ impl Post {
     /// A new post that is no reply.
     pub fn new(id: PostId, text: impl Into<String>, entities: Entities) -> Self {
         let (text, thread) = (text.into(), Thread::default());
-        Self { id, text, entities, thread, likes: 0, replies: 0 }
+        Self { id, text, entities, version: 1, edited_at: None, thread, likes: 0, replies: 0 }
     }
 }
 
@@ -81,6 +87,11 @@ struct PostItem {
     text: Option<String>,
     #[serde(default, skip_serializing_if = "Entities::is_empty")]
     entities: Entities,
+    /// The number of the version. `None`: the first one. A tombstone has it until the earlier versions are removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+    #[serde(default, rename = "edited_at_ms", skip_serializing_if = "Option::is_none")]
+    edited_at: Option<Time>,
     /// The posts above a reply. A tombstone has them until the reply is taken from their lists.
     #[serde(default, skip_serializing_if = "Thread::is_empty")]
     above: Thread,
@@ -117,8 +128,28 @@ impl From<PostItem> for PostState {
         match item {
             PostItem { deleted_at: Some(_), .. } => PostState::Deleted,
             PostItem {
-                sk: id, text: Some(text), entities, above: thread, likes, replies, ..
-            } => PostState::Published(Post { id, text, entities, thread, likes, replies }),
+                sk: id,
+                text: Some(text),
+                entities,
+                edited_at,
+                above: thread,
+                likes,
+                replies,
+                version,
+                ..
+            } => {
+                let version = version.unwrap_or(1);
+                PostState::Published(Post {
+                    id,
+                    text,
+                    entities,
+                    version,
+                    edited_at,
+                    thread,
+                    likes,
+                    replies,
+                })
+            }
             _ => PostState::Deleted,
         }
     }

@@ -15,11 +15,13 @@ pub struct Tombstone {
     pub thread: Thread,
     /// Whether replies to the post may have been counted.
     pub had_replies: bool,
+    /// Whether the post may have earlier versions.
+    pub had_versions: bool,
 }
 
 impl Tombstone {
     /// What is known of a post without an item.
-    pub const GONE: Self = Self { thread: Thread::NONE, had_replies: true };
+    pub const GONE: Self = Self { thread: Thread::NONE, had_replies: true, had_versions: true };
 }
 
 impl PostStore {
@@ -61,8 +63,8 @@ impl PostStore {
         let item = self.table.get(doing, key(&posts_pk(post.author()), post)).await?;
         let Some(item) = item else { return Ok(Some(Tombstone::GONE)) };
         let item: PostItem = read(doing, item)?;
-        let had_replies = item.reply_changes > 0;
-        Ok(item.deleted_at.map(|_| Tombstone { thread: item.above, had_replies }))
+        let (had_replies, had_versions) = (item.reply_changes > 0, item.version.is_some());
+        Ok(item.deleted_at.map(|_| Tombstone { thread: item.above, had_replies, had_versions }))
     }
 
     /// Removes the posts above from a tombstone, which is in no list any more.

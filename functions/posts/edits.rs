@@ -1,0 +1,111 @@
+//! Editing posts, and their versions: the routes and their views.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::ETAG;
+use axum::response::{IntoResponse as _, Response};
+use fanfold_engines::reading::ReadContext;
+use fanfold_kinds::App;
+use fanfold_kinds::posts;
+use fanfold_kinds::posts::items::Version;
+use fanfold_runtime::clock;
+use fanfold_web::extract::IfMatch;
+use fanfold_web::problem::{NoProfile, NotFound, TooMany};
+use fanfold_web::{Caller, JsonBody, Problem, Viewing};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::views::posts::{EntityView, PostPath, PostView, etag, text_schema};
+
+pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(edit)).routes(routes!(history))
+}
+
+/// The change of a post.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct PostChange {
+    #[schema(schema_with = text_schema)]
+    text: String,
+}
+
+/// All versions of a post.
+#[derive(Debug, Serialize, ToSchema)]
+struct PostHistory {
+    /// The versions, newest first: at most 100.
+    items: Vec<VersionView>,
+}
+
+/// A version of a post.
+#[derive(Debug, Serialize, ToSchema)]
+struct VersionView {
+    /// The number. The first version is 1.
+    version: u64,
+    text: String,
+    /// The mentions, tags and links in the text.
+    entities: Vec<EntityView>,
+    /// The time at which the version was written, in UTC, with milliseconds.
+    #[schema(format = DateTime)]
+    written_at: String,
+}
+
+impl From<Version> for VersionView {
+    fn from(Version { number, text, entities, written_at }: Version) -> Self {
+        let entities = EntityView::all(&entities, &text);
+        Self { version: number, text, entities, written_at: written_at.rfc3339() }
+    }
+}
+
+/// Edit the caller's own post
+///
+/// The earlier text stays in the history. Every reader sees the new one with the next request. A text that the post has already makes
+/// no new version.
+#[utoipa::path(
+    patch, path = "/v1/posts/{id}", tag = "posts",
+    params(PostPath, ("If-Match" = Option<String>, Header, nullable = false, min_length = 1, max_length = 1000,
+        pattern = "^[ -~]+$",
+        description = "The `ETag` of the version to edit. Without it, whichever version the post has.")),
+    request_body = PostChange,
+    responses(
+        (status = 200, description = "The post.", body = PostView, headers(("ETag" = String))),
+        (status = 403, description = "The post belongs to another user."),
+        (status = 412, description = "The post has another version than `If-Match` names."),
+        (status = 422, description = "The text is not allowed, or the post has 100 versions."),
+        NoProfile, NotFound, TooMany,
+    ),
+)]
+async fn edit(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    PostPath { id }: PostPath,
+    IfMatch(versions): IfMatch,
+    JsonBody(PostChange { text }): JsonBody<PostChange>,
+) -> Result<Response, Problem> {
+    let (only, now) = (versions.as_deref(), clock::now());
+    let shown = posts::edit(&app, &caller.identity, id, &text, only, now).await?;
+    let tag = [(ETAG, etag(&shown))];
+    Ok((tag, Json(PostView::from(shown))).into_response())
+}
+
+/// Read the versions of a post
+#[utoipa::path(
+    get, path = "/v1/posts/{id}/history", tag = "posts",
+    params(PostPath),
+    responses(
+        (status = 200, description = "The versions.", body = PostHistory),
+        NotFound,
+    ),
+)]
+async fn history(
+    State(app): State<Arc<App>>,
+    Viewing(viewer): Viewing,
+    PostPath { id }: PostPath,
+) -> Result<Json<PostHistory>, Problem> {
+    let reading = ReadContext::new(clock::now());
+    let versions = posts::history(&app, &viewer, id, &reading).await?;
+    Ok(Json(PostHistory { items: versions.into_iter().map(VersionView::from).collect() }))
+}
