@@ -15,21 +15,23 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use fanfold_core::PostId;
 use fanfold_core::registry::FunctionSpec;
-use fanfold_kinds::App;
+use fanfold_kinds::posts::extras::Extras;
 use fanfold_kinds::posts::{self, NewPost};
 use fanfold_kinds::scheduled::{NewScheduled, schedule};
+use fanfold_kinds::{App, Error};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::TimeText;
 use fanfold_web::problem::{NoProfile, NotFound, TooMany};
 use fanfold_web::{Caller, IdempotencyKey, JsonBody, Problem, Viewing};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::scheduled::ScheduledView;
 use crate::http::{Prepare, serve, stores};
-use crate::views::posts::{PostPath, PostView, etag, text_schema};
+use crate::views::posts::{AttachmentView, PostPath, PostView, etag, extras_change, text_schema};
 
 pub(crate) async fn run(
     function: &'static FunctionSpec,
@@ -62,6 +64,13 @@ struct NewPostBody {
     #[serde(default)]
     #[schema(value_type = Option<String>, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$", min_length = 26, max_length = 26)]
     in_reply_to: Option<PostId>,
+    /// A JSON object of the app. It is returned as it was sent. With the attachments, it has at most 8 KiB of JSON without white space.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    data: Option<Box<RawValue>>,
+    #[serde(default)]
+    #[schema(max_items = 8)]
+    attachments: Vec<AttachmentView>,
     /// The time of publication: RFC 3339 with a zone, at least a minute and at most 366 days ahead. Without it, the post is
     /// published at once.
     #[serde(default)]
@@ -84,7 +93,7 @@ struct NewPostBody {
         NoProfile,
         (status = 404, description = "The answered post does not exist, or was deleted."),
         (status = 410, description = "The post that this key made was deleted, or its scheduled post cancelled."),
-        (status = 422, description = "The text or the time is not allowed, or too many posts of the caller wait, or the key \
+        (status = 422, description = "The text, the data, an attachment or the time is not allowed, or too many posts of the caller wait, or the key \
             was used with another body."),
         TooMany,
     ),
@@ -96,7 +105,9 @@ async fn publish(
     JsonBody(post): JsonBody<NewPostBody>,
 ) -> Result<Response, Problem> {
     let (key, now) = (key.as_deref(), clock::now());
-    let new = NewPost { text: &post.text, in_reply_to: post.in_reply_to };
+    let extras = extras_change(Some(post.data), Some(post.attachments))?;
+    let extras = &Extras::NONE.changed(&extras).map_err(Error::from)?;
+    let new = NewPost { text: &post.text, in_reply_to: post.in_reply_to, extras };
     if let Some(TimeText(publish_at)) = post.publish_at {
         let new = NewScheduled { post: new, publish_at, key };
         let item = schedule(&app, &caller.identity, new, now).await?;

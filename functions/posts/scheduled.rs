@@ -7,6 +7,7 @@ use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use fanfold_core::ScheduledId;
+use fanfold_core::content::Data;
 use fanfold_kinds::App;
 use fanfold_kinds::scheduled::items::{Scheduled, ScheduledState};
 use fanfold_kinds::scheduled::{self, ScheduledEdit, ScheduledOf};
@@ -15,12 +16,13 @@ use fanfold_web::extract::{TimeText, present, segment};
 use fanfold_web::problem::{NotFound, TooMany};
 use fanfold_web::{Caller, JsonBody, ListQuery, Problem, ProblemKind, Query};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::views::list_view;
-use crate::views::posts::text_schema;
+use crate::views::posts::{AttachmentView, extras_change, text_schema};
 
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(list_scheduled)).routes(routes!(
@@ -55,6 +57,13 @@ struct ScheduledChange {
     #[serde(default, deserialize_with = "present")]
     #[schema(schema_with = text_schema, required = false)]
     text: Option<String>,
+    /// The new data. Null: none.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Object>)]
+    data: Option<Option<Box<RawValue>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(max_items = 8, nullable = false)]
+    attachments: Option<Vec<AttachmentView>>,
     /// The new time of publication: RFC 3339 with a zone, at least a minute and at most 366 days ahead.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
@@ -72,6 +81,9 @@ pub struct ScheduledView {
     /// The id of the post that it answers. It is not published if that post is gone at its time.
     #[schema(required, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
     pub in_reply_to: Option<String>,
+    #[schema(required, value_type = Option<Object>)]
+    pub data: Option<Data>,
+    pub attachments: Vec<AttachmentView>,
     /// The time of publication in UTC, with milliseconds.
     #[schema(format = DateTime)]
     pub publish_at: String,
@@ -119,8 +131,9 @@ impl From<Scheduled> for ScheduledView {
         let in_reply_to = item.in_reply_to.map(|id| id.to_string());
         let failed = state == ScheduledStateView::Failed;
         let reason = failed.then_some(ScheduledReason::AnsweredPostGone);
+        let (data, attachments) = (item.extras.data().cloned(), AttachmentView::all(&item.extras));
         let (id, text) = (item.id.to_string(), item.text);
-        Self { id, state, text, in_reply_to, publish_at, reason, post }
+        Self { id, state, text, in_reply_to, data, attachments, publish_at, reason, post }
     }
 }
 
@@ -169,7 +182,7 @@ async fn read_scheduled(
     Ok(Json(scheduled::read(&app, &caller.identity, id).await?.into()))
 }
 
-/// Change the text or the time of a scheduled post of the caller
+/// Change the content or the time of a scheduled post of the caller
 #[utoipa::path(
     patch, path = "/v1/scheduled/{id}", tag = "posts",
     params(ScheduledPath),
@@ -177,7 +190,7 @@ async fn read_scheduled(
     responses(
         (status = 200, description = "The scheduled post.", body = ScheduledView),
         (status = 409, description = "The post was published first, and the detail names it; or it failed."),
-        (status = 422, description = "The text or the time is not allowed."),
+        (status = 422, description = "The text, the data, an attachment or the time is not allowed."),
         NotFound, TooMany,
     ),
 )]
@@ -188,10 +201,12 @@ async fn change_scheduled(
     JsonBody(body): JsonBody<ScheduledChange>,
 ) -> Result<Json<ScheduledView>, Problem> {
     let publish_at = body.publish_at.map(|TimeText(at)| at);
-    let change = ScheduledEdit { text: body.text.as_deref(), publish_at };
-    if change.text.is_none() && publish_at.is_none() {
-        return Err(Problem::new(ProblemKind::InvalidBody, "send text, publish_at or both"));
+    let extras = extras_change(body.data, body.attachments)?;
+    if body.text.is_none() && publish_at.is_none() && extras.is_empty() {
+        let detail = "send text, data, attachments or publish_at";
+        return Err(Problem::new(ProblemKind::InvalidBody, detail));
     }
+    let change = ScheduledEdit { text: body.text.as_deref(), extras, publish_at };
     let item = scheduled::change(&app, &caller.identity, id, change, clock::now()).await?;
     Ok(Json(item.into()))
 }

@@ -6,30 +6,34 @@ use axum::Json;
 use axum::extract::{FromRef, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use fanfold_core::limits::NAME_CHARS_MAX;
+use fanfold_core::content::{Data, Link};
+use fanfold_core::limits::{NAME_CHARS_MAX, TEXT_CHARS_MAX};
 use fanfold_core::registry::FunctionSpec;
 use fanfold_core::text::pattern;
 use fanfold_core::{Relation, Time, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::follows::{self, FollowersOf, FollowingOf};
+use fanfold_kinds::people::about::About;
 use fanfold_kinds::people::cards::UserCard;
 use fanfold_kinds::people::{self, Put};
 use fanfold_kinds::present::{self, SeenUser, Viewer};
 use fanfold_kinds::{App, Error};
 use fanfold_page::Page;
 use fanfold_runtime::{StartError, clock};
+use fanfold_web::extract::present as given;
 use fanfold_web::problem::{NoProfile, NotFound, TooMany};
 use fanfold_web::{
     Caller, JsonBody, ListQuery, Problem, ProblemKind, Query, Viewing, shared_answers,
 };
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::http::{Prepare, serve};
-use crate::views::people::{UserList, UserPath, UserView};
+use crate::views::people::{LinkView, UserList, UserPath, UserView};
 
 /// The state of the function's routes: the stores, and the web page.
 #[derive(Clone)]
@@ -110,6 +114,39 @@ struct NewProfile {
     handle: String,
     #[schema(schema_with = name_schema)]
     name: String,
+    /// What the user says about themselves, as a whole. Without it, that stays as it is.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    about: Option<NewAbout>,
+}
+
+/// What users say about themselves. A field that is missing is empty.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewAbout {
+    #[serde(default)]
+    #[schema(schema_with = bio_schema, required = false)]
+    bio: String,
+    #[serde(default)]
+    #[schema(max_items = 4)]
+    links: Vec<LinkView>,
+    /// A JSON object of the app, of at most 2 KiB without white space. It is returned as it was sent.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    data: Option<Box<RawValue>>,
+}
+
+fn bio_schema() -> RefOr<Schema> {
+    let description = "At most 500 characters and 4 KiB, as in the text of a post. A character of more than 12 code points is refused.";
+    shared_answers::text(description, pattern::bio(), TEXT_CHARS_MAX)
+}
+
+impl NewAbout {
+    fn checked(self) -> Result<About, Error> {
+        let data = self.data.map(|data| Data::new("data", &data)).transpose()?;
+        let link = |LinkView { label, url }| Link { label, url };
+        Ok(About::new(&self.bio, self.links.into_iter().map(link).collect(), data)?)
+    }
 }
 
 fn name_schema() -> RefOr<Schema> {
@@ -134,7 +171,7 @@ async fn get_me(
     let reading = ReadContext::new(clock::now());
     let own = UserRef::Id(viewer.user);
     match present::profile(&app, &viewer, &own, &reading).await {
-        Ok(profile) => Ok(Json(profile.into())),
+        Ok(profile) => Ok(Json(UserView::profile(profile))),
         Err(Error::NoSuchUser(_)) => {
             let detail = "you have no profile; make one with PUT /v1/me";
             Err(Problem::new(ProblemKind::NoSuchUser, detail))
@@ -150,7 +187,7 @@ async fn get_me(
         (status = 200, description = "The profile was changed.", body = UserView),
         (status = 201, description = "The profile was created.", body = UserView),
         (status = 409, description = "The handle or the caller's id belongs to another user."),
-        (status = 422, description = "The handle or the name is not allowed."),
+        (status = 422, description = "The handle, the name, or something that the user says is not allowed."),
         TooMany,
     ),
 )]
@@ -159,17 +196,16 @@ async fn put_me(
     caller: Caller,
     JsonBody(profile): JsonBody<NewProfile>,
 ) -> Result<impl IntoResponse, Problem> {
-    let NewProfile { handle, name } = profile;
+    let NewProfile { handle, name, about } = profile;
+    let new = people::NewProfile { name: &name, about: about.map(NewAbout::checked).transpose()? };
     let put = people::put_profile;
-    let put = put(&app, &caller.identity, &handle, &name, clock::now()).await?;
-    let (status, profile) = match put {
-        Put::Created(profile) => (StatusCode::CREATED, profile),
-        Put::Changed(profile) => (StatusCode::OK, profile),
+    let put = put(&app, &caller.identity, &handle, new, clock::now()).await?;
+    let (status, profile, about) = match put {
+        Put::Created(profile, about) => (StatusCode::CREATED, profile, about),
+        Put::Changed(profile, about) => (StatusCode::OK, profile, about),
     };
-    Ok((
-        status,
-        Json(UserView::from(SeenUser { card: UserCard::from(profile), is_followed: false })),
-    ))
+    let own = SeenUser { card: UserCard::from(profile), is_followed: false, about };
+    Ok((status, Json(UserView::profile(own))))
 }
 
 /// Read a profile
@@ -187,7 +223,8 @@ async fn get_user(
     UserPath { user }: UserPath,
 ) -> Result<Json<UserView>, Problem> {
     let reading = ReadContext::new(clock::now());
-    Ok(Json(present::profile(&app, &viewer, &user, &reading).await?.into()))
+    let seen = present::profile(&app, &viewer, &user, &reading).await?;
+    Ok(Json(UserView::profile(seen)))
 }
 
 /// Follow a user

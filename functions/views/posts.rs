@@ -3,14 +3,18 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use fanfold_core::PostId;
-use fanfold_core::limits::TEXT_CHARS_MAX;
+use fanfold_core::content::{Attachment, Data};
+use fanfold_core::limits::{EXTRAS_BYTES_MAX, TEXT_CHARS_MAX};
 use fanfold_core::text::pattern;
+use fanfold_kinds::Error;
 use fanfold_kinds::marks::MarkKind;
 use fanfold_kinds::posts::entities::{Entities, Entity, Meaning};
+use fanfold_kinds::posts::extras::{Extras, ExtrasChange};
 use fanfold_kinds::present::ShownPost;
 use fanfold_web::extract::segment;
 use fanfold_web::{Problem, shared_answers};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{IntoParams, ToSchema};
 
@@ -43,10 +47,15 @@ pub struct PostView {
     pub text: String,
     /// The mentions, tags and links in the text, in their order: at most 30 of each.
     pub entities: Vec<EntityView>,
+    /// What the author's app sent with the post, as it was sent.
+    #[schema(required, value_type = Option<Object>)]
+    pub data: Option<Data>,
+    #[schema(max_items = 8)]
+    pub attachments: Vec<AttachmentView>,
     /// The time of publication in UTC, with milliseconds.
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// The number of the text's version. The first one is 1. It is also the `ETag` of the post, in quotation marks.
+    /// The number of the version: of the text, the data and the attachments. The first one is 1. It is also the `ETag` of the post, in quotation marks.
     pub version: u64,
     /// The time of the last edit in UTC, with milliseconds. Null: the post was never edited.
     #[schema(required, format = DateTime)]
@@ -73,6 +82,8 @@ impl From<ShownPost> for PostView {
             id: post.id.to_string(),
             author: AuthorView::from(&author),
             entities: EntityView::all(&post.entities, &post.text),
+            data: post.extras.data().cloned(),
+            attachments: AttachmentView::all(&post.extras),
             version: post.version,
             edited_at: post.edited_at.map(|at| at.rfc3339()),
             text: post.text,
@@ -118,6 +129,72 @@ pub enum EntityType {
     Mention,
     Tag,
     Link,
+}
+
+/// A picture, a film or another file. Fanfold keeps its URL alone.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Attachment)]
+pub struct AttachmentView {
+    #[schema(pattern = "^[Hh][Tt][Tt][Pp][Ss]://[^/\\\\\\s]", max_length = 2048)]
+    pub url: String,
+    /// A media type without parameters.
+    #[schema(
+        pattern = "^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$",
+        max_length = 255,
+        example = "image/png"
+    )]
+    pub media_type: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = alt_schema)]
+    pub alt: Option<String>,
+    /// In pixels. Given with the height.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 100_000)]
+    pub width: Option<u32>,
+    /// In pixels. Given with the width.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 100_000)]
+    pub height: Option<u32>,
+    /// A blurred form of the picture (blurha.sh).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^[0-9A-Za-z#$%*+,.:;=?@\\[\\]^_{|}~-]{6,166}$", max_length = 166)]
+    pub blurhash: Option<String>,
+}
+
+fn alt_schema() -> RefOr<Schema> {
+    let description = "The description for those who do not see it: at most 1,000 characters. A character of more than 12 code points is refused.";
+    shared_answers::text(description, pattern::alt(), EXTRAS_BYTES_MAX)
+}
+
+impl AttachmentView {
+    /// The attachments of a post.
+    pub fn all(extras: &Extras) -> Vec<Self> {
+        let view = |attachment: &Attachment| {
+            let Attachment { url, media_type, alt, width, height, blurhash } = attachment.clone();
+            Self { url, media_type, alt, width, height, blurhash }
+        };
+        extras.attachments().iter().map(view).collect()
+    }
+
+    /// These attachments, as they were sent.
+    pub fn sent(all: Vec<Self>) -> Vec<Attachment> {
+        let attachment = |view| {
+            let Self { url, media_type, alt, width, height, blurhash } = view;
+            Attachment { url, media_type, alt, width, height, blurhash }
+        };
+        all.into_iter().map(attachment).collect()
+    }
+}
+
+/// What a body changes beside the text.
+pub fn extras_change(
+    data: Option<Option<Box<RawValue>>>,
+    attachments: Option<Vec<AttachmentView>>,
+) -> Result<ExtrasChange, Error> {
+    let data =
+        data.map(|data| data.map(|data| Data::new("data", &data)).transpose()).transpose()?;
+    Ok(ExtrasChange { data, attachments: attachments.map(AttachmentView::sent) })
 }
 
 /// The `ETag` of a post: the number of its version.

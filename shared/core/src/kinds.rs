@@ -27,12 +27,16 @@ kinds! {
         items {
             /// A profile, or the note of a user who is being dropped.
             User "user#", In(&[Deny]), As("profile");
+            /// What a user says about themselves.
+            About "about#", In(&[Empty]), As("about");
             /// The user who has a handle.
             Handle "handle#", In(&[Deny]), Not("the profile has the handle");
         }
         keys {
             /// The card of a user.
             UserCard "user" b'u' One, In(&[Deny, Forget]);
+            /// What a user says about themselves.
+            AboutCard "about" b'a' One, In(&[Empty]);
             /// The user who has a handle.
             HandleCard "handle" b'h' One, Stays("it names a user without a profile, and expires");
         }

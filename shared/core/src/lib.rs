@@ -8,6 +8,7 @@
 //! | [`slice`] | a part of a feed, with the point down to which the part is complete |
 //! | [`merge`] | the lazy merge of several feeds |
 //! | [`board`] | members ranked by scores: order, ranks, sums |
+//! | [`content`] | what apps store with posts and profiles: JSON of their own, attachments, links |
 //! | [`cursor`] | the opaque tokens that clients page lists with |
 //! | [`due`] | items with a time of their own |
 //! | [`fanout`] | partitions, ranges and chunks of followers |
@@ -21,6 +22,7 @@
 //! | [`limits`] | the bounds of texts, pages, batches, retries and times |
 
 pub mod board;
+pub mod content;
 pub mod cursor;
 pub mod due;
 pub mod fanout;

@@ -21,12 +21,26 @@ pub const NAME_GRAPHEMES_MAX: usize = 50;
 pub const NAME_BYTES_MAX: usize = 400;
 /// The longest name as it is sent, in code points, with the white space around it.
 pub const NAME_CHARS_MAX: usize = 400;
+/// What a post has beside its text (data and attachments), in bytes of JSON without white space.
+pub const EXTRAS_BYTES_MAX: usize = 8 * 1024;
+/// The attachments of a post.
+pub const ATTACHMENTS_MAX: usize = 8;
+/// The longest description of an attachment, in grapheme clusters.
+pub const ALT_GRAPHEMES_MAX: usize = 1_000;
+/// The greatest width and height of an attachment, in pixels.
+pub const PIXELS_MAX: u32 = 100_000;
+/// The longest URL of an attachment or a link, in characters.
+pub const URL_CHARS_MAX: usize = 2_048;
+/// The links of a profile.
+pub const LINKS_MAX: usize = 4;
+/// The data of a profile, in bytes of JSON without white space.
+pub const PROFILE_DATA_BYTES_MAX: usize = 2 * 1024;
 /// Accents on one character that the API's description allows. The functions accept more, up to
 /// [`GRAPHEME_CHARS_MAX`] code points. A text or name of the longest characters, each with this many
 /// accents, is within the limit of its bytes.
 pub const ACCENTS_MAX: usize = 2;
-/// The largest request body in bytes: the longest text with every byte escaped, and its braces.
-pub const BODY_BYTES_MAX: usize = 32 * 1024;
+/// The largest request body in bytes: the longest text with every byte escaped, and what a post has beside it, with its white space.
+pub const BODY_BYTES_MAX: usize = 64 * 1024;
 /// The longest path and query of a request, in bytes. The gateway accepts 10 KiB with all headers.
 pub const URI_BYTES_MAX: usize = 16 * 1024;
 /// The longest `Idempotency-Key`, in ASCII characters.

@@ -13,8 +13,9 @@ use sha2::{Digest as _, Sha256};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::limits::{
-    BOARD_NAME_CHARS_MAX, GRAPHEME_CHARS_MAX, HANDLE_CHARS_MAX, NAME_BYTES_MAX, NAME_CHARS_MAX,
-    NAME_GRAPHEMES_MAX, TEXT_BYTES_MAX, TEXT_CHARS_MAX, TEXT_GRAPHEMES_MAX,
+    ALT_GRAPHEMES_MAX, BOARD_NAME_CHARS_MAX, EXTRAS_BYTES_MAX, GRAPHEME_CHARS_MAX,
+    HANDLE_CHARS_MAX, NAME_BYTES_MAX, NAME_CHARS_MAX, NAME_GRAPHEMES_MAX, TEXT_BYTES_MAX,
+    TEXT_CHARS_MAX, TEXT_GRAPHEMES_MAX,
 };
 
 mod chars;
@@ -80,7 +81,7 @@ pub enum TextError {
 
 /// The control characters that a field may contain, for an error.
 fn allowed_controls(field: &str) -> &'static str {
-    if field == TEXT.field {
+    if [TEXT.field, ALT.field, BIO.field].contains(&field) {
         "only line breaks and tabs are allowed"
     } else {
         "line breaks, tabs and other control characters are not allowed"
@@ -90,7 +91,36 @@ fn allowed_controls(field: &str) -> &'static str {
 /// Checks the text of a post. Returns it trimmed, with `\n` for every line break. Tabs are allowed, other
 /// control characters are not.
 pub fn post_text(text: &str) -> Result<Cow<'_, str>, TextError> {
-    let text = bounded(&TEXT, text)?;
+    lines(&TEXT, text)
+}
+
+/// Checks the description of an attachment as the text of a post is checked, but it may be empty.
+pub fn alt(text: &str) -> Result<String, TextError> {
+    or_empty(text, lines(&ALT, text))
+}
+
+/// Checks what a user says about themselves as the text of a post is checked, but it may be empty.
+pub fn bio(text: &str) -> Result<String, TextError> {
+    or_empty(text, lines(&BIO, text))
+}
+
+/// Checks the label of a link as a name is checked, but it may be empty.
+pub fn label(label: &str) -> Result<String, TextError> {
+    or_empty(label, bounded(&Bounds { field: "label", ..NAME }, label).map(Cow::Borrowed))
+}
+
+fn or_empty(sent: &str, checked: Result<Cow<'_, str>, TextError>) -> Result<String, TextError> {
+    // what is never allowed is not an empty text, either
+    let is_refused = |c| chars::sort(c) == Sort::Tag;
+    let is_plain = !sent.contains(is_refused) && !sent.trim().starts_with(chars::joins);
+    match checked {
+        Err(TextError::Empty { .. }) if is_plain => Ok(String::new()),
+        checked => checked.map(Cow::into_owned),
+    }
+}
+
+fn lines<'a>(bounds: &Bounds, text: &'a str) -> Result<Cow<'a, str>, TextError> {
+    let text = bounded(bounds, text)?;
     if !text.contains(|c| c == '\r' || chars::ends_line(c)) {
         return Ok(Cow::Borrowed(text));
     }
@@ -196,6 +226,16 @@ const TEXT: Bounds = Bounds {
     allowed: |c| matches!(c, '\n' | '\r' | '\t' | chars::LINE_HINT) || chars::ends_line(c),
 };
 
+const ALT: Bounds = Bounds {
+    field: "alt",
+    graphemes_max: ALT_GRAPHEMES_MAX,
+    bytes_max: EXTRAS_BYTES_MAX,
+    chars_max: EXTRAS_BYTES_MAX,
+    ..TEXT
+};
+
+const BIO: Bounds = Bounds { field: "bio", ..TEXT };
+
 const NAME: Bounds = Bounds {
     field: "name",
     graphemes_max: NAME_GRAPHEMES_MAX,
@@ -237,7 +277,7 @@ fn bounded<'a>(bounds: &Bounds, sent: &'a str) -> Result<&'a str, TextError> {
 }
 
 /// Refuses a character that no field may contain.
-fn plain(field: &'static str, char: char) -> Result<(), TextError> {
+pub(crate) fn plain(field: &'static str, char: char) -> Result<(), TextError> {
     match chars::sort(char) {
         Sort::Control => Err(TextError::Control { field }),
         Sort::Direction => Err(TextError::Direction { field, char }),

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use fanfold_core::board::{BoardError, Day};
+use fanfold_core::content::ContentError;
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::text::TextError;
 use fanfold_core::{
@@ -16,6 +17,8 @@ use fanfold_runtime::StoreError;
 pub enum Error {
     #[error(transparent)]
     Text(#[from] TextError),
+    #[error(transparent)]
+    Content(ContentError),
     #[error("the caller has no profile; create it first")]
     ProfileMissing,
     #[error("another user has the same id; sign in with another account")]
@@ -103,4 +106,13 @@ pub enum Error {
     RankingBuilding,
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<ContentError> for Error {
+    fn from(error: ContentError) -> Self {
+        match error {
+            ContentError::Text(error) => Self::Text(error),
+            error => Self::Content(error),
+        }
+    }
 }

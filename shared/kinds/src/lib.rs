@@ -42,6 +42,7 @@
 //! | users | `handle#<handle>` | | the user who has the handle |
 //! | users | `pulled-authors` | | the authors whose posts are pulled, not pushed |
 //! | posts | `<author>` | `<post>` | a post, or its tombstone |
+//! | users | `about#<user>` | | what a user says about themselves |
 //! | posts | `versions#<post>` | `<number>` | an earlier version of a post that was edited |
 //! | posts | `key#<user>#<hash>` | `-` | the post that an `Idempotency-Key` made |
 //! | posts | `receipt#<post>` | `-` | the plan and the state of the fan-out of a post |

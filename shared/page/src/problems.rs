@@ -115,9 +115,9 @@ advice! {
         "Use a new key to publish again."
         "the post that this Idempotency-Key made, 01M7YZ0V042DVTFTPP3HS0JN1E, was deleted; use a new key";
     BodyTooLarge:
-        "The body has more bytes than the route takes: 32 KiB, or 256 KiB for changes of several members of a leaderboard."
+        "The body has more bytes than the route takes: 64 KiB, or 256 KiB for changes of several members of a leaderboard."
         "Send less in one request. Divide changes of many members into several requests."
-        "the body is larger than 32768 bytes";
+        "the body is larger than 65536 bytes";
     UnsupportedMediaType:
         "The body is not announced as JSON."
         "Send the header Content-Type: application/json."
@@ -126,6 +126,10 @@ advice! {
         "A text, a handle or a name is empty, too long, or has characters that are invisible or change the text around it."
         "A post has 1 to 500 characters as a person counts them and at most 4 KiB; a name has up to 50; a handle has 1 to 30 of a to z, 0 to 9 and _."
         "text has 512 characters; at most 500 are allowed";
+    InvalidContent:
+        "The data is no JSON object or too large, or an attachment or a link has a value that is not allowed."
+        "Correct what the detail names. URLs must begin with https://, and data and attachments have at most 8 KiB together."
+        "media_type must be a type and a subtype, such as image/png";
     FollowSelf:
         "The user to follow is the caller."
         "Do not offer this in your app: the home feed has the caller's own posts in any case."

@@ -42,12 +42,13 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
         self.0.deserialize_option(Objects(visitor))
     }
 
+    // serde_json knows its raw values by this name
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        visitor.visit_newtype_struct(self)
+        self.0.deserialize_newtype_struct(name, Objects(visitor))
     }
 
     // no body has a variant with fields
@@ -115,6 +116,13 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
         self.0.visit_some(Objects(deserializer))
     }
 
+    fn visit_newtype_struct<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<V::Value, D::Error> {
+        self.0.visit_newtype_struct(Objects(deserializer))
+    }
+
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<V::Value, A::Error> {
         self.0.visit_seq(Objects(items))
     }
@@ -161,6 +169,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Objects<A> {
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
+    use serde_json::value::RawValue;
     use serde_json::{Value, json};
 
     use super::*;
@@ -180,7 +189,7 @@ mod tests {
         One,
     }
 
-    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[derive(Debug, Default, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     struct Outer {
         inner: Option<Inner>,
@@ -192,6 +201,7 @@ mod tests {
         text: Option<String>,
         on: Option<bool>,
         any: Value,
+        raw: Option<Box<RawValue>>,
     }
 
     fn read(body: &str) -> serde_json::Result<Outer> {
@@ -202,7 +212,7 @@ mod tests {
     fn an_array_is_no_object_at_any_depth() {
         for body in [
             "[]",
-            "[null,[],null,null,null,null,null,null,null]",
+            "[null,[],null,null,null,null,null,null,null,null]",
             r#"{"inner":[1]}"#,
             r#"{"list":[[1]]}"#,
             r#"{"list":[{"a":1},[1]]}"#,
@@ -227,9 +237,15 @@ mod tests {
             "inner": {"a": -5}, "list": [{"a": 1}, {"a": 2}], "wrapped": {"a": 3}, "word": "one", "number": 7,
             "share": 1, "text": "é", "on": true, "any": [[{"x": [null, 1.5, -1, "t", false]}], []],
         });
-        let expected: Outer = serde_json::from_value(body.clone()).unwrap();
-        assert_eq!(read(&body.to_string()).unwrap(), expected);
-        assert_eq!(read(r#"{"inner":null,"any":null}"#).unwrap(), Outer::default());
+        let same = |read: Outer, body: &str| {
+            let usual: Outer = serde_json::from_str(body).unwrap();
+            assert_eq!(format!("{read:?}"), format!("{usual:?}"));
+        };
+        for body in
+            [&body.to_string(), r#"{"inner":null,"any":null}"#, r#"{"raw": { "b": [1.0] } }"#]
+        {
+            same(read(body).unwrap(), body);
+        }
         for body in [
             "",
             "{",

@@ -67,6 +67,7 @@ kinds! {
     BodyTooLarge PAYLOAD_TOO_LARGE "body-too-large" "Body too large";
     UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "Unsupported media type";
     InvalidText UNPROCESSABLE_ENTITY "invalid-text" "Text not allowed";
+    InvalidContent UNPROCESSABLE_ENTITY "invalid-content" "Data, attachment or link not allowed";
     FollowSelf UNPROCESSABLE_ENTITY "follow-self" "Users cannot follow themselves";
     FollowingLimit UNPROCESSABLE_ENTITY "following-limit" "Too many followed users";
     InvalidTime UNPROCESSABLE_ENTITY "invalid-time" "Time not allowed";
@@ -211,6 +212,7 @@ impl From<Error> for Problem {
             Error::TooManyRequests { .. } => ProblemKind::TooManyRequests,
             Error::ProfileMissing => ProblemKind::ProfileMissing,
             Error::Text(_) => ProblemKind::InvalidText,
+            Error::Content(_) => ProblemKind::InvalidContent,
             Error::IdentityClash => ProblemKind::IdentityClash,
             Error::HandleTaken(_) => ProblemKind::HandleTaken,
             Error::NoSuchUser(_) => ProblemKind::NoSuchUser,

@@ -225,7 +225,7 @@ impl World {
     ) -> Result<PostId, fanfold_kinds::Error> {
         self.advance(Duration::from_millis(1));
         let (author, now) = (self.identity(author), self.now());
-        let new = NewPost { text: "a reply", in_reply_to: Some(to) };
+        let new = NewPost { in_reply_to: Some(to), .."a reply".into() };
         Ok(posts::publish(&self.app, &author, new, None, now).await?.post.id)
     }
 

@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
+use fanfold_core::content::Data;
 use fanfold_core::kinds::{ItemKind, KeyKind, Phase, Removal};
 use fanfold_core::limits::DROP_SETTLES;
 use fanfold_core::time::millis;
 use fanfold_core::{FeedId, PostId, Scores, Slice, Time, UserRef, order};
+use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Older, RebuildStart};
 use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::{AdminOrder, read};
@@ -14,12 +16,16 @@ use fanfold_kinds::boards::change::{ScoreChange, What};
 use fanfold_kinds::boards::{self, BoardRef};
 use fanfold_kinds::feeds::kept::items::KeptFeed;
 use fanfold_kinds::marks::MarkKind;
-use fanfold_kinds::present::Viewer;
+use fanfold_kinds::people::about::About;
+use fanfold_kinds::posts::PostEdit;
+use fanfold_kinds::posts::extras::ExtrasChange;
+use fanfold_kinds::present::{self, Viewer};
 use fanfold_kinds::scheduled::{self, NewScheduled};
 use fanfold_kinds::timers::{self, NewTimer};
 use fanfold_kinds::{Error, people, posts};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::store_without_delivery;
@@ -66,7 +72,7 @@ async fn world() -> (World, Vec<PostId>) {
         ("SMALL_FOLLOWERS", "1"),
         ("CHUNK_FOLLOWERS", "1"),
         // so few that a write is remembered for longer than the test takes
-        ("POSTS_PER_MINUTE", "10"),
+        ("POSTS_PER_MINUTE", "12"),
     ];
     let world = World::with(&settings).await;
     world.people(&["ash"]).await;
@@ -124,11 +130,29 @@ async fn world() -> (World, Vec<PostId>) {
     };
     let until = world.now().expires_after(Duration::from_secs(3_600));
     world.app.kept.put(vec![(world.id("ash"), copy)], until).await.unwrap();
+    say_more(&world, posts[2]).await;
     plan_ahead(&world).await;
     make_a_board(&world).await;
     posts::read(&world.app, &Viewer::of(world.id("ash")), posts[0], world.now()).await.unwrap();
     check_every_kind_exists(&world).await;
     (world, posts)
+}
+
+/// A post of ash is edited and has data, and ash has a bio, which is read.
+async fn say_more(world: &World, post: PostId) {
+    let (ash, now) = (world.identity("ash"), world.now());
+    let about = About { bio: "a secret".to_owned(), ..About::default() };
+    let new = people::NewProfile { name: "Ash", about: Some(about) };
+    people::put_profile(&world.app, &ash, "ash", new, now).await.unwrap();
+    let data = RawValue::from_string(json!({"key": "a secret"}).to_string()).unwrap();
+    let data = Some(Data::new("data", &data).unwrap());
+    let extras = ExtrasChange { data: Some(data), attachments: None };
+    let edit = PostEdit { text: Some("a secret"), extras };
+    assert_eq!(posts::edit(&world.app, &ash, post, edit, None, now).await.unwrap().post.version, 2);
+    let (viewer, reading) = (Viewer::of(ash.user()), ReadContext::new(now));
+    let seen = present::profile(&world.app, &viewer, &UserRef::Id(ash.user()), &reading).await;
+    assert_eq!(seen.unwrap().about.bio, "a secret");
+    world.drain().await;
 }
 
 /// Two posts of ash are scheduled, one of them with a key, and a timer is put. Valkey's index has their entries.
@@ -196,7 +220,8 @@ fn of_others(mut item: Value) -> Value {
 
 /// Whether a value contains data about ash.
 fn is_about_ash(world: &World, value: &Value) -> bool {
-    let text = |text: &str| in_text(world.id("ash"), text) || ["ash", "a secret"].contains(&text);
+    let text =
+        |text: &str| in_text(world.id("ash"), text) || text == "ash" || text.contains("a secret");
     match value {
         Value::String(value) => text(value) || text(value.trim_start_matches("handle#")),
         Value::Array(values) => values.iter().any(|value| is_about_ash(world, value)),

@@ -18,6 +18,7 @@ use fanfold_kinds::due::{handle, look_ahead};
 use fanfold_kinds::fanout::dispatch::{Dispatched, dispatch};
 use fanfold_kinds::people::items::{HeadBounds, Heads};
 use fanfold_kinds::posts::entities::Entities;
+use fanfold_kinds::posts::extras::Extras;
 use fanfold_kinds::posts::items::Post;
 use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_kinds::scheduled::items::{ScheduleResult, Scheduled, ScheduledState};
@@ -140,6 +141,7 @@ async fn the_message_of_an_item_waits_for_its_commit() {
     let item = Scheduled {
         id: fanfold_core::ScheduledId::new(now, 1, world.id("ash")),
         in_reply_to: None,
+        extras: Extras::default(),
         text: "late commit".to_owned(),
         publish_at: now,
         post: PostId::new(now, 1, world.id("ash")),
@@ -580,7 +582,7 @@ async fn cancelling_and_publishing_say_which_was_first() {
     let now = world.now();
     let late = scheduled::cancel(&world.app, &ash, item.id, now).await;
     assert!(matches!(late, Err(Error::AlreadyPublished { post }) if post == item.post));
-    let change = ScheduledEdit { text: Some("other"), publish_at: None };
+    let change = ScheduledEdit { text: Some("other"), ..ScheduledEdit::default() };
     let late = scheduled::change(&world.app, &ash, item.id, change, now).await;
     assert!(matches!(late, Err(Error::AlreadyPublished { .. })), "{late:?}");
     assert_eq!(posts_of_ash(&world).await, [item.post]);
@@ -597,7 +599,7 @@ async fn a_changed_time_is_the_time_of_publication() {
     let change = |text, ahead| {
         let publish_at = Some(now + ahead);
         let (ash, id) = (&ash, item.id);
-        let change = ScheduledEdit { text, publish_at };
+        let change = ScheduledEdit { text, publish_at, ..ScheduledEdit::default() };
         scheduled::change(&world.app, ash, id, change, now)
     };
     let sooner = change(Some("sooner"), 5 * MINUTE).await.unwrap();

@@ -97,8 +97,8 @@ async fn scheduled_posts_count_as_posts_and_timers_have_a_limit() {
         scheduled::schedule(&world.app, &ash, new, now)
     };
     let item = schedule().await.unwrap();
-    let change = ScheduledEdit { text: Some("other"), publish_at: None };
-    scheduled::change(&world.app, &ash, item.id, change, now).await.unwrap();
+    let change = ScheduledEdit { text: Some("other"), ..ScheduledEdit::default() };
+    scheduled::change(&world.app, &ash, item.id, change.clone(), now).await.unwrap();
     world.publish("ash", "posts have the same limit").await;
     let refused = [
         schedule().await.unwrap_err(),

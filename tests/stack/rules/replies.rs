@@ -97,7 +97,7 @@ async fn a_reply_answers_a_post_that_is_there() {
     // the answered post is a part of what a key stands for
     let (root, birch) = (world.publish("ash", "another").await, world.identity("birch"));
     let publish = async |in_reply_to| {
-        let new = NewPost { text: "a reply", in_reply_to };
+        let new = NewPost { in_reply_to, .."a reply".into() };
         posts::publish(&world.app, &birch, new, Some("a key"), world.now()).await
     };
     let made = publish(Some(root)).await.expect("a reply");
@@ -131,13 +131,13 @@ async fn a_scheduled_reply_to_a_post_that_is_gone_fails() {
     let (birch, publish_at) = (world.identity("birch"), world.now() + Duration::from_secs(60));
     let mut items = Vec::new();
     for root in roots {
-        let post = NewPost { text: "later", in_reply_to: Some(root) };
+        let post = NewPost { in_reply_to: Some(root), .."later".into() };
         let new = NewScheduled { post, publish_at, key: None };
         let item = scheduled::schedule(&world.app, &birch, new, world.now()).await;
         items.push(item.expect("scheduled"));
     }
     world.delete("ash", roots[0]).await;
-    let post = NewPost { text: "too late", in_reply_to: Some(roots[0]) };
+    let post = NewPost { in_reply_to: Some(roots[0]), .."too late".into() };
     let new = NewScheduled { post, publish_at, key: None };
     let refused = scheduled::schedule(&world.app, &birch, new, world.now()).await;
     assert!(matches!(refused, Err(Error::NoSuchPost(_))), "{refused:?}");
@@ -158,7 +158,7 @@ async fn a_scheduled_reply_to_a_post_that_is_gone_fails() {
     }
     let failed = world.app.scheduled.failed(world.id("birch")).await.expect("read");
     assert_eq!(failed.iter().map(|item| item.id).collect::<Vec<_>>(), [items[0].id]);
-    let edit = ScheduledEdit { text: Some("another"), publish_at: None };
+    let edit = ScheduledEdit { text: Some("another"), ..ScheduledEdit::default() };
     let change = scheduled::change(&world.app, &birch, items[0].id, edit, world.now()).await;
     assert!(matches!(change, Err(Error::ScheduledFailed(_))), "{change:?}");
     // its text can be removed

@@ -12,10 +12,10 @@ use crate::harness::world::World;
 
 #[tokio::test]
 async fn the_sweep_drops_inactive_feeds_and_counts_the_remaining() {
-    // its own server, because the sweep drops the feeds of all users
+    // its own server, because the sweep drops the feeds of all users; fewer buckets than feeds, of which a round drops one each
     let node = Node::start(&[]);
     let url = node.url();
-    let settings = [("INACTIVE_AFTER", "100"), ("BUCKETS", "3"), ("REDIS_URL", url.as_str())];
+    let settings = [("INACTIVE_AFTER", "100"), ("BUCKETS", "2"), ("REDIS_URL", url.as_str())];
     let world = World::with(&settings).await;
     let names = ["ash", "birch", "cedar", "dogwood"];
     world.people(&names).await;
@@ -28,7 +28,7 @@ async fn the_sweep_drops_inactive_feeds_and_counts_the_remaining() {
     let mut sweep = world.app.clone();
     sweep.settings.sweep_feeds_max = 1;
     let first = sweep::sweep(&sweep, world.now()).await.unwrap();
-    assert!(first.dropped >= 1 && first.dropped <= 3 && first.remaining >= 1, "{first:?}");
+    assert!(first.dropped >= 1 && first.dropped <= 2 && first.remaining >= 1, "{first:?}");
     let all = sweep::sweep(&world.app, world.now()).await.unwrap();
     assert_eq!(all.remaining, 0, "{all:?}");
     let page = world.page(FeedId::home(world.id("ash")), Span::ALL, 5).await;

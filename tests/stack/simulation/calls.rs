@@ -270,7 +270,7 @@ async fn thread(count: &mut Count, root: PostId) {
     let dogwood = PEOPLE[3];
     let mut answered = root;
     for what in ["reply", "reply to a reply"] {
-        let new = NewPost { text: "a reply", in_reply_to: Some(answered) };
+        let new = NewPost { in_reply_to: Some(answered), .."a reply".into() };
         let publish = count.of(what, async |apps, now| {
             posts::publish(&apps.app, &identity(dogwood), new, None, now).await
         });
@@ -399,7 +399,7 @@ async fn due(count: &mut Count) {
     let post = schedule(count, "schedule a post").await;
     let other = schedule(count, "schedule another post").await;
     let change = count.of("change a scheduled post", async |apps, now| {
-        let change = ScheduledEdit { text: Some("another text"), publish_at: None };
+        let change = ScheduledEdit { text: Some("another text"), ..ScheduledEdit::default() };
         scheduled::change(&apps.app, &me, post, change, now).await
     });
     change.await.expect("changed");

@@ -158,7 +158,7 @@ impl Deployment {
     async fn answer(&self, n: usize, post: PostId) -> Duration {
         sleep(Duration::from_secs(1) * n as u32 / ANSWERS as u32).await;
         let (start, app, me) = (Instant::now(), &self.apps.app, identity(&fan(n)));
-        let new = NewPost { text: "an answer", in_reply_to: Some(post) };
+        let new = NewPost { in_reply_to: Some(post), .."an answer".into() };
         let publish = fanfold_kinds::posts::publish(app, &me, new, None, self.now());
         let published = Box::pin(publish).await;
         assert!(published.is_ok(), "{n}: {published:?}");

@@ -86,7 +86,7 @@ impl History<Dropping> {
         let key = (!is_reply).then_some(key);
         let work = async move {
             let publish = fanfold_kinds::posts::publish;
-            let new = NewPost { text: "text", in_reply_to };
+            let new = NewPost { in_reply_to, .."text".into() };
             let post = publish(&apps.app, &identity(author), new, key.as_deref(), now).await;
             Done::Published(post.map(|shown| shown.post.id).map_err(drop))
         };

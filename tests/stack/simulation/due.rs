@@ -125,7 +125,11 @@ impl History<Due> {
         let text = format!("changed {}", self.workers.len());
         let subject = Subject::Change(item, text.clone(), at);
         let work = async move {
-            let change = ScheduledEdit { text: Some(&text), publish_at: Some(at) };
+            let change = ScheduledEdit {
+                text: Some(&text),
+                publish_at: Some(at),
+                ..ScheduledEdit::default()
+            };
             let me = identity(name(item.author()));
             let changed = scheduled::change(&apps.app, &me, item, change, now).await;
             Done::Changed(item, text.clone(), at, changed)

@@ -441,7 +441,7 @@ fn each_scheduled_post_has_one_message() {
             if n % 20 == 10 {
                 let changes = (0..48).map(async |nth| {
                     let (text, id) = (format!("changed {nth}"), *ids.first().expect("an id"));
-                    let change = ScheduledEdit { text: Some(&text), publish_at: None };
+                    let change = ScheduledEdit { text: Some(&text), ..ScheduledEdit::default() };
                     scheduled::change(app, &me, id, change, START).await.map(drop)
                 });
                 let changed: Result<(), _> = join_all(changes).await.into_iter().collect();

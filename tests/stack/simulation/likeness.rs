@@ -195,7 +195,8 @@ async fn due_items(apps: &Apps, dice: &mut Dice, me: &Identity, now: Time) {
         2 => {
             for item in waiting {
                 let publish_at = dice.one_in(2).then(|| now + 5 * minute);
-                let change = ScheduledEdit { text: Some("changed"), publish_at };
+                let change =
+                    ScheduledEdit { text: Some("changed"), publish_at, ..ScheduledEdit::default() };
                 let _changed = scheduled::change(&apps.app, me, item.id, change, now).await;
                 if dice.one_in(2) {
                     let _ended = scheduled::cancel(&apps.app, me, item.id, now).await;

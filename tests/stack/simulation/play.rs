@@ -15,6 +15,8 @@ use fanfold_engines::valkey::{CachedSlice, CardId, Read};
 use fanfold_functions::timeline::feed::FeedQuery;
 use fanfold_kinds::fanout::dispatch::Dispatched;
 use fanfold_kinds::fanout::messages::DeliverChunk;
+use fanfold_kinds::people::NewProfile;
+use fanfold_kinds::people::about::About;
 use fanfold_kinds::posts::NewPost;
 use fanfold_kinds::posts::entities::{Entity, Meaning};
 use fanfold_kinds::posts::items::Post;
@@ -400,7 +402,7 @@ impl History<Feeds> {
         self.kind.owners.insert(self.workers.len(), owners);
         let work = async move {
             let publish = fanfold_kinds::posts::publish;
-            let new = NewPost { text: &text, in_reply_to };
+            let new = NewPost { in_reply_to, ..text.as_str().into() };
             let published = publish(&apps.app, &identity, new, key.as_deref(), now).await;
             let mentions = |post: &Post| match key {
                 Some(_) => Vec::new(),
@@ -438,7 +440,7 @@ impl History<Feeds> {
         let text = format!("edit {}", self.workers.len());
         let work = async move {
             let edit = fanfold_kinds::posts::edit;
-            let edited = edit(&apps.app, &author, post, &text, None, now).await;
+            let edited = edit(&apps.app, &author, post, text.as_str(), None, now).await;
             Done::Edited(post, edited.map(|shown| shown.post.version).map_err(Problem::from))
         };
         self.begin_named(&format!("edits {post}"), Subject::Edit(post), work);
@@ -482,7 +484,9 @@ impl History<Feeds> {
         let work = async move {
             let put = fanfold_kinds::people::put_profile;
             let name = format!("{user} {name_number}");
-            let put = put(&apps.app, &identity(user), handle, &name, now).await;
+            let about = About { bio: name.clone(), ..About::default() };
+            let new = NewProfile { name: &name, about: Some(about) };
+            let put = put(&apps.app, &identity(user), handle, new, now).await;
             Done::Renamed(id(user), name_number, put.map(drop).map_err(Problem::from))
         };
         let number = self.begin_named(&format!("{user} takes @{handle}"), subject, work);
@@ -960,12 +964,15 @@ impl History<Feeds> {
         {
             return Err(format!("#{number} looked up @{handle} and saw @{}", shown.card.handle));
         }
-        let SeenUser { card, is_followed } = shown;
+        let SeenUser { card, is_followed, about } = shown;
         let numbers = Some(Numbers { posts: card.posts, following: card.following });
         let is_followed = Some(*is_followed);
-        let shown =
-            ShownUser { id: card.id, name: card.name.clone(), numbers, is_followed, version: None };
-        self.check_profiles(number, &[shown])?;
+        let (id, name) = (card.id, card.name.clone());
+        let card = ShownUser { id, name, numbers, is_followed, version: None };
+        // each change writes the name here, too
+        let name = about.bio.clone();
+        let about = ShownUser { id, name, numbers: None, is_followed: None, version: None };
+        self.check_profiles(number, &[card, about])?;
         Ok(())
     }
 

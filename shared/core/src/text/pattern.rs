@@ -8,7 +8,9 @@
 //!
 //! Characters above U+FFFF are written literally, because all regular expression engines read that form.
 
-use crate::limits::{ACCENTS_MAX, BOARD_NAME_CHARS_MAX, NAME_GRAPHEMES_MAX, TEXT_GRAPHEMES_MAX};
+use crate::limits::{
+    ACCENTS_MAX, ALT_GRAPHEMES_MAX, BOARD_NAME_CHARS_MAX, NAME_GRAPHEMES_MAX, TEXT_GRAPHEMES_MAX,
+};
 
 /// The pattern of the text of a post.
 pub fn post_text() -> String {
@@ -18,6 +20,21 @@ pub fn post_text() -> String {
 /// The pattern of a name.
 pub fn name() -> String {
     pattern(REFUSED_IN_NAMES, NAME_GRAPHEMES_MAX)
+}
+
+/// The pattern of what users say about themselves.
+pub fn bio() -> String {
+    maybe(REFUSED_IN_TEXTS, TEXT_GRAPHEMES_MAX)
+}
+
+/// The pattern of the description of an attachment.
+pub fn alt() -> String {
+    maybe(REFUSED_IN_TEXTS, ALT_GRAPHEMES_MAX)
+}
+
+/// The pattern of the label of a link.
+pub fn label() -> String {
+    maybe(REFUSED_IN_NAMES, NAME_GRAPHEMES_MAX)
 }
 
 /// The pattern of the name of a board or a member. It is exactly the rule.
@@ -35,6 +52,14 @@ fn pattern(refused: &str, max: usize) -> String {
     format!(
         "^(?=[\\s\\S]*[^{UNSEEN}])(?![{SPACE}]*[{JOINING}])\
          [{SPACE}]{{0,9}}([^{refused}{ACCENT}][{ACCENT}]{{0,{ACCENTS_MAX}}}){{1,{max}}}[{SPACE}]{{0,9}}$"
+    )
+}
+
+/// A pattern without the first part.
+fn maybe(refused: &str, max: usize) -> String {
+    format!(
+        "^(?![{SPACE}]*[{JOINING}])\
+         [{SPACE}]{{0,9}}([^{refused}{ACCENT}][{ACCENT}]{{0,{ACCENTS_MAX}}}){{0,{max}}}[{SPACE}]{{0,9}}$"
     )
 }
 

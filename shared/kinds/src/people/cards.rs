@@ -1,4 +1,4 @@
-//! The cards of people: what is shown of a user, and who has a handle.
+//! The cards of people: what is shown of a user, what the user says, and who has a handle.
 
 use fanfold_core::kinds::KeyKind;
 use fanfold_core::{Handle, HandleHash, UserId};
@@ -7,6 +7,7 @@ use fanfold_engines::valkey::CardId;
 use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
+use super::about::About;
 use super::items::Profile;
 use crate::App;
 
@@ -32,6 +33,11 @@ impl From<Profile> for UserCard {
         let Profile { id, handle, name, posts, followers, following, .. } = profile;
         Self { id, handle, name, posts, followers, following }
     }
+}
+
+/// The cards that a change of a profile changes.
+pub fn of_profile(user: UserId) -> [CardId; 2] {
+    [CardId::user(user), About::id(&user)]
 }
 
 /// In JSON. Names are short, because they are stored with each card.
@@ -113,5 +119,35 @@ impl Card<App> for HandleOwner {
 
     fn decode(_: &Handle, text: &[u8]) -> Option<Self> {
         serde_json::from_slice(text).ok().map(|user| Self(Some(user)))
+    }
+}
+
+/// What a user says about themselves.
+impl Card<App> for About {
+    type Of = UserId;
+
+    fn id(user: &UserId) -> CardId {
+        CardId::of_user(KeyKind::AboutCard, *user)
+    }
+
+    fn of(id: CardId) -> Option<UserId> {
+        id.id(KeyKind::AboutCard).map(|user| UserId(user as u64))
+    }
+
+    fn fetch(app: &App, users: Vec<UserId>) -> Fetched<'_, UserId, Self> {
+        Box::pin(async move {
+            let mut found = app.users.abouts(&users).await?;
+            let about = |user| (user, found.remove(&user).unwrap_or_default());
+            Ok(users.into_iter().map(about).collect())
+        })
+    }
+
+    fn text(&self) -> Option<Text> {
+        let keep = if self.is_empty() { Text::of_nothing } else { Text::of };
+        serde_json::to_vec(self).ok().map(keep)
+    }
+
+    fn decode(_: &UserId, text: &[u8]) -> Option<Self> {
+        serde_json::from_slice(text).ok()
     }
 }

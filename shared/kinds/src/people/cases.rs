@@ -10,6 +10,8 @@ use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::pause;
 
+use super::about::About;
+use super::cards::of_profile;
 use super::items::{Profile, ProfilePut, UserStore};
 use crate::limit::within_limit;
 use crate::people::messages::ProfileChanged;
@@ -18,11 +20,25 @@ use crate::{App, Error};
 /// The result of [`put_profile`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Put {
-    Created(Profile),
-    Changed(Profile),
+    Created(Profile, About),
+    Changed(Profile, About),
 }
 
-/// Creates or changes the caller's profile.
+/// What a profile shows beside its handle.
+#[derive(Debug, Clone)]
+pub struct NewProfile<'a> {
+    pub name: &'a str,
+    /// What the user says about themselves. `None`: it stays.
+    pub about: Option<About>,
+}
+
+impl<'a> From<&'a str> for NewProfile<'a> {
+    fn from(name: &'a str) -> Self {
+        Self { name, about: None }
+    }
+}
+
+/// Creates or changes the caller's profile. Without `about`, what the user says about themselves stays.
 ///
 /// Fails with [`Error::Text`] if the handle or the name is not allowed, with [`Error::HandleTaken`] if another user has
 /// the handle, and with [`Error::BeingDropped`] while an earlier profile of the caller is being removed.
@@ -30,13 +46,21 @@ pub async fn put_profile(
     app: &App,
     caller: &Identity,
     handle: &str,
-    name: &str,
+    new: impl Into<NewProfile<'_>>,
     now: Time,
 ) -> Result<Put, Error> {
+    let NewProfile { name, about } = new.into();
     let (handle, name): (Handle, _) = (handle.parse()?, text::name(name)?);
     let user = caller.user();
-    let reads = async { futures::try_join!(app.users.profile(user), app.users.owner(&handle)) };
-    let (old, owner) =
+    let present = async {
+        match &about {
+            Some(about) => Ok(about.clone()),
+            None => app.users.about(user).await,
+        }
+    };
+    let reads =
+        async { futures::try_join!(app.users.profile(user), app.users.owner(&handle), present) };
+    let (old, owner, said) =
         within_limit(&app.valkey, app.limits.of(LimitKind::Profile), user, now, reads).await?;
     // no event for a change that cannot be made
     if owner.is_some_and(|owner| owner != user) {
@@ -49,16 +73,21 @@ pub async fn put_profile(
         }
         let revision = old.as_ref().map_or(0, |old| old.revision) + 1;
         let event = ProfileChanged { user, changed_at: now, revision: Some(revision) };
-        let commit = |sent| app.users.put_profile_over(sent, old.as_ref(), caller, &handle, name);
+        let commit = |sent| {
+            app.users.put_profile_over(sent, old.as_ref(), caller, (&handle, name, about.as_ref()))
+        };
         let put = announced(&app.outbox, &event, commit).await?;
         // the cards of handles are hints, which the user's card corrects; fresh ones save a look
         let hint = |handle| CardId::handle(HandleHash::of(handle));
-        let mut cards = vec![CardId::user(user), hint(&handle)];
+        let [own, said_of] = of_profile(user);
+        let mut cards = vec![own, hint(&handle)];
+        // mutation: about-marked
+        cards.extend(about.as_ref().map(|_| said_of));
         cards.extend(old.as_ref().map(|old| hint(&old.handle)));
         changed(&app.valkey, &cards).await;
         match put {
-            ProfilePut::Created(profile) => return Ok(Put::Created(profile)),
-            ProfilePut::Changed(profile) => return Ok(Put::Changed(profile)),
+            ProfilePut::Created(profile) => return Ok(Put::Created(profile, said)),
+            ProfilePut::Changed(profile) => return Ok(Put::Changed(profile, said)),
             ProfilePut::HandleTaken => return Err(Error::HandleTaken(handle)),
             ProfilePut::BeingDropped => {
                 return Err(Error::BeingDropped { retry_after: DROP_SETTLES });

@@ -2,14 +2,14 @@
 
 use fanfold_core::Time;
 use fanfold_core::limits::COMMIT_GRACE;
-use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::look_again;
 
+use super::cards::of_profile as cards;
 use super::messages::ProfileChanged;
 use crate::App;
 
-/// Marks the card of a changed profile as stale. The event goes out before the commit, so the profile is read until it
+/// Marks the cards of a changed profile as stale. The event goes out before the commit, so the profile is read until it
 /// has as many changes as the event says. After [`COMMIT_GRACE`], the commit has failed, or the user was dropped since.
 pub async fn profile_changed(
     app: &App,
@@ -25,7 +25,7 @@ pub async fn profile_changed(
         };
         // mutation: profile-committed
         if is_committed || now > event.changed_at + COMMIT_GRACE {
-            return app.valkey.cards_changed(&[CardId::user(event.user)]).await;
+            return app.valkey.cards_changed(&cards(event.user)).await;
         }
         look_again("the profile", &mut looked).await?;
     }

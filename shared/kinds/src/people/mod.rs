@@ -1,9 +1,9 @@
 //! People: profiles and their handles.
 //!
 //! **Create or change a profile.** `users` reads the profile and the owner of the wanted handle at the same time. It
-//! sends `ProfileChanged` with the number of changes that the profile will have, writes profile and handle in one
-//! transaction, and marks the user's card as stale. `changes` reads the profile until it has as many changes, or until
-//! 30 s have passed, and then marks the card.
+//! sends `ProfileChanged` with the number of changes that the profile will have, writes profile, handle and what the user
+//! says about themselves in one transaction, and marks the user's two cards as stale. `changes` reads the profile until
+//! it has as many changes, or until 30 s have passed, and then marks the cards.
 //!
 //! # Bounds
 //!
@@ -12,6 +12,7 @@
 //! - The first look of a viewer at a user costs one unit of `CardMemory` and one read of DynamoDB. A profile that a
 //!   million people open takes a million units in an hour; if `CardMemory` has fewer, the oldest cards make room.
 
+pub mod about;
 pub mod cards;
 mod cases;
 pub mod events;
@@ -19,4 +20,4 @@ pub mod items;
 pub mod messages;
 pub(crate) mod owned;
 
-pub use cases::{Put, find, must_belong_to, put_profile};
+pub use cases::{NewProfile, Put, find, must_belong_to, put_profile};

@@ -9,6 +9,7 @@ use fanfold_engines::valkey::CardId;
 use serde::{Deserialize, Serialize};
 
 use super::entities::Entities;
+use super::extras::Extras;
 use super::items::{Post, PostState};
 use super::thread::Thread;
 use crate::App;
@@ -23,6 +24,9 @@ struct PostText {
     /// The entities.
     #[serde(rename = "e", default, skip_serializing_if = "Entities::is_empty")]
     entities: Entities,
+    /// What the post has beside its text.
+    #[serde(rename = "x", default, skip_serializing_if = "Extras::is_empty")]
+    extras: Extras,
     /// The number of the version. `None`: the first one.
     #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
@@ -69,22 +73,40 @@ impl Card<App> for PostState {
             Self::Missing => return None,
             Self::Deleted => PostText::default(),
             Self::Published(post) => {
-                let Post { id: _, text, entities, version, edited_at, thread, likes, replies } =
-                    post.clone();
+                let Post {
+                    id: _,
+                    text,
+                    entities,
+                    extras,
+                    version,
+                    edited_at,
+                    thread,
+                    likes,
+                    replies,
+                } = post.clone();
                 let (text, version) = (Some(text), (version > 1).then_some(version));
-                PostText { text, entities, version, edited_at, thread, likes, replies }
+                PostText { text, entities, extras, version, edited_at, thread, likes, replies }
             }
         };
         serde_json::to_vec(&text).ok().map(Text::of)
     }
 
     fn decode(post: &PostId, text: &[u8]) -> Option<Self> {
-        let PostText { text, entities, version, edited_at, thread, likes, replies } =
+        let PostText { text, entities, extras, version, edited_at, thread, likes, replies } =
             serde_json::from_slice(text).ok()?;
         let (id, version) = (*post, version.unwrap_or(1));
         let published = |text| {
-            let post = Post { id, text, entities, version, edited_at, thread, likes, replies };
-            Self::Published(post)
+            Self::Published(Post {
+                id,
+                text,
+                entities,
+                extras,
+                version,
+                edited_at,
+                thread,
+                likes,
+                replies,
+            })
         };
         Some(text.map_or(Self::Deleted, published))
     }

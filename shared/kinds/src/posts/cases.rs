@@ -13,6 +13,7 @@ use fanfold_runtime::{StoreError, clock};
 use futures::future::join_all;
 
 use super::entities::Entities;
+use super::extras::Extras;
 use super::items::{Created, Deleted, Post, PostKey, PostKeyUse, PostState};
 use super::thread::Thread;
 pub use crate::fanout::receipts::Receipt;
@@ -31,24 +32,28 @@ pub struct NewPost<'a> {
     pub text: &'a str,
     /// The answered post, if the post is a reply.
     pub in_reply_to: Option<PostId>,
+    /// What it has beside its text.
+    pub extras: &'a Extras,
 }
 
 impl<'a> From<&'a str> for NewPost<'a> {
     fn from(text: &'a str) -> Self {
-        Self { text, in_reply_to: None }
+        Self { text, in_reply_to: None, extras: Extras::NONE }
     }
 }
 
 impl NewPost<'_> {
-    /// A text that stands for the request: with every field, as it was sent. No text of a post has this character.
+    /// A text that stands for the request, with every field. The fields before the text have no such character.
     pub(crate) fn request(&self, publish_at: Option<Time>) -> String {
-        let Self { text, in_reply_to } = self;
-        match (publish_at, in_reply_to) {
-            (None, None) => (*text).to_owned(),
-            (Some(at), None) => format!("\0{at} {text}"),
-            (None, Some(answered)) => format!("\0\0{answered} {text}"),
-            (Some(at), Some(answered)) => format!("\0{at}\0{answered} {text}"),
-        }
+        let Self { text, in_reply_to, extras } = *self;
+        let extras = match extras.is_empty() {
+            true => String::new(),
+            false => extras.clone().into(),
+        };
+        let [at, answered] =
+            [publish_at.map(|at| at.to_string()), in_reply_to.map(|id| id.to_string())];
+        let [at, answered] = [at, answered].map(Option::unwrap_or_default);
+        format!("{at}\0{answered}\0{extras}\0{text}")
     }
 }
 
@@ -89,7 +94,7 @@ pub async fn publish(
     for _ in 0..TRIES_MAX {
         let id = PostId::new(now, clock::random() as u16, author.user());
         let post = Post::new(id, text.clone(), entities.clone());
-        let post = Post { thread: thread.clone(), ..post };
+        let post = Post { thread: thread.clone(), extras: written.extras.clone(), ..post };
         let users = (&app.users, app.settings.head_bounds, &heads);
         let commit =
             |sent| app.posts.create(sent, users, author, (&post, &app.replies), key.as_ref(), now);

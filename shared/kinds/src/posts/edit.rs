@@ -12,6 +12,7 @@ use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::pause;
 
 use super::entities::Entities;
+use super::extras::ExtrasChange;
 use super::items::{Edited, Post, PostState, Version};
 use super::messages::PostEdited;
 use crate::limit::within_limit;
@@ -19,24 +20,38 @@ use crate::people::must_belong_to;
 use crate::present::{self, ShownPost, Viewer};
 use crate::{App, Error};
 
-/// Replaces the text of the caller's post. Returns when the next request of every reader shows it. A text that the post has is no
+/// A change of a post. What is `None` stays.
+#[derive(Debug, Clone, Default)]
+pub struct PostEdit<'a> {
+    pub text: Option<&'a str>,
+    pub extras: ExtrasChange,
+}
+
+impl<'a> From<&'a str> for PostEdit<'a> {
+    fn from(text: &'a str) -> Self {
+        Self { text: Some(text), extras: ExtrasChange::default() }
+    }
+}
+
+/// Changes the caller's post. Returns when the next request of every reader shows it. A change to what the post is already makes no
 /// new version.
 ///
 /// Fails with [`Error::OtherVersion`] if the post has none of the versions in `only`, with [`Error::VersionsLimit`] if it was edited
-/// too often, with [`Error::NotYours`] or [`Error::NoSuchPost`], and as [`publish`](super::publish) does because of the text and
-/// the author.
+/// too often, with [`Error::NotYours`] or [`Error::NoSuchPost`], with [`Error::Content`] if there is too much beside the text, and as
+/// [`publish`](super::publish) does because of the text and the author.
 pub async fn edit(
     app: &App,
     author: &Identity,
     id: PostId,
-    written: &str,
+    edit: impl Into<PostEdit<'_>>,
     only: Option<&[u64]>,
     now: Time,
 ) -> Result<ShownPost, Error> {
     if id.author() != author.user() {
         return Err(Error::NotYours { action: "edit a post" });
     }
-    let text = text::post_text(written)?;
+    let PostEdit { text, extras } = edit.into();
+    let text = text.map(text::post_text).transpose()?;
     let reads = async { futures::try_join!(app.users.profile(author.user()), app.posts.state(id)) };
     let limit = app.limits.of(LimitKind::Post);
     let reads = within_limit(&app.valkey, limit, author.user(), now, reads);
@@ -47,7 +62,9 @@ pub async fn edit(
         if only.is_some_and(|only| !only.contains(&old.version)) {
             return Err(Error::OtherVersion { version: old.version });
         }
-        if *text == old.text {
+        let text = text.as_deref().unwrap_or(&old.text);
+        let extras = old.extras.changed(&extras)?;
+        if *text == old.text && extras == old.extras {
             // an earlier request may have died before it did this
             changed(&app.valkey, &[CardId::post(id)]).await;
             return shown(app, author, id, now).await;
@@ -56,9 +73,9 @@ pub async fn edit(
         if version > VERSIONS_MAX {
             return Err(Error::VersionsLimit { max: VERSIONS_MAX });
         }
-        let entities = Entities::again(&app.users, &text, (&old.text, &old.entities)).await?;
-        let (written, edited_at) = (text.clone().into_owned(), Some(now));
-        let new = Post { text: written, entities, version, edited_at, ..old.clone() };
+        let entities = Entities::again(&app.users, text, (&old.text, &old.entities)).await?;
+        let (text, edited_at) = (text.to_owned(), Some(now));
+        let new = Post { text, entities, extras, version, edited_at, ..old.clone() };
         let event = PostEdited { post: id, version, edited_at: now };
         let commit = |sent| app.posts.edit(sent, &app.users, author, (&old, &new));
         match announced(&app.outbox, &event, commit).await? {

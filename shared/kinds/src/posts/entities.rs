@@ -52,6 +52,9 @@ impl Entities {
         old: (&str, &Self),
     ) -> Result<Self, StoreError> {
         let (before, bound) = old;
+        if text == before {
+            return Ok(bound.clone());
+        }
         let bound = bound.0.iter().filter_map(|entity| match entity.means {
             Meaning::Mention(user) => Some((entity.start, user)),
             _ => None,

@@ -18,6 +18,7 @@ mod cases;
 mod edit;
 pub mod entities;
 pub mod events;
+pub mod extras;
 pub mod items;
 pub mod messages;
 pub(crate) mod owned;
@@ -25,4 +26,4 @@ pub mod thread;
 
 pub use cases::{NewPost, Receipt, delete, delivery, publish, read};
 pub(crate) use cases::{key_use, show_published, thread};
-pub use edit::{edit, history};
+pub use edit::{PostEdit, edit, history};

@@ -1,5 +1,6 @@
 //! The posts of a user who is erased or exported.
 
+use fanfold_core::content::Data;
 use fanfold_core::limits::CONCURRENCY;
 use fanfold_core::registry::CHANGE_EVENTS;
 use fanfold_core::{PostId, Slice, Time};
@@ -91,6 +92,7 @@ impl Owned for Posts {
                 lines.push(json!({
                     "type": "post", "id": post.id, "created_at": post.id.time().rfc3339(),
                     "text": post.text, "entities": post.entities, "version": post.version,
+                    "data": post.extras.data().map(Data::as_str), "attachments": post.extras.attachments(),
                     "edited_at": post.edited_at.map(Time::rfc3339), "likes": post.likes,
                     "in_reply_to": post.thread.answered(), "replies": post.replies,
                 }));
@@ -100,7 +102,8 @@ impl Owned for Posts {
                         json!({
                             "type": "post_version", "post": post.id, "version": version.number,
                             "written_at": version.written_at.rfc3339(), "text": version.text,
-                            "entities": version.entities,
+                            "entities": version.entities, "data": version.extras.data().map(Data::as_str),
+                            "attachments": version.extras.attachments(),
                         })
                     }));
                 }

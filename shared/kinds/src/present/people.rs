@@ -11,6 +11,7 @@ use fanfold_runtime::StoreError;
 
 use super::viewer::Viewer;
 use crate::follows::cards::Follows;
+use crate::people::about::About;
 use crate::people::cards::{HandleOwner, UserCard};
 use crate::{App, Error};
 
@@ -21,6 +22,8 @@ pub struct SeenUser {
     pub card: UserCard,
     /// Whether the viewer follows this user.
     pub is_followed: bool,
+    /// What the user says. In lists: nothing.
+    pub about: About,
 }
 
 /// Reads what every viewer sees of a user. Fails with [`Error::NoSuchUser`] if there is no profile, or the user is hidden
@@ -31,19 +34,20 @@ pub async fn user(
     user: &UserRef,
     reading: &ReadContext,
 ) -> Result<UserCard, Error> {
-    let found = find(app, None, user, reading).await?;
+    let found = find(app, Looks { viewer: None, about: false }, user, reading).await?;
     let found = found.filter(|found| viewer.sees(found.card.id));
     found.map(|found| found.card).ok_or_else(|| Error::NoSuchUser(user.clone()))
 }
 
-/// Reads a user with the viewer's relation. Fails like [`user`].
+/// Reads a user with the viewer's relation, and what the user says. Fails like [`user`].
 pub async fn profile(
     app: &App,
     viewer: &Viewer,
     user: &UserRef,
     reading: &ReadContext,
 ) -> Result<SeenUser, Error> {
-    let found = find(app, Some(viewer.user), user, reading).await?;
+    let looks = Looks { viewer: Some(viewer.user), about: true };
+    let found = find(app, looks, user, reading).await?;
     let found = found.filter(|found| viewer.sees(found.card.id));
     found.ok_or_else(|| Error::NoSuchUser(user.clone()))
 }
@@ -54,7 +58,7 @@ pub async fn users(
     users: &[UserId],
     reading: &ReadContext,
 ) -> Result<HashMap<UserId, UserCard>, StoreError> {
-    let seen = look(app, None, users, reading).await?;
+    let seen = look(app, Looks { viewer: None, about: false }, users, reading).await?;
     Ok(seen.into_iter().map(|(user, seen)| (user, seen.card)).collect())
 }
 
@@ -66,7 +70,7 @@ pub async fn seen(
     reading: &ReadContext,
 ) -> Result<HashMap<UserId, SeenUser>, StoreError> {
     users.retain(|user| viewer.sees(*user));
-    look(app, Some(viewer.user), &users, reading).await
+    look(app, Looks { viewer: Some(viewer.user), about: false }, &users, reading).await
 }
 
 /// The user who has a handle, or had it a short time ago.
@@ -80,18 +84,29 @@ pub(crate) async fn owner(
     Ok(found.get::<App, HandleOwner>(handle).and_then(|owner| owner.0))
 }
 
-/// The users with these ids. The relations of a viewer to them are read at the same time.
+/// What is read of users, beside their cards.
+#[derive(Clone, Copy)]
+struct Looks {
+    /// The viewer whose relations to them are read.
+    viewer: Option<UserId>,
+    /// Whether it is read what they say.
+    about: bool,
+}
+
+/// The users with these ids.
 async fn look(
     app: &App,
-    viewer: Option<UserId>,
+    Looks { viewer, about }: Looks,
     users: &[UserId],
     reading: &ReadContext,
 ) -> Result<HashMap<UserId, SeenUser>, StoreError> {
     let others = |viewer| users.iter().filter(move |user| **user != viewer);
     let pairs =
         viewer.into_iter().flat_map(|viewer| others(viewer).map(move |user| (viewer, *user)));
-    let wanted =
-        Wanted::default().and::<Option<UserCard>>(users.iter().copied()).and::<Follows>(pairs);
+    let wanted = Wanted::default()
+        .and::<Option<UserCard>>(users.iter().copied())
+        .and::<Follows>(pairs)
+        .and::<About>(users.iter().copied().filter(|_| about));
     let found = wanted.read(&app.valkey, app, reading).await?;
     let is_followed = |viewer, user| {
         found.get::<App, Follows>(&(viewer, user)).is_some_and(|Follows(follows)| *follows)
@@ -99,7 +114,8 @@ async fn look(
     let seen = |user: &UserId| {
         let card = card(&found, *user)?.clone();
         let is_followed = viewer.is_some_and(|viewer| is_followed(viewer, *user));
-        Some((*user, SeenUser { card, is_followed }))
+        let about = found.get::<App, About>(user).cloned().unwrap_or_default();
+        Some((*user, SeenUser { card, is_followed, about }))
     };
     Ok(users.iter().filter_map(seen).collect())
 }
@@ -111,11 +127,11 @@ fn card(found: &Found, user: UserId) -> Option<&UserCard> {
 /// The user with this id or handle. `None` if there is none.
 async fn find(
     app: &App,
-    viewer: Option<UserId>,
+    looks: Looks,
     user: &UserRef,
     reading: &ReadContext,
 ) -> Result<Option<SeenUser>, StoreError> {
-    let one = async |user| Ok(look(app, viewer, &[user], reading).await?.remove(&user));
+    let one = async |user| Ok(look(app, looks, &[user], reading).await?.remove(&user));
     let handle = match user {
         UserRef::Id(user) => return one(*user).await,
         UserRef::Handle(handle) => handle,

@@ -1,5 +1,6 @@
 //! Schedule, list, read, change and cancel a post.
 
+use fanfold_core::content::ContentError;
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{SCHEDULE_AHEAD_MAX, SCHEDULE_AHEAD_MIN, SCHEDULED_MAX, TRIES_MAX};
@@ -15,6 +16,7 @@ use super::items::{
 };
 use crate::limit::within_limit;
 use crate::people::must_belong_to;
+use crate::posts::extras::ExtrasChange;
 use crate::posts::items::PostKey;
 use crate::posts::{NewPost, key_use, thread};
 use crate::{App, Error};
@@ -31,9 +33,10 @@ pub struct NewScheduled<'a> {
 }
 
 /// A change of a scheduled post. What is `None` stays.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ScheduledEdit<'a> {
     pub text: Option<&'a str>,
+    pub extras: ExtrasChange,
     pub publish_at: Option<Time>,
 }
 
@@ -68,6 +71,7 @@ pub async fn schedule(
     let request = new.post.request(Some(new.publish_at));
     let key = new.key.map(|name| PostKey::new(author.user(), name, &request));
     let text = text::post_text(new.post.text)?;
+    let post = (&*text, new.post.in_reply_to, new.post.extras);
     let reads = async {
         futures::try_join!(
             app.users.profile(author.user()),
@@ -86,7 +90,7 @@ pub async fn schedule(
     // the post must be there now, and again at the time of publication
     thread?;
     for tried in 0..TRIES_MAX {
-        let item = Scheduled::new(author.user(), &text, new.post.in_reply_to, new.publish_at, now);
+        let item = Scheduled::new(author.user(), post, new.publish_at, now);
         let entry = item.entry();
         let sent = app.due().hand_on(&entry, now + watch.elapsed()).await?;
         let stores = (&app.users, &app.posts);
@@ -171,7 +175,7 @@ pub async fn read(app: &App, caller: &Identity, id: ScheduledId) -> Result<Sched
     }
 }
 
-/// Changes the text or the time of a scheduled post that waits. Fails with [`Error::AlreadyPublished`] if publishing it was
+/// Changes the content or the time of a scheduled post that waits. Fails with [`Error::AlreadyPublished`] if publishing it was
 /// first.
 pub async fn change(
     app: &App,
@@ -197,7 +201,7 @@ pub async fn change(
     for tried in 0..TRIES_MAX {
         must_wait(&old)?;
         // a repeated request, or one of several at the same time
-        let Some(new) = changed(&old, text.as_deref(), change.publish_at) else {
+        let Some(new) = changed(&old, text.as_deref(), &change)? else {
             // its writer may have died before it did this
             app.due().indexed(&old.entry(), false, now).await;
             return Ok(old);
@@ -220,6 +224,7 @@ pub async fn change(
         old = read(app, caller, id).await?;
         // others changed the same fields after this request had read them: as if this one had been first
         let is_replaced = (change.text.is_none() || old.text != before.text)
+            && (change.extras.is_empty() || old.extras != before.extras)
             && (change.publish_at.is_none() || old.publish_at != before.publish_at);
         if is_replaced && tried >= OVERTAKEN_AFTER {
             return Ok(new);
@@ -228,16 +233,22 @@ pub async fn change(
     Err(StoreError::Unsettled { what: "the scheduled post" }.into())
 }
 
-/// The scheduled post with this text and time. `None`: it has them.
-fn changed(old: &Scheduled, text: Option<&str>, publish_at: Option<Time>) -> Option<Scheduled> {
-    let (text, publish_at) = (text.unwrap_or(&old.text), publish_at.unwrap_or(old.publish_at));
+/// The scheduled post with this text, and otherwise changed. `None`: it is so already.
+fn changed(
+    old: &Scheduled,
+    text: Option<&str>,
+    change: &ScheduledEdit<'_>,
+) -> Result<Option<Scheduled>, ContentError> {
+    let text = text.unwrap_or(&old.text);
+    let publish_at = change.publish_at.unwrap_or(old.publish_at);
+    let extras = old.extras.changed(&change.extras)?;
     let post = match publish_at == old.publish_at {
-        true if text == old.text => return None,
+        true if text == old.text && extras == old.extras => return Ok(None),
         true => old.post,
         false => PostId::new(publish_at, clock::random() as u16, old.id.author()),
     };
     let (text, revision) = (text.to_owned(), old.revision + 1);
-    Some(Scheduled { text, publish_at, post, revision, ..old.clone() })
+    Ok(Some(Scheduled { text, extras, publish_at, post, revision, ..old.clone() }))
 }
 
 /// Cancels a scheduled post that waits, or removes one that failed. Cancelling it again succeeds. Fails with

@@ -56,7 +56,7 @@ pub async fn publish_due(
             }
             PublishResult::IdTaken => {
                 let post = PostId::new(item.publish_at, clock::random() as u16, id.author());
-                let other = Scheduled { post, revision: item.revision + 1, ..item.clone() };
+                let other = Scheduled { post, revision: item.revision + 1, ..*item.clone() };
                 if let Some(kept) = HandOn::kept(&item.entry(), &other.entry()) {
                     app.scheduled.reschedule(&kept, &item, &other).await?;
                 }
@@ -95,7 +95,7 @@ async fn publish(app: &App, item: &Scheduled, now: Time) -> Result<PublishResult
 /// The scheduled post of a message.
 enum ToPublish<'a> {
     /// It waits, and nobody else publishes it during the lease.
-    Item(Scheduled, EntryLease<'a>),
+    Item(Box<Scheduled>, EntryLease<'a>),
     /// It does not wait for this time. `published`: because it is this post now.
     Nothing { published: Option<PostId> },
 }
@@ -119,7 +119,7 @@ async fn take<'a>(
             Some(item) if item.publish_at == at => {
                 let revision = item.revision.to_string();
                 match EntryLease::take(app.due(), &message.entry, revision, now).await {
-                    Some(lease) => return Ok(ToPublish::Item(item, lease)),
+                    Some(lease) => return Ok(ToPublish::Item(Box::new(item), lease)),
                     None => look_again(HANDLED_ELSEWHERE, looked).await?,
                 }
             }

@@ -1,5 +1,6 @@
 //! The scheduled posts of a user who is erased or exported.
 
+use fanfold_core::content::Data;
 use fanfold_engines::table::{time_and_id, timed};
 use serde_json::json;
 
@@ -37,6 +38,7 @@ impl Owned for Scheduled {
                 json!({
                     "type": "scheduled_post", "id": item.id, "text": item.text, "state": item.state,
                     "in_reply_to": item.in_reply_to, "publish_at": item.publish_at.rfc3339(),
+                    "data": item.extras.data().map(Data::as_str), "attachments": item.extras.attachments(),
                 })
             });
             let next_after = page.next.map(|(at, id)| timed(at, id));

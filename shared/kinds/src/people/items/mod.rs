@@ -1,5 +1,6 @@
 //! Profiles, handles and counters.
 
+mod about;
 mod drop;
 mod handles;
 mod heads;

@@ -10,6 +10,7 @@ use fanfold_runtime::sqs::Announced;
 use super::{
     HandleItem, Profile, ProfileItem, ProfilePut, UserStore, handle_pk, identity_text, profile_pk,
 };
+use crate::people::about::About;
 use crate::people::messages::ProfileChanged;
 
 /// The names of the writes of a transaction about a profile.
@@ -19,6 +20,8 @@ enum ProfileWrite {
     Profile,
     /// The handle.
     Handle,
+    /// What the user says about themselves.
+    About,
     /// The handle that the user gives up.
     OldHandle,
 }
@@ -33,23 +36,27 @@ impl UserStore {
         name: &str,
     ) -> Result<ProfilePut, StoreError> {
         let old = self.profile(identity.user()).await?;
-        self.put_profile_over(sent, old.as_ref(), identity, handle, name).await
+        self.put_profile_over(sent, old.as_ref(), identity, (handle, name, None)).await
     }
 
-    /// Makes or changes the profile of an identity. `old` is the present profile, read by the caller.
+    /// Makes or changes the profile of an identity. `old` is the present profile, read by the caller. Without `about`, what the user
+    /// says about themselves stays.
     pub async fn put_profile_over(
         &self,
         _sent: Announced<ProfileChanged>,
         old: Option<&Profile>,
         identity: &Identity,
-        handle: &Handle,
-        name: &str,
+        (handle, name, about): (&Handle, &str, Option<&About>),
     ) -> Result<ProfilePut, StoreError> {
         let doing = "storing a profile";
         if old.is_some_and(|old| !old.is_of(identity)) {
             return Ok(ProfilePut::IdentityClash);
         }
-        let write = self.profile_write(doing, old, identity, handle, name)?;
+        let mut write = self.profile_write(doing, old, identity, handle, name)?;
+        if let Some(about) = about {
+            let about = self.put_about(doing, identity.user(), about)?;
+            write.add(ProfileWrite::About, about);
+        }
         match write.commit().await? {
             CommitResult::Done => {}
             outcome if outcome.refused(ProfileWrite::Handle) => {

@@ -16,6 +16,7 @@ use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
 
 use super::entities::Entities;
+use super::extras::Extras;
 use super::thread::Thread;
 pub use drop::{Erased, ToBury};
 pub use keys::{PostKey, PostKeyUse};
@@ -37,6 +38,8 @@ pub struct Post {
     pub text: String,
     /// The mentions, tags and links in the text.
     pub entities: Entities,
+    /// What it has beside the text.
+    pub extras: Extras,
     /// The number of what the author wrote last. The first version is 1.
     pub version: u64,
     /// When the present version was written. `None`: with the post.
@@ -50,10 +53,11 @@ pub struct Post {
 }
 
 impl Post {
-    /// A new post that is no reply.
+    /// A new post that is no reply and has a text alone.
     pub fn new(id: PostId, text: impl Into<String>, entities: Entities) -> Self {
-        let (text, thread) = (text.into(), Thread::default());
-        Self { id, text, entities, version: 1, edited_at: None, thread, likes: 0, replies: 0 }
+        let (text, extras, thread) = (text.into(), Extras::default(), Thread::default());
+        let (version, edited_at, likes, replies) = (1, None, 0, 0);
+        Self { id, text, entities, extras, version, edited_at, thread, likes, replies }
     }
 }
 
@@ -87,6 +91,8 @@ struct PostItem {
     text: Option<String>,
     #[serde(default, skip_serializing_if = "Entities::is_empty")]
     entities: Entities,
+    #[serde(default, skip_serializing_if = "Extras::is_empty")]
+    extras: Extras,
     /// The number of the version. `None`: the first one. A tombstone has it until the earlier versions are removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
@@ -131,6 +137,7 @@ impl From<PostItem> for PostState {
                 sk: id,
                 text: Some(text),
                 entities,
+                extras,
                 edited_at,
                 above: thread,
                 likes,
@@ -143,6 +150,7 @@ impl From<PostItem> for PostState {
                     id,
                     text,
                     entities,
+                    extras,
                     version,
                     edited_at,
                     thread,

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{Post, PostItem, PostStore, posts_pk};
 use crate::people::items::UserStore;
 use crate::posts::entities::Entities;
+use crate::posts::extras::Extras;
 use crate::posts::messages::PostEdited;
 
 /// A version of what the author wrote.
@@ -23,6 +24,7 @@ pub struct Version {
     pub number: u64,
     pub text: String,
     pub entities: Entities,
+    pub extras: Extras,
     /// When it was written.
     pub written_at: Time,
 }
@@ -57,6 +59,8 @@ struct VersionItem {
     text: String,
     #[serde(default, skip_serializing_if = "Entities::is_empty")]
     entities: Entities,
+    #[serde(default, skip_serializing_if = "Extras::is_empty")]
+    extras: Extras,
     #[serde(rename = "written_at_ms")]
     written_at: Time,
 }
@@ -68,13 +72,13 @@ impl Stored for VersionItem {
 impl Post {
     /// The present version.
     pub fn present(&self) -> Version {
-        let Self { id, text, entities, version, edited_at, .. } = self.clone();
-        Version { number: version, text, entities, written_at: edited_at.unwrap_or(id.time()) }
+        let Self { id, text, entities, extras, version: number, edited_at, .. } = self.clone();
+        Version { number, text, entities, extras, written_at: edited_at.unwrap_or(id.time()) }
     }
 }
 
 impl PostStore {
-    /// Replaces the text of a post as it was read by that of the next version, and keeps the earlier one, all or nothing.
+    /// Replaces a post as it was read by its next version, and keeps the earlier one, all or nothing.
     pub async fn edit(
         &self,
         _sent: Announced<PostEdited>,
@@ -88,7 +92,7 @@ impl PostStore {
             .table
             .update(key(&pk, old.id))
             .expression(
-                "SET #text = :text, entities = :entities, version = :new, edited_at_ms = :at",
+                "SET #text = :text, entities = :entities, extras = :extras, version = :new, edited_at_ms = :at",
             )
             // mutation: edit-as-read
             .condition(match old.version {
@@ -99,12 +103,13 @@ impl PostStore {
             .value(":v", number(PostItem::V))
             .value(":text", text(&new.text))
             .value(":entities", text(String::from(new.entities.clone())))
+            .value(":extras", text(String::from(new.extras.clone())))
             .value(":new", number(new.version))
             .value(":at", number(new.edited_at.unwrap_or(new.id.time())));
         let update = if old.version > 1 { update.value(":old", known) } else { update };
-        let Version { number, text, entities, written_at } = old.present();
-        let row =
-            VersionItem { sk: sort_key(number), v: VersionItem::V, text, entities, written_at };
+        let Version { number, text, entities, extras, written_at } = old.present();
+        let (sk, v) = (sort_key(number), VersionItem::V);
+        let row = VersionItem { sk, v, text, entities, extras, written_at };
         let mut transaction = Transaction::new(doing);
         transaction.add(EditWrite::Post, update);
         let row = self.table.put(write(doing, &versions_pk(old.id), &row)?);
@@ -122,10 +127,10 @@ impl PostStore {
         let (doing, pk) = ("reading the versions of a post", versions_pk(post));
         let rows = self.table.rows(doing, &pk).newest_first().all(None).await?;
         let version = |row| {
-            let VersionItem { sk, text, entities, written_at, .. } = read(doing, row)?;
+            let VersionItem { sk, text, entities, extras, written_at, .. } = read(doing, row)?;
             let unread = |error: ParseIntError| StoreError::Item { doing, source: error.into() };
             let number = sk.parse().map_err(unread)?;
-            Ok(Version { number, text, entities, written_at })
+            Ok(Version { number, text, entities, extras, written_at })
         };
         rows.into_iter().map(version).collect()
     }

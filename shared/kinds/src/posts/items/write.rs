@@ -63,6 +63,7 @@ impl PostStore {
             v: PostItem::V,
             text: Some(post.text.clone()),
             entities: post.entities.clone(),
+            extras: post.extras.clone(),
             version: None,
             edited_at: None,
             above: post.thread.clone(),
@@ -142,7 +143,7 @@ impl PostStore {
             .update(key(&posts_pk(id.author()), id))
             .expression(
                 // the handler of the event takes the likes from those of the author
-                "SET deleted_at_ms = :now, expires_at = :gone REMOVE #text, entities, edited_at_ms",
+                "SET deleted_at_ms = :now, expires_at = :gone REMOVE #text, entities, extras, edited_at_ms",
             )
             .condition("v <= :v AND attribute_not_exists(deleted_at_ms)")
             .value(":v", number(PostItem::V))

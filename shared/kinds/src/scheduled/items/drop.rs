@@ -83,7 +83,7 @@ impl ScheduledStore {
     pub async fn forget_failed(&self, id: ScheduledId) -> Result<(), StoreError> {
         self.table
             .update(key(&scheduled_pk(id.author()), id))
-            .expression("SET #state = :cancelled REMOVE #text")
+            .expression("SET #state = :cancelled REMOVE #text, extras")
             .condition("#state = :failed")
             .name("#state", "state")
             .name("#text", "text")

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TAG;
 use crate::people::items::{Counter, Owner, UserStore};
+use crate::posts::extras::Extras;
 use crate::posts::items::{PostKey, PostStore};
 pub use results::{Cancelled, PublishResult, Rescheduled, ScheduleResult};
 
@@ -37,6 +38,8 @@ pub struct Scheduled {
     pub text: String,
     /// The answered post, if the post is a reply.
     pub in_reply_to: Option<PostId>,
+    /// What it has beside its text. Empty like the text.
+    pub extras: Extras,
     /// The time of publication.
     pub publish_at: Time,
     /// The id that is reserved for the post. Its time is that of publication.
@@ -65,15 +68,15 @@ impl Scheduled {
     /// A new one, which waits.
     pub fn new(
         author: UserId,
-        text: &str,
-        in_reply_to: Option<PostId>,
+        (text, in_reply_to, extras): (&str, Option<PostId>, &Extras),
         publish_at: Time,
         now: Time,
     ) -> Self {
         let [id, post] =
             [now, publish_at].map(|at| PostId::new(at, clock::random() as u16, author));
         let (id, state) = (ScheduledId(id), ScheduledState::Waiting);
-        Self { id, text: text.to_owned(), in_reply_to, publish_at, post, revision: 1, state }
+        let (text, extras) = (text.to_owned(), extras.clone());
+        Self { id, text, in_reply_to, extras, publish_at, post, revision: 1, state }
     }
 
     /// Its entry in the index of due items.
@@ -95,6 +98,8 @@ struct ScheduledItem {
     text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     in_reply_to: Option<PostId>,
+    #[serde(default, skip_serializing_if = "Extras::is_empty")]
+    extras: Extras,
     #[serde(rename = "publish_at_ms")]
     publish_at: Time,
     post: PostId,
@@ -113,10 +118,9 @@ impl Stored for ScheduledItem {
 
 impl From<ScheduledItem> for Scheduled {
     fn from(item: ScheduledItem) -> Self {
-        let ScheduledItem { sk: id, text, in_reply_to, publish_at, post, revision, state, .. } =
-            item;
-        let text = text.unwrap_or_default();
-        Self { id, text, in_reply_to, publish_at, post, revision, state }
+        let ScheduledItem { sk: id, text, in_reply_to, extras, publish_at, post, .. } = item;
+        let (text, revision, state) = (text.unwrap_or_default(), item.revision, item.state);
+        Self { id, text, in_reply_to, extras, publish_at, post, revision, state }
     }
 }
 
@@ -226,6 +230,7 @@ impl ScheduledStore {
             v: ScheduledItem::V,
             text: Some(item.text.clone()),
             in_reply_to: item.in_reply_to,
+            extras: item.extras.clone(),
             publish_at: item.publish_at,
             post: item.post,
             revision: item.revision,
@@ -253,7 +258,7 @@ impl ScheduledStore {
         })
     }
 
-    /// Replaces the text and the time of a scheduled post that waits.
+    /// Replaces the content and the time of a scheduled post that waits.
     pub async fn reschedule(
         &self,
         sent: &HandOn,
@@ -263,9 +268,12 @@ impl ScheduledStore {
         let doing = "changing a scheduled post";
         let update = self
             .change(old)
-            .expression("SET #text = :text, publish_at_ms = :at, post = :post, revision = :next")
+            .expression(
+                "SET #text = :text, extras = :extras, publish_at_ms = :at, post = :post, revision = :next",
+            )
             .name("#text", "text")
             .value(":text", text(&new.text))
+            .value(":extras", text(String::from(new.extras.clone())))
             .value(":at", number(new.publish_at))
             .value(":post", text(new.post))
             .value(":next", number(new.revision));
@@ -339,7 +347,9 @@ impl ScheduledStore {
         let ended = "SET #state = :state, expires_at = :gone";
         match keeps_text {
             true => change.expression(ended),
-            false => change.expression(format!("{ended} REMOVE #text")).name("#text", "text"),
+            false => {
+                change.expression(format!("{ended} REMOVE #text, extras")).name("#text", "text")
+            }
         }
     }
 

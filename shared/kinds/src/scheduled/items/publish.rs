@@ -27,7 +27,7 @@ impl ScheduledStore {
         // mutation: mention-at-publication
         let entities = Entities::of(users, &item.text).await?;
         let post = Post::new(item.post, item.text.as_str(), entities);
-        let post = Post { thread: thread.clone(), ..post };
+        let post = Post { thread: thread.clone(), extras: item.extras.clone(), ..post };
         let mut change = HeadChange::unread(post.id, bounds);
         for _ in 0..TRIES_MAX {
             let mut transaction = Transaction::new(doing);
