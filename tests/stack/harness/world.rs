@@ -14,10 +14,11 @@ use fanfold_core::message::Received as _;
 use fanfold_core::registry::{
     CHANGE_EVENTS, CHUNKS, DUE_ITEMS, POST_EVENTS, QUEUES, REBUILDS, TIMER_EVENTS, WEBHOOKS,
 };
-use fanfold_core::{FeedId, PostId, Relation, Time, UserId, UserRef};
+use fanfold_core::{FeedId, HandleHash, PostId, Relation, Time, UserId, UserRef};
 use fanfold_engines::due::ItemDue;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::tally::Counts;
+use fanfold_engines::valkey::CardId;
 use fanfold_functions::admin::{self, Admin};
 use fanfold_kinds::fanout::deliver;
 use fanfold_kinds::fanout::dispatch;
@@ -190,6 +191,8 @@ impl World {
             let (sent, identity) = (Announced::assumed(), self.identity(name));
             let put = self.app.users.put_profile(sent, &identity, &handle, name).await;
             assert!(matches!(put.expect("a profile"), ProfilePut::Created(_)));
+            let hint = CardId::handle(HandleHash::of(&handle));
+            self.app.valkey.cards_changed(&[hint]).await.expect("marked");
         }
     }
 

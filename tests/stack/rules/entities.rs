@@ -6,7 +6,11 @@ use fanfold_core::FeedId;
 use fanfold_engines::due::ItemDue;
 use fanfold_engines::feed::Source;
 use fanfold_kinds::home::Span;
+use fanfold_kinds::people;
+use fanfold_kinds::people::cards::of_profile;
+use fanfold_kinds::people::items::ProfilePut;
 use fanfold_kinds::scheduled::{self, NewScheduled};
+use fanfold_runtime::sqs::Announced;
 
 use crate::harness::world::{Message, World};
 
@@ -64,4 +68,32 @@ async fn a_scheduled_post_mentions_who_has_the_handle_when_it_is_published() {
     let (cedar, later) = (world.id("cedar"), world.id("later"));
     let entities = newest(&world, FeedId::author(world.id("ash"))).await.0;
     assert_eq!(entities, format!("0-6@{cedar} 7-13@{later}"));
+}
+
+/// A writer cannot mark the hints of handles: the reader finds out by the user's card.
+#[tokio::test]
+async fn an_old_hint_leads_to_nobody_new() {
+    let world = World::new().await;
+    world.people(&["ash", "birch", "cedar"]).await;
+    let author = FeedId::author(world.id("ash"));
+    world.publish("ash", "@birch @late").await;
+    assert_eq!(newest(&world, author).await.0, format!("0-6@{}", world.id("birch")));
+    for (user, handle) in [("birch", "birch_2"), ("cedar", "birch")] {
+        let (identity, handle) = (world.identity(user), handle.parse().expect("a handle"));
+        let put = world.app.users.put_profile(Announced::assumed(), &identity, &handle, user).await;
+        assert!(matches!(put.expect("renamed"), ProfilePut::Changed(_)));
+        world.app.valkey.cards_changed(&of_profile(identity.user())).await.expect("marked");
+    }
+    world.advance(Duration::from_millis(1));
+    world.publish("ash", "@birch").await;
+    assert_eq!(newest(&world, author).await.0, format!("0-6@{}", world.id("cedar")));
+    // that a handle belongs to nobody is remembered until somebody takes it
+    world.advance(Duration::from_millis(1));
+    world.publish("ash", "@late").await;
+    assert_eq!(newest(&world, author).await.0, "");
+    let (late, now) = (world.identity("late"), world.now());
+    people::put_profile(&world.app, &late, "late", "Late", now).await.expect("a profile");
+    world.advance(Duration::from_millis(1));
+    world.publish("ash", "@late").await;
+    assert_eq!(newest(&world, author).await.0, format!("0-5@{}", world.id("late")));
 }

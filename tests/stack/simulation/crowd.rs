@@ -615,6 +615,29 @@ fn a_crowd_answers_one_post() {
     });
 }
 
+/// 2,000 users publish two posts each within a second, and each post mentions one user, and a handle that nobody has: more than
+/// an item takes. No call is above a limit.
+#[test]
+fn a_crowd_mentions_one_user() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let deployment = Deployment::new(&server, &[]);
+        deployment.put_profiles((0..PEOPLE).map(fan).chain([STAR.to_owned()])).await;
+        deployment.start_latency();
+        let publish = async |n: usize| {
+            sleep(Duration::from_secs(1) * n as u32 / (2 * PEOPLE) as u32).await;
+            let (app, me) = (&deployment.apps.app, identity(&fan(n % PEOPLE)));
+            let text = format!("@{STAR} and @nobody_at_all");
+            let publish = fanfold_kinds::posts::publish;
+            let shown = Box::pin(publish(app, &me, text.as_str(), None, deployment.now())).await;
+            let entities = shown.unwrap_or_else(|problem| panic!("{n}: {problem:?}")).post.entities;
+            assert_eq!(String::from(entities), format!("0-5@{}", id(STAR)));
+        };
+        join_all((0..2 * PEOPLE).map(publish)).await;
+        assert_eq!(deployment.refused(), Vec::new());
+    });
+}
+
 /// The users who answer.
 const ANSWERS: usize = 1_000;
 

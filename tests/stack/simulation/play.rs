@@ -398,7 +398,15 @@ impl History<Feeds> {
         let published: Vec<PostId> = self.kind.published.iter().copied().collect();
         let is_reply = self.dice.one_in(3) && key.is_none() && !published.is_empty();
         let in_reply_to = is_reply.then(|| *self.dice.pick(&published));
-        let owners = owners(&self.apps.cloud.lock());
+        let mut owners = owners(&self.apps.cloud.lock());
+        // a change that nobody has acknowledged may come later
+        let open = self.open();
+        let changing = PEOPLE.iter().filter(|name| open.contains(&Subject::Profile(id(name))));
+        owners.extend(
+            changing.flat_map(|name| {
+                [*name, SHARED_HANDLE].map(|handle| (handle.to_owned(), id(name)))
+            }),
+        );
         self.kind.owners.insert(self.workers.len(), owners);
         let work = async move {
             let publish = fanfold_kinds::posts::publish;

@@ -114,11 +114,12 @@ impl Card<App> for HandleOwner {
     }
 
     fn text(&self) -> Option<Text> {
-        serde_json::to_vec(&self.0?).ok().map(Text::of)
+        let keep = if self.0.is_some() { Text::of } else { Text::of_nothing };
+        serde_json::to_vec(&self.0).ok().map(keep)
     }
 
     fn decode(_: &Handle, text: &[u8]) -> Option<Self> {
-        serde_json::from_slice(text).ok().map(|user| Self(Some(user)))
+        serde_json::from_slice(text).ok().map(Self)
     }
 }
 

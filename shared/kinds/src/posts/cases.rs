@@ -12,7 +12,7 @@ use fanfold_runtime::log::Chain;
 use fanfold_runtime::{StoreError, clock};
 use futures::future::join_all;
 
-use super::entities::Entities;
+use super::entities::{Entities, Unbound};
 use super::extras::Extras;
 use super::items::{Created, Deleted, Post, PostKey, PostKeyUse, PostState};
 use super::thread::Thread;
@@ -76,7 +76,7 @@ pub async fn publish(
         futures::try_join!(
             app.users.profile(author.user()),
             key_use(app, key.as_ref(), now),
-            Entities::of(&app.users, &text),
+            bound(app, Unbound::of(&text), now),
             thread(app, author, written.in_reply_to, now),
         )
     };
@@ -114,6 +114,12 @@ pub async fn publish(
         }
     }
     Err(StoreError::GaveUp { doing: "finding a free post id", tries: TRIES_MAX }.into())
+}
+
+/// The entities of a text, with the present owners of its handles.
+pub(crate) async fn bound(app: &App, text: Unbound, now: Time) -> Result<Entities, StoreError> {
+    let owners = present::owners(app, text.handles(), &ReadContext::new(now)).await?;
+    Ok(text.bind(&owners))
 }
 
 /// The thread of a post of this author that answers another one, or none. Fails with [`Error::NoSuchPost`] if the author does not

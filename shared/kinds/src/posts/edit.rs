@@ -11,7 +11,8 @@ use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::pause;
 
-use super::entities::Entities;
+use super::cases::bound;
+use super::entities::Unbound;
 use super::extras::ExtrasChange;
 use super::items::{Edited, Post, PostState, Version};
 use super::messages::PostEdited;
@@ -73,7 +74,10 @@ pub async fn edit(
         if version > VERSIONS_MAX {
             return Err(Error::VersionsLimit { max: VERSIONS_MAX });
         }
-        let entities = Entities::again(&app.users, text, (&old.text, &old.entities)).await?;
+        let entities = match text == old.text {
+            true => old.entities.clone(),
+            false => bound(app, Unbound::again(text, (&old.text, &old.entities)), now).await?,
+        };
         let (text, edited_at) = (text.to_owned(), Some(now));
         let new = Post { text, entities, extras, version, edited_at, ..old.clone() };
         let event = PostEdited { post: id, version, edited_at: now };

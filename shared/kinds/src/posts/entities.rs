@@ -9,10 +9,7 @@ use std::str::FromStr;
 
 use fanfold_core::text::entities::{self, Found};
 use fanfold_core::{Handle, UserId};
-use fanfold_runtime::StoreError;
 use serde::{Deserialize, Serialize};
-
-use crate::people::items::UserStore;
 
 /// The entities of a text, in their order. They are stored as one string, such as `0-4@c48b64f66d8a4a58 5-9#rust 10-29`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,66 +34,67 @@ pub enum Meaning {
     Link,
 }
 
-impl Entities {
-    /// The entities of a text, with the present owners of the handles.
-    pub async fn of(users: &UserStore, text: &str) -> Result<Self, StoreError> {
-        let found = entities::find(text);
-        let owners = users.owners(handles_of(&found).collect()).await?;
-        Ok(Self(found.into_iter().filter_map(|found| known(found, &owners)).collect()))
+/// What was found in a text, before its handles are looked up.
+#[derive(Debug, Clone)]
+pub struct Unbound {
+    found: Vec<Found>,
+    /// The users of handles that the post had before.
+    bound: HashMap<Handle, UserId>,
+}
+
+impl Unbound {
+    /// What a text has.
+    pub fn of(text: &str) -> Self {
+        Self { found: entities::find(text), bound: HashMap::new() }
     }
 
-    /// The entities of a new text of a post. A handle that the text had before keeps its user.
-    pub async fn again(
-        users: &UserStore,
-        text: &str,
-        old: (&str, &Self),
-    ) -> Result<Self, StoreError> {
-        let (before, bound) = old;
-        if text == before {
-            return Ok(bound.clone());
-        }
+    /// What the new text of a post has. A handle that the old one had keeps its user.
+    pub fn again(text: &str, (old, bound): (&str, &Entities)) -> Self {
         let bound = bound.0.iter().filter_map(|entity| match entity.means {
             Meaning::Mention(user) => Some((entity.start, user)),
             _ => None,
         });
         let bound: HashMap<usize, UserId> = bound.collect();
-        let handles = entities::find(before).into_iter().filter_map(|found| match found.entity {
+        let handles = entities::find(old).into_iter().filter_map(|found| match found.entity {
             entities::Entity::Mention(handle) => Some((handle, *bound.get(&found.start)?)),
             _ => None,
         });
         // mutation: bound-handles
-        let mut owners: HashMap<Handle, UserId> = handles.collect();
-        let found = entities::find(text);
-        let new: BTreeSet<&Handle> =
-            handles_of(&found).filter(|handle| !owners.contains_key(*handle)).collect();
-        let new = users.owners(new).await?;
-        owners.extend(new);
-        Ok(Self(found.into_iter().filter_map(|found| known(found, &owners)).collect()))
+        let bound: HashMap<Handle, UserId> = handles.collect();
+        Self { bound, ..Self::of(text) }
     }
 
+    /// The handles to look up.
+    pub fn handles(&self) -> BTreeSet<&Handle> {
+        let handles = self.found.iter().filter_map(|found| match &found.entity {
+            entities::Entity::Mention(handle) => Some(handle),
+            _ => None,
+        });
+        handles.filter(|handle| !self.bound.contains_key(*handle)).collect()
+    }
+
+    /// The entities, with the owners of the handles.
+    pub fn bind(self, owners: &HashMap<Handle, UserId>) -> Entities {
+        let Self { found, bound } = self;
+        let owner = |handle: &Handle| bound.get(handle).or_else(|| owners.get(handle)).copied();
+        let known = |Found { start, end, entity }| {
+            let means = match entity {
+                // mutation: mention-owner
+                entities::Entity::Mention(handle) => Meaning::Mention(owner(&handle)?),
+                entities::Entity::Tag(tag) => Meaning::Tag(tag),
+                entities::Entity::Link(_) => Meaning::Link,
+            };
+            Some(Entity { start, end, means })
+        };
+        Entities(found.into_iter().filter_map(known).collect())
+    }
+}
+
+impl Entities {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-}
-
-fn handles_of(found: &[Found]) -> impl Iterator<Item = &Handle> {
-    found.iter().filter_map(|found| match &found.entity {
-        entities::Entity::Mention(handle) => Some(handle),
-        _ => None,
-    })
-}
-
-/// `None` for the mention of a handle that belongs to nobody.
-fn known(found: Found, owners: &HashMap<Handle, UserId>) -> Option<Entity> {
-    let Found { start, end, entity } = found;
-    let means = match entity {
-        // mutation: mention-owner
-        entities::Entity::Mention(handle) => Meaning::Mention(*owners.get(&handle)?),
-        entities::Entity::Tag(tag) => Meaning::Tag(tag),
-        entities::Entity::Link(_) => Meaning::Link,
-    };
-    Some(Entity { start, end, means })
 }
 
 impl fmt::Display for Entity {

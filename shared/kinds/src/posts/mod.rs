@@ -25,5 +25,5 @@ pub(crate) mod owned;
 pub mod thread;
 
 pub use cases::{NewPost, Receipt, delete, delivery, publish, read};
-pub(crate) use cases::{key_use, show_published, thread};
+pub(crate) use cases::{bound, key_use, show_published, thread};
 pub use edit::{PostEdit, edit, history};

@@ -7,7 +7,7 @@ mod people;
 mod posts;
 mod viewer;
 
-pub(crate) use people::owner;
 pub use people::{SeenUser, profile, seen, user, users};
+pub(crate) use people::{owner, owners};
 pub use posts::{PostWithAuthor, ShownPost, all_posts, post, posts, sees, unmarked};
 pub use viewer::Viewer;

@@ -1,6 +1,6 @@
 //! What a viewer sees of users.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use fanfold_core::limits::CARD_MARK_WITHIN;
 use fanfold_core::{Handle, HandleHash, UserId, UserRef};
@@ -91,6 +91,40 @@ struct Looks {
     viewer: Option<UserId>,
     /// Whether it is read what they say.
     about: bool,
+}
+
+/// The users who have these handles now. Handles that belong to nobody are left out.
+pub(crate) async fn owners(
+    app: &App,
+    handles: BTreeSet<&Handle>,
+    reading: &ReadContext,
+) -> Result<HashMap<Handle, UserId>, StoreError> {
+    if handles.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let wanted = Wanted::default().and::<HandleOwner>(handles.iter().copied().cloned());
+    let hints = wanted.read(&app.valkey, app, reading).await?;
+    let hints = handles.into_iter().filter_map(|handle| {
+        Some((handle, hints.get::<App, HandleOwner>(handle).and_then(|owner| owner.0)?))
+    });
+    let hints: Vec<(&Handle, UserId)> = hints.collect();
+    let ids: Vec<UserId> = hints.iter().map(|(_, user)| *user).collect();
+    let cards = users(app, &ids, reading).await?;
+    let has = |handle: &Handle, user| cards.get(&user).is_some_and(|card| card.handle == *handle);
+    // mutation: hint-of-a-mention
+    let (known, unsure): (Vec<_>, Vec<_>) =
+        hints.into_iter().partition(|(handle, user)| has(handle, *user));
+    let mut owners: HashMap<Handle, UserId> =
+        known.into_iter().map(|(handle, user)| (handle.clone(), user)).collect();
+    if !unsure.is_empty() {
+        // the handles were given up or taken over since the cards were filled
+        let unsure: BTreeSet<&Handle> = unsure.into_iter().map(|(handle, _)| handle).collect();
+        let cards: Vec<CardId> =
+            unsure.iter().map(|handle| CardId::handle(HandleHash::of(handle))).collect();
+        reading.ask(app.valkey.cards_changed_within(CARD_MARK_WITHIN, &cards)).await?;
+        owners.extend(app.users.owners(unsure).await?);
+    }
+    Ok(owners)
 }
 
 /// The users with these ids.

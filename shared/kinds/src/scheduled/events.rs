@@ -10,6 +10,8 @@ use fanfold_runtime::{StoreError, clock, metrics};
 
 use super::items::{Cancelled, PublishResult, Scheduled, ScheduledState};
 use crate::App;
+use crate::posts::bound;
+use crate::posts::entities::Unbound;
 use crate::posts::items::PostState;
 use crate::posts::messages::PostPublished;
 use crate::posts::thread::Thread;
@@ -85,10 +87,12 @@ async fn publish(app: &App, item: &Scheduled, now: Time) -> Result<PublishResult
             Cancelled::NoProfile => PublishResult::NoProfile,
         });
     };
+    // mutation: mention-at-publication
+    let entities = bound(app, Unbound::of(&item.text), now).await?;
     let event = PostPublished::scheduled(item.post, now);
     let stores = (&app.users, &app.posts, app.settings.head_bounds);
-    let reply = (item, &thread, &app.replies);
-    let commit = |sent| app.scheduled.publish(sent, stores, reply, now);
+    let (post, reply) = ((item, entities), (&thread, &app.replies));
+    let commit = |sent| app.scheduled.publish(sent, stores, post, reply, now);
     announced(&app.outbox, &event, commit).await
 }
 

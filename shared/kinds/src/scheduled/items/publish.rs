@@ -20,12 +20,11 @@ impl ScheduledStore {
         &self,
         _sent: Announced<PostPublished>,
         (users, posts, bounds): (&UserStore, &PostStore, HeadBounds),
-        (item, thread, replies): (&Scheduled, &Thread, &ReplyStore),
+        (item, entities): (&Scheduled, Entities),
+        (thread, replies): (&Thread, &ReplyStore),
         now: Time,
     ) -> Result<PublishResult, StoreError> {
         let doing = "publishing a scheduled post";
-        // mutation: mention-at-publication
-        let entities = Entities::of(users, &item.text).await?;
         let post = Post::new(item.post, item.text.as_str(), entities);
         let post = Post { thread: thread.clone(), extras: item.extras.clone(), ..post };
         let mut change = HeadChange::unread(post.id, bounds);
