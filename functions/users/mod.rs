@@ -6,14 +6,14 @@ use axum::Json;
 use axum::extract::{FromRef, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use fanfold_core::content::{Data, Link};
+use fanfold_core::content::{ContentError, Data, Link};
 use fanfold_core::limits::{NAME_CHARS_MAX, TEXT_CHARS_MAX};
 use fanfold_core::registry::FunctionSpec;
 use fanfold_core::text::pattern;
 use fanfold_core::{Relation, Time, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::follows::{self, FollowersOf, FollowingOf};
-use fanfold_kinds::people::about::About;
+use fanfold_kinds::people::about::AboutChange;
 use fanfold_kinds::people::cards::UserCard;
 use fanfold_kinds::people::{self, Put};
 use fanfold_kinds::present::{self, SeenUser, Viewer};
@@ -114,26 +114,26 @@ struct NewProfile {
     handle: String,
     #[schema(schema_with = name_schema)]
     name: String,
-    /// What the user says about themselves, as a whole. Without it, that stays as it is.
+    /// What the user says about themselves.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     about: Option<NewAbout>,
 }
 
-/// What users say about themselves. A field that is missing is empty.
+/// What users say about themselves. A field that is missing stays as it is.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewAbout {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     #[schema(schema_with = bio_schema, required = false)]
-    bio: String,
-    #[serde(default)]
-    #[schema(max_items = 4)]
-    links: Vec<LinkView>,
-    /// A JSON object of the app, of at most 2 KiB without white space. It is returned as it was sent.
-    #[serde(default)]
+    bio: Option<String>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(max_items = 4, nullable = false)]
+    links: Option<Vec<LinkView>>,
+    /// A JSON object of the app, of at most 2 KiB without white space. It is returned as it was sent. Null: none.
+    #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Object>)]
-    data: Option<Box<RawValue>>,
+    data: Option<Option<Box<RawValue>>>,
 }
 
 fn bio_schema() -> RefOr<Schema> {
@@ -142,10 +142,12 @@ fn bio_schema() -> RefOr<Schema> {
 }
 
 impl NewAbout {
-    fn checked(self) -> Result<About, Error> {
-        let data = self.data.map(|data| Data::new("data", &data)).transpose()?;
+    fn change(self) -> Result<AboutChange, ContentError> {
+        let data = |data: Option<Box<RawValue>>| data.map(|data| Data::new("data", &data));
+        let data = self.data.map(|sent| data(sent).transpose()).transpose()?;
         let link = |LinkView { label, url }| Link { label, url };
-        Ok(About::new(&self.bio, self.links.into_iter().map(link).collect(), data)?)
+        let links = self.links.map(|links| links.into_iter().map(link).collect());
+        Ok(AboutChange { bio: self.bio, links, data })
     }
 }
 
@@ -197,7 +199,8 @@ async fn put_me(
     JsonBody(profile): JsonBody<NewProfile>,
 ) -> Result<impl IntoResponse, Problem> {
     let NewProfile { handle, name, about } = profile;
-    let new = people::NewProfile { name: &name, about: about.map(NewAbout::checked).transpose()? };
+    let about = about.map(NewAbout::change).transpose().map_err(Error::from)?.unwrap_or_default();
+    let new = people::NewProfile { name: &name, about };
     let put = people::put_profile;
     let put = put(&app, &caller.identity, &handle, new, clock::now()).await?;
     let (status, profile, about) = match put {

@@ -2,6 +2,7 @@
 
 mod boards;
 mod bookmarks;
+mod content;
 mod delivery;
 mod due;
 mod edits;

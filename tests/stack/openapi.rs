@@ -101,7 +101,7 @@ fn needs_token(operation: &Value) -> bool {
 }
 
 pub fn api() -> Value {
-    serde_json::from_str(OPENAPI_JSON).expect("JSON")
+    serde_json::from_str(&OPENAPI_JSON).expect("JSON")
 }
 
 /// Each operation with its method and path.
@@ -138,7 +138,7 @@ async fn the_routes_of_the_gateway_match_the_specification() {
 async fn the_specification_is_served_without_a_token() {
     let served = Client::anonymous().send(Method::GET, "/openapi.json", &[], None).await;
     assert_eq!(served.status, 200);
-    assert_eq!(served.body, serde_json::from_str::<Value>(OPENAPI_JSON).expect("JSON"));
+    assert_eq!(served.body, serde_json::from_str::<Value>(&OPENAPI_JSON).expect("JSON"));
     assert!(served.body["openapi"].as_str().expect("a version").starts_with("3.1"));
     let packed = reqwest::Client::new().get(format!("{}/openapi.json", setting("FANFOLD_URL")));
     let packed = packed.header("Accept-Encoding", "gzip, br").send().await.expect("an answer");

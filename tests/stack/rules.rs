@@ -1,5 +1,6 @@
 //! The rules that keep a feed right, one by one, through the real handlers.
 
+mod about;
 mod admin;
 mod audit;
 mod author_first;

@@ -52,7 +52,7 @@ use axum::routing::get;
 use fanfold_runtime::Config;
 use fanfold_runtime::config::ConfigError;
 use fanfold_web::fallback::fallback;
-use fanfold_web::{OPENAPI_JSON, Problem, ProblemKind};
+use fanfold_web::{OPENAPI_JSON, OPENAPI_PACKED, Problem, ProblemKind};
 
 pub use files::{FILES, File, VERSION};
 use sign_in::SignIn;
@@ -222,10 +222,9 @@ pub fn description(asked: &HeaderMap) -> Response {
         (header::CACHE_CONTROL, "public, max-age=3600"),
         (header::VARY, "accept-encoding"),
     ];
-    let found = FILES.iter().find(|file| file.name == "openapi.json");
-    match found.filter(|_| reads_gzip(asked)) {
-        Some(file) => (headers, [(header::CONTENT_ENCODING, "gzip")], file.packed).into_response(),
-        None => (headers, OPENAPI_JSON).into_response(),
+    match reads_gzip(asked) {
+        true => (headers, [(header::CONTENT_ENCODING, "gzip")], OPENAPI_PACKED).into_response(),
+        false => (headers, OPENAPI_JSON.as_str()).into_response(),
     }
 }
 

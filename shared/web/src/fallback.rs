@@ -16,7 +16,7 @@ struct Route {
 }
 
 static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
-    let api: Value = serde_json::from_str(OPENAPI_JSON).unwrap_or_default();
+    let api: Value = serde_json::from_str(&OPENAPI_JSON).unwrap_or_default();
     let paths = api.get("paths").and_then(Value::as_object);
     let routes = paths.into_iter().flatten().map(|(path, operations)| Route {
         segments: path.split('/').map(str::to_owned).collect(),

@@ -28,9 +28,24 @@ pub mod router;
 mod served;
 pub mod shared_answers;
 
+use std::io::Read as _;
+use std::sync::LazyLock;
+
+use flate2::read::GzDecoder;
+
 pub use caller::{Caller, Viewing};
 pub use extract::{IdempotencyKey, JsonBody, ListQuery, Query};
 pub use problem::{Problem, ProblemKind};
 
-/// The OpenAPI description of the whole API, as JSON, generated from the handlers by `cargo local openapi`.
-pub const OPENAPI_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
+/// The OpenAPI description of the whole API, as JSON, generated from the handlers by `cargo local openapi`. It is unpacked by the
+/// first one who needs it.
+pub static OPENAPI_JSON: LazyLock<String> = LazyLock::new(|| {
+    let mut json = String::new();
+    // the build script packed it
+    GzDecoder::new(OPENAPI_PACKED)
+        .read_to_string(&mut json)
+        .map_or_else(|_| String::new(), |_| json)
+});
+
+/// The same, compressed with gzip.
+pub const OPENAPI_PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz"));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{aws, dice, output, setting};
 
 static SPECIFICATION: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(OPENAPI_JSON).expect("the API description is JSON"));
+    LazyLock::new(|| serde_json::from_str(&OPENAPI_JSON).expect("the API description is JSON"));
 
 #[derive(Debug)]
 pub struct Answer {

@@ -16,7 +16,7 @@ use fanfold_kinds::boards::change::{ScoreChange, What};
 use fanfold_kinds::boards::{self, BoardRef};
 use fanfold_kinds::feeds::kept::items::KeptFeed;
 use fanfold_kinds::marks::MarkKind;
-use fanfold_kinds::people::about::About;
+use fanfold_kinds::people::about::AboutChange;
 use fanfold_kinds::posts::PostEdit;
 use fanfold_kinds::posts::extras::ExtrasChange;
 use fanfold_kinds::present::{self, Viewer};
@@ -141,8 +141,8 @@ async fn world() -> (World, Vec<PostId>) {
 /// A post of ash is edited and has data, and ash has a bio, which is read.
 async fn say_more(world: &World, post: PostId) {
     let (ash, now) = (world.identity("ash"), world.now());
-    let about = About { bio: "a secret".to_owned(), ..About::default() };
-    let new = people::NewProfile { name: "Ash", about: Some(about) };
+    let about = AboutChange { bio: Some("a secret".to_owned()), ..AboutChange::default() };
+    let new = people::NewProfile { name: "Ash", about };
     people::put_profile(&world.app, &ash, "ash", new, now).await.unwrap();
     let data = RawValue::from_string(json!({"key": "a secret"}).to_string()).unwrap();
     let data = Some(Data::new("data", &data).unwrap());

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
+use fanfold_core::content::Data;
 use fanfold_core::limits::VERSIONS_MAX;
 use fanfold_core::{FeedId, PostId};
 use fanfold_engines::feed::Source;
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::home::Span;
+use fanfold_kinds::posts::extras::ExtrasChange;
 use fanfold_kinds::posts::items::Version;
-use fanfold_kinds::posts::{self};
+use fanfold_kinds::posts::{self, PostEdit};
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::{App, Error};
+use serde_json::value::RawValue;
 
 use crate::harness::world::World;
 
@@ -92,6 +95,17 @@ async fn an_edit_is_refused_unless_the_post_is_as_the_author_read_it() {
     let of_birch = world.publish("birch", "text").await;
     let refused = edit(&world, of_birch, "mine", None).await;
     assert!(matches!(refused, Err(Error::NotYours { .. })), "{refused:?}");
+    // what is beside the text makes versions, too, and leaves the rest
+    let data = RawValue::from_string(r#"{"b":1.0,"a":[]}"#.to_owned()).expect("JSON");
+    let data = Some(Data::new("data", &data).expect("an object"));
+    let change = || ExtrasChange { data: Some(data.clone()), attachments: None };
+    for _ in 0..2 {
+        let (ash, now) = (world.identity("ash"), world.now());
+        let edit = PostEdit { text: None, extras: change() };
+        let shown = posts::edit(&world.app, &ash, post, edit, None, now).await.expect("edited");
+        assert_eq!((shown.post.version, shown.post.text.as_str()), (3, "two"));
+        assert_eq!(shown.post.extras.data(), data.as_ref());
+    }
     // several at the same time: each is a version, in some order
     let edits = (0..8).map(|number| {
         let (world, text) = (&world, format!("edit {number}"));
@@ -99,9 +113,11 @@ async fn an_edit_is_refused_unless_the_post_is_as_the_author_read_it() {
     });
     let mut made = futures::future::join_all(edits).await;
     made.sort_unstable();
-    assert_eq!(made, (3..=10).collect::<Vec<_>>());
-    assert_eq!(history(&world, post).await.len(), 10);
-    for number in 11..=VERSIONS_MAX {
+    assert_eq!(made, (4..=11).collect::<Vec<_>>());
+    let versions = history(&world, post).await;
+    assert_eq!((versions.len(), versions[0].extras.data()), (11, data.as_ref()));
+    assert_eq!((versions[9].number, versions[9].extras.data()), (2, None));
+    for number in 12..=VERSIONS_MAX {
         edit(&world, post, &format!("version {number}"), None).await.expect("edited");
     }
     let refused = edit(&world, post, "too many", None).await;

@@ -16,7 +16,7 @@ use fanfold_functions::timeline::feed::FeedQuery;
 use fanfold_kinds::fanout::dispatch::Dispatched;
 use fanfold_kinds::fanout::messages::DeliverChunk;
 use fanfold_kinds::people::NewProfile;
-use fanfold_kinds::people::about::About;
+use fanfold_kinds::people::about::AboutChange;
 use fanfold_kinds::posts::NewPost;
 use fanfold_kinds::posts::entities::{Entity, Meaning};
 use fanfold_kinds::posts::items::Post;
@@ -492,8 +492,8 @@ impl History<Feeds> {
         let work = async move {
             let put = fanfold_kinds::people::put_profile;
             let name = format!("{user} {name_number}");
-            let about = About { bio: name.clone(), ..About::default() };
-            let new = NewProfile { name: &name, about: Some(about) };
+            let about = AboutChange { bio: Some(name.clone()), ..AboutChange::default() };
+            let new = NewProfile { name: &name, about };
             let put = put(&apps.app, &identity(user), handle, new, now).await;
             Done::Renamed(id(user), name_number, put.map(drop).map_err(Problem::from))
         };

@@ -17,7 +17,24 @@ pub struct About {
     pub data: Option<Data>,
 }
 
+/// A change of [`About`]. What is `None` stays.
+#[derive(Debug, Clone, Default)]
+pub struct AboutChange {
+    pub bio: Option<String>,
+    pub links: Option<Vec<Link>>,
+    /// The new data, or none.
+    pub data: Option<Option<Data>>,
+}
+
 impl About {
+    /// This, changed.
+    pub fn changed(&self, change: &AboutChange) -> Result<Self, ContentError> {
+        let AboutChange { bio, links, data } = change;
+        let links = links.as_ref().unwrap_or(&self.links).clone();
+        let data = data.as_ref().unwrap_or(&self.data).clone();
+        Self::new(bio.as_ref().unwrap_or(&self.bio), links, data)
+    }
+
     /// Checks what was sent.
     pub fn new(bio: &str, links: Vec<Link>, data: Option<Data>) -> Result<Self, ContentError> {
         let bio = text::bio(bio)?;

@@ -4,7 +4,6 @@ use fanfold_core::kinds::KeyKind;
 use fanfold_core::{Handle, HandleHash, UserId};
 use fanfold_engines::card::{Card, Fetched, Text};
 use fanfold_engines::valkey::CardId;
-use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
 use super::about::About;
@@ -106,11 +105,14 @@ impl Card<App> for HandleOwner {
     }
 
     fn fetch(app: &App, handles: Vec<Handle>) -> Fetched<'_, Handle, Self> {
-        let owner = async |handle| {
-            let owner = app.users.owner(&handle).await?;
-            Ok((handle, Self(owner)))
-        };
-        Box::pin(try_join_all(handles.into_iter().map(owner)))
+        Box::pin(async move {
+            let mut owners = app.users.owners(handles.iter().collect()).await?;
+            let owner = |handle: Handle| {
+                let owner = owners.remove(&handle);
+                (handle, Self(owner))
+            };
+            Ok(handles.into_iter().map(owner).collect())
+        })
     }
 
     fn text(&self) -> Option<Text> {

@@ -10,7 +10,7 @@ use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::retry::pause;
 
-use super::about::About;
+use super::about::{About, AboutChange};
 use super::cards::of_profile;
 use super::items::{Profile, ProfilePut, UserStore};
 use crate::limit::within_limit;
@@ -28,19 +28,19 @@ pub enum Put {
 #[derive(Debug, Clone)]
 pub struct NewProfile<'a> {
     pub name: &'a str,
-    /// What the user says about themselves. `None`: it stays.
-    pub about: Option<About>,
+    /// What changes of what the user says about themselves.
+    pub about: AboutChange,
 }
 
 impl<'a> From<&'a str> for NewProfile<'a> {
     fn from(name: &'a str) -> Self {
-        Self { name, about: None }
+        Self { name, about: AboutChange::default() }
     }
 }
 
-/// Creates or changes the caller's profile. Without `about`, what the user says about themselves stays.
+/// Creates or changes the caller's profile.
 ///
-/// Fails with [`Error::Text`] if the handle or the name is not allowed, with [`Error::HandleTaken`] if another user has
+/// Fails with [`Error::Text`] or [`Error::Content`] if something is not allowed, with [`Error::HandleTaken`] if another user has
 /// the handle, and with [`Error::BeingDropped`] while an earlier profile of the caller is being removed.
 pub async fn put_profile(
     app: &App,
@@ -52,42 +52,37 @@ pub async fn put_profile(
     let NewProfile { name, about } = new.into();
     let (handle, name): (Handle, _) = (handle.parse()?, text::name(name)?);
     let user = caller.user();
-    let present = async {
-        match &about {
-            Some(about) => Ok(about.clone()),
-            None => app.users.about(user).await,
-        }
-    };
+    let said = app.users.about(user);
     let reads =
-        async { futures::try_join!(app.users.profile(user), app.users.owner(&handle), present) };
-    let (old, owner, said) =
+        async { futures::try_join!(app.users.profile(user), app.users.owner(&handle), said) };
+    let (mut old, owner, mut said) =
         within_limit(&app.valkey, app.limits.of(LimitKind::Profile), user, now, reads).await?;
     // no event for a change that cannot be made
     if owner.is_some_and(|owner| owner != user) {
         return Err(Error::HandleTaken(handle));
     }
-    let mut old = old;
     for tried in 0..TRIES_MAX {
         if old.as_ref().is_some_and(|old| !old.is_of(caller)) {
             return Err(Error::IdentityClash);
         }
         let revision = old.as_ref().map_or(0, |old| old.revision) + 1;
         let event = ProfileChanged { user, changed_at: now, revision: Some(revision) };
-        let commit = |sent| {
-            app.users.put_profile_over(sent, old.as_ref(), caller, (&handle, name, about.as_ref()))
-        };
+        let says = said.changed(&about)?;
+        let change = (says != said).then_some((&said, &says));
+        let commit =
+            |sent| app.users.put_profile_over(sent, old.as_ref(), caller, (&handle, name, change));
         let put = announced(&app.outbox, &event, commit).await?;
         // the cards of handles are hints, which the user's card corrects; fresh ones save a look
         let hint = |handle| CardId::handle(HandleHash::of(handle));
         let [own, said_of] = of_profile(user);
         let mut cards = vec![own, hint(&handle)];
         // mutation: about-marked
-        cards.extend(about.as_ref().map(|_| said_of));
+        cards.extend(change.map(|_| said_of));
         cards.extend(old.as_ref().map(|old| hint(&old.handle)));
         changed(&app.valkey, &cards).await;
         match put {
-            ProfilePut::Created(profile) => return Ok(Put::Created(profile, said)),
-            ProfilePut::Changed(profile) => return Ok(Put::Changed(profile, said)),
+            ProfilePut::Created(profile) => return Ok(Put::Created(profile, says)),
+            ProfilePut::Changed(profile) => return Ok(Put::Changed(profile, says)),
             ProfilePut::HandleTaken => return Err(Error::HandleTaken(handle)),
             ProfilePut::BeingDropped => {
                 return Err(Error::BeingDropped { retry_after: DROP_SETTLES });
@@ -95,7 +90,7 @@ pub async fn put_profile(
             ProfilePut::IdentityClash => return Err(Error::IdentityClash),
             ProfilePut::Raced => pause(tried).await,
         }
-        old = app.users.profile(user).await?;
+        (old, said) = futures::try_join!(app.users.profile(user), app.users.about(user))?;
     }
     Err(StoreError::GaveUp { doing: "changing a profile", tries: TRIES_MAX }.into())
 }

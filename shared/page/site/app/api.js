@@ -117,6 +117,7 @@ const WORDS = {
   "already-published": "It is too late: the post is published.",
   "post-deleted": "This was posted before, and deleted since. Change the text to post it again.",
   "idempotency-key-reused": "This was sent before, with another text. Change the text, and try again.",
+  "invalid-content": "A link must begin with https:// and be one address.",
   "body-too-large": "This is too long.",
   "follow-self": "You cannot follow yourself.",
   "other-version": "This post was changed elsewhere. Copy your text, close this, and read the post again.",
@@ -130,7 +131,7 @@ const WORDS = {
   "content-refused": "This cannot be stored. Change it.",
   damaged: "This cannot be shown, because something stored is damaged.",
 };
-const FIELDS = { text: "The text", name: "The name", handle: "The handle" };
+const FIELDS = { text: "The text", name: "The name", handle: "The handle", bio: "What you say", label: "A label" };
 /** What can be wrong with a text: what the detail says, and what users read after the name of the field. */
 const FLAWS = [
   [/direction of writing/, "has an invisible sign that changes the direction of writing"],

@@ -130,6 +130,7 @@ function Profile({ user, handle, part, own, changed }) {
         ? html`<button type="button" class="button" onClick=${() => setEditing(true)}>Edit profile</button>`
         : html`<${FollowButton} user=${user} changed=${changed} />`}
     </section>
+    <${About} about=${isOwn ? own.about : user.about} />
     <nav class="tabs" aria-label="Parts of the profile">
       ${tabs.map(
         ([name, label, number]) => html`

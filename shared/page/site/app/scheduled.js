@@ -31,7 +31,7 @@ function Waiting({ post, changed }) {
   return html`
     <li class="card">
       <p class="when"><${Icon} name="scheduled" /><time datetime=${post.publish_at}>${moment(post.publish_at)}</time></p>
-      <${Text} post=${{ text: post.text, entities: [] }} />
+      <${Text} post=${{ ...post, entities: [] }} />
       <div class="buttons">
         <button type="button" class="button" onClick=${() => setOpen("edit")}>Edit</button>
         <button type="button" class="button" onClick=${() => setOpen("cancel")}>Cancel post</button>

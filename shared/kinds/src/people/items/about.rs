@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fanfold_core::UserId;
 use fanfold_core::kinds::{ItemKind, Pk};
-use fanfold_engines::table::{Stored, Write, number, pk_only, read, write};
+use fanfold_engines::table::{Item, Stored, Write, pk_only, read, text, write};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
 
@@ -37,21 +37,25 @@ impl UserStore {
         items.into_iter().map(about_of).collect()
     }
 
-    /// The write of what a user says.
+    /// The write of what a user says, if it is as it was read.
     pub(super) fn put_about(
         &self,
         doing: &'static str,
         user: UserId,
-        about: &About,
+        (old, new): (&About, &About),
     ) -> Result<Write, StoreError> {
-        if about.is_empty() {
-            return Ok(self.table.delete(pk_only(&about_pk(user))));
-        }
-        let json = serde_json::to_string(about)
-            .map_err(|source| StoreError::Item { doing, source: source.into() })?;
-        let item = AboutItem { v: AboutItem::V, user, about: json };
-        let put = self.table.put(write(doing, &about_pk(user), &item)?);
-        Ok(put.condition("attribute_not_exists(pk) OR v <= :v").value(":v", number(AboutItem::V)))
+        let pk = about_pk(user);
+        let write = match new.is_empty() {
+            true => self.table.delete(pk_only(&pk)),
+            false => {
+                let item = AboutItem { v: AboutItem::V, user, about: json(doing, new)? };
+                self.table.put(write(doing, &pk, &item)?)
+            }
+        };
+        Ok(match old.is_empty() {
+            true => write.condition("attribute_not_exists(pk)"),
+            false => write.condition("about = :old").value(":old", text(json(doing, old)?)),
+        })
     }
 
     /// Removes what a user said.
@@ -60,7 +64,12 @@ impl UserStore {
     }
 }
 
-fn about_of(item: fanfold_engines::table::Item) -> Result<(UserId, About), StoreError> {
+fn json(doing: &'static str, about: &About) -> Result<String, StoreError> {
+    let json = serde_json::to_string(about);
+    json.map_err(|source| StoreError::Item { doing, source: source.into() })
+}
+
+fn about_of(item: Item) -> Result<(UserId, About), StoreError> {
     let doing = "reading a profile";
     let AboutItem { user, about, .. } = read(doing, item)?;
     let about = serde_json::from_str(&about)

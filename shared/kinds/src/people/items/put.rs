@@ -39,14 +39,14 @@ impl UserStore {
         self.put_profile_over(sent, old.as_ref(), identity, (handle, name, None)).await
     }
 
-    /// Makes or changes the profile of an identity. `old` is the present profile, read by the caller. Without `about`, what the user
-    /// says about themselves stays.
+    /// Makes or changes the profile of an identity. `old` is the present profile, read by the caller. `about` is what
+    /// the user says, as it was read and as it will be.
     pub async fn put_profile_over(
         &self,
         _sent: Announced<ProfileChanged>,
         old: Option<&Profile>,
         identity: &Identity,
-        (handle, name, about): (&Handle, &str, Option<&About>),
+        (handle, name, about): (&Handle, &str, Option<(&About, &About)>),
     ) -> Result<ProfilePut, StoreError> {
         let doing = "storing a profile";
         if old.is_some_and(|old| !old.is_of(identity)) {
