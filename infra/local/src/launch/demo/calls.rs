@@ -6,12 +6,14 @@ use fanfold_core::time::Time;
 use serde_json::{Value, json};
 
 use super::api::{Api, Person};
+use super::posts::{POSTS, Post};
 use crate::base::failure::{Done, failure};
 
 /// Signs a person up, and makes the profile.
 pub fn make(api: &Api, handle: &str, name: &str) -> Done<Person> {
     let mut person = api.join(handle)?;
-    let profile = json!({"handle": handle, "name": name});
+    let about = POSTS.about.get(handle).cloned().unwrap_or_default();
+    let profile = json!({"handle": handle, "name": name, "about": about});
     let made = api.call(&person, "PUT", "/v1/me", Some(&profile))?;
     let id = made.get("id").and_then(Value::as_str).unwrap_or_default();
     person.id = id.to_owned();
@@ -29,7 +31,16 @@ pub fn mark(api: &Api, fan: &Person, post: &str, mark: &str) -> Done<()> {
 
 /// Publishes a post, and returns its id.
 pub fn post(api: &Api, author: &Person, text: &str) -> Done<String> {
-    let made = api.call(author, "POST", "/v1/posts", Some(&json!({"text": text})))?;
+    publish(api, author, &json!({"text": text}))
+}
+
+/// Publishes a built-in post, and returns its id.
+pub fn built_in(api: &Api, author: &Person, post: &Post) -> Done<String> {
+    publish(api, author, &json!({"text": post.text, "attachments": post.attachments}))
+}
+
+fn publish(api: &Api, author: &Person, post: &Value) -> Done<String> {
+    let made = api.call(author, "POST", "/v1/posts", Some(post))?;
     let id = made.get("id").and_then(Value::as_str);
     id.map(str::to_owned).ok_or_else(|| failure("demo data: a post has no id"))
 }

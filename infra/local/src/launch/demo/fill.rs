@@ -40,8 +40,7 @@ pub fn fill(api: &Api, names: &[(String, String)]) -> Done<Filled> {
     for posts in together(&POSTS.posts) {
         let posts = posts.iter().filter_map(|post| Some((find(&post.author)?, post)));
         let posts: Vec<_> = posts.collect();
-        let ids =
-            parallel::for_each(&posts, |(author, post)| calls::post(api, author, &post.text))?;
+        let ids = parallel::for_each(&posts, |(author, post)| calls::built_in(api, author, post))?;
         for (id, (_, post)) in ids.iter().zip(&posts) {
             for reply in &post.replies {
                 if let Some(author) = find(&reply.author) {

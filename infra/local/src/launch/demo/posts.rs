@@ -1,8 +1,10 @@
 //! The built-in posts. `demo/posts.toml` has their texts.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::data;
 
@@ -12,6 +14,8 @@ pub struct Posts {
     /// Oldest first.
     pub posts: Vec<Post>,
     pub scheduled: Vec<Scheduled>,
+    /// What some people say about themselves.
+    pub about: BTreeMap<String, Map<String, Value>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -23,6 +27,9 @@ pub struct Post {
     /// Who answers it, in this order.
     #[serde(default)]
     pub replies: Vec<Reply>,
+    /// As the API takes them.
+    #[serde(default)]
+    pub attachments: Vec<Map<String, Value>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -53,7 +60,7 @@ mod tests {
     fn posts_are_allowed_different_and_of_people_who_exist() {
         let exists = |handle: &str| PEOPLE.iter().any(|(known, _)| *known == handle);
         let mut texts = BTreeSet::new();
-        for Post { author, text, likes, replies } in &POSTS.posts {
+        for Post { author, text, likes, replies, .. } in &POSTS.posts {
             assert_eq!(fanfold_core::text::post_text(text).as_deref(), Ok(text.as_str()));
             assert!(exists(author) && likes.iter().all(|fan| exists(fan)), "{text}");
             let different: BTreeSet<&String> = likes.iter().collect();
@@ -70,6 +77,8 @@ mod tests {
         for Scheduled { author, text, .. } in &POSTS.scheduled {
             assert!(exists(author) && fanfold_core::text::post_text(text).is_ok(), "{text}");
         }
+        assert!(POSTS.about.keys().all(|handle| exists(handle)));
+        assert!(POSTS.posts.iter().any(|post| !post.attachments.is_empty()));
         for (handle, _) in PEOPLE {
             assert!(POSTS.posts.iter().any(|post| post.author == handle), "{handle} has no post");
         }
