@@ -13,7 +13,7 @@ use fanfold_kinds::posts::items::Version;
 use fanfold_kinds::posts::{self, PostEdit};
 use fanfold_runtime::clock;
 use fanfold_web::extract::{IfMatch, present};
-use fanfold_web::problem::{NoProfile, NotFound, TooMany};
+use fanfold_web::problem::{NotFound, TooMany};
 use fanfold_web::{Caller, JsonBody, Problem, ProblemKind, Viewing};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -85,7 +85,7 @@ impl From<Version> for VersionView {
 #[utoipa::path(
     patch, path = "/v1/posts/{id}", tag = "posts",
     params(PostPath, ("If-Match" = Option<String>, Header, nullable = false, min_length = 1, max_length = 1000,
-        pattern = "^[ -~]+$",
+        pattern = "^ *([*]|(W/)?\"[ !#-~]*\" *(, *(W/)?\"[ !#-~]*\" *)*)$",
         description = "The `ETag` of the version to edit. Without it, whichever version the post has.")),
     request_body = PostChange,
     responses(
@@ -93,7 +93,8 @@ impl From<Version> for VersionView {
         (status = 403, description = "The post belongs to another user."),
         (status = 412, description = "The post has another version than `If-Match` names."),
         (status = 422, description = "The text, the data or an attachment is not allowed, or the post has 100 versions."),
-        NoProfile, NotFound, TooMany,
+        (status = 409, description = "Another user has the same id."),
+        NotFound, TooMany,
     ),
 )]
 async fn edit(

@@ -7,11 +7,11 @@ use axum::extract::State;
 use fanfold_core::kinds::ItemKind;
 use fanfold_kinds::App;
 use fanfold_kinds::export::{EXPORT_PLACE_CHARS_MAX, ExportPlace, Exported, of_caller};
+use fanfold_kinds::owned::Line;
 use fanfold_runtime::clock;
 use fanfold_web::problem::{NotFound, TooMany};
 use fanfold_web::{Caller, Problem, ProblemKind, Query};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::openapi::{Array, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -51,7 +51,7 @@ impl ExportQuery {
 #[derive(Debug, Serialize, ToSchema)]
 struct ExportView {
     #[schema(schema_with = items)]
-    items: Vec<Value>,
+    items: Vec<Line>,
     /// The cursor of the next page. Null on the last page. A page may have few items, or none, and not be the last.
     #[schema(required)]
     next_cursor: Option<String>,

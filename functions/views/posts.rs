@@ -15,7 +15,8 @@ use fanfold_web::extract::segment;
 use fanfold_web::{Problem, shared_answers};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::openapi::{RefOr, Schema};
+use utoipa::openapi::schema::SchemaType;
+use utoipa::openapi::{RefOr, Schema, Type};
 use utoipa::{IntoParams, ToSchema};
 
 use super::people::AuthorView;
@@ -164,7 +165,11 @@ pub struct AttachmentView {
 
 fn alt_schema() -> RefOr<Schema> {
     let description = "The description for those who do not see it: at most 1,000 characters. A character of more than 12 code points is refused.";
-    shared_answers::text(description, pattern::alt(), EXTRAS_BYTES_MAX)
+    let mut schema = shared_answers::text(description, pattern::alt(), EXTRAS_BYTES_MAX);
+    if let RefOr::T(Schema::Object(text)) = &mut schema {
+        text.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
+    }
+    schema
 }
 
 impl AttachmentView {

@@ -46,7 +46,7 @@ fn until_work_ms(name: &'static str) -> f64 {
     asked.duration_since(function.started).as_secs_f64() * 1e3
 }
 
-/// Milliseconds of a first invocation that finds no card in Valkey and makes one DynamoDB call over HTTPS.
+/// Milliseconds of a first invocation that finds no card in Valkey and makes its first DynamoDB calls over HTTPS.
 fn first_https_ms() -> f64 {
     let (tls, api, valkey) = (TlsServer::start(), RuntimeApi::start(), Node::start(&[]));
     let (url, trust) = (valkey.url(), Some(tls.trust.as_path()));

@@ -50,6 +50,8 @@ test("edits::an_edit_of_an_older_version_is_refused_and_kept", async (desk) => {
   await button(articles(tab, post), "Edit post").click();
   await change(author, post, "As another tab wrote it.");
   const form = dialog(tab, "Edit post");
+  // the list behind the form shows the other text, and the form is still about the earlier one
+  await articles(tab, post).filter({ hasText: "As another tab wrote it." }).waitFor();
   await box(form, "Text").fill("As this tab wants it.");
   await button(form, "Save").click();
   await alert(form, /changed elsewhere/);

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::limits::{PIXELS_MAX, URL_CHARS_MAX};
+use crate::limits::{DATA_LEVELS_MAX, PIXELS_MAX, URL_CHARS_MAX};
 use crate::text::{self, TextError};
 
 /// The reason why data, an attachment or a link is refused. `field` is the field of the request.
@@ -15,6 +15,8 @@ use crate::text::{self, TextError};
 pub enum ContentError {
     #[error("{field} is not a JSON object that clients can read: {reason}")]
     Data { field: &'static str, reason: serde_json::Error },
+    #[error("{field} is nested more than {DATA_LEVELS_MAX} levels deep")]
+    TooDeep { field: &'static str },
     #[error("{field} takes {found} bytes without white space; at most {max} are allowed")]
     TooBig { field: &'static str, found: usize, max: usize },
     #[error("there are {found} {field}; at most {max} are allowed")]
@@ -40,13 +42,18 @@ pub enum ContentError {
 pub struct Data(Box<RawValue>);
 
 impl Data {
-    /// Checks what was sent: it must be an object that `serde_json` reads, so it is not nested too deeply for other parsers.
+    /// Checks what was sent: an object that every client can read, also inside an answer.
     pub fn new(field: &'static str, sent: &RawValue) -> Result<Self, ContentError> {
+        let (text, levels) = compact(sent.get());
         let checked = || {
             serde_json::from_str::<Map<String, Value>>(sent.get())?;
-            RawValue::from_string(compact(sent.get()))
+            RawValue::from_string(text)
         };
-        checked().map(Self).map_err(|reason| ContentError::Data { field, reason })
+        let data = checked().map_err(|reason| ContentError::Data { field, reason })?;
+        match levels > DATA_LEVELS_MAX {
+            true => Err(ContentError::TooDeep { field }),
+            false => Ok(Self(data)),
+        }
     }
 
     /// The JSON text.
@@ -69,16 +76,24 @@ impl fmt::Debug for Data {
     }
 }
 
-/// A JSON text without the white space between its parts.
-fn compact(json: &str) -> String {
+/// A JSON text without the white space between its parts, and the number of its levels.
+fn compact(json: &str) -> (String, usize) {
     let (mut in_text, mut is_escaped) = (false, false);
+    let (mut level, mut levels) = (0_usize, 0);
     let keeps = |char: &char| {
+        match char {
+            '{' | '[' if !in_text => level += 1,
+            '}' | ']' if !in_text => level = level.saturating_sub(1),
+            _ => {}
+        }
+        levels = levels.max(level);
         let is_kept = in_text || !char.is_ascii_whitespace();
         in_text ^= *char == '"' && !is_escaped;
         is_escaped = in_text && *char == '\\' && !is_escaped;
         is_kept
     };
-    json.chars().filter(keeps).collect()
+    let text = json.chars().filter(keeps).collect();
+    (text, levels)
 }
 
 /// A picture, a film or another file of a post.
@@ -197,7 +212,14 @@ mod tests {
         ] {
             assert_eq!(data(sent).unwrap().as_str(), kept);
         }
-        let deep = format!("{{\"a\":{}1{}}}", "[".repeat(200), "]".repeat(200));
+        let nested = |levels: usize| {
+            let (open, close) = ("[".repeat(levels - 1), "]".repeat(levels - 1));
+            format!("{{\"a\":[],\"[[[\":{open}\"{{{{\"{close}}}")
+        };
+        assert!(data(&nested(DATA_LEVELS_MAX)).is_ok());
+        let deep = data(&nested(DATA_LEVELS_MAX + 1));
+        assert!(matches!(deep, Err(ContentError::TooDeep { .. })), "{deep:?}");
+        let deep = nested(200);
         for refused in ["[]", "1", "null", r#"{"a":1e999}"#, r#"{"a":"\ud800"}"#, &deep] {
             assert!(matches!(data(refused), Err(ContentError::Data { .. })), "{refused}");
         }

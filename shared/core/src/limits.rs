@@ -23,6 +23,8 @@ pub const NAME_BYTES_MAX: usize = 400;
 pub const NAME_CHARS_MAX: usize = 400;
 /// What a post has beside its text (data and attachments), in bytes of JSON without white space.
 pub const EXTRAS_BYTES_MAX: usize = 8 * 1024;
+/// How deep the data of an app may be nested: so little that parsers with low limits read it as a part of a page.
+pub const DATA_LEVELS_MAX: usize = 32;
 /// The attachments of a post.
 pub const ATTACHMENTS_MAX: usize = 8;
 /// The longest description of an attachment, in grapheme clusters.

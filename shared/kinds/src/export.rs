@@ -13,11 +13,10 @@ use fanfold_core::limits::PULL_QUERIES_MIN;
 use fanfold_core::{Time, UserId};
 use fanfold_runtime::StoreError;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
 
 use crate::all::owned;
 use crate::limit::all_within_limit;
-use crate::owned::{EXPORT_PAGE, Exporting};
+use crate::owned::{EXPORT_PAGE, Exporting, Line};
 use crate::{App, Error};
 
 /// The number of times that a page asks a kind for lines. A kind answers with one query, or a few.
@@ -28,7 +27,7 @@ pub const EXPORT_PLACE_CHARS_MAX: usize = 1_024;
 /// A page of the export of a user. It may have no lines and not be the last one.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub struct Exported {
-    pub lines: Vec<Value>,
+    pub lines: Vec<Line>,
     /// Where the next page begins. `None`: this is the last one.
     pub next: Option<ExportPlace>,
 }

@@ -6,6 +6,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use fanfold_core::content::Data;
 use fanfold_core::{Bucket, Time, UserId};
 use fanfold_engines::card::Wanted;
 use fanfold_engines::valkey::CardId;
@@ -13,6 +14,7 @@ use fanfold_runtime::StoreError;
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use self::erasing::{Erasing, Progress};
 use crate::App;
@@ -76,10 +78,41 @@ pub struct Auditing<'a> {
     pub audited: &'a mut Audited,
 }
 
+/// A line of an export: a JSON object.
+#[derive(Debug, Clone, Serialize)]
+#[serde(transparent)]
+pub struct Line(Box<RawValue>);
+
+impl Line {
+    /// A line with data of an app, as it was sent.
+    pub(crate) fn with_data(line: &Value, data: Option<&Data>) -> Self {
+        let (line, data) = (line.to_string(), data.map_or("null", Data::as_str));
+        let line = line.strip_suffix('}').map(|line| format!("{line},\"data\":{data}}}"));
+        Self(line.and_then(|line| RawValue::from_string(line).ok()).unwrap_or_default())
+    }
+
+    /// The JSON text.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl From<Value> for Line {
+    fn from(line: Value) -> Self {
+        Self(to_raw_value(&line).unwrap_or_default())
+    }
+}
+
+impl PartialEq for Line {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
 /// Some lines of a kind.
 #[derive(Debug, Default, PartialEq)]
 pub struct Lines {
-    pub lines: Vec<Value>,
+    pub lines: Vec<Line>,
     /// The place after which the next lines begin. `None`: the kind has no more.
     pub next_after: Option<String>,
 }

@@ -85,22 +85,28 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let mut versions = Vec::new();
         let malformed = || {
-            let detail = "If-Match must be * or an ETag of this API, such as \"3\"";
+            let detail = "If-Match must be * or ETags, such as \"3\"";
             Problem::new(ProblemKind::InvalidParameter, detail)
         };
         let mut is_sent = false;
         for header in parts.headers.get_all(IF_MATCH) {
             is_sent = true;
-            for tag in header.to_str().map_err(|_| malformed())?.split(',').map(str::trim) {
-                if tag == "*" {
-                    return Ok(Self(None));
-                }
+            let mut rest = header.to_str().map_err(|_| malformed())?.trim();
+            if rest == "*" {
+                return Ok(Self(None));
+            }
+            loop {
                 // a weak tag matches nothing
-                let is_weak = tag.starts_with("W/");
-                let tag = tag.trim_start_matches("W/");
-                let tag = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-                let version = tag.ok_or_else(malformed)?.parse::<u64>();
-                versions.extend(version.ok().filter(|_| !is_weak));
+                let (is_weak, tag) =
+                    rest.strip_prefix("W/").map_or((false, rest), |tag| (true, tag));
+                let tag = tag.strip_prefix('"').and_then(|tag| tag.split_once('"'));
+                let (tag, after) = tag.ok_or_else(malformed)?;
+                let version = tag.parse().ok().filter(|version: &u64| version.to_string() == tag);
+                versions.extend(version.filter(|_| !is_weak));
+                rest = match after.trim_start() {
+                    "" => break,
+                    after => after.strip_prefix(',').ok_or_else(malformed)?.trim_start(),
+                };
             }
         }
         Ok(Self(is_sent.then_some(versions)))

@@ -1,5 +1,8 @@
 //! What apps store with posts and profiles: it is returned as it was sent, by every route.
 
+use std::time::Duration;
+
+use fanfold_runtime::clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -48,8 +51,8 @@ async fn data_is_returned_as_it_was_sent() {
     assert!(edit(r#"{"data": null}"#).await.1.contains(r#""data":null"#));
     assert_eq!(edit("{}").await.0, 400);
     // a scheduled post, and its change
-    let body =
-        format!(r#"{{"text": "later", "publish_at": "2027-06-21T08:00:00Z", "data": {SENT}}}"#);
+    let at = (clock::now() + Duration::from_secs(3_600)).rfc3339();
+    let body = format!(r#"{{"text": "later", "publish_at": "{at}", "data": {SENT}}}"#);
     let (status, answer) = send(&author, Method::POST, "/v1/posts", body).await;
     assert!(status == 202 && answer.contains(&kept), "{status} {answer}");
     let id = serde_json::from_str::<Value>(&answer).expect("JSON")["id"]
@@ -78,8 +81,11 @@ async fn data_is_returned_as_it_was_sent() {
     {
         assert!(read(&author, &path).await.contains(&about), "{path}");
     }
-    let exported = profile(r#"{"bio": "", "links": [], "data": null}"#);
-    let answer = send(&author, Method::PUT, "/v1/me", exported).await.1;
+    let exported = read(&author, "/v1/me/export").await;
+    let lines = exported.matches(&kept).count();
+    assert!(lines >= 3, "a profile, and a post with versions: {exported}");
+    let body = profile(r#"{"bio": "", "links": [], "data": null}"#);
+    let answer = send(&author, Method::PUT, "/v1/me", body).await.1;
     assert!(answer.contains(r#""about":{"bio":"","links":[],"data":null}"#), "{answer}");
 }
 

@@ -54,8 +54,15 @@ async fn the_next_request_shows_what_a_user_says() {
     let without_valkey = App::new(&world.sdk, &config).expect("the stores");
     say(&world, &without_valkey, bio("four")).await;
     assert_eq!(seen(&world).await.bio, "three", "nobody has marked the card");
+    // a repeated request does so, too
+    say(&world, &world.app, bio("four")).await;
+    assert_eq!(seen(&world).await.bio, "four");
     world.drain().await;
     assert_eq!(seen(&world).await.bio, "four");
+    say(&world, &without_valkey, bio("five")).await;
+    assert_eq!(seen(&world).await.bio, "four", "nobody has marked the card");
+    world.drain().await;
+    assert_eq!(seen(&world).await.bio, "five");
 }
 
 #[tokio::test]

@@ -115,6 +115,7 @@ async fn an_edit_is_refused_unless_the_post_is_as_the_author_read_it() {
     made.sort_unstable();
     assert_eq!(made, (4..=11).collect::<Vec<_>>());
     let versions = history(&world, post).await;
+    assert!(versions.is_sorted_by(|a, b| a.written_at >= b.written_at), "{versions:?}");
     assert_eq!((versions.len(), versions[0].extras.data()), (11, data.as_ref()));
     assert_eq!((versions[9].number, versions[9].extras.data()), (2, None));
     for number in 12..=VERSIONS_MAX {

@@ -14,7 +14,11 @@ async fn lines(world: &World, name: &str) -> Vec<Value> {
         // a place is kept as a text between two pages
         let place = place.to_string().parse().expect("a place");
         let page = export(&world.app, world.id(name), place, world.now()).await.expect("a page");
-        lines.extend(page.lines);
+        lines.extend(
+            page.lines
+                .iter()
+                .map(|line| serde_json::from_str::<Value>(line.as_str()).expect("JSON")),
+        );
         from = page.next;
     }
     lines

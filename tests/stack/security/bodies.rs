@@ -1,5 +1,6 @@
 //! Bodies that are too large or too deep, or that do not match their headers.
 
+use fanfold_core::limits::BODY_BYTES_MAX;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -15,18 +16,19 @@ async fn a_body_above_the_limit_is_refused_in_every_encoding() {
     let token = Client::new().await.token.expect("a token");
     let text = |bytes: usize| json!({"text": "x".repeat(bytes - 11)}).to_string().into_bytes();
     let post = |head: &str, body: &[u8]| wire::send_as(&token, "POST", "/v1/posts", head, body);
-    assert_eq!(text(32 * 1024).len(), 32 * 1024);
-    // 32 KiB are read, but the text is too long
-    refused(&post(JSON, &text(32 * 1024)), 422, "invalid-text", "the bound");
-    refused(&post(JSON, &text(32 * 1024 + 1)), 413, "body-too-large", "one more");
+    assert_eq!(text(BODY_BYTES_MAX).len(), BODY_BYTES_MAX);
+    // so many bytes are read, but the text is too long
+    refused(&post(JSON, &text(BODY_BYTES_MAX)), 422, "invalid-text", "the bound");
+    refused(&post(JSON, &text(BODY_BYTES_MAX + 1)), 413, "body-too-large", "one more");
     refused(&post(JSON, &text(1 << 20)), 413, "body-too-large", "a megabyte");
     // the gateway passes bodies that it does not treat as text in base64
     let binary = "Content-Type: application/octet-stream\r\n";
     refused(&post(binary, &text(100)), 415, "unsupported-media-type", "binary");
     let mixed = "Content-Type: APPLICATION/JSON ; charset=utf-8\r\n";
-    refused(&post(mixed, &text(32 * 1024 + 1)), 413, "body-too-large", "base64");
+    refused(&post(mixed, &text(BODY_BYTES_MAX + 1)), 413, "body-too-large", "base64");
     // in chunks, without a length in advance
-    for (bytes, status, kind) in [(32 * 1024, 422, "invalid-text"), (40_000, 413, "body-too-large")]
+    for (bytes, status, kind) in
+        [(BODY_BYTES_MAX, 422, "invalid-text"), (BODY_BYTES_MAX + 1_000, 413, "body-too-large")]
     {
         let mut chunked = Vec::new();
         for piece in text(bytes).chunks(4_000) {
@@ -53,14 +55,14 @@ async fn a_change_of_many_members_has_a_limit_of_its_own() {
     let changes: Vec<Value> = (0..100).map(change).collect();
     let body = json!({"changes": changes}).to_string();
     let escaped = body.replace("\u{1f332}", "\\ud83c\\udf32").into_bytes();
-    assert!(escaped.len() > 32 * 1024 && escaped.len() < 256 * 1024, "{}", escaped.len());
+    assert!(escaped.len() > BODY_BYTES_MAX && escaped.len() < 256 * 1024, "{}", escaped.len());
     let answer = wire::send_as(&token, "POST", &format!("{path}/members"), JSON, &escaped);
     assert_eq!(answer.status, 200, "{answer:?}");
     let large = format!("{}{body}", " ".repeat(256 * 1024)).into_bytes();
     let answer = wire::send_as(&token, "POST", &format!("{path}/members"), JSON, &large);
     refused(&answer, 413, "body-too-large", "above the limit");
     let one = format!("{path}/members/x");
-    let large = format!("{}{}", " ".repeat(32 * 1024), json!({"scores": ["1"]})).into_bytes();
+    let large = format!("{}{}", " ".repeat(BODY_BYTES_MAX), json!({"scores": ["1"]})).into_bytes();
     let answer = wire::send_as(&token, "PUT", &one, JSON, &large);
     refused(&answer, 413, "body-too-large", "one member");
 }

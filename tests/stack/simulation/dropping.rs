@@ -15,6 +15,8 @@ use fanfold_functions::admin::execute;
 use fanfold_functions::admin::order::AdminOrder;
 use fanfold_kinds::fanout::settings::FanOutSettings;
 use fanfold_kinds::marks::MarkKind;
+use fanfold_kinds::people::NewProfile;
+use fanfold_kinds::people::about::AboutChange;
 use fanfold_kinds::posts::NewPost;
 use fanfold_kinds::scheduled::{self, NewScheduled};
 use fanfold_kinds::timers::{self, NewTimer};
@@ -155,7 +157,9 @@ impl History<Dropping> {
         let (apps, now) = (self.apps.clone(), self.now);
         let work = async move {
             let put = fanfold_kinds::people::put_profile;
-            let _answer = put(&apps.app, &identity(ASH), ASH, ASH, now).await;
+            let about = AboutChange { bio: Some(now.to_string()), ..AboutChange::default() };
+            let new = NewProfile { name: ASH, about };
+            let _answer = put(&apps.app, &identity(ASH), ASH, new, now).await;
             Done::Other
         };
         self.begin((), work);
@@ -191,6 +195,22 @@ impl History<Dropping> {
         self.begin((), work);
     }
 
+    fn edit(&mut self) {
+        let posts: Vec<PostId> = Truth::of(&self.apps.cloud.lock()).posts.into_keys().collect();
+        if posts.is_empty() {
+            return;
+        }
+        let (apps, now, post) = (self.apps.clone(), self.now, *self.dice.pick(&posts));
+        let author = super::apps::name(post.author());
+        let text = format!("edit {}", self.dice.below(100));
+        let work = async move {
+            let edit = fanfold_kinds::posts::edit;
+            let _answer = edit(&apps.app, &identity(author), post, text.as_str(), None, now).await;
+            Done::Other
+        };
+        self.begin((), work);
+    }
+
     /// Begins a random action.
     fn random_action(&mut self) {
         let (user, other) = (*self.dice.pick(&PEOPLE), *self.dice.pick(&PEOPLE));
@@ -202,6 +222,7 @@ impl History<Dropping> {
             0..3 => self.publish(user),
             3..6 => self.relate(user, other, Relation::Following),
             6 => self.relate(user, other, Relation::NotFollowing),
+            7 if self.dice.one_in(2) => self.edit(),
             7 => self.delete(),
             8 => self.put_profile(),
             9 if self.dice.one_in(2) => self.plan_ahead(user),

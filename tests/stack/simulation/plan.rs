@@ -81,6 +81,10 @@ pub enum Action {
     Edit {
         nth: usize,
     },
+    /// A reader reads all versions of a post.
+    Versions {
+        nth: usize,
+    },
     Follow {
         follower: Name,
         author: Name,
@@ -194,7 +198,9 @@ impl Plan {
                 Action::Publish { .. } | Action::Edit { .. } | Action::Arrive { .. } => {
                     dice.one_in(4)
                 }
-                Action::Read { .. } | Action::Follow { .. } => dice.one_in(5),
+                Action::Read { .. } | Action::Versions { .. } | Action::Follow { .. } => {
+                    dice.one_in(5)
+                }
                 _ => false,
             };
             actions.push(action);
@@ -322,6 +328,7 @@ fn action(dice: &mut Dice, people: &[Name], roll: u64, calm: bool) -> Action {
         0..20 => Action::Publish { author: user, key: dice.one_in(5).then(|| dice.below(2) as u8) },
         20..33 => Action::Follow { follower: user, author: other },
         33..37 => Action::Unfollow { follower: user, author: other },
+        38 if dice.clone().one_in(2) => Action::Versions { nth },
         37..39 => Action::Edit { nth },
         39..42 => Action::Delete { nth },
         42..46 if dice.one_in(3) => {
@@ -364,6 +371,7 @@ impl fmt::Display for Action {
             }
             Action::Delete { nth } => write!(f, "post {nth} is deleted"),
             Action::Edit { nth } => write!(f, "post {nth} is edited"),
+            Action::Versions { nth } => write!(f, "a reader reads the versions of post {nth}"),
             Action::Follow { follower, author } => write!(f, "{follower} follows {author}"),
             Action::Unfollow { follower, author } => write!(f, "{follower} unfollows {author}"),
             Action::Read { user, author_feed, limit } => {

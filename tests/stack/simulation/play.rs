@@ -89,8 +89,10 @@ pub enum Done {
     /// A new post, with the handles that it mentions. The post of a repeated request has none here.
     Published(Result<(PostId, Vec<(String, UserId)>), Problem>),
     Deleted(PostId, Result<(), Problem>),
-    /// An edit made this version of a post.
-    Edited(PostId, Result<u64, Problem>),
+    /// An edit made a version of a post. It was of this version alone, if the author named one.
+    Edited(PostId, Option<u64>, Result<Post, Problem>),
+    /// The versions of a post, newest first.
+    Versions(PostId, Result<Vec<u64>, Problem>),
     Related(UserId, UserId, Relation, Result<(), Problem>),
     /// A user's name got this number.
     Renamed(UserId, u64, Result<(), Problem>),
@@ -247,8 +249,10 @@ pub struct Feeds {
     ranks: HashMap<usize, u64>,
     /// The paused workers.
     paused: BTreeSet<usize>,
-    /// Who had each handle at some time while a worker published.
+    /// Who had each handle at some time while a worker published or edited.
     owners: BTreeMap<usize, BTreeSet<(String, UserId)>>,
+    /// Whom an earlier version of a post may mention.
+    bound: BTreeMap<PostId, BTreeSet<(String, UserId)>>,
 }
 
 /// Who has each handle.
@@ -293,6 +297,7 @@ pub async fn play(apps: Apps, start: &Cloud, plan: Plan) -> Result<Counts, Failu
         ranks: HashMap::new(),
         paused: BTreeSet::new(),
         owners: BTreeMap::new(),
+        bound: BTreeMap::new(),
         edited: BTreeMap::new(),
     };
     let mut history = History::new(apps, start, dice, kind);
@@ -333,6 +338,7 @@ impl History<Feeds> {
             Action::Publish { author, key } => self.publish(author, key),
             Action::Delete { nth } => self.delete(nth),
             Action::Edit { nth } => self.edit(nth),
+            Action::Versions { nth } => self.versions(nth),
             Action::Follow { follower, author } => {
                 self.relate(follower, author, Relation::Following);
             }
@@ -398,16 +404,7 @@ impl History<Feeds> {
         let published: Vec<PostId> = self.kind.published.iter().copied().collect();
         let is_reply = self.dice.one_in(3) && key.is_none() && !published.is_empty();
         let in_reply_to = is_reply.then(|| *self.dice.pick(&published));
-        let mut owners = owners(&self.apps.cloud.lock());
-        // a change that nobody has acknowledged may come later
-        let open = self.open();
-        let changing = PEOPLE.iter().filter(|name| open.contains(&Subject::Profile(id(name))));
-        owners.extend(
-            changing.flat_map(|name| {
-                [*name, SHARED_HANDLE].map(|handle| (handle.to_owned(), id(name)))
-            }),
-        );
-        self.kind.owners.insert(self.workers.len(), owners);
+        self.watch_handles();
         let work = async move {
             let publish = fanfold_kinds::posts::publish;
             let new = NewPost { in_reply_to, ..text.as_str().into() };
@@ -423,6 +420,20 @@ impl History<Feeds> {
             Done::Published(published.map_err(Problem::from))
         };
         self.begin_named(&format!("{author} publishes"), Subject::NewPost(id(author)), work);
+    }
+
+    /// Notes who has each handle, for the worker that begins next.
+    fn watch_handles(&mut self) {
+        let mut owners = owners(&self.apps.cloud.lock());
+        // a change that nobody has acknowledged may come later
+        let open = self.open();
+        let changing = PEOPLE.iter().filter(|name| open.contains(&Subject::Profile(id(name))));
+        owners.extend(
+            changing.flat_map(|name| {
+                [*name, SHARED_HANDLE].map(|handle| (handle.to_owned(), id(name)))
+            }),
+        );
+        self.kind.owners.insert(self.workers.len(), owners);
     }
 
     fn delete(&mut self, nth: usize) {
@@ -445,13 +456,38 @@ impl History<Feeds> {
         }
         let post = published[nth % published.len()];
         let (apps, now, author) = (self.apps.clone(), self.now, identity(name(post.author())));
-        let text = format!("edit {}", self.workers.len());
+        let number = self.workers.len();
+        let handle = [SHARED_HANDLE, PEOPLE[number % PEOPLE.len()]][number % 2];
+        let text = format!("edit {number} @{handle}");
+        let newest = self.kind.edited.get(&post).copied().unwrap_or(1);
+        let only = number.is_multiple_of(3).then_some(newest);
+        self.watch_handles();
         let work = async move {
-            let edit = fanfold_kinds::posts::edit;
-            let edited = edit(&apps.app, &author, post, text.as_str(), None, now).await;
-            Done::Edited(post, edited.map(|shown| shown.post.version).map_err(Problem::from))
+            let (edit, versions) = (fanfold_kinds::posts::edit, only.map(|only| [only]));
+            let versions = versions.as_ref().map(|versions| &versions[..]);
+            let edited = edit(&apps.app, &author, post, text.as_str(), versions, now).await;
+            Done::Edited(post, only, edited.map(|shown| shown.post).map_err(Problem::from))
         };
         self.begin_named(&format!("edits {post}"), Subject::Edit(post), work);
+    }
+
+    fn versions(&mut self, nth: usize) {
+        let published: Vec<PostId> = self.kind.published.iter().copied().collect();
+        if published.is_empty() {
+            return;
+        }
+        let post = published[nth % published.len()];
+        let viewer = id(viewer_of(name(post.author())));
+        let profiles = self.profiles(viewer);
+        self.kind.profiles.insert(self.workers.len(), profiles);
+        let (apps, now) = (self.apps.clone(), self.now);
+        let work = async move {
+            let (viewer, reading) = (Viewer::of(viewer), ReadContext::new(now));
+            let read = fanfold_kinds::posts::history(&apps.app, &viewer, post, &reading).await;
+            let numbers = read.map(|all| all.into_iter().map(|version| version.number).collect());
+            Done::Versions(post, numbers.map_err(Problem::from))
+        };
+        self.begin_named(&format!("reads the versions of {post}"), Subject::Nothing, work);
     }
 
     fn relate(&mut self, follower: Name, author: Name, relation: Relation) {
@@ -793,6 +829,7 @@ impl History<Feeds> {
                         "{post} mentions {wrong:?}, and the owners were {owners:?}"
                     ));
                 }
+                self.kind.bound.entry(post).or_default().extend(mentions);
             }
             Done::Published(Err(problem)) => {
                 self.note_unmarked(number);
@@ -805,12 +842,30 @@ impl History<Feeds> {
                 self.note_unmarked(number);
                 failed("deleting", &problem)?;
             }
-            Done::Edited(post, Ok(version)) => {
-                let newest = self.kind.edited.entry(post).or_default();
-                *newest = version.max(*newest);
+            Done::Edited(id, only, Ok(post)) => {
+                if only.is_some_and(|only| post.version != only + 1) {
+                    return Err(format!("{only:?} of {id} was edited, and is {}", post.version));
+                }
+                let newest = self.kind.edited.entry(id).or_default();
+                *newest = post.version.max(*newest);
                 self.count("edits", true);
+                self.edited(id, &mentions(&post))?;
+                self.bind(number, id);
             }
-            Done::Edited(_, Err(problem)) => failed("editing", &problem)?,
+            Done::Edited(id, _, Err(problem)) => {
+                self.bind(number, id);
+                failed("editing", &problem)?;
+            }
+            Done::Versions(post, Ok(numbers)) => {
+                let newest = numbers.first().copied().unwrap_or(0);
+                let profiles = self.kind.profiles.remove(&number);
+                let least = profiles.and_then(|all| all.versions.get(&post).copied()).unwrap_or(1);
+                if newest < least || numbers != (1..=newest).rev().collect::<Vec<_>>() {
+                    return Err(format!("{post} has version {least}, and shows {numbers:?}"));
+                }
+                self.count("histories", true);
+            }
+            Done::Versions(_, Err(problem)) => failed("reading versions", &problem)?,
             Done::Related(reader, author, relation, Ok(())) => {
                 let alone = !self.kind.overlapped.contains(&number);
                 self.kind.related.insert((reader, author), alone.then_some(relation));
@@ -946,6 +1001,26 @@ impl History<Feeds> {
             Err(WalkError::Refused(problem)) => {
                 Err(format!("#{number} reading {what} failed: {problem:?}"))
             }
+        }
+    }
+
+    /// Notes whom a version of a post may mention that an edit has written, or may have.
+    fn bind(&mut self, number: usize, post: PostId) {
+        let owners = self.kind.owners.remove(&number).unwrap_or_default();
+        self.kind.bound.entry(post).or_default().extend(owners);
+    }
+
+    /// Checks the mentions of an edited post: of earlier versions, or of those who had the handles meanwhile.
+    fn edited(&mut self, post: PostId, mentions: &[(String, UserId)]) -> Checked {
+        self.count("edited mentions", mentions.len() as u64);
+        let bound = self.kind.bound.entry(post).or_default();
+        let owners = &self.kind.owners;
+        let is_known = |mention| {
+            bound.contains(mention) || owners.values().any(|owners| owners.contains(mention))
+        };
+        match mentions.iter().find(|mention| !is_known(mention)) {
+            Some(wrong) => Err(format!("{post} mentions {wrong:?} after an edit")),
+            None => Ok(()),
         }
     }
 
@@ -1232,6 +1307,7 @@ impl Kind for Feeds {
                 _ = history.kind.related.insert((reader, author), None)
             }
             Subject::Profile(user) => _ = history.kind.renamed.insert(user, None),
+            Subject::Edit(post) => history.bind(worker, post),
             _ => {}
         }
         history.forget(worker);

@@ -9,7 +9,7 @@ use fanfold_engines::valkey::CardId;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock;
 use futures::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::compare;
 use super::items::{BoardEnd, BoardPut, RowPage, StoredBoard};
@@ -18,7 +18,7 @@ use super::settings::event;
 use crate::App;
 use crate::owned::erasing::{Erasing, Progress};
 use crate::owned::{
-    AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX, Audited, Auditing, EXPORT_PAGE, ExportRead, Exporting,
+    AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX, Audited, Auditing, EXPORT_PAGE, ExportRead, Exporting, Line,
     Lines, Owned, Step, nothing,
 };
 
@@ -69,7 +69,7 @@ impl Owned for Boards {
                         })
                     });
                     let next_after = first.map(|place| place.text());
-                    Ok(Lines { lines: lines.collect(), next_after })
+                    Ok(Lines { lines: lines.map(Line::from).collect(), next_after })
                 }
                 Some(place) => scores(app, &boards, place, now).await,
             }
@@ -184,7 +184,7 @@ async fn scores(
             "scores": scores.as_slice(),
         }))
     };
-    let lines: Vec<Value> = rows.into_iter().filter_map(line).collect();
+    let lines: Vec<Line> = rows.into_iter().filter_map(line).map(Line::from).collect();
     let same = |round, part, after| ScorePlace { board: place.board.clone(), round, part, after };
     let next = match next_after {
         Some(after) => Some(same(round, part, Some(after))),

@@ -193,7 +193,7 @@ async fn relations(app: &App, user: UserId, from: RelationPlace) -> Result<Lines
             ("follower", page.items, next)
         }
     };
-    let line = |user| json!({"type": role, "user": user});
+    let line = |user| json!({"type": role, "user": user}).into();
     Ok(Lines {
         lines: users.into_iter().map(line).collect(),
         next_after: next.map(RelationPlace::text),

@@ -63,8 +63,9 @@ impl MarkKind {
         let Some(kind) = self.spec().by_time.export().line_type() else {
             return Ok(Lines::default());
         };
-        let line =
-            |(at, post): &(Time, PostId)| json!({"type": kind, "post": post, field: at.rfc3339()});
+        let line = |(at, post): &(Time, PostId)| {
+            json!({"type": kind, "post": post, field: at.rfc3339()}).into()
+        };
         Ok(Lines { lines: marked.iter().map(line).collect(), next_after })
     }
 

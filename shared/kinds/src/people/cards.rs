@@ -2,7 +2,7 @@
 
 use fanfold_core::kinds::KeyKind;
 use fanfold_core::{Handle, HandleHash, UserId};
-use fanfold_engines::card::{Card, Fetched, Text};
+use fanfold_engines::card::{Card, Fetched, Found, Text};
 use fanfold_engines::valkey::CardId;
 use serde::{Deserialize, Serialize};
 
@@ -146,8 +146,12 @@ impl Card<App> for About {
     }
 
     fn text(&self) -> Option<Text> {
-        let keep = if self.is_empty() { Text::of_nothing } else { Text::of };
-        serde_json::to_vec(self).ok().map(keep)
+        serde_json::to_vec(self).ok().map(Text::of)
+    }
+
+    /// Most users say nothing, which is kept, too, but not of users who do not exist: a caller could fill Valkey with them.
+    fn is_kept(user: &UserId, found: &Found) -> bool {
+        found.get::<App, Option<UserCard>>(user).is_some_and(Option::is_some)
     }
 
     fn decode(_: &UserId, text: &[u8]) -> Option<Self> {

@@ -3,7 +3,7 @@
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{DROP_SETTLES, TRIES_MAX};
-use fanfold_core::{Handle, HandleHash, Time, UserRef, text};
+use fanfold_core::{Handle, HandleHash, Time, UserId, UserRef, text};
 use fanfold_engines::card::changed;
 use fanfold_engines::outbox::announced;
 use fanfold_engines::valkey::CardId;
@@ -52,9 +52,11 @@ pub async fn put_profile(
     let NewProfile { name, about } = new.into();
     let (handle, name): (Handle, _) = (handle.parse()?, text::name(name)?);
     let user = caller.user();
-    let said = app.users.about(user);
-    let reads =
-        async { futures::try_join!(app.users.profile(user), app.users.owner(&handle), said) };
+    let reads = async {
+        let ((old, said), owner) =
+            futures::try_join!(present(app, user), app.users.owner(&handle))?;
+        Ok::<_, StoreError>((old, owner, said))
+    };
     let (mut old, owner, mut said) =
         within_limit(&app.valkey, app.limits.of(LimitKind::Profile), user, now, reads).await?;
     // no event for a change that cannot be made
@@ -74,10 +76,9 @@ pub async fn put_profile(
         let put = announced(&app.outbox, &event, commit).await?;
         // the cards of handles are hints, which the user's card corrects; fresh ones save a look
         let hint = |handle| CardId::handle(HandleHash::of(handle));
-        let [own, said_of] = of_profile(user);
-        let mut cards = vec![own, hint(&handle)];
         // mutation: about-marked
-        cards.extend(change.map(|_| said_of));
+        let mut cards = of_profile(user).to_vec();
+        cards.push(hint(&handle));
         cards.extend(old.as_ref().map(|old| hint(&old.handle)));
         changed(&app.valkey, &cards).await;
         match put {
@@ -90,9 +91,15 @@ pub async fn put_profile(
             ProfilePut::IdentityClash => return Err(Error::IdentityClash),
             ProfilePut::Raced => pause(tried).await,
         }
-        (old, said) = futures::try_join!(app.users.profile(user), app.users.about(user))?;
+        (old, said) = present(app, user).await?;
     }
     Err(StoreError::GaveUp { doing: "changing a profile", tries: TRIES_MAX }.into())
+}
+
+/// The profile, and then what the user says: whatever changes that later changes the profile, too.
+async fn present(app: &App, user: UserId) -> Result<(Option<Profile>, About), StoreError> {
+    let profile = app.users.profile(user).await?;
+    Ok((profile, app.users.about(user).await?))
 }
 
 /// Finds the user that a caller acts on, by id or handle. Fails with [`Error::NoSuchUser`] if there is no profile. What a

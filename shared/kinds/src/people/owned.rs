@@ -1,7 +1,6 @@
 //! The profile of a user who is erased or exported. The order to erase replaces the profile before, and removes the note after all
 //! other steps.
 
-use fanfold_core::content::Data;
 use fanfold_engines::card::{Card as _, Wanted};
 use fanfold_engines::valkey::CardId;
 use serde_json::json;
@@ -9,9 +8,9 @@ use serde_json::json;
 use super::about::About;
 use super::cards::UserCard;
 use crate::App;
-use crate::owned::Lines;
 use crate::owned::erasing::{Erasing, Progress};
 use crate::owned::{ExportRead, Exporting, Owned, Step, nothing};
+use crate::owned::{Line, Lines};
 
 /// People.
 pub(crate) struct People;
@@ -42,10 +41,8 @@ impl Owned for People {
             let (profile, about) =
                 futures::try_join!(app.users.profile(user), app.users.about(user))?;
             let about = (!about.is_empty()).then(|| {
-                json!({
-                    "type": "about", "bio": about.bio, "links": about.links,
-                    "data": about.data.as_ref().map(Data::as_str),
-                })
+                let line = json!({"type": "about", "bio": about.bio, "links": about.links});
+                Line::with_data(&line, about.data.as_ref())
             });
             let line = profile.map(|profile| {
                 json!({
@@ -55,7 +52,10 @@ impl Owned for People {
                     "timers": profile.timers, "boards": profile.boards,
                 })
             });
-            Ok(Lines { lines: line.into_iter().chain(about).collect(), next_after: None })
+            Ok(Lines {
+                lines: line.map(Line::from).into_iter().chain(about).collect(),
+                next_after: None,
+            })
         })
     }
 

@@ -17,6 +17,8 @@ use super::extras::ExtrasChange;
 use super::items::{Edited, Post, PostState, Version};
 use super::messages::PostEdited;
 use crate::limit::within_limit;
+use crate::marks::MarkKind;
+use crate::people::cards::UserCard;
 use crate::people::must_belong_to;
 use crate::present::{self, ShownPost, Viewer};
 use crate::{App, Error};
@@ -38,8 +40,8 @@ impl<'a> From<&'a str> for PostEdit<'a> {
 /// new version.
 ///
 /// Fails with [`Error::OtherVersion`] if the post has none of the versions in `only`, with [`Error::VersionsLimit`] if it was edited
-/// too often, with [`Error::NotYours`] or [`Error::NoSuchPost`], with [`Error::Content`] if there is too much beside the text, and as
-/// [`publish`](super::publish) does because of the text and the author.
+/// too often, with [`Error::NotYours`], [`Error::NoSuchPost`] or [`Error::IdentityClash`], with [`Error::Content`] if there is too
+/// much beside the text, and with [`Error::Text`] because of the text.
 pub async fn edit(
     app: &App,
     author: &Identity,
@@ -53,11 +55,16 @@ pub async fn edit(
     }
     let PostEdit { text, extras } = edit.into();
     let text = text.map(text::post_text).transpose()?;
-    let reads = async { futures::try_join!(app.users.profile(author.user()), app.posts.state(id)) };
+    let marks = MarkKind::of_post(app, author.user(), id);
+    let reads =
+        async { futures::try_join!(app.users.profile(author.user()), app.posts.state(id), marks) };
     let limit = app.limits.of(LimitKind::Post);
     let reads = within_limit(&app.valkey, limit, author.user(), now, reads);
-    let (profile, mut state) = reads.await?;
-    must_belong_to(&profile.ok_or(Error::NoSuchPost(id))?, author)?;
+    let (profile, mut state, marks) = reads.await?;
+    let profile = profile.ok_or(Error::NoSuchPost(id))?;
+    must_belong_to(&profile, author)?;
+    let profile = UserCard::from(profile);
+    let shown = |post| ShownPost { post, author: profile.clone(), marks };
     for tried in 0..TRIES_MAX {
         let PostState::Published(old) = state else { return Err(Error::NoSuchPost(id)) };
         if only.is_some_and(|only| !only.contains(&old.version)) {
@@ -68,7 +75,7 @@ pub async fn edit(
         if *text == old.text && extras == old.extras {
             // an earlier request may have died before it did this
             changed(&app.valkey, &[CardId::post(id)]).await;
-            return shown(app, author, id, now).await;
+            return Ok(shown(old));
         }
         let version = old.version + 1;
         if version > VERSIONS_MAX {
@@ -78,16 +85,18 @@ pub async fn edit(
             true => old.entities.clone(),
             false => bound(app, Unbound::again(text, (&old.text, &old.entities)), now).await?,
         };
-        let (text, edited_at) = (text.to_owned(), Some(now));
+        // another edit may have begun later, and committed first
+        let edited_at = now.max(old.present().written_at);
+        let event = PostEdited { post: id, version, edited_at };
+        let (text, edited_at) = (text.to_owned(), Some(edited_at));
         let new = Post { text, entities, extras, version, edited_at, ..old.clone() };
-        let event = PostEdited { post: id, version, edited_at: now };
         let commit = |sent| app.posts.edit(sent, &app.users, author, (&old, &new));
         match announced(&app.outbox, &event, commit).await? {
             Edited::Done => {
                 // mutation: edit-marked
                 changed(&app.valkey, &[CardId::post(id)]).await;
                 tracing::info!(post = %id, version, "edited");
-                return shown(app, author, id, now).await;
+                return Ok(shown(new));
             }
             Edited::NoProfile => return Err(Error::NoSuchPost(id)),
             Edited::Raced => pause(tried).await,
@@ -97,11 +106,6 @@ pub async fn edit(
     Err(StoreError::Unsettled { what: "the post" }.into())
 }
 
-async fn shown(app: &App, author: &Identity, id: PostId, now: Time) -> Result<ShownPost, Error> {
-    let (viewer, reading) = (Viewer::of(author.user()), ReadContext::new(now));
-    present::post(app, &viewer, id, &reading).await?.ok_or(Error::NoSuchPost(id))
-}
-
 /// Reads all versions of a post, newest first. Fails with [`Error::NoSuchPost`] if the viewer does not see the post.
 pub async fn history(
     app: &App,
@@ -109,14 +113,10 @@ pub async fn history(
     id: PostId,
     reading: &ReadContext,
 ) -> Result<Vec<Version>, Error> {
-    let reads = futures::try_join!(
-        present::sees(app, viewer, id, reading),
-        app.posts.state(id),
-        app.posts.versions(id)
-    );
-    let (true, PostState::Published(post), mut earlier) = reads? else {
-        return Err(Error::NoSuchPost(id));
-    };
+    let reads = futures::try_join!(present::sees(app, viewer, id, reading), app.posts.state(id));
+    let (true, PostState::Published(post)) = reads? else { return Err(Error::NoSuchPost(id)) };
+    // mutation: versions-after-post
+    let mut earlier = app.posts.versions(id).await?;
     // an edit may have been between the two reads
     earlier.retain(|version| version.number < post.version);
     earlier.insert(0, post.present());

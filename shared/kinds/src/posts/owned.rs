@@ -1,6 +1,5 @@
 //! The posts of a user who is erased or exported.
 
-use fanfold_core::content::Data;
 use fanfold_core::limits::CONCURRENCY;
 use fanfold_core::registry::CHANGE_EVENTS;
 use fanfold_core::{PostId, Slice, Time};
@@ -12,8 +11,11 @@ use serde_json::json;
 use super::items::PostState;
 use super::messages::PostDeleted;
 use crate::owned::erasing::{Erasing, Progress, ended};
-use crate::owned::{EXPORT_PAGE, ExportRead, Exporting, Lines, Owned, Step, nothing, place};
+use crate::owned::{EXPORT_PAGE, ExportRead, Exporting, Line, Lines, Owned, Step, nothing, place};
 use crate::{App, replies};
+
+/// Bytes of posts after which a read of an export ends. A post with all its versions may add as many.
+const EXPORT_BYTES: usize = 1 << 20;
 
 /// Posts.
 pub(crate) struct Posts;
@@ -81,32 +83,35 @@ impl Owned for Posts {
             let before = place(after).unwrap_or(PostId::MAX);
             let Slice { posts, mut bound } = app.posts.by_author(user, before, EXPORT_PAGE).await?;
             let texts = app.posts.published(&posts).await?;
-            let (mut lines, mut last) = (Vec::new(), before);
+            let (mut lines, mut last, mut bytes) = (Vec::new(), before, 0);
             for post in posts.iter().filter_map(|id| texts.get(id)) {
-                // a post may have very many versions
-                if lines.len() >= EXPORT_PAGE {
+                // a post may have very many versions, or long ones
+                if lines.len() >= EXPORT_PAGE || bytes >= EXPORT_BYTES {
                     bound = last.previous();
                     break;
                 }
                 last = post.id;
-                lines.push(json!({
+                let line = json!({
                     "type": "post", "id": post.id, "created_at": post.id.time().rfc3339(),
                     "text": post.text, "entities": post.entities, "version": post.version,
-                    "data": post.extras.data().map(Data::as_str), "attachments": post.extras.attachments(),
+                    "attachments": post.extras.attachments(),
                     "edited_at": post.edited_at.map(Time::rfc3339), "likes": post.likes,
                     "in_reply_to": post.thread.answered(), "replies": post.replies,
-                }));
+                });
+                let mut of_post = vec![Line::with_data(&line, post.extras.data())];
                 if post.version > 1 {
                     let versions = app.posts.versions(post.id).await?.into_iter();
-                    lines.extend(versions.map(|version| {
-                        json!({
+                    of_post.extend(versions.map(|version| {
+                        let line = json!({
                             "type": "post_version", "post": post.id, "version": version.number,
                             "written_at": version.written_at.rfc3339(), "text": version.text,
-                            "entities": version.entities, "data": version.extras.data().map(Data::as_str),
-                            "attachments": version.extras.attachments(),
-                        })
+                            "entities": version.entities, "attachments": version.extras.attachments(),
+                        });
+                        Line::with_data(&line, version.extras.data())
                     }));
                 }
+                bytes += of_post.iter().map(|line| line.as_str().len()).sum::<usize>();
+                lines.extend(of_post);
             }
             let next = (bound > PostId::MIN).then(|| bound.next().to_string());
             Ok(Lines { lines, next_after: next })

@@ -1,11 +1,10 @@
 //! The scheduled posts of a user who is erased or exported.
 
-use fanfold_core::content::Data;
 use fanfold_engines::table::{time_and_id, timed};
 use serde_json::json;
 
 use crate::owned::erasing::Erasing;
-use crate::owned::{EXPORT_PAGE, ExportRead, Exporting, Lines, Owned, Step, nothing};
+use crate::owned::{EXPORT_PAGE, ExportRead, Exporting, Line, Lines, Owned, Step, nothing};
 
 /// Scheduled posts.
 pub(crate) struct Scheduled;
@@ -35,11 +34,12 @@ impl Owned for Scheduled {
                 Some(_) => Vec::new(),
             };
             let lines = page.items.iter().chain(&failed).map(|item| {
-                json!({
+                let line = json!({
                     "type": "scheduled_post", "id": item.id, "text": item.text, "state": item.state,
                     "in_reply_to": item.in_reply_to, "publish_at": item.publish_at.rfc3339(),
-                    "data": item.extras.data().map(Data::as_str), "attachments": item.extras.attachments(),
-                })
+                    "attachments": item.extras.attachments(),
+                });
+                Line::with_data(&line, item.extras.data())
             });
             let next_after = page.next.map(|(at, id)| timed(at, id));
             Ok(Lines { lines: lines.collect(), next_after })

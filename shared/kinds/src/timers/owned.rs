@@ -4,7 +4,7 @@ use fanfold_core::TimerName;
 use serde_json::{Value, json};
 
 use crate::owned::erasing::Erasing;
-use crate::owned::{EXPORT_PAGE, ExportRead, Exporting, Lines, Owned, Step, nothing, place};
+use crate::owned::{EXPORT_PAGE, ExportRead, Exporting, Line, Lines, Owned, Step, nothing, place};
 
 /// Timers.
 pub(crate) struct Timers;
@@ -37,7 +37,7 @@ impl Owned for Timers {
                 })
             });
             let next_after = page.next.map(|name| name.to_string());
-            Ok(Lines { lines: lines.collect(), next_after })
+            Ok(Lines { lines: lines.map(Line::from).collect(), next_after })
         })
     }
 }

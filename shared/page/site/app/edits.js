@@ -5,9 +5,11 @@ SHAPES.edit = "M4.500 19.500l1-4L16 5l3 3L8.500 18.500zM13.500 7.500l3 3";
 /** The form in which the text of an own post is changed. Another tab may have changed it, too: nothing is lost then. */
 function EditPost({ post, close }) {
   const [text, setText] = useState(post.text);
+  // that of the text in the form: the list may show a newer one meanwhile
+  const [version] = useState(post.version);
   async function save() {
     refuseUnsendable(text);
-    return call("PATCH", `/v1/posts/${post.id}`, { body: { text }, ifMatch: `"${post.version}"` });
+    return call("PATCH", `/v1/posts/${post.id}`, { body: { text }, ifMatch: `"${version}"` });
   }
   const { submit, isBusy, error } = useSubmit(save, (made) => {
     remembered([made]);

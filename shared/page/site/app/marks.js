@@ -33,8 +33,11 @@ for (const { place, shape } of MARKS) SHAPES[place] = shape;
 /** The fields of a post that a mark changes. */
 const fieldsOf = ({ field, count }, post) => (count ? { [field]: post[field], [count]: post[count] } : { [field]: post[field] });
 
-/** A post that the server has answered, with the user's marks that are newer than the answer. */
-function withMarks(state, post) {
+/** A post that the server has answered, without what is older than what the page knows: the content, and the user's marks. */
+function withMarks(state, answered) {
+  const known = state.get();
+  const { text, entities, data, attachments, version, edited_at } = known?.version > answered.version ? known : answered;
+  const post = { ...answered, text, entities, data, attachments, version, edited_at };
   const now = Date.now();
   const newer = MARKS.filter(({ field }) => state.marks?.[field] > now).map((kind) => fieldsOf(kind, state.get()));
   return Object.assign({}, post, ...newer);

@@ -24,7 +24,12 @@ function ProfileForm({ profile = { handle: "", name: "" }, saved = () => {}, clo
   const [handle, setHandle] = useState(profile.handle);
   const [name, setName] = useState(profile.name);
   const [about, setAbout] = useState(profile.about);
-  const { submit, isBusy, error } = useSubmit(() => saveProfile(handle, name, about && { bio: about.bio, links: told(about.links) }), saved);
+  // what was not changed here stays as it is, also if it was changed elsewhere
+  const changed = () => ({
+    bio: about.bio === profile.about.bio ? undefined : about.bio,
+    links: about.links === profile.about.links ? undefined : told(about.links),
+  });
+  const { submit, isBusy, error } = useSubmit(() => saveProfile(handle, name, about && changed()), saved);
   return html`
     <form onSubmit=${submit}>
       <${Field} label="Handle" value=${handle} change=${setHandle} required maxlength="31" autocapitalize="none" spellcheck=${false}
@@ -72,7 +77,7 @@ function About({ about: { bio, links } }) {
     <div class="about">
       ${bio && html`<p class="text" dir="auto">${bio}</p>`}
       <ul class="links">
-        ${links.map(({ label, url }) => html`<li key=${url}><a href=${url} target="_blank" rel=${ELSEWHERE} title=${url}>${label || new URL(url).host}</a></li>`)}
+        ${links.filter(({ url }) => URL.canParse(url)).map(({ label, url }) => html`<li key=${url}><a href=${url} target="_blank" rel=${ELSEWHERE} title=${url}>${label || new URL(url).host}</a></li>`)}
       </ul>
     </div>
   `;

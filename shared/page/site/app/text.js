@@ -45,6 +45,7 @@ function Text({ post }) {
 
 /** A file of a post: a picture on request, and a link to everything else. */
 function Attachment({ file: { url, media_type, alt, width, height } }) {
+  if (!URL.canParse(url)) return html`<p class="hint">${alt || url}</p>`;
   if (media_type.startsWith("image/")) return html`<${Picture} address=${url} alt=${alt} width=${width} height=${height} />`;
   return html`<p><a href=${url} target="_blank" rel=${ELSEWHERE}>${alt || new URL(url).host}</a> <span class="hint">${media_type}</span></p>`;
 }

@@ -93,7 +93,7 @@ struct PostItem {
     entities: Entities,
     #[serde(default, skip_serializing_if = "Extras::is_empty")]
     extras: Extras,
-    /// The number of the version. `None`: the first one. A tombstone has it until the earlier versions are removed.
+    /// The number of the version. `None`: the first one. A tombstone keeps it: it says that there were earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
     #[serde(default, rename = "edited_at_ms", skip_serializing_if = "Option::is_none")]
