@@ -32,7 +32,7 @@ def call(url: str, token: str, method: str, path: str, body: dict | None = None)
 
 
 # The answers to a valid request that Schemathesis expects by default.
-ACCEPTED_STATUSES = ["2xx", "3xx", "401", "403", "404", "409", "429", "5xx"]
+ACCEPTED_STATUSES = ["2xx", "3xx", "401", "403", "404", "409", "412", "429", "5xx"]
 # Operations that also give other answers to requests that match the description. Users cannot follow themselves. Times
 # have a range, which fuzz_hooks.py keeps in most requests; not every text with the pattern of `every` is a duration; a
 # payload may be too large. Not every text with the pattern of a day is one, a board has a fixed number of scores, and some
@@ -43,6 +43,7 @@ ALSO_EXPECTED = {
     "PUT /v1/users/{user}/follow": ["422"],
     "DELETE /v1/users/{user}/follow": ["422"],
     "POST /v1/posts": ["400", "422"],
+    "PATCH /v1/posts/{id}": ["422"],
     "PATCH /v1/scheduled/{id}": ["400", "422"],
     "PUT /v1/timers/{name}": ["400", "422"],
     "PUT /v1/leaderboards/{board}": ["400", "422"],

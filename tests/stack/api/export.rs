@@ -33,6 +33,9 @@ async fn an_export_has_a_line_of_everything_that_is_stored() {
         let answer = client.send(method, &path, &[], body).await;
         assert!(answer.status < 300, "{path}: {}", answer.body);
     };
+    send(&user, Method::PATCH, format!("/v1/posts/{post}"), Some(json!({"text": "edited"}))).await;
+    let about = json!({"handle": user.handle, "name": "Name", "about": {"bio": "a bio"}});
+    send(&user, Method::PUT, "/v1/me".to_owned(), Some(about)).await;
     for (one, another) in [(&user, &other), (&other, &user)] {
         send(one, Method::PUT, format!("/v1/users/{}/follow", another.id), None).await;
     }

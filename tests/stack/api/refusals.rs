@@ -1,5 +1,6 @@
 //! Refused requests: routes, bodies, parameters, cursors, tokens.
 
+use fanfold_core::limits::BODY_BYTES_MAX;
 use reqwest::Method;
 use serde_json::json;
 
@@ -59,7 +60,7 @@ async fn bodies_of_the_wrong_type_shape_or_size_are_refused() {
     }
     let answer = user.raw(Method::POST, "/v1/posts", &[json], Some(vec![0xff; 10])).await;
     assert_eq!(answer.problem(), (400, "/problems/invalid-body"), "not UTF-8");
-    let large = json!({"text": "x".repeat(40_000)}).to_string();
+    let large = json!({"text": "x".repeat(BODY_BYTES_MAX)}).to_string();
     assert_eq!(send(&[json], &large).await.problem(), (413, "/problems/body-too-large"));
     let unknown = json!({"handle": "x", "name": "x", "admin": true});
     let answer = user.send(Method::PUT, "/v1/me", &[], Some(unknown)).await;
