@@ -251,6 +251,8 @@ pub struct Feeds {
     paused: BTreeSet<usize>,
     /// Who had each handle at some time while a worker published or edited.
     owners: BTreeMap<usize, BTreeSet<(String, UserId)>>,
+    /// The versions that edits made.
+    made: BTreeSet<(PostId, u64)>,
     /// Whom an earlier version of a post may mention.
     bound: BTreeMap<PostId, BTreeSet<(String, UserId)>>,
 }
@@ -297,6 +299,7 @@ pub async fn play(apps: Apps, start: &Cloud, plan: Plan) -> Result<Counts, Failu
         ranks: HashMap::new(),
         paused: BTreeSet::new(),
         owners: BTreeMap::new(),
+        made: BTreeSet::new(),
         bound: BTreeMap::new(),
         edited: BTreeMap::new(),
     };
@@ -845,6 +848,9 @@ impl History<Feeds> {
             Done::Edited(id, only, Ok(post)) => {
                 if only.is_some_and(|only| post.version != only + 1) {
                     return Err(format!("{only:?} of {id} was edited, and is {}", post.version));
+                }
+                if !self.kind.made.insert((id, post.version)) {
+                    return Err(format!("two edits made version {} of {id}", post.version));
                 }
                 let newest = self.kind.edited.entry(id).or_default();
                 *newest = post.version.max(*newest);

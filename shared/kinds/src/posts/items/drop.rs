@@ -124,6 +124,7 @@ impl PostStore {
             stream::iter(rows).buffer_unordered(DROP_QUERIES_AT_ONCE).try_collect().await?;
         let rows: Vec<Item> = rows.into_iter().flatten().collect();
         for edited in page.iter().filter(|item| item.version.is_some()) {
+            // mutation: erased-versions
             self.forget_versions(edited.sk).await?;
         }
         // a key that expired may have made a second post
