@@ -22,7 +22,7 @@ use fanfold_kinds::follows;
 use fanfold_kinds::home::{self, Span};
 use fanfold_kinds::marks::{self, MarkKind};
 use fanfold_kinds::posts::NewPost;
-use fanfold_kinds::present::Viewer;
+use fanfold_kinds::present::{self, Viewer};
 use fanfold_kinds::replies::RepliesTo;
 use fanfold_kinds::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::sweep::sweep;
@@ -191,6 +191,14 @@ async fn people(count: &mut Count) {
     put(count, "change a profile", ash, "Ash tree").await;
     put(count, "change a profile to the same", ash, "Ash tree").await;
     count.drain().await;
+    for what in ["read a profile", "read a profile again"] {
+        let read = count.of(what, async |apps, now| {
+            let (viewer, reading) = (Viewer::of(id(birch)), ReadContext::new(now));
+            let ash = UserRef::Id(id(ash));
+            present::profile(&apps.app, &viewer, &ash, &reading).await
+        });
+        assert!(read.await.expect("a profile").about.is_empty());
+    }
     for (what, relation) in [
         ("follow", Relation::Following),
         ("follow again", Relation::Following),

@@ -233,7 +233,7 @@ pub struct Feeds {
     deleted: BTreeSet<PostId>,
     /// Deletions that may be shown only when their message is handled.
     late_deletions: BTreeSet<PostId>,
-    /// Workers that changed a relation at the same time as other workers.
+    /// Workers that changed a relation at the same time as other workers, or that could not mark a card in time.
     overlapped: BTreeSet<usize>,
     /// The last acknowledged change of each pair. None: several changes overlapped, or one failed.
     related: BTreeMap<(UserId, UserId), Option<Relation>>,
@@ -251,6 +251,8 @@ pub struct Feeds {
     paused: BTreeSet<usize>,
     /// Who had each handle at some time while a worker published or edited.
     owners: BTreeMap<usize, BTreeSet<(String, UserId)>>,
+    /// The same, of edits that every reader sees from then on.
+    seen_edits: BTreeMap<PostId, u64>,
     /// The versions that edits made.
     made: BTreeSet<(PostId, u64)>,
     /// Whom an earlier version of a post may mention.
@@ -299,6 +301,7 @@ pub async fn play(apps: Apps, start: &Cloud, plan: Plan) -> Result<Counts, Failu
         ranks: HashMap::new(),
         paused: BTreeSet::new(),
         owners: BTreeMap::new(),
+        seen_edits: BTreeMap::new(),
         made: BTreeSet::new(),
         bound: BTreeMap::new(),
         edited: BTreeMap::new(),
@@ -586,7 +589,7 @@ impl History<Feeds> {
             .filter(|(user, _)| self.is_seen_at_once() || !open.contains(&Subject::Profile(*user)));
         let numbers =
             PEOPLE.map(id).into_iter().filter_map(|user| Some((user, self.numbers(user)?)));
-        let versions = self.kind.edited.iter().map(|(post, version)| (*post, *version));
+        let versions = self.kind.seen_edits.iter().map(|(post, version)| (*post, *version));
         let versions = versions
             .filter(|(post, _)| self.is_seen_at_once() || !open.contains(&Subject::Edit(*post)));
         let (names, numbers, versions) = (names.collect(), numbers.collect(), versions.collect());
@@ -729,6 +732,7 @@ impl History<Feeds> {
             self.note_unmarked(number);
             match subject {
                 Subject::Post(post) => _ = self.kind.late_deletions.insert(post),
+                Subject::Edit(_) => _ = self.kind.overlapped.insert(number),
                 Subject::Profile(user) => {
                     self.kind.renamed.insert(user, None);
                     self.kind.overlapped.insert(number);
@@ -854,6 +858,10 @@ impl History<Feeds> {
                 }
                 let newest = self.kind.edited.entry(id).or_default();
                 *newest = post.version.max(*newest);
+                if !self.kind.overlapped.contains(&number) {
+                    let seen = self.kind.seen_edits.entry(id).or_default();
+                    *seen = post.version.max(*seen);
+                }
                 self.count("edits", true);
                 self.edited(id, &mentions(&post))?;
                 self.bind(number, id);
