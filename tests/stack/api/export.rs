@@ -33,7 +33,10 @@ async fn an_export_has_a_line_of_everything_that_is_stored() {
         let answer = client.send(method, &path, &[], body).await;
         assert!(answer.status < 300, "{path}: {}", answer.body);
     };
-    send(&user, Method::PATCH, format!("/v1/posts/{post}"), Some(json!({"text": "edited"}))).await;
+    // not one that is liked: the first posts of the ranking are those of the examples
+    let edited = user.publish("text of the user, to be edited").await;
+    let edit = Some(json!({"text": "edited"}));
+    send(&user, Method::PATCH, format!("/v1/posts/{edited}"), edit).await;
     let about = json!({"handle": user.handle, "name": "Name", "about": {"bio": "a bio"}});
     send(&user, Method::PUT, "/v1/me".to_owned(), Some(about)).await;
     for (one, another) in [(&user, &other), (&other, &user)] {
@@ -68,7 +71,7 @@ async fn an_export_has_a_line_of_everything_that_is_stored() {
         !text.contains("text of the other") && !text.contains(&format!("later of {}", other.id))
     );
     assert_eq!(lines.iter().filter(|line| line["type"] == "score").count(), 3);
-    assert_eq!(lines.iter().filter(|line| line["type"] == "post").count(), 1);
+    assert_eq!(lines.iter().filter(|line| line["type"] == "post").count(), 2);
 }
 
 #[tokio::test]

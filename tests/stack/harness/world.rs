@@ -104,6 +104,9 @@ impl From<ChangeEvent> for Message {
     }
 }
 
+/// The databases of the Valkey server of the tests, as `cargo local` starts it.
+const DATABASES: u64 = 4_096;
+
 impl World {
     pub async fn new() -> Self {
         Self::with(&[]).await
@@ -115,7 +118,10 @@ impl World {
         let name = dice::fresh();
         let dynamo = aws_sdk_dynamodb::Client::new(&sdk);
         let sqs = aws_sdk_sqs::Client::new(&sdk);
-        let mut pairs = vec![("REDIS_URL".to_owned(), format!("{}/1", setting("REDIS_URL")))];
+        // worlds have the same handles, so each has a database of its own
+        let database = 1 + name % (DATABASES - 1);
+        let url = format!("{}/{database}", setting("REDIS_URL"));
+        let mut pairs = vec![("REDIS_URL".to_owned(), url)];
         for (table, sorted) in [
             ("USERS_TABLE", false),
             ("POSTS_TABLE", true),

@@ -75,6 +75,8 @@ pub fn start(program: &Path, port: u16, log: &Path) -> Done<Running> {
     let mut server = Command::new(program);
     server.args(["--bind", "127.0.0.1", "--port", &port.to_string()]);
     server.args(["--save", "", "--appendonly", "no", "--daemonize", "no"]);
+    // tests have one each; functions use the first one
+    server.args(["--databases", "4096"]);
     // as on AWS: a serverless cache has no other policy
     server.args(["--maxmemory-policy", "volatile-lru"]);
     server.arg("--user").args(user()?.split(' '));

@@ -17,7 +17,7 @@ use super::extras::ExtrasChange;
 use super::items::{Edited, Post, PostState, Version};
 use super::messages::PostEdited;
 use crate::limit::within_limit;
-use crate::marks::MarkKind;
+use crate::marks::{MarkKind, MarkSet};
 use crate::people::cards::UserCard;
 use crate::people::must_belong_to;
 use crate::present::{self, ShownPost, Viewer};
@@ -55,15 +55,7 @@ pub async fn edit(
     }
     let PostEdit { text, extras } = edit.into();
     let text = text.map(text::post_text).transpose()?;
-    let marks = MarkKind::of_post(app, author.user(), id);
-    let reads =
-        async { futures::try_join!(app.users.profile(author.user()), app.posts.state(id), marks) };
-    let limit = app.limits.of(LimitKind::Post);
-    let reads = within_limit(&app.valkey, limit, author.user(), now, reads);
-    let (profile, mut state, marks) = reads.await?;
-    let profile = profile.ok_or(Error::NoSuchPost(id))?;
-    must_belong_to(&profile, author)?;
-    let profile = UserCard::from(profile);
+    let (profile, mut state, marks) = own(app, author, id, now).await?;
     let shown = |post| ShownPost { post, author: profile.clone(), marks };
     for tried in 0..TRIES_MAX {
         let PostState::Published(old) = state else { return Err(Error::NoSuchPost(id)) };
@@ -104,6 +96,24 @@ pub async fn edit(
         state = app.posts.state(id).await?;
     }
     Err(StoreError::Unsettled { what: "the post" }.into())
+}
+
+/// The author, the caller's post, and what the caller marked it with.
+async fn own(
+    app: &App,
+    author: &Identity,
+    id: PostId,
+    now: Time,
+) -> Result<(UserCard, PostState, MarkSet), Error> {
+    let marks = MarkKind::of_post(app, author.user(), id);
+    let reads =
+        async { futures::try_join!(app.users.profile(author.user()), app.posts.state(id), marks) };
+    let limit = app.limits.of(LimitKind::Post);
+    let reads = within_limit(&app.valkey, limit, author.user(), now, reads);
+    let (profile, state, marks) = reads.await?;
+    let profile = profile.ok_or(Error::NoSuchPost(id))?;
+    must_belong_to(&profile, author)?;
+    Ok((UserCard::from(profile), state, marks))
 }
 
 /// Reads all versions of a post, newest first. Fails with [`Error::NoSuchPost`] if the viewer does not see the post.
