@@ -84,9 +84,9 @@ impl From<Version> for VersionView {
 /// is already makes no new version.
 #[utoipa::path(
     patch, path = "/v1/posts/{id}", tag = "posts",
-    params(PostPath, ("If-Match" = Option<String>, Header, nullable = false, min_length = 1, max_length = 1000,
-        pattern = "^ *([*]|(W/)?\"[ !#-~]*\" *(, *(W/)?\"[ !#-~]*\" *)*)$",
-        description = "The `ETag` of the version to edit. Without it, whichever version the post has.")),
+    params(PostPath, ("If-Match" = Option<String>, Header, nullable = false, min_length = 3, max_length = 20,
+        pattern = "^\"[0-9]{1,18}\"$",
+        description = "The `ETag` of the version to edit, or a list of them. Without it, or with `*`, whichever version the post has.")),
     request_body = PostChange,
     responses(
         (status = 200, description = "The post.", body = PostView, headers(("ETag" = String))),

@@ -43,7 +43,7 @@ ALSO_EXPECTED = {
     "PUT /v1/users/{user}/follow": ["422"],
     "DELETE /v1/users/{user}/follow": ["422"],
     "POST /v1/posts": ["400", "422"],
-    "PATCH /v1/posts/{id}": ["422"],
+    "PATCH /v1/posts/{id}": ["400", "422"],
     "PATCH /v1/scheduled/{id}": ["400", "422"],
     "PUT /v1/timers/{name}": ["400", "422"],
     "PUT /v1/leaderboards/{board}": ["400", "422"],

@@ -40,6 +40,11 @@ async fn a_post_is_edited_on_the_condition_of_its_etag() {
     let (empty, others) =
         (edit(&author, &post, " ", &[]).await, edit(&reader, &post, "x", &[]).await);
     assert_eq!((empty.status, others.status), (422, 403));
+    // what is not allowed is refused whatever the version
+    let body = json!({"attachments": [{"url": "http://example.com", "media_type": "image/png"}]});
+    let path = format!("/v1/posts/{post}");
+    let refused = author.send(Method::PATCH, &path, &[("If-Match", "\"1\"")], Some(body)).await;
+    assert_eq!(refused.problem(), (422, "/problems/invalid-content"));
     let read = reader.get(&path).await;
     assert_eq!((read.text("/text"), etag(&read)), ("last".to_owned(), Some("\"6\"")));
     let versions = reader.get(&format!("{path}/history")).await;

@@ -55,6 +55,7 @@ pub async fn edit(
     }
     let PostEdit { text, extras } = edit.into();
     let text = text.map(text::post_text).transpose()?;
+    extras.check()?;
     let (profile, mut state, marks) = own(app, author, id, now).await?;
     let shown = |post| ShownPost { post, author: profile.clone(), marks };
     for tried in 0..TRIES_MAX {

@@ -27,6 +27,11 @@ pub struct ExtrasChange {
 }
 
 impl ExtrasChange {
+    /// Checks what changes, whatever it changes.
+    pub fn check(&self) -> Result<(), ContentError> {
+        Extras::NONE.changed(self).map(drop)
+    }
+
     /// Whether everything stays.
     pub fn is_empty(&self) -> bool {
         self.data.is_none() && self.attachments.is_none()
