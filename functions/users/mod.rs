@@ -143,11 +143,9 @@ fn bio_schema() -> RefOr<Schema> {
 
 impl NewAbout {
     fn change(self) -> Result<AboutChange, ContentError> {
-        let data = |data: Option<Box<RawValue>>| data.map(|data| Data::new("data", &data));
-        let data = self.data.map(|sent| data(sent).transpose()).transpose()?;
         let link = |LinkView { label, url }| Link { label, url };
         let links = self.links.map(|links| links.into_iter().map(link).collect());
-        Ok(AboutChange { bio: self.bio, links, data })
+        AboutChange::new(self.bio.as_deref(), links, Data::change(self.data)?)
     }
 }
 

@@ -197,9 +197,8 @@ pub fn extras_change(
     data: Option<Option<Box<RawValue>>>,
     attachments: Option<Vec<AttachmentView>>,
 ) -> Result<ExtrasChange, Error> {
-    let data =
-        data.map(|data| data.map(|data| Data::new("data", &data)).transpose()).transpose()?;
-    Ok(ExtrasChange { data, attachments: attachments.map(AttachmentView::sent) })
+    let attachments = attachments.map(AttachmentView::sent);
+    Ok(ExtrasChange::new(Data::change(data)?, attachments)?)
 }
 
 /// The `ETag` of a post: the number of its version.

@@ -13,10 +13,10 @@ use crate::text::{self, TextError};
 /// The reason why data, an attachment or a link is refused. `field` is the field of the request.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
-    #[error("{field} is not a JSON object that clients can read: {reason}")]
-    Data { field: &'static str, reason: serde_json::Error },
-    #[error("{field} is nested more than {DATA_LEVELS_MAX} levels deep")]
-    TooDeep { field: &'static str },
+    #[error("data is not a JSON object that clients can read: {reason}")]
+    Data { reason: serde_json::Error },
+    #[error("data is nested more than {DATA_LEVELS_MAX} levels deep")]
+    TooDeep,
     #[error("{field} takes {found} bytes without white space; at most {max} are allowed")]
     TooBig { field: &'static str, found: usize, max: usize },
     #[error("there are {found} {field}; at most {max} are allowed")]
@@ -43,17 +43,24 @@ pub struct Data(Box<RawValue>);
 
 impl Data {
     /// Checks what was sent: an object that every client can read, also inside an answer.
-    pub fn new(field: &'static str, sent: &RawValue) -> Result<Self, ContentError> {
+    pub fn new(sent: &RawValue) -> Result<Self, ContentError> {
         let (text, levels) = compact(sent.get());
         let checked = || {
             serde_json::from_str::<Map<String, Value>>(sent.get())?;
             RawValue::from_string(text)
         };
-        let data = checked().map_err(|reason| ContentError::Data { field, reason })?;
+        let data = checked().map_err(|reason| ContentError::Data { reason })?;
         match levels > DATA_LEVELS_MAX {
-            true => Err(ContentError::TooDeep { field }),
+            true => Err(ContentError::TooDeep),
             false => Ok(Self(data)),
         }
+    }
+
+    /// The data of a change: `None` stays, and null is none.
+    pub fn change(
+        sent: Option<Option<Box<RawValue>>>,
+    ) -> Result<Option<Option<Self>>, ContentError> {
+        sent.map(|sent| sent.map(|sent| Self::new(&sent)).transpose()).transpose()
     }
 
     /// The JSON text.
@@ -197,7 +204,7 @@ mod tests {
     use super::*;
 
     fn data(json: &str) -> Result<Data, ContentError> {
-        Data::new("data", &RawValue::from_string(json.to_owned()).unwrap())
+        Data::new(&RawValue::from_string(json.to_owned()).unwrap())
     }
 
     #[test]
@@ -218,7 +225,7 @@ mod tests {
         };
         assert!(data(&nested(DATA_LEVELS_MAX)).is_ok());
         let deep = data(&nested(DATA_LEVELS_MAX + 1));
-        assert!(matches!(deep, Err(ContentError::TooDeep { .. })), "{deep:?}");
+        assert!(matches!(deep, Err(ContentError::TooDeep)), "{deep:?}");
         let deep = nested(200);
         for refused in ["[]", "1", "null", r#"{"a":1e999}"#, r#"{"a":"\ud800"}"#, &deep] {
             assert!(matches!(data(refused), Err(ContentError::Data { .. })), "{refused}");

@@ -13,12 +13,12 @@ use fanfold_kinds::present::{self, Viewer};
 use crate::harness::world::World;
 
 fn bio(text: &str) -> AboutChange {
-    AboutChange { bio: Some(text.to_owned()), ..AboutChange::default() }
+    AboutChange::new(Some(text), None, None).expect("a bio")
 }
 
 fn link(url: &str) -> AboutChange {
     let link = Link { label: String::new(), url: url.to_owned() };
-    AboutChange { links: Some(vec![link]), ..AboutChange::default() }
+    AboutChange::new(None, Some(vec![link]), None).expect("a link")
 }
 
 async fn say(world: &World, app: &App, about: AboutChange) {

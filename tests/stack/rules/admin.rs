@@ -141,12 +141,12 @@ async fn world() -> (World, Vec<PostId>) {
 /// A post of ash is edited and has data, and ash has a bio, which is read.
 async fn say_more(world: &World, post: PostId) {
     let (ash, now) = (world.identity("ash"), world.now());
-    let about = AboutChange { bio: Some("a secret".to_owned()), ..AboutChange::default() };
+    let about = AboutChange::new(Some("a secret"), None, None).unwrap();
     let new = people::NewProfile { name: "Ash", about };
     people::put_profile(&world.app, &ash, "ash", new, now).await.unwrap();
     let data = RawValue::from_string(json!({"key": "a secret"}).to_string()).unwrap();
-    let data = Some(Data::new("data", &data).unwrap());
-    let extras = ExtrasChange { data: Some(data), attachments: None };
+    let data = Some(Data::new(&data).unwrap());
+    let extras = ExtrasChange::new(Some(data), None).unwrap();
     let edit = PostEdit { text: Some("a secret"), extras };
     assert_eq!(posts::edit(&world.app, &ash, post, edit, None, now).await.unwrap().post.version, 2);
     let (viewer, reading) = (Viewer::of(ash.user()), ReadContext::new(now));

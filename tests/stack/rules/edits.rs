@@ -97,8 +97,8 @@ async fn an_edit_is_refused_unless_the_post_is_as_the_author_read_it() {
     assert!(matches!(refused, Err(Error::NotYours { .. })), "{refused:?}");
     // what is beside the text makes versions, too, and leaves the rest
     let data = RawValue::from_string(r#"{"b":1.0,"a":[]}"#.to_owned()).expect("JSON");
-    let data = Some(Data::new("data", &data).expect("an object"));
-    let change = || ExtrasChange { data: Some(data.clone()), attachments: None };
+    let data = Some(Data::new(&data).expect("an object"));
+    let change = || ExtrasChange::new(Some(data.clone()), None).expect("allowed");
     for _ in 0..2 {
         let (ash, now) = (world.identity("ash"), world.now());
         let edit = PostEdit { text: None, extras: change() };

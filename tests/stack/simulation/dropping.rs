@@ -157,7 +157,7 @@ impl History<Dropping> {
         let (apps, now) = (self.apps.clone(), self.now);
         let work = async move {
             let put = fanfold_kinds::people::put_profile;
-            let about = AboutChange { bio: Some(now.to_string()), ..AboutChange::default() };
+            let about = AboutChange::new(Some(&now.to_string()), None, None).expect("a bio");
             let new = NewProfile { name: ASH, about };
             let _answer = put(&apps.app, &identity(ASH), ASH, new, now).await;
             Done::Other

@@ -534,7 +534,7 @@ impl History<Feeds> {
         let work = async move {
             let put = fanfold_kinds::people::put_profile;
             let name = format!("{user} {name_number}");
-            let about = AboutChange { bio: Some(name.clone()), ..AboutChange::default() };
+            let about = AboutChange::new(Some(&name), None, None).expect("a bio");
             let new = NewProfile { name: &name, about };
             let put = put(&apps.app, &identity(user), handle, new, now).await;
             Done::Renamed(id(user), name_number, put.map(drop).map_err(Problem::from))

@@ -60,9 +60,10 @@
 //! If the event waits in its queue, for example because Valkey does not answer, the card may be old for as long. It
 //! ends after an hour in any case.
 //!
-//! **Handles.** The card of a handle is a hint and never an answer. The reader reads the card of the user, and
-//! compares its handle. If they differ, the reader marks the hint and asks DynamoDB who has the handle. A writer
-//! compares the profile instead of the user's card. A change of a handle therefore marks only the card of its user.
+//! **Handles.** The card of a handle names a user as a hint. Who uses it reads the card of the user, and compares its
+//! handle. If they differ, the hint is marked, and DynamoDB says who has the handle. That nobody has a handle is an
+//! answer: it is kept for a few seconds, and whoever takes the handle marks it. A mention uses these cards, too, so a
+//! handle that a crowd mentions is read from DynamoDB once in a while.
 //!
 //! **Viewers.** The card of a relation is in the bucket of the viewer, so a list of 100 users needs one call for all
 //! of the viewer's relations, at the same time as the calls for the users. The card of what a viewer likes is there,

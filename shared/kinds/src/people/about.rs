@@ -17,37 +17,44 @@ pub struct About {
     pub data: Option<Data>,
 }
 
-/// A change of [`About`]. What is `None` stays.
+/// A change of [`About`], checked. What is `None` stays.
 #[derive(Debug, Clone, Default)]
 pub struct AboutChange {
-    pub bio: Option<String>,
-    pub links: Option<Vec<Link>>,
+    bio: Option<String>,
+    links: Option<Vec<Link>>,
     /// The new data, or none.
-    pub data: Option<Option<Data>>,
+    data: Option<Option<Data>>,
+}
+
+impl AboutChange {
+    /// Checks what was sent.
+    pub fn new(
+        bio: Option<&str>,
+        links: Option<Vec<Link>>,
+        data: Option<Option<Data>>,
+    ) -> Result<Self, ContentError> {
+        let bio = bio.map(text::bio).transpose()?;
+        let found = links.as_ref().map_or(0, Vec::len);
+        if found > LINKS_MAX {
+            return Err(ContentError::TooMany { field: "links", found, max: LINKS_MAX });
+        }
+        let found = data.iter().flatten().map(|data| data.as_str().len()).sum();
+        if found > PROFILE_DATA_BYTES_MAX {
+            return Err(ContentError::TooBig { field: "data", found, max: PROFILE_DATA_BYTES_MAX });
+        }
+        let checked = |links: Vec<Link>| links.into_iter().map(Link::checked).collect();
+        Ok(Self { bio, links: links.map(checked).transpose()?, data })
+    }
 }
 
 impl About {
     /// This, changed.
-    pub fn changed(&self, change: &AboutChange) -> Result<Self, ContentError> {
-        let AboutChange { bio, links, data } = change;
-        let links = links.as_ref().unwrap_or(&self.links).clone();
-        let data = data.as_ref().unwrap_or(&self.data).clone();
-        Self::new(bio.as_ref().unwrap_or(&self.bio), links, data)
-    }
-
-    /// Checks what was sent.
-    pub fn new(bio: &str, links: Vec<Link>, data: Option<Data>) -> Result<Self, ContentError> {
-        let bio = text::bio(bio)?;
-        if links.len() > LINKS_MAX {
-            let (field, found) = ("links", links.len());
-            return Err(ContentError::TooMany { field, found, max: LINKS_MAX });
+    pub fn changed(&self, AboutChange { bio, links, data }: &AboutChange) -> Self {
+        Self {
+            bio: bio.as_ref().unwrap_or(&self.bio).clone(),
+            links: links.as_ref().unwrap_or(&self.links).clone(),
+            data: data.as_ref().unwrap_or(&self.data).clone(),
         }
-        let found = data.as_ref().map_or(0, |data| data.as_str().len());
-        if found > PROFILE_DATA_BYTES_MAX {
-            return Err(ContentError::TooBig { field: "data", found, max: PROFILE_DATA_BYTES_MAX });
-        }
-        let links = links.into_iter().map(Link::checked).collect::<Result<_, _>>()?;
-        Ok(Self { bio, links, data })
     }
 
     /// Whether the user says nothing.

@@ -69,7 +69,7 @@ pub async fn put_profile(
         }
         let revision = old.as_ref().map_or(0, |old| old.revision) + 1;
         let event = ProfileChanged { user, changed_at: now, revision: Some(revision) };
-        let says = said.changed(&about)?;
+        let says = said.changed(&about);
         let change = (says != said).then_some((&said, &says));
         let commit =
             |sent| app.users.put_profile_over(sent, old.as_ref(), caller, (&handle, name, change));

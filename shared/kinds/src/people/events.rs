@@ -10,8 +10,8 @@ use super::cards::of_profile;
 use super::messages::ProfileChanged;
 use crate::App;
 
-/// Marks the cards of a changed profile, and the one of its handle, as stale. The event goes out before the commit, so the profile is read until it
-/// has as many changes as the event says. After [`COMMIT_GRACE`], the commit has failed, or the user was dropped since.
+/// Marks the cards of a changed profile, and the one of its handle, as stale. The event goes out before the commit, so
+/// the profile is read until it has as many changes as the event says. After [`COMMIT_GRACE`], the commit has failed, or the user was dropped since.
 pub async fn profile_changed(
     app: &App,
     event: &ProfileChanged,

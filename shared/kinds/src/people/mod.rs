@@ -1,9 +1,9 @@
 //! People: profiles and their handles.
 //!
-//! **Create or change a profile.** `users` reads the profile and the owner of the wanted handle at the same time. It
-//! sends `ProfileChanged` with the number of changes that the profile will have, writes profile, handle and what the user
-//! says about themselves in one transaction, and marks the user's two cards as stale. `changes` reads the profile until
-//! it has as many changes, or until 30 s have passed, and then marks the cards.
+//! **Create or change a profile.** `users` reads the owner of the wanted handle and, at the same time, the profile and
+//! then what the user says about themselves. It sends `ProfileChanged` with the number of changes that the profile will
+//! have, writes profile, handle and what the user says in one transaction, and marks the user's two cards as stale.
+//! `changes` reads the profile until it has as many changes, or until 30 s have passed, and then marks the cards.
 //!
 //! # Bounds
 //!

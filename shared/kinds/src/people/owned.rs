@@ -9,8 +9,7 @@ use super::about::About;
 use super::cards::UserCard;
 use crate::App;
 use crate::owned::erasing::{Erasing, Progress};
-use crate::owned::{ExportRead, Exporting, Owned, Step, nothing};
-use crate::owned::{Line, Lines};
+use crate::owned::{ExportRead, Exporting, Line, Lines, Owned, Step, nothing};
 
 /// People.
 pub(crate) struct People;

@@ -73,42 +73,38 @@ impl Card<App> for PostState {
             Self::Missing => return None,
             Self::Deleted => PostText::default(),
             Self::Published(post) => {
-                let Post {
-                    id: _,
-                    text,
-                    entities,
-                    extras,
-                    version,
-                    edited_at,
-                    thread,
-                    likes,
-                    replies,
-                } = post.clone();
-                let (text, version) = (Some(text), (version > 1).then_some(version));
-                PostText { text, entities, extras, version, edited_at, thread, likes, replies }
+                let post = post.clone();
+                PostText {
+                    text: Some(post.text),
+                    entities: post.entities,
+                    extras: post.extras,
+                    version: (post.version > 1).then_some(post.version),
+                    edited_at: post.edited_at,
+                    thread: post.thread,
+                    likes: post.likes,
+                    replies: post.replies,
+                }
             }
         };
         serde_json::to_vec(&text).ok().map(Text::of)
     }
 
     fn decode(post: &PostId, text: &[u8]) -> Option<Self> {
-        let PostText { text, entities, extras, version, edited_at, thread, likes, replies } =
-            serde_json::from_slice(text).ok()?;
-        let (id, version) = (*post, version.unwrap_or(1));
-        let published = |text| {
-            Self::Published(Post {
-                id,
+        let card: PostText = serde_json::from_slice(text).ok()?;
+        Some(match card.text {
+            None => Self::Deleted,
+            Some(text) => Self::Published(Post {
+                id: *post,
                 text,
-                entities,
-                extras,
-                version,
-                edited_at,
-                thread,
-                likes,
-                replies,
-            })
-        };
-        Some(text.map_or(Self::Deleted, published))
+                entities: card.entities,
+                extras: card.extras,
+                version: card.version.unwrap_or(1),
+                edited_at: card.edited_at,
+                thread: card.thread,
+                likes: card.likes,
+                replies: card.replies,
+            }),
+        })
     }
 
     fn is_same(&self, right: &Self) -> bool {

@@ -55,7 +55,6 @@ pub async fn edit(
     }
     let PostEdit { text, extras } = edit.into();
     let text = text.map(text::post_text).transpose()?;
-    extras.check()?;
     let (profile, mut state, marks) = own(app, author, id, now).await?;
     let shown = |post| ShownPost { post, author: profile.clone(), marks };
     for tried in 0..TRIES_MAX {
@@ -79,7 +78,7 @@ pub async fn edit(
             false => bound(app, Unbound::again(text, (&old.text, &old.entities)), now).await?,
         };
         // another edit may have begun later, and committed first
-        let edited_at = now.max(old.present().written_at);
+        let edited_at = now.max(old.written_at());
         let event = PostEdited { post: id, version, edited_at };
         let (text, edited_at) = (text.to_owned(), Some(edited_at));
         let new = Post { text, entities, extras, version, edited_at, ..old.clone() };

@@ -22,14 +22,26 @@ struct Content {
 #[derive(Debug, Clone, Default)]
 pub struct ExtrasChange {
     /// The new data, or none.
-    pub data: Option<Option<Data>>,
-    pub attachments: Option<Vec<Attachment>>,
+    data: Option<Option<Data>>,
+    attachments: Option<Vec<Attachment>>,
 }
 
 impl ExtrasChange {
-    /// Checks what changes, whatever it changes.
-    pub fn check(&self) -> Result<(), ContentError> {
-        Extras::NONE.changed(self).map(drop)
+    /// Checks what was sent.
+    pub fn new(
+        data: Option<Option<Data>>,
+        attachments: Option<Vec<Attachment>>,
+    ) -> Result<Self, ContentError> {
+        let found = attachments.as_ref().map_or(0, Vec::len);
+        if found > ATTACHMENTS_MAX {
+            let field = "attachments";
+            return Err(ContentError::TooMany { field, found, max: ATTACHMENTS_MAX });
+        }
+        let checked = |all: Vec<Attachment>| all.into_iter().map(Attachment::checked).collect();
+        let change = Self { data, attachments: attachments.map(checked).transpose()? };
+        // too much for any post
+        Extras::NONE.changed(&change)?;
+        Ok(change)
     }
 
     /// Whether everything stays.
@@ -42,22 +54,12 @@ impl Extras {
     /// A post that has a text alone.
     pub const NONE: &Self = &Self(Content { data: None, attachments: Vec::new() });
 
-    /// Checks what was sent.
-    pub fn new(data: Option<Data>, attachments: Vec<Attachment>) -> Result<Self, ContentError> {
-        let found = attachments.len();
-        if found > ATTACHMENTS_MAX {
-            let field = "attachments";
-            return Err(ContentError::TooMany { field, found, max: ATTACHMENTS_MAX });
-        }
-        let attachments = attachments.into_iter().map(Attachment::checked);
-        Self(Content { data, attachments: attachments.collect::<Result<_, _>>()? }).fitting()
-    }
-
-    /// These, changed.
+    /// These, changed. Fails if they are too large together.
     pub fn changed(&self, change: &ExtrasChange) -> Result<Self, ContentError> {
         let Content { data, attachments } = self.0.clone();
         let data = change.data.clone().unwrap_or(data);
-        Self::new(data, change.attachments.clone().unwrap_or(attachments))
+        let attachments = change.attachments.clone().unwrap_or(attachments);
+        Self(Content { data, attachments }).fitting()
     }
 
     fn fitting(self) -> Result<Self, ContentError> {

@@ -186,7 +186,6 @@ pub async fn change(
 ) -> Result<Scheduled, Error> {
     let watch = Stopwatch::start();
     let text = change.text.map(text::post_text).transpose()?;
-    change.extras.check()?;
     let reads = async {
         let profile = async { Ok(app.users.profile(caller.user()).await?) };
         futures::try_join!(read(app, caller, id), profile)

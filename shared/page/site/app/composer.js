@@ -44,6 +44,23 @@ function refuseUnsendable(text) {
   if (!isSendable(text)) throw new Refused(room(text).problem || "Write something first.");
 }
 
+/** A dialog in which a text is changed. `form` is the state of `useSubmit`, and `children` are further fields. */
+function TextDialog({ title, text, change, form: { submit, isBusy, error }, close, children }) {
+  return html`
+    <${Dialog} title=${title} close=${close}>
+      <form onSubmit=${submit}>
+        <${TextField} label="Text" value=${text} change=${change} rows=${4} isBusy=${isBusy} />
+        ${children}
+        <${Problem} error=${error} />
+        <div class="buttons">
+          <button type="button" class="button" onClick=${close}>Close</button>
+          <button class="button button-main" aria-disabled=${isBusy || !isSendable(text) ? "true" : "false"}>Save</button>
+        </div>
+      </form>
+    <//>
+  `;
+}
+
 /** A field for a time, in the zone of the reader. */
 function TimeField({ value, change }) {
   return html`<${Field} label="Publish at" type="datetime-local" value=${value} change=${change} required

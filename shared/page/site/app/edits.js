@@ -11,23 +11,12 @@ function EditPost({ post, close }) {
     refuseUnsendable(text);
     return call("PATCH", `/v1/posts/${post.id}`, { body: { text }, ifMatch: `"${version}"` });
   }
-  const { submit, isBusy, error } = useSubmit(save, (made) => {
+  const form = useSubmit(save, (made) => {
     remembered([made]);
     announce("The post is saved.");
     close();
   });
-  return html`
-    <${Dialog} title="Edit post" close=${close}>
-      <form onSubmit=${submit}>
-        <${TextField} label="Text" value=${text} change=${setText} rows=${4} isBusy=${isBusy} />
-        <${Problem} error=${error} />
-        <div class="buttons">
-          <button type="button" class="button" onClick=${close}>Close</button>
-          <button class="button button-main" aria-disabled=${isBusy || !isSendable(text) ? "true" : "false"}>Save</button>
-        </div>
-      </form>
-    <//>
-  `;
+  return html`<${TextDialog} title="Edit post" text=${text} change=${setText} form=${form} close=${close} />`;
 }
 
 /** Says that a post was edited, and shows its versions on request. */

@@ -62,22 +62,14 @@ function Edit({ post, changed, close }) {
     if (at !== localTime(post.publish_at)) body.publish_at = chosenTime(at);
     return orPublished(call("PATCH", `/v1/scheduled/${post.id}`, { body }));
   }
-  const { submit, isBusy, error } = useSubmit(save, () => {
+  const form = useSubmit(save, () => {
     announce("The post is saved.");
     close();
     changed();
   });
   return html`
-    <${Dialog} title="Edit scheduled post" close=${close}>
-      <form onSubmit=${submit}>
-        <${TextField} label="Text" value=${text} change=${setText} rows=${4} isBusy=${isBusy} />
-        <${TimeField} value=${at} change=${setAt} />
-        <${Problem} error=${error} />
-        <div class="buttons">
-          <button type="button" class="button" onClick=${close}>Close</button>
-          <button class="button button-main" aria-disabled=${isBusy || !isSendable(text) ? "true" : "false"}>Save</button>
-        </div>
-      </form>
+    <${TextDialog} title="Edit scheduled post" text=${text} change=${setText} form=${form} close=${close}>
+      <${TimeField} value=${at} change=${setAt} />
     <//>
   `;
 }

@@ -131,34 +131,19 @@ impl Stored for PostItem {
 
 impl From<PostItem> for PostState {
     fn from(item: PostItem) -> Self {
-        match item {
-            PostItem { deleted_at: Some(_), .. } => PostState::Deleted,
-            PostItem {
-                sk: id,
-                text: Some(text),
-                entities,
-                extras,
-                edited_at,
-                above: thread,
-                likes,
-                replies,
-                version,
-                ..
-            } => {
-                let version = version.unwrap_or(1);
-                PostState::Published(Post {
-                    id,
-                    text,
-                    entities,
-                    extras,
-                    version,
-                    edited_at,
-                    thread,
-                    likes,
-                    replies,
-                })
-            }
-            _ => PostState::Deleted,
+        match item.text {
+            Some(text) if item.deleted_at.is_none() => Self::Published(Post {
+                id: item.sk,
+                text,
+                entities: item.entities,
+                extras: item.extras,
+                version: item.version.unwrap_or(1),
+                edited_at: item.edited_at,
+                thread: item.above,
+                likes: item.likes,
+                replies: item.replies,
+            }),
+            _ => Self::Deleted,
         }
     }
 }

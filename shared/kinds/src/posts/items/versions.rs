@@ -70,10 +70,16 @@ impl Stored for VersionItem {
 }
 
 impl Post {
+    /// When the present version was written.
+    pub fn written_at(&self) -> Time {
+        self.edited_at.unwrap_or(self.id.time())
+    }
+
     /// The present version.
     pub fn present(&self) -> Version {
-        let Self { id, text, entities, extras, version: number, edited_at, .. } = self.clone();
-        Version { number, text, entities, extras, written_at: edited_at.unwrap_or(id.time()) }
+        let written_at = self.written_at();
+        let Self { text, entities, extras, version: number, .. } = self.clone();
+        Version { number, text, entities, extras, written_at }
     }
 }
 
@@ -105,7 +111,7 @@ impl PostStore {
             .value(":entities", text(String::from(new.entities.clone())))
             .value(":extras", text(String::from(new.extras.clone())))
             .value(":new", number(new.version))
-            .value(":at", number(new.edited_at.unwrap_or(new.id.time())));
+            .value(":at", number(new.written_at()));
         let update = if old.version > 1 { update.value(":old", known) } else { update };
         let Version { number, text, entities, extras, written_at } = old.present();
         let (sk, v) = (sort_key(number), VersionItem::V);
