@@ -1,4 +1,4 @@
-//! The function `posts` publishes, schedules, reads, marks and deletes single posts.
+//! The function `posts` publishes, schedules, reads, marks and deletes single posts, and follows tags.
 
 mod bookmarks;
 mod delivery;
@@ -6,6 +6,7 @@ mod edits;
 mod likes;
 mod replies;
 mod scheduled;
+mod tags;
 
 use std::sync::Arc;
 
@@ -51,6 +52,7 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(replies::routes())
         .merge(likes::routes())
         .merge(bookmarks::routes())
+        .merge(tags::routes())
 }
 
 /// A post to publish.

@@ -1,6 +1,6 @@
 //! The query and the page of a feed.
 
-use fanfold_core::{FeedId, List, PostId};
+use fanfold_core::{List, PostId};
 use fanfold_engines::feed::Source;
 use fanfold_kinds::home::{FeedPage, Span};
 use fanfold_web::extract::limit;
@@ -9,6 +9,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::views::posts::PostView;
+
+/// A list whose pages have the posts older than the first id of a place and newer than the second.
+pub trait FeedList: List<Place = (PostId, PostId)> {}
+
+impl<L: List<Place = (PostId, PostId)>> FeedList for L {}
 
 /// The query parameters of a feed.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -53,7 +58,7 @@ impl FeedQuery {
     }
 
     /// The part of the feed that the page is cut from. Refuses a cursor of another feed (404) or of another form (400).
-    pub fn span(&self, feed: FeedId) -> Result<Span, Problem> {
+    pub fn span(&self, feed: &impl FeedList) -> Result<Span, Problem> {
         let place = |text: &str| feed.place(text).map(|(before, after)| Span { before, after });
         let mut span = self.cursor.as_deref().map(place).transpose()?.unwrap_or(Span::ALL);
         if let Some(newest) = self.newer_than.as_deref().map(place).transpose()? {
@@ -102,7 +107,7 @@ impl From<Source> for SourceView {
 
 impl FeedView {
     /// A page of a feed, with its cursors.
-    pub fn new(feed: FeedId, span: Span, page: FeedPage) -> Self {
+    pub fn new(feed: &impl FeedList, span: Span, page: FeedPage) -> Self {
         let cursor = |before, after| feed.cursor(&(before, after));
         let newest = page.posts.first().map_or(span.after, |shown| shown.post.id);
         let next_cursor = page.next_before.map(|before| cursor(before, span.after));

@@ -1,8 +1,9 @@
-//! The function `timeline` answers pages of home and author feeds, of rankings, and of exports.
+//! The function `timeline` answers pages of home, author and tag feeds, of rankings, and of exports.
 
 mod export;
 pub mod feed;
 mod rankings;
+mod tags;
 
 use std::sync::Arc;
 
@@ -38,6 +39,7 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(get_posts))
         .merge(export::routes())
         .merge(rankings::routes())
+        .merge(tags::routes())
 }
 
 /// Reads a page of the caller's home feed.
@@ -63,6 +65,17 @@ pub async fn author(
     page(app, viewer, feed, query, &reading).await
 }
 
+/// Reads a page of a feed that everybody reads.
+pub async fn shared(
+    app: &App,
+    viewer: &Viewer,
+    feed: FeedId,
+    query: &FeedQuery,
+    now: Time,
+) -> Result<FeedView, Problem> {
+    page(app, viewer, feed, query, &ReadContext::new(now)).await
+}
+
 async fn page(
     app: &App,
     viewer: &Viewer,
@@ -70,12 +83,12 @@ async fn page(
     query: &FeedQuery,
     reading: &ReadContext,
 ) -> Result<FeedView, Problem> {
-    let (limit, span) = (query.limit()?, query.span(feed)?);
+    let (limit, span) = (query.limit()?, query.span(&feed)?);
     let page = match query.is_pull()? {
         true => home::pulled_page(app, viewer, feed, span, limit, reading.now).await?,
         false => home::page(app, viewer, feed, span, limit, reading).await?,
     };
-    Ok(FeedView::new(feed, span, page))
+    Ok(FeedView::new(&feed, span, page))
 }
 
 /// Read the caller's home feed

@@ -2,6 +2,7 @@
 
 pub mod people;
 pub mod posts;
+pub mod tags;
 
 /// A page of a list: its items, each as this view, and the cursor of the next page.
 macro_rules! list_view {

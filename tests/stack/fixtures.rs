@@ -37,7 +37,9 @@ use fanfold_kinds::rankings::messages::RebuildRanking;
 use fanfold_kinds::replies::RepliesTo;
 use fanfold_kinds::replies::messages::CountReplies;
 use fanfold_kinds::scheduled::ScheduledOf;
-use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
+use fanfold_kinds::subscriptions::{ChangeEvent, ChunkOrder, PostEvent, RebuildOrder};
+use fanfold_kinds::tags::cases::TagsTimeline;
+use fanfold_kinds::tags::messages::UpdateTagFeeds;
 use fanfold_kinds::timers::TimersOf;
 use fanfold_kinds::timers::messages::TimerFired;
 use fanfold_kinds::{scheduled, timers};
@@ -93,6 +95,12 @@ fn deliver_chunk_messages_keep_their_form() {
             DeliverChunk { share: share(2, 3, 64), reached: Some(items::reached(5)), ..chunk() },
         ],
     );
+}
+
+#[test]
+fn update_tag_feeds_messages_keep_their_form() {
+    let update = ChunkOrder::from(UpdateTagFeeds { post: post() });
+    check_lines(include_str!("../fixtures/v1/update-tag-feeds.jsonl"), &[update]);
 }
 
 #[test]
@@ -237,6 +245,11 @@ fn cursors_keep_their_form() {
         let code = match text("list") {
             "home" => keeps(&FeedId::home(owner()), span(), given),
             "author" => keeps(&FeedId::author(owner()), span(), given),
+            "tag" => {
+                let feed = FeedId { kind: FeedKind::Tag, ..FeedId::home(owner()) };
+                keeps(&feed, span(), given)
+            }
+            "tags timeline" => keeps(&TagsTimeline(owner()), span(), given),
             "followers" => keeps(&FollowersOf(owner()), in_partition(), given),
             "following" => keeps(&FollowingOf(owner()), in_partition(), given),
             "scheduled" => {

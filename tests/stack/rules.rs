@@ -33,6 +33,7 @@ mod replies;
 mod retries;
 mod stores;
 mod sweep;
+mod tags;
 mod valkey_limits;
 mod viewer;
 mod webhook;

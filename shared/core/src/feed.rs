@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Bucket, List, PostId, UserId};
+use crate::{Bucket, List, PostId, TagHash, UserId};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $name:literal $code:literal of $owner:ident;)*) => {
@@ -44,6 +44,8 @@ kinds! {
     Home "home" b'h' of User;
     /// The posts of one author.
     Author "author" b'a' of User;
+    /// The posts whose present text has a tag.
+    Tag "tag" b'#' of Tag;
 }
 
 /// What owns the feeds of a kind.
@@ -51,6 +53,8 @@ kinds! {
 pub enum OwnedBy {
     /// Each feed belongs to one user, and is dropped with the user.
     User,
+    /// Each feed belongs to one tag, and to everybody.
+    Tag,
 }
 
 impl FromStr for FeedKind {
@@ -121,6 +125,16 @@ impl FeedId {
     /// The author feed of a user.
     pub fn author(user: UserId) -> Self {
         Self { kind: FeedKind::Author, owner: user.into() }
+    }
+
+    /// The feed of a tag.
+    pub fn tag(tag: TagHash) -> Self {
+        Self { kind: FeedKind::Tag, owner: FeedOwner(tag.0) }
+    }
+
+    /// The tag of a tag feed.
+    pub fn tag_of(self) -> Option<TagHash> {
+        (self.kind == FeedKind::Tag).then_some(TagHash(self.owner.0))
     }
 
     /// The author feed and the home feed of an author. Both contain the author's own posts.

@@ -66,7 +66,7 @@ kinds! {
     Likes "likes" {
         limits {
             /// Marking posts, and removing marks. All kinds of marks share it.
-            Mark "mark" "likes and bookmarks that were put or removed", "MARK_CHANGES_PER_MINUTE" 300 at most 60_000;
+            Mark "mark" "likes, bookmarks and followed tags that were put or removed", "MARK_CHANGES_PER_MINUTE" 300 at most 60_000;
         }
         items {
             /// A like.
@@ -97,6 +97,20 @@ kinds! {
         keys {
             /// The state of the request to count the replies to a post.
             ReplyCountLock "lock:replies", Stays("it expires");
+        }
+    }
+
+    /// Tags: which posts have them. Their feeds belong to everybody.
+    Tags "tags" {
+        items {
+            /// The numbers of parts that a busy tag has had.
+            Tag "tag#", Stays("it belongs to a tag"), Not("it belongs to a tag");
+            /// A post, under a tag of its present text.
+            Tagged "tagged#", In(&[Empty]), Not("the post has its text");
+            /// The name of a tag, for completion.
+            TagName "tag-names#", Stays("it belongs to a tag, and expires a month after its last use"), Not("it belongs to a tag");
+            /// The tags that a user follows.
+            FollowedTags "followed-tags#", In(&[Empty, Erase]), As("followed_tag");
         }
     }
 

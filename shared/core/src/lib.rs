@@ -16,6 +16,7 @@
 //! | [`ranking`] | posts by likes, and authors by likes |
 //! | [`registry`] | the queues, functions and settings of a deployment |
 //! | [`relation`] | follow and unfollow as changes with a time |
+//! | [`tag`] | tags as names of feeds |
 //! | [`text`] | the rules for texts, names and handles |
 //! | [`time`] | points in time |
 //! | [`kinds`] | the kinds of data, with their limits, items and keys |
@@ -37,6 +38,7 @@ pub mod ranking;
 pub mod registry;
 pub mod relation;
 pub mod slice;
+pub mod tag;
 pub mod text;
 pub mod time;
 
@@ -50,5 +52,6 @@ pub use merge::Merge;
 pub use ranking::{Ranking, Snapshot};
 pub use relation::{Relation, RelationChange};
 pub use slice::Slice;
+pub use tag::{Tag, TagHash};
 pub use text::{Handle, HandleHash};
 pub use time::{Hour, Second, Time};

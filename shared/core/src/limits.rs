@@ -102,6 +102,12 @@ pub const CARD_ANSWER_WITHIN: Duration = Duration::from_millis(500);
 /// How long a writer waits until its mark of stale cards is answered. After that, the event of the change marks them.
 pub const CARD_MARK_WITHIN: Duration = Duration::from_secs(1);
 
+/// Tags that one user may follow. A page of their posts reads the feed of each.
+pub const FOLLOWED_TAGS_MAX: usize = 50;
+/// Tags that a completion returns.
+pub const TAG_NAMES_MAX: usize = 10;
+/// The newest posts of a tag that are counted to tell how it is used.
+pub const TAG_POSTS_COUNTED_MAX: usize = 1_000;
 /// Authors that one user may follow. A rebuild reads the posts of each.
 pub const FOLLOWING_MAX: u64 = 5_000;
 /// Followers in each partition of an author, above which the number of partitions doubles (setting

@@ -40,8 +40,8 @@ queues! {
     POST_EVENTS = "post-events", "PostEvents", ["PostPublished", "PostDeleted"];
     /// Parts of large fan-outs, for `dispatch`.
     BULK_EVENTS = "bulk-events", "BulkEvents", ["PostPublished"];
-    /// Chunks of followers, for `deliver`.
-    CHUNKS = "chunks", "Chunks", ["DeliverChunk"];
+    /// Chunks of followers, and posts whose tags may have changed, for `deliver`.
+    CHUNKS = "chunks", "Chunks", ["DeliverChunk", "UpdateTagFeeds"];
     /// Chunks of large fan-outs, for `deliver`.
     BULK_CHUNKS = "bulk-chunks", "BulkChunks", ["DeliverChunk"];
     /// Edited posts, changed relations, profiles, marks, boards and scores, counts of followers, likes and replies, and posts that are gone,
@@ -217,7 +217,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         name: "deliver",
         resource: "Deliver",
         trigger: Trigger::Queues(&[CHUNKS, BULK_CHUNKS]),
-        settings: TABLES,
+        settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "MARKS_TABLE"],
     },
     FunctionSpec {
         name: "changes",
@@ -229,6 +229,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
             "GRAPH_TABLE",
             "MARKS_TABLE",
             "BOARDS_TABLE",
+            CHUNKS.url,
             "FOLLOWERS_PER_PARTITION",
         ],
     },
@@ -300,8 +301,6 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         ],
     },
 ];
-
-const TABLES: &[&str] = &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE"];
 
 /// The function with this name. `None` if there is none.
 pub fn function(name: &str) -> Option<&'static FunctionSpec> {

@@ -14,6 +14,7 @@
 //! | [`rank`] | copies of rows in Valkey, which ranks them |
 //! | [`reading`] | the state of one request that reads |
 //! | [`tally`] | many changes lead to one count a second |
+//! | [`recent`] | what an environment of a function has read or done lately |
 //! | [`rounds`] | takes batches from several keys in turn |
 //! | [`buckets`] | the number of buckets |
 
@@ -27,6 +28,7 @@ pub mod mark;
 pub mod outbox;
 pub mod rank;
 pub mod reading;
+pub mod recent;
 pub mod rounds;
 pub mod table;
 pub mod tally;

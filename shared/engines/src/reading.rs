@@ -42,6 +42,11 @@ impl ReadContext {
         Self { uses_heads: false, ..Self::without_valkey(now) }
     }
 
+    /// Whether the request uses Valkey.
+    pub fn uses_valkey(&self) -> bool {
+        self.valkey_answers.load(Ordering::Relaxed)
+    }
+
     /// The number of reads of author feeds so far, from either store.
     pub fn queries(&self) -> u64 {
         self.queries.load(Ordering::Relaxed)

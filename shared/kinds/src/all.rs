@@ -16,6 +16,7 @@ pub fn owned(kind: Kind) -> &'static dyn Owned {
         Kind::Posts => &crate::posts::owned::Posts,
         Kind::Likes => &crate::likes::owned::Likes,
         Kind::Replies => &crate::replies::owned::Replies,
+        Kind::Tags => &crate::tags::owned::Tags,
         Kind::Bookmarks => &crate::bookmarks::Bookmarks,
         Kind::Boards => &crate::boards::owned::Boards,
         Kind::Rankings => &crate::rankings::owned::Rankings,

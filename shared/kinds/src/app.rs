@@ -3,6 +3,8 @@
 //! A function may use the tables and queues alone that it lists in the registry, as the template gives it rights on no others.
 //! Every use of another one fails with [`StoreError::Unlisted`](fanfold_runtime::StoreError::Unlisted), also in tests.
 
+use std::any::Any;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fanfold_core::kinds::LimitKind;
@@ -11,9 +13,11 @@ use fanfold_core::limits::{
     DROP_SETTLES, DUE_BATCH, EVERY_MIN, FOLLOWERS_PER_QUERY, RANKING_SECONDS_DEFAULT,
     RANKING_SECONDS_MAX, RANKING_SECONDS_MIN, TIMER_EVERY_MIN_DEFAULT, TIMER_EVERY_MIN_MAX,
 };
+use fanfold_core::{FeedId, Tag, UserId};
 use fanfold_engines::due::{Due, DueIndex, Pause};
 use fanfold_engines::feed::Feeds;
 use fanfold_engines::rank::Copier;
+use fanfold_engines::recent::Recent;
 use fanfold_engines::table::Tables;
 use fanfold_engines::tally::Counts;
 use fanfold_engines::valkey::{FeedSettings, RateLimit, Valkey};
@@ -28,15 +32,25 @@ use crate::fanout::settings::FanOutSettings;
 use crate::feeds::kept::items::KeptStore;
 use crate::feeds::kept::settings::KeptSettings;
 use crate::feeds::pulled::PulledStore;
-use crate::feeds::recent::{HOT_FOLLOWERS, Recent};
 use crate::follows::items::GraphStore;
 use crate::likes::items::LikeStore;
 use crate::people::items::{HeadBounds, UserStore};
 use crate::posts::items::PostStore;
 use crate::replies::items::ReplyStore;
 use crate::scheduled::items::ScheduledStore;
+use crate::tags::followed::FollowedStore;
+use crate::tags::items::TagStore;
+use crate::tags::names::{NameStore, TagUse, USE_KEPT};
 use crate::timers::items::TimerStore;
 
+/// The followers of an author with very many.
+const HOT_FOLLOWERS: u64 = 10_000;
+/// How long a function remembers that an author has very many followers.
+const HOT_KEPT: Duration = Duration::from_secs(600);
+/// How long a function remembers that it has noted a late message of a user.
+const LATE_KEPT: Duration = Duration::from_secs(10);
+/// How long a function keeps the first page of a feed that everybody reads.
+const FIRST_PAGE_KEPT: Duration = Duration::from_secs(1);
 /// Partitions of a large audience that one dispatch reads.
 const PARTITIONS_PER_PART: u16 = 8;
 /// The most authors of a home feed (those who are followed, and its reader) that is rebuilt within the request. With more, the
@@ -55,6 +69,9 @@ pub struct App {
     pub pulled: PulledStore,
     pub likes: LikeStore,
     pub replies: ReplyStore,
+    pub tags: TagStore,
+    pub tag_names: NameStore,
+    pub followed_tags: FollowedStore,
     pub boards: BoardStore,
     pub scheduled: ScheduledStore,
     pub timers: TimerStore,
@@ -63,11 +80,16 @@ pub struct App {
     pub outbox: Outbox,
     pub limits: Limits,
     pub counts: Counts,
-    /// Authors with very many followers.
-    pub hot: Recent,
+    /// Authors with very many followers, whose newest posts come from their live author feeds: a partition of DynamoDB answers 3,000
+    /// reads a second, and so many followers may return at once that their reads of one profile would keep the author from posting.
+    pub hot: Recent<UserId>,
     pub kept: KeptStore,
     /// Users of whom a late message was noted.
-    pub late: Recent,
+    pub late: Recent<UserId>,
+    /// The first pages of feeds that everybody reads.
+    pub first_pages: Recent<FeedId, Arc<dyn Any + Send + Sync>>,
+    /// How tags are used.
+    pub tag_uses: Recent<Tag, TagUse>,
     /// Whether due items leave Valkey alone for a while.
     pub pause: Pause,
     pub settings: Settings,
@@ -136,6 +158,9 @@ impl App {
             pulled: PulledStore::new(users),
             likes: LikeStore::new(tables.table("MARKS_TABLE")?),
             replies: ReplyStore::new(tables.table("MARKS_TABLE")?),
+            tags: TagStore::new(tables.table("MARKS_TABLE")?),
+            tag_names: NameStore::new(tables.table("MARKS_TABLE")?),
+            followed_tags: FollowedStore::new(tables.table("MARKS_TABLE")?),
             boards: BoardStore::new(tables.table("BOARDS_TABLE")?),
             scheduled: ScheduledStore::new(due.clone(), due_index.clone()),
             timers: TimerStore::new(due, due_index.clone()),
@@ -144,9 +169,11 @@ impl App {
             outbox: Outbox::new(sdk, config)?,
             limits: Limits::read(config)?,
             counts: Counts::after(COUNT_DELAY),
-            hot: Recent::hot(),
+            hot: Recent::of(HOT_KEPT),
             kept: KeptStore::new(tables.table("GRAPH_TABLE")?),
-            late: Recent::late(),
+            late: Recent::of(LATE_KEPT),
+            first_pages: Recent::of(FIRST_PAGE_KEPT),
+            tag_uses: Recent::of(USE_KEPT),
             pause: Pause::default(),
             settings: Settings::read(config)?,
         })

@@ -29,9 +29,13 @@
 //!   users serve all readers. An app asks for the profile, which says it. A home feed may show posts of an author for
 //!   a moment after an unfollow.
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use fanfold_core::feed::OwnedBy;
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{COMMIT_GRACE, PAGE_ROUNDS_MAX, PULL_QUERIES_MIN};
-use fanfold_core::{FeedId, PostId, Time, UserRef};
+use fanfold_core::{FeedId, PostId, Slice, Time, UserRef};
 use fanfold_engines::feed::{SliceError, Source};
 use fanfold_engines::list::Filling;
 use fanfold_engines::reading::ReadContext;
@@ -40,8 +44,11 @@ use fanfold_runtime::{StoreError, metrics};
 use futures::future::ready;
 
 use crate::limit::{all_within_limit, refused};
-use crate::posts::items::PostState;
-use crate::present::{self, PostWithAuthor, ShownPost, Viewer, all_posts};
+use crate::posts::items::{Post, PostState};
+use crate::present::{self, Cards, PostWithAuthor, ShownPost, Viewer, all_posts};
+use crate::tags::cases::followed_slice;
+use crate::tags::names::NamedTag;
+use crate::tags::tagging::has as has_tag;
 use crate::{App, Error};
 
 /// The part of a feed that a page is cut from. Both ends are exclusive.
@@ -75,33 +82,111 @@ impl FeedPage {
     }
 }
 
+/// Where the posts of a page come from.
+#[derive(Debug, Clone, Copy)]
+pub enum Of<'a> {
+    Feed(FeedId),
+    /// The feeds of these tags, merged.
+    Tags(&'a [NamedTag]),
+}
+
+impl From<FeedId> for Of<'_> {
+    fn from(feed: FeedId) -> Self {
+        Self::Feed(feed)
+    }
+}
+
+impl Of<'_> {
+    async fn slice(
+        self,
+        app: &App,
+        before: PostId,
+        count: usize,
+        reading: &ReadContext,
+    ) -> Result<(Slice, Source), SliceError> {
+        match self {
+            Self::Feed(feed) => app.feeds().slice(feed, before, count, reading).await,
+            Self::Tags(tags) => followed_slice(app, tags, before, count, reading).await,
+        }
+    }
+
+    /// Whether a post is still there. An edit may have taken a tag out of its text.
+    fn has(self, post: &Post) -> bool {
+        match self {
+            // mutation: shown-with-tag
+            Self::Feed(feed) => feed.tag_of().is_none_or(|tag| has_tag(&post.entities, tag)),
+            Self::Tags(tags) => tags.iter().any(|named| has_tag(&post.entities, named.tag.hash())),
+        }
+    }
+}
+
+/// The first posts of a feed that everybody reads, with their cards. An environment of a function keeps them for a second, so that
+/// very many readers do not all ask one shard of Valkey. What depends on the viewer is not here.
+struct FirstPage {
+    slice: Slice,
+    /// The number of posts that were asked for.
+    count: usize,
+    cards: Cards,
+}
+
+impl FirstPage {
+    /// The kept page with so many posts.
+    fn kept(app: &App, of: Of<'_>, count: usize, reading: &ReadContext) -> Option<Arc<Self>> {
+        let Of::Feed(feed) = of else { return None };
+        let page = app.first_pages.get(&feed, reading.now)?.downcast::<Self>().ok()?;
+        (page.count >= count || page.slice.is_end()).then_some(page)
+    }
+
+    /// Keeps a page that begins at the newest post, if everybody reads the feed.
+    fn keep(app: &App, of: Of<'_>, page: impl FnOnce() -> Self, reading: &ReadContext) {
+        match of {
+            Of::Feed(feed) if feed.kind.owned_by() == OwnedBy::Tag => {
+                app.first_pages.note(feed, Arc::new(page()), reading.now);
+            }
+            Of::Feed(_) | Of::Tags(_) => {}
+        }
+    }
+}
+
 /// Reads a page of a feed, as `viewer` sees it: up to `limit` posts of `span`, newest first. A page with fewer posts is the last one, unless
 /// [`PAGE_ROUNDS_MAX`] rounds were not enough to fill it; it then has a `next_before`.
 ///
 /// Entries whose post was deleted are passed over, replaced from below and removed from the feed. Posts of authors
 /// without a profile, and what is hidden from the viewer, are passed over and replaced, and stay in the feed. Fails with
 /// [`Error::TooManyRequests`] if it is below the floor of the home feed, and the viewer has pulled too much.
-pub async fn page(
+pub async fn page<'a>(
     app: &App,
     viewer: &Viewer,
-    feed: FeedId,
+    of: impl Into<Of<'a>>,
     span: Span,
     limit: usize,
     reading: &ReadContext,
 ) -> Result<FeedPage, Error> {
+    let of = of.into();
     let (mut filling, mut source, mut before) = (Filling::new(limit), None, span.before);
     let mut end = false;
     // mutation: page-full
     for _ in 0..PAGE_ROUNDS_MAX {
-        let slice = app.feeds().slice(feed, before, filling.missing(), reading).await;
-        let (mut slice, from) = slice.map_err(|error| match error {
-            SliceError::Store(error) => error.into(),
-            SliceError::Limited { limit, wait } => refused(limit, viewer.user, wait),
-        })?;
+        let count = filling.missing();
+        let is_first = before == PostId::MAX && reading.uses_valkey();
+        let kept = is_first.then(|| FirstPage::kept(app, of, count, reading)).flatten();
+        let (mut slice, from) = match &kept {
+            Some(kept) => (kept.slice.clone().below(before, count), Source::Cache),
+            None => of.slice(app, before, count, reading).await.map_err(|error| match error {
+                SliceError::Store(error) => error.into(),
+                SliceError::Limited { limit, wait } => refused(limit, viewer.user, wait),
+            })?,
+        };
         source.get_or_insert(from);
-        slice.posts.retain(|post| *post > span.after);
-        let found = shown(app, viewer, feed, &slice.posts, reading).await?;
-        filling.add(found.into_iter().map(|shown| (shown.post.id, shown)));
+        let whole = is_first.then(|| slice.clone());
+        slice.posts.retain(|post| *post > span.after && viewer.sees(post.author()));
+        let known = kept.as_ref().map_or(&*NO_CARDS, |kept| &kept.cards);
+        let found = found(app, viewer, of, &slice.posts, known, reading).await?;
+        if let Some(slice) = whole.filter(|_| kept.is_none()) {
+            let cards = || found.iter().map(|(id, found)| (*id, found.cards())).collect();
+            FirstPage::keep(app, of, || FirstPage { slice, count, cards: cards() }, reading);
+        }
+        filling.add(shown(of, &slice.posts, found));
         end = slice.bound <= span.after;
         if end || filling.is_full() {
             break;
@@ -111,42 +196,56 @@ pub async fn page(
     let source = source.unwrap_or(Source::Pull);
     metrics::page(source == Source::Cache);
     let page = filling.end((!end).then_some(before));
-    tracing::debug!(%feed, ?source, posts = page.items.len(), "read a page");
+    tracing::debug!(?of, ?source, posts = page.items.len(), "read a page");
     Ok(FeedPage { posts: page.items, next_before: page.next, source })
 }
 
-/// Reads the posts and authors of `ids`, without those that are deleted or hidden. Removes deleted posts from the feed.
-async fn shown(
+static NO_CARDS: LazyLock<Cards> = LazyLock::new(Cards::new);
+
+/// Reads posts with their authors. Removes deleted posts from the feed.
+async fn found(
     app: &App,
     viewer: &Viewer,
-    feed: FeedId,
+    of: Of<'_>,
     ids: &[PostId],
+    known: &Cards,
     context: &ReadContext,
-) -> Result<Vec<ShownPost>, StoreError> {
-    let visible: Vec<PostId> = ids.iter().copied().filter(|id| viewer.sees(id.author())).collect();
-    if visible.is_empty() {
-        return Ok(Vec::new());
+) -> Result<HashMap<PostId, PostWithAuthor>, StoreError> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
     }
-    let mut found = all_posts(app, Some(viewer.user), &visible, context).await?;
+    let found = all_posts(app, Some(viewer.user), ids, known, context).await?;
     let is_gone = |id: &PostId| match found.get(id).map(|found| &found.state) {
         Some(PostState::Published(_)) => false,
         Some(PostState::Deleted) => true,
         // its author's heads may be there a moment before the post
         Some(PostState::Missing) | None => id.time() + COMMIT_GRACE < context.now,
     };
-    let deleted: Vec<PostId> = visible.iter().copied().filter(is_gone).collect();
-    // if Valkey does not answer, the entries stay for the next reader to pass over
-    // mutation: page-removes
-    context.ask(app.valkey.remove(feed, &deleted)).await?;
-    Ok(visible.iter().filter_map(|id| found.remove(id).and_then(PostWithAuthor::shown)).collect())
+    let deleted: Vec<PostId> = ids.iter().copied().filter(is_gone).collect();
+    if let Of::Feed(feed) = of {
+        // if Valkey does not answer, the entries stay for the next reader to pass over
+        // mutation: page-removes
+        context.ask(app.valkey.remove(feed, &deleted)).await?;
+    }
+    Ok(found)
+}
+
+/// What is shown of posts, in this order.
+fn shown(
+    of: Of<'_>,
+    ids: &[PostId],
+    mut found: HashMap<PostId, PostWithAuthor>,
+) -> Vec<(PostId, ShownPost)> {
+    let shown = ids.iter().filter_map(|id| found.remove(id)?.shown());
+    shown.filter(|shown| of.has(&shown.post)).map(|shown| (shown.post.id, shown)).collect()
 }
 
 /// Computes a page from DynamoDB on purpose, without Valkey, to compare it with [`page`]. Fails with [`Error::TooManyRequests`] if the
 /// viewer has pulled too much.
-pub async fn pulled_page(
+pub async fn pulled_page<'a>(
     app: &App,
     viewer: &Viewer,
-    feed: FeedId,
+    of: impl Into<Of<'a>>,
     span: Span,
     limit: usize,
     now: Time,
@@ -154,7 +253,7 @@ pub async fn pulled_page(
     let (valkey, checked) = (&app.valkey, ready(Ok::<_, Error>(())));
     all_within_limit(valkey, app.limits.of(LimitKind::Pull), viewer.user, 0, now, checked).await?;
     let reading = ReadContext::without_valkey(now);
-    let page = page(app, viewer, feed, span, limit, &reading).await;
+    let page = page(app, viewer, of, span, limit, &reading).await;
     let queries = reading.queries().max(PULL_QUERIES_MIN);
     if let Err(error) =
         valkey.charge(app.limits.of(LimitKind::Pull), viewer.user, queries, now).await

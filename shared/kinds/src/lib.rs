@@ -17,6 +17,7 @@
 //! | [`boards`] | boards: their settings, scores and ranks |
 //! | [`rankings`] | posts by likes, and authors by likes |
 //! | [`scheduled`] | schedule, list, read, change and cancel a post; publish it when it is due |
+//! | [`tags`] | put posts under their tags, read tags, and follow them |
 //! | [`timers`] | put, list, read and delete a timer; fire it when it is due |
 //! | [`due`] | the kinds of items with a time of their own, and the look-ahead over them |
 //! | [`webhook`] | post the timers that were due to the operator's address |
@@ -32,9 +33,8 @@
 //! | [`limit`] | limit how often a user may write |
 //! | [`error`] | the reasons why a use case refuses a request |
 //!
-//! There are six tables in DynamoDB. `posts`, `graph`, `boards` and `due` have the string keys `pk` and `sk`,
-//! and the TTL attribute `expires_at` (seconds since 1970). `marks` has the keys `pk` and `sk`, and `users` has the key `pk`;
-//! both have no TTL attribute.
+//! There are six tables in DynamoDB. `users` has the string key `pk`. The others have the keys `pk` and `sk`, and the TTL attribute
+//! `expires_at` (seconds since 1970).
 //!
 //! | table | pk | sk | contains |
 //! | --- | --- | --- | --- |
@@ -43,6 +43,10 @@
 //! | users | `pulled-authors` | | the authors whose posts are pulled, not pushed |
 //! | posts | `<author>` | `<post>` | a post, or its tombstone |
 //! | users | `about#<user>` | | what a user says about themselves |
+//! | marks | `tag#<hash>` | `<number>` | that a busy tag has at least so many parts |
+//! | marks | `tagged#<hash>#<part>` | `<post>` | a post, under a tag of its present text |
+//! | marks | `tag-names#<character>` | `<tag>` | the name of a tag, for completion |
+//! | marks | `followed-tags#<user>` | `tags` | the tags that a user follows |
 //! | posts | `versions#<post>` | `<number>` | an earlier version of a post that was edited |
 //! | posts | `key#<user>#<hash>` | `-` | the post that an `Idempotency-Key` made |
 //! | posts | `receipt#<post>` | `-` | the plan and the state of the fan-out of a post |
@@ -96,6 +100,7 @@ pub mod replies;
 pub mod scheduled;
 pub mod subscriptions;
 pub mod sweep;
+pub mod tags;
 pub mod timers;
 pub mod webhook;
 

@@ -3,9 +3,13 @@
 use fanfold_core::{Time, received};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
+use fanfold_runtime::sqs::Outcome;
+use fanfold_runtime::trace::Trace;
 
 use crate::boards::messages::{BoardChanged, RebuildBoard, ScoresChanged};
+use crate::fanout::deliver::deliver_from;
 use crate::fanout::dispatch;
+use crate::fanout::messages::DeliverChunk;
 use crate::feeds::messages::RebuildFeed;
 use crate::follows::messages::{CountFollowers, RelationChanged};
 use crate::likes::messages::CountLikes;
@@ -14,7 +18,8 @@ use crate::people::messages::ProfileChanged;
 use crate::posts::messages::{PostDeleted, PostEdited, PostPublished};
 use crate::rankings::messages::RebuildRanking;
 use crate::replies::messages::CountReplies;
-use crate::{App, boards, follows, likes, marks, people, posts, rankings, rebuild, replies};
+use crate::tags::messages::UpdateTagFeeds;
+use crate::{App, boards, follows, likes, marks, people, posts, rankings, rebuild, replies, tags};
 
 macro_rules! handled {
     ($(#[$doc:meta])* $name:ident($app:ident, $now:ident, $deadline:ident):
@@ -44,6 +49,43 @@ handled! {
     PostDeleted(event) => posts::events::deleted(app, event, now),
 }
 
+received! {
+    /// A message on `chunks` and `bulk-chunks`, for `deliver`.
+    ChunkOrder: DeliverChunk, UpdateTagFeeds
+}
+
+/// Handles messages of `chunks` together. Returns one outcome for each, in their order. `traces` are in the order of the messages; a
+/// message without one gets the current trace.
+pub async fn deliver(
+    app: &App,
+    orders: Vec<ChunkOrder>,
+    traces: &[Trace],
+    now: Time,
+) -> Vec<Outcome<ChunkOrder>> {
+    let (mut chunks, mut of_chunks, mut tagged, mut is_chunk) = (vec![], vec![], vec![], vec![]);
+    let traces = traces.iter().cloned().chain(std::iter::repeat_with(Trace::current));
+    for (order, trace) in orders.into_iter().zip(traces) {
+        is_chunk.push(matches!(order, ChunkOrder::DeliverChunk(_)));
+        match order {
+            ChunkOrder::DeliverChunk(chunk) => {
+                chunks.push(chunk);
+                of_chunks.push(trace);
+            }
+            ChunkOrder::UpdateTagFeeds(order) => tagged.push(order.post),
+        }
+    }
+    let (chunks, tagged) = futures::join!(
+        deliver_from(app, &chunks, &of_chunks, now),
+        tags::sync::each(app, &tagged, now)
+    );
+    let (mut chunks, mut tagged) = (chunks.into_iter(), tagged.into_iter());
+    let outcome = |is_chunk| match is_chunk {
+        true => chunks.next().map(|outcome| outcome.map(ChunkOrder::DeliverChunk)),
+        false => tagged.next().map(Outcome::from),
+    };
+    is_chunk.into_iter().filter_map(outcome).collect()
+}
+
 handled! {
     /// A message on `change-events`, for `changes`.
     ChangeEvent(app, now, deadline):
@@ -59,7 +101,7 @@ handled! {
     BoardChanged(event) => boards::events::board_changed(app, event, now, deadline),
 }
 
-/// Removes the earlier versions of a deleted post, takes it out of its thread, and removes its likes.
+/// Removes the earlier versions of a deleted post, takes it out of its thread and of the feeds of its tags, and removes its likes.
 async fn gone(
     app: &App,
     event: &PostDeleted,
@@ -71,6 +113,10 @@ async fn gone(
     if tombstone.had_versions {
         // mutation: versions-removed
         app.posts.forget_versions(event.post).await?;
+    }
+    if tombstone.had_tags {
+        // mutation: deletion-tags
+        app.outbox.send(&UpdateTagFeeds { post: event.post }).await?;
     }
     replies::events::removed(app, event.post, &tombstone).await?;
     likes::events::post_deleted(app, event.post, now, deadline).await

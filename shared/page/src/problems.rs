@@ -138,6 +138,10 @@ advice! {
         "The caller follows as many users as one user may."
         "Unfollow another user first. The detail gives the limit."
         "a user can follow at most 5000 users; unfollow another user first";
+    FollowedTagsLimit:
+        "The caller follows as many tags as one user may."
+        "Unfollow another tag first. The detail gives the limit."
+        "a user can follow at most 50 tags; unfollow another tag first";
     InvalidTime:
         "A time is too near or too far away: publish_at is at least a minute and at most 366 days ahead, as is each time of a timer at most."
         "Choose another time. Times are RFC 3339 with a time zone. Check that the clock of the device is right."

@@ -17,6 +17,9 @@ pub enum StoreError {
     /// DynamoDB did not answer, or refused the call.
     #[error("{doing} in DynamoDB")]
     DynamoDb { doing: &'static str, source: BoxError },
+    /// DynamoDB refused the call, because a table, a partition or an item is at its limit.
+    #[error("{doing} in DynamoDB, which is at a limit")]
+    Throttled { doing: &'static str, source: BoxError },
     /// Every try conflicted with another call, or was carried out only in part.
     #[error("{doing} in DynamoDB: gave up after {tries} tries")]
     GaveUp { doing: &'static str, tries: u32 },
@@ -69,6 +72,9 @@ impl StoreError {
     {
         move |error| match refusal(DYNAMO_REFUSALS, error.code(), error.message()) {
             Some(reason) => Self::Refused { doing, service: "DynamoDB", reason },
+            None if error.code().is_some_and(|code| DYNAMO_LIMITS.contains(&code)) => {
+                Self::Throttled { doing, source: error.into() }
+            }
             None => Self::DynamoDb { doing, source: error.into() },
         }
     }
@@ -115,6 +121,11 @@ impl StoreError {
         matches!(self, Self::Item { .. } | Self::Refused { .. } | Self::Request { .. })
     }
 
+    /// Whether DynamoDB took a call not at all, or only in part.
+    pub fn is_throttled(&self) -> bool {
+        matches!(self, Self::Throttled { .. } | Self::GaveUp { .. })
+    }
+
     /// Whether Valkey caused the error.
     pub fn is_valkey(&self) -> bool {
         matches!(self, Self::Valkey { .. })
@@ -133,6 +144,10 @@ const SQS_REFUSALS: Refusals = &[
     ("InvalidParameterValueException", "must be shorter than"),
     ("BatchRequestTooLong", ""),
 ];
+
+/// The codes of calls that DynamoDB refuses because something is at its limit.
+const DYNAMO_LIMITS: [&str; 3] =
+    ["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"];
 
 /// Of writes, and of each write of a transaction (API reference and quotas of DynamoDB).
 const DYNAMO_REFUSALS: Refusals = &[

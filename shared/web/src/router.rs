@@ -28,12 +28,13 @@ const DESCRIPTION: &str = include_str!("../guide/start.md");
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
 /// The tags of operations, in the order in which the reference shows them, each with its chapter of the guide.
-const TAGS: [(&str, &str); 9] = [
+const TAGS: [(&str, &str); 10] = [
     ("users", include_str!("../guide/users.md")),
     ("posts", include_str!("../guide/posts.md")),
     ("feeds", include_str!("../guide/feeds.md")),
     ("likes", include_str!("../guide/likes.md")),
     ("bookmarks", include_str!("../guide/bookmarks.md")),
+    ("tags", include_str!("../guide/tags.md")),
     ("rankings", include_str!("../guide/rankings.md")),
     ("leaderboards", include_str!("../guide/leaderboards.md")),
     ("timers", include_str!("../guide/timers.md")),

@@ -31,7 +31,15 @@ pub fn of_cards(pace: &Pace, report: &mut Report) {
     }
     let before = server.memory_bytes();
     for posts in posts.chunks(BATCH) {
-        runtime.block_on(present::all_posts(&stores.app, None, posts, &reading)).expect("posts");
+        runtime
+            .block_on(present::all_posts(
+                &stores.app,
+                None,
+                posts,
+                &present::Cards::new(),
+                &reading,
+            ))
+            .expect("posts");
     }
     let grown = (server.memory_bytes() - before) / count as f64;
     let keys = Keys::new(BUCKETS_DEFAULT);

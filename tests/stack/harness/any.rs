@@ -5,14 +5,13 @@ use fanfold_core::registry::{
     BULK_CHUNKS, BULK_EVENTS, CHANGE_EVENTS, CHUNKS, DUE_ITEMS, POST_EVENTS, QueueSpec, REBUILDS,
 };
 use fanfold_engines::due::ItemDue;
-use fanfold_kinds::fanout::messages::DeliverChunk;
-use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
+use fanfold_kinds::subscriptions::{ChangeEvent, ChunkOrder, PostEvent, RebuildOrder};
 use fanfold_kinds::timers::messages::TimerFired;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnyMessage {
     Post(PostEvent),
-    Chunk(DeliverChunk),
+    Chunk(ChunkOrder),
     Change(ChangeEvent),
     Rebuild(RebuildOrder),
     Due(ItemDue),
@@ -27,7 +26,7 @@ impl AnyMessage {
                 PostEvent::decode(body).map(Self::Post)
             }
             queue if [CHUNKS, BULK_CHUNKS].contains(&queue) => {
-                DeliverChunk::decode(body).map(Self::Chunk)
+                ChunkOrder::decode(body).map(Self::Chunk)
             }
             queue if queue == CHANGE_EVENTS => ChangeEvent::decode(body).map(Self::Change),
             queue if queue == REBUILDS => RebuildOrder::decode(body).map(Self::Rebuild),

@@ -33,9 +33,10 @@ use fanfold_kinds::people::messages::ProfileChanged;
 use fanfold_kinds::posts::messages::{PostDeleted, PostPublished};
 use fanfold_kinds::posts::{self, NewPost};
 use fanfold_kinds::present::Viewer;
-use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
+use fanfold_kinds::subscriptions::{ChangeEvent, ChunkOrder, PostEvent, RebuildOrder};
+use fanfold_kinds::tags::messages::UpdateTagFeeds;
 use fanfold_kinds::timers::messages::TimerFired;
-use fanfold_kinds::{App, due};
+use fanfold_kinds::{App, due, tags};
 use fanfold_runtime::aws::{self, SdkConfig};
 use fanfold_runtime::clock::{self, Deadline};
 use fanfold_runtime::sqs::Announced;
@@ -63,6 +64,7 @@ pub enum Message {
     Post(PostPublished),
     Deleted(PostDeleted),
     Chunk(DeliverChunk),
+    Tags(UpdateTagFeeds),
     Relation(RelationChanged),
     Profile(ProfileChanged),
     Count(CountFollowers),
@@ -78,7 +80,8 @@ impl From<AnyMessage> for Message {
         match message {
             AnyMessage::Post(PostEvent::PostPublished(event)) => Self::Post(event),
             AnyMessage::Post(PostEvent::PostDeleted(event)) => Self::Deleted(event),
-            AnyMessage::Chunk(chunk) => Self::Chunk(chunk),
+            AnyMessage::Chunk(ChunkOrder::DeliverChunk(chunk)) => Self::Chunk(chunk),
+            AnyMessage::Chunk(ChunkOrder::UpdateTagFeeds(order)) => Self::Tags(order),
             AnyMessage::Change(event) => event.into(),
             AnyMessage::Rebuild(order) => Self::Rebuild(order),
             AnyMessage::Due(message) => Self::Due(message),
@@ -373,6 +376,7 @@ impl World {
             Message::Deleted(event) => (POST_EVENTS, event.encode()),
             Message::Profile(event) => (CHANGE_EVENTS, event.encode()),
             Message::Chunk(chunk) => (CHUNKS, chunk.encode()),
+            Message::Tags(order) => (CHUNKS, order.encode()),
             Message::Relation(event) => (CHANGE_EVENTS, event.encode()),
             Message::Count(order) => (CHANGE_EVENTS, order.encode()),
             Message::Like(event) => (CHANGE_EVENTS, event.encode()),
@@ -397,6 +401,7 @@ impl World {
                 let mut outcomes = deliver::deliver(app, chunks, now).await;
                 outcomes.pop().expect("an outcome for the chunk").whole()
             }
+            Message::Tags(order) => tags::sync::each(app, &[order.post], now).await.remove(0),
             Message::Relation(event) => follows::events::relation_changed(app, event, now).await,
             Message::Count(order) => follows::events::count(app, order).await.map(drop),
             Message::Like(event) => event.handle(app, now, end).await,

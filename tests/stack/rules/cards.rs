@@ -147,7 +147,9 @@ async fn the_next_request_shows_each_change() {
     assert_eq!(shown(&world, second).await, None);
     assert_eq!(look(&world, UserRef::Id(world.id("ash"))).await, None);
     let (birch, reading) = (Some(world.id("birch")), ReadContext::new(world.now()));
-    let read = present::all_posts(&world.app, birch, &[second], &reading).await.unwrap();
+    let read = present::all_posts(&world.app, birch, &[second], &present::Cards::new(), &reading)
+        .await
+        .unwrap();
     assert_eq!((&read[&second].state, &read[&second].author), (&PostState::Deleted, &None));
     // a new user, who was asked for before
     assert_eq!(look(&world, UserRef::Id(world.id("cedar"))).await, None);
@@ -481,7 +483,8 @@ async fn without_valkey_everything_comes_from_dynamodb() {
     let config = world.config_with(&[("REDIS_URL", "redis://127.0.0.1:1")]);
     let cards = App::new(&world.sdk, &config).unwrap();
     let (birch, reading) = (Some(world.id("birch")), ReadContext::new(world.now()));
-    let read = present::all_posts(&cards, birch, &[post], &reading).await.unwrap();
+    let read =
+        present::all_posts(&cards, birch, &[post], &present::Cards::new(), &reading).await.unwrap();
     assert!(matches!(&read[&post].state, PostState::Published(post) if post.text == "text"));
     assert_eq!(read[&post].author.as_ref().map(|author| author.posts), Some(1));
 }

@@ -220,8 +220,8 @@ async fn the_newest_posts_of_a_hot_author_come_from_valkey() {
     // the profile says how many followers there are
     world.forget(&["birch"]).await;
     assert_eq!(world.home("birch").await, all);
-    assert!(world.app.hot.contains(world.id("ash"), world.now()));
-    assert!(!world.app.hot.contains(world.id("birch"), world.now()));
+    assert!(world.app.hot.contains(&world.id("ash"), world.now()));
+    assert!(!world.app.hot.contains(&world.id("birch"), world.now()));
     // heads that are wrong are not read any more, unless Valkey does not have the feed
     set_heads(&world, "ash", &all[..1]).await;
     world.forget(&["birch"]).await;
@@ -232,7 +232,7 @@ async fn the_newest_posts_of_a_hot_author_come_from_valkey() {
     assert_eq!(pulled.posts, all[..1]);
     // after ten minutes, the profile is read again
     world.advance(Duration::from_secs(601));
-    assert!(!world.app.hot.contains(world.id("ash"), world.now()));
+    assert!(!world.app.hot.contains(&world.id("ash"), world.now()));
 }
 
 /// Replaces the heads of an author, as no function does.

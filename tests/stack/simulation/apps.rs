@@ -19,6 +19,7 @@ use aws_smithy_types::body::SdkBody;
 use fanfold_core::id::Identity;
 use fanfold_core::registry::QUEUES;
 use fanfold_core::{Time, UserId};
+use fanfold_engines::recent::Recent;
 use fanfold_engines::tally::Counts;
 use fanfold_engines::valkey::{Address, FeedSettings, Link, Valkey};
 use fanfold_functions::admin::Admin;
@@ -286,6 +287,8 @@ impl Apps {
         // messages arrive at any time
         app.counts = Counts::after(Duration::ZERO);
         app.settings.inline_authors = 2;
+        // what a reader sees is checked at every moment
+        app.first_pages = Recent::of(Duration::ZERO);
         // few heads, so that their floors rise in short histories; some authors are hot
         app.settings.head_bounds = HeadBounds { max: 4, kept: 2 };
         app.settings.hot_followers = 2;

@@ -17,7 +17,6 @@ use fanfold_functions::admin::order::AdminOrder;
 use fanfold_kinds::boards::change::{ScoreChange as Score, What, change};
 use fanfold_kinds::boards::{BoardRef, read, settings};
 use fanfold_kinds::due::{handle as handle_due, look_ahead};
-use fanfold_kinds::fanout::deliver;
 use fanfold_kinds::follows;
 use fanfold_kinds::home::{self, Span};
 use fanfold_kinds::marks::{self, MarkKind};
@@ -25,6 +24,7 @@ use fanfold_kinds::posts::NewPost;
 use fanfold_kinds::present::{self, Viewer};
 use fanfold_kinds::replies::RepliesTo;
 use fanfold_kinds::scheduled::{self, NewScheduled, ScheduledEdit};
+use fanfold_kinds::subscriptions::deliver;
 use fanfold_kinds::sweep::sweep;
 use fanfold_kinds::timers::{self, NewTimer};
 use fanfold_kinds::{audit, likes, people, posts, rankings, replies};
@@ -127,7 +127,7 @@ async fn handle(apps: &Apps, message: AnyMessage, now: Time) {
     let handled = match message {
         AnyMessage::Post(event) => event.handle(&apps.app, now, end).await,
         AnyMessage::Chunk(chunk) => {
-            let mut outcomes = deliver::deliver(&apps.app, &[chunk], now).await;
+            let mut outcomes = deliver(&apps.app, vec![chunk], &[], now).await;
             outcomes.pop().expect("an outcome").whole()
         }
         AnyMessage::Change(event) => event.handle(&apps.app, now, end).await,

@@ -12,6 +12,7 @@ use fanfold_core::limits::BOARD_PARTS;
 use fanfold_core::message::Received as _;
 use fanfold_core::{BoardId, FeedId, PostId, Ranking, Relation, Scores, Time, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
+use fanfold_engines::recent::Recent;
 use fanfold_engines::tally::Tallied;
 use fanfold_engines::valkey::{PageOf, Ranked};
 use fanfold_functions::timeline::feed::FeedQuery;
@@ -21,7 +22,6 @@ use fanfold_kinds::boards::change::{ScoreChange, ScoreOutcome as Changed, What};
 use fanfold_kinds::boards::events::continue_round;
 use fanfold_kinds::boards::messages::RebuildBoard;
 use fanfold_kinds::boards::round::BoardRound;
-use fanfold_kinds::feeds::recent::Recent;
 use fanfold_kinds::posts::NewPost;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{Shown, page};
@@ -502,7 +502,7 @@ fn a_crowd_returns_to_one_author_who_posts() {
         deployment.start_latency();
         let app = &deployment.apps.app;
         let environments: Vec<App> = (0..ENVIRONMENTS)
-            .map(|_| App { hot: Recent::hot(), ..app.clone() })
+            .map(|_| App { hot: Recent::of(Duration::from_secs(600)), ..app.clone() })
             .collect();
         let readers = join_all((0..READERS).map(|n| {
             let (app, newest, deployment) =

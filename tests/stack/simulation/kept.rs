@@ -17,6 +17,7 @@ use fanfold_kinds::owned::Audited;
 use fanfold_kinds::posts::messages::PostPublished;
 use fanfold_kinds::rebuild::rebuild_user;
 use fanfold_kinds::scheduled::{self, NewScheduled};
+use fanfold_kinds::subscriptions::ChunkOrder;
 use fanfold_kinds::sweep::sweep;
 use fanfold_kinds::{audit, due, follows, people, posts};
 use fanfold_runtime::clock::Deadline;
@@ -249,7 +250,7 @@ fn a_copy_is_not_used_after_a_change_that_it_lacks() {
                 }
                 "a chunk was delivered late" => {
                     let chunk = chunks.into_iter().find_map(|(_, message)| match message {
-                        AnyMessage::Chunk(chunk) => Some(chunk),
+                        AnyMessage::Chunk(ChunkOrder::DeliverChunk(chunk)) => Some(chunk),
                         _ => None,
                     });
                     let chunk = chunk.expect("a chunk");

@@ -1,24 +1,27 @@
 //! The expected content of feeds, computed directly from the items of the tables.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fanfold_core::kinds::ItemKind;
-use fanfold_core::{PostId, UserId};
+use fanfold_core::{FeedId, PostId, UserId};
 use fanfold_kinds::marks::MarkKind;
 use serde_json::Value;
 
 use super::apps::{BOARDS, GRAPH, MARKS, PEOPLE, POSTS, USERS};
 use super::cloud::Cloud;
 use super::expression::Item;
+use super::play::{TAGS, feed_of};
 
 /// The posts and relations in the tables, read without the code under test.
 #[derive(Default, Clone)]
 pub struct Truth {
     /// Every post, and whether it is published and not deleted.
     pub posts: BTreeMap<PostId, bool>,
+    /// The tags in the text of each post, in lower case.
+    pub tags: BTreeMap<PostId, BTreeSet<String>>,
     /// Pairs of a follower and an author.
     pub follows: BTreeSet<(UserId, UserId)>,
 }
@@ -33,6 +36,9 @@ impl Truth {
         for item in cloud.items(POSTS).filter(|item| !text(&item["pk"]).contains('#')) {
             let post = text(&item["sk"]).parse().expect("a post id");
             truth.posts.insert(post, !item.contains_key("deleted_at_ms"));
+            let words = item.get("text").map_or("", text).split_whitespace();
+            let tags = words.filter_map(|word| Some(word.strip_prefix('#')?.to_lowercase()));
+            truth.tags.insert(post, tags.collect());
         }
         for item in cloud.items(GRAPH) {
             if let Some(follower) = text(&item["pk"]).strip_prefix("following#")
@@ -58,12 +64,44 @@ impl Truth {
         posts.map(|(post, _)| *post).collect()
     }
 
+    /// Whether the text of a post has the tag of this feed.
+    pub fn has_tag(&self, post: PostId, feed: FeedId) -> bool {
+        self.tags.get(&post).is_some_and(|tags| tags.iter().any(|tag| feed_of(tag) == feed))
+    }
+
+    /// The posts of a tag feed, newest first.
+    pub fn tagged(&self, feed: FeedId) -> Vec<PostId> {
+        let posts = self.posts.iter().rev();
+        let posts = posts.filter(|(post, published)| **published && self.has_tag(**post, feed));
+        posts.map(|(post, _)| *post).collect()
+    }
+
     /// The posts of an author feed, newest first.
     pub fn author(&self, author: UserId) -> Vec<PostId> {
         let posts = self.posts.iter().rev();
         let posts = posts.filter(|(post, published)| **published && post.author() == author);
         posts.map(|(post, _)| *post).collect()
     }
+}
+
+/// Checks that the rows of tags are those of the published posts whose text has the tag.
+pub fn check_tags(cloud: &Cloud) -> Result<(), String> {
+    let truth = Truth::of(cloud);
+    let mut rows = HashMap::<FeedId, BTreeSet<PostId>>::new();
+    for item in cloud.items(MARKS) {
+        let Some(tag) = ItemKind::Tagged.owner(text(&item["pk"])) else { continue };
+        let feed = format!("tag:{}", &tag[..16]).parse().expect("a feed");
+        rows.entry(feed).or_default().insert(parsed(text(&item["sk"])));
+    }
+    for feed in rows.keys().copied().chain(TAGS.map(feed_of)) {
+        let (found, mut expected) =
+            (rows.get(&feed).cloned().unwrap_or_default(), truth.tagged(feed));
+        expected.sort_unstable();
+        if !found.iter().eq(&expected) {
+            return Err(format!("the rows of {feed} are {found:?}, the posts {expected:?}"));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the receipt of each post says that all followers have it, and counts no follower twice in a

@@ -99,6 +99,11 @@ pub enum Action {
         author_feed: bool,
         limit: usize,
     },
+    /// A reader walks down the feed of a tag.
+    ReadTag {
+        nth: usize,
+        limit: usize,
+    },
     /// A reader walks down the list of the user's followers, or of the users that the user follows.
     List {
         user: Name,
@@ -198,9 +203,10 @@ impl Plan {
                 Action::Publish { .. } | Action::Edit { .. } | Action::Arrive { .. } => {
                     dice.one_in(4)
                 }
-                Action::Read { .. } | Action::Versions { .. } | Action::Follow { .. } => {
-                    dice.one_in(5)
-                }
+                Action::Read { .. }
+                | Action::ReadTag { .. }
+                | Action::Versions { .. }
+                | Action::Follow { .. } => dice.one_in(5),
                 _ => false,
             };
             actions.push(action);
@@ -339,6 +345,7 @@ fn action(dice: &mut Dice, people: &[Name], roll: u64, calm: bool) -> Action {
             let handle = *dice.pick(&[None, Some(user), Some(SHARED_HANDLE)]);
             Action::Look { user, handle }
         }
+        42..56 if dice.clone().one_in(4) => Action::ReadTag { nth, limit: 1 + nth % 4 },
         42..56 => {
             Action::Read { user, author_feed: dice.one_in(5), limit: 1 + dice.below(4) as usize }
         }
@@ -377,6 +384,9 @@ impl fmt::Display for Action {
             Action::Read { user, author_feed, limit } => {
                 let feed = if *author_feed { "author feed" } else { "home feed" };
                 write!(f, "a reader reads the {feed} of {user}, {limit} per page")
+            }
+            Action::ReadTag { nth, limit } => {
+                write!(f, "a reader reads the feed of tag {nth}, {limit} per page")
             }
             Action::List { user, followers, limit } => {
                 let list = if *followers { "the followers of" } else { "the users followed by" };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use fanfold_core::kinds::{Form, KeyKind};
 use fanfold_core::limits::{CARD_MARK_WITHIN, COMMIT_GRACE, REL_KEPT};
 use fanfold_core::message::Received as _;
-use fanfold_core::{FeedId, FeedKind, PostId, Relation, Time, UserId, UserRef};
+use fanfold_core::{FeedId, FeedKind, PostId, Relation, Tag, Time, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{CachedSlice, CardId, Read};
 use fanfold_functions::timeline::feed::FeedQuery;
@@ -21,7 +21,7 @@ use fanfold_kinds::posts::NewPost;
 use fanfold_kinds::posts::entities::{Entity, Meaning};
 use fanfold_kinds::posts::items::Post;
 use fanfold_kinds::present::{SeenUser, ShownPost, Viewer};
-use fanfold_kinds::subscriptions::{ChangeEvent, PostEvent, RebuildOrder};
+use fanfold_kinds::subscriptions::{ChangeEvent, ChunkOrder, PostEvent, RebuildOrder, deliver};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Outcome;
@@ -53,7 +53,7 @@ pub struct Failure {
 #[derive(Debug, Clone)]
 pub enum Message {
     Post(PostEvent),
-    Chunk(DeliverChunk),
+    Chunk(ChunkOrder),
     Change(ChangeEvent),
     Rebuild(RebuildOrder),
 }
@@ -64,6 +64,8 @@ pub enum Subject {
     Post(PostId),
     /// The text of a post.
     Edit(PostId),
+    /// The tag feeds of a post.
+    Tags(PostId),
     /// A post that is being published by this author.
     NewPost(UserId),
     Pair(UserId, UserId),
@@ -79,7 +81,7 @@ impl Subject {
             Self::Post(post) => post.author() == user,
             Self::NewPost(author) => author == user,
             Self::Pair(follower, _) => follower == user,
-            Self::Edit(_) | Self::Profile(_) | Self::Nothing => false,
+            Self::Edit(_) | Self::Tags(_) | Self::Profile(_) | Self::Nothing => false,
         }
     }
 }
@@ -352,6 +354,7 @@ impl History<Feeds> {
                 self.relate(follower, author, Relation::NotFollowing);
             }
             Action::Read { user, author_feed, limit } => self.walk(user, author_feed, limit),
+            Action::ReadTag { nth, limit } => self.walk_tag(nth, limit),
             Action::List { user, followers, limit } => self.list(user, followers, limit),
             Action::Rename { user, shared } => self.rename(user, shared),
             Action::Look { user, handle } => self.look(user, handle),
@@ -403,9 +406,10 @@ impl History<Feeds> {
         let key = key.map(|key| key.to_string());
         let mentioned = *self.dice.pick(&PEOPLE);
         // a request with a key is often repeated, unchanged
+        let tags = if key.is_some() { " #x" } else { tags(self.workers.len()) };
         let text = match self.dice.one_in(3) && key.is_none() {
-            true => format!("@{mentioned}, @{SHARED_HANDLE}: a post"),
-            false => "a post".to_owned(),
+            true => format!("@{mentioned}, @{SHARED_HANDLE}: a post{tags}"),
+            false => format!("a post{tags}"),
         };
         let published: Vec<PostId> = self.kind.published.iter().copied().collect();
         let is_reply = self.dice.one_in(3) && key.is_none() && !published.is_empty();
@@ -464,7 +468,7 @@ impl History<Feeds> {
         let (apps, now, author) = (self.apps.clone(), self.now, identity(name(post.author())));
         let number = self.workers.len();
         let handle = [SHARED_HANDLE, PEOPLE[number % PEOPLE.len()]][number % 2];
-        let text = format!("edit {number} @{handle}");
+        let text = format!("edit {number} @{handle}{}", tags(number / 2));
         let newest = self.kind.edited.get(&post).copied().unwrap_or(1);
         let only = number.is_multiple_of(3).then_some(newest);
         self.watch_handles();
@@ -637,14 +641,23 @@ impl History<Feeds> {
 
     fn walk(&mut self, user: Name, author_feed: bool, limit: usize) {
         let feed = if author_feed { FeedId::author(id(user)) } else { FeedId::home(id(user)) };
+        let kind = if author_feed { "author feed" } else { "home feed" };
+        self.walk_feed(feed, &format!("the {kind} of {user}"), limit);
+    }
+
+    fn walk_tag(&mut self, nth: usize, limit: usize) {
+        let tag = TAGS[nth % TAGS.len()];
+        self.walk_feed(feed_of(tag), &format!("the feed of #{tag}"), limit);
+    }
+
+    fn walk_feed(&mut self, feed: FeedId, what: &str, limit: usize) {
         let (apps, now, shown) = (self.apps.clone(), self.now, Rc::default());
         let (must, never) = self.expected(feed);
-        let (number, profiles) = (self.workers.len(), self.profiles(id(user)));
+        let (number, profiles) = (self.workers.len(), self.profiles(reader_of(feed)));
         self.kind.profiles.insert(number, profiles);
         self.kind.walks.insert(number, Walk { feed, must, never, shown: Rc::clone(&shown) });
         let work = async move { Done::Walked(walk(&apps, feed, limit, now, &shown).await) };
-        let kind = if author_feed { "author feed" } else { "home feed" };
-        self.begin_named(&format!("reads the {kind} of {user}"), Subject::Nothing, work);
+        self.begin_named(&format!("reads {what}"), Subject::Nothing, work);
     }
 
     fn list(&mut self, user: Name, followers: bool, limit: usize) {
@@ -666,7 +679,10 @@ impl History<Feeds> {
             return;
         }
         let at = nth % self.mail.len();
-        if let Message::Chunk(DeliverChunk { share: Some(share), .. }) = &self.mail[at].1 {
+        if let Message::Chunk(ChunkOrder::DeliverChunk(DeliverChunk {
+            share: Some(share), ..
+        })) = &self.mail[at].1
+        {
             let partition = share.partition.0;
             let is_grown = partition >= self.kind.plan.partitions.first;
             self.count("partitions", partition > 0);
@@ -925,10 +941,17 @@ impl History<Feeds> {
         for (post, published) in &truth.posts {
             let author = post.author();
             let pair = Subject::Pair(feed.user(), author);
-            let settled = author == feed.user() || !open.contains(&pair);
-            let belongs = match feed.kind {
-                FeedKind::Home => truth.sees(feed.user(), author),
-                FeedKind::Author => author == feed.user(),
+            let changes = [Subject::Tags(*post), Subject::Edit(*post)];
+            let (belongs, settled) = match feed.kind {
+                FeedKind::Home => (
+                    truth.sees(feed.user(), author),
+                    author == feed.user() || !open.contains(&pair),
+                ),
+                FeedKind::Author => (author == feed.user(), true),
+                FeedKind::Tag => (
+                    truth.has_tag(*post, feed),
+                    changes.iter().all(|change| !open.contains(change)),
+                ),
             };
             if *published && belongs && settled && !open.contains(&Subject::Post(*post)) {
                 must.insert(*post);
@@ -1167,21 +1190,22 @@ impl History<Feeds> {
         let read = threads::check_contexts(&self.apps, &threads, self.now).await?;
         self.count("contexts", read);
         self.count("replies", threads.values().filter(|above| !above.is_empty()).count() as u64);
+        oracle::check_tags(&self.apps.cloud.lock())?;
         self.apps.valkey.delete("lock:*"); // the leases of dead workers end
+        let feeds = PEOPLE.iter().flat_map(|user| FeedId::own(id(user)));
+        let feeds: Vec<FeedId> = feeds.chain(TAGS.map(feed_of)).collect();
         // checks live feeds, then walks, then the live feeds that the walks left
         for round in 0..2 {
-            for user in PEOPLE {
-                for feed in FeedId::own(id(user)) {
-                    self.check_live(&truth, feed, round == 1).await?;
-                }
+            for feed in &feeds {
+                self.check_live(&truth, *feed, round == 1).await?;
             }
             if round == 1 {
                 break;
             }
+            for feed in &feeds {
+                self.check_walk(&truth, *feed).await?;
+            }
             for user in PEOPLE {
-                for feed in FeedId::own(id(user)) {
-                    self.check_walk(&truth, feed).await?;
-                }
                 for followers in [true, false] {
                     self.check_list(&truth, user, followers).await?;
                 }
@@ -1211,8 +1235,9 @@ impl History<Feeds> {
         let mut expected = expected(truth, feed);
         expected.retain(|post| *post > slice.bound);
         let mut posts = slice.posts.clone();
-        // a read removes the entries of deleted posts, so there may be some
+        // a read removes the entries of deleted posts, so there may be some, and passes over posts that no longer have the tag
         posts.retain(|post| truth.posts.get(post) != Some(&false));
+        posts.retain(|post| feed.kind != FeedKind::Tag || truth.has_tag(*post, feed));
         // the feed may lack posts of pulled authors, to whom it has pointers
         expected.retain(|post| !pulled.contains(&post.author()) || posts.contains(post));
         match posts == expected {
@@ -1384,6 +1409,27 @@ pub(super) fn expected(truth: &Truth, feed: FeedId) -> Vec<PostId> {
     match feed.kind {
         FeedKind::Home => truth.home(feed.user()),
         FeedKind::Author => truth.author(feed.user()),
+        FeedKind::Tag => truth.tagged(feed),
+    }
+}
+
+/// The tags of the histories.
+pub(super) const TAGS: [&str; 2] = ["x", "y"];
+
+/// The tags of the text that a worker writes.
+fn tags(number: usize) -> &'static str {
+    ["", " #x", "", " #y #X"][number % 4]
+}
+
+pub(super) fn feed_of(tag: &str) -> FeedId {
+    tag.parse::<Tag>().expect("a tag").feed()
+}
+
+/// Who reads a feed.
+fn reader_of(feed: FeedId) -> UserId {
+    match feed.kind {
+        FeedKind::Home | FeedKind::Author => feed.user(),
+        FeedKind::Tag => id(PEOPLE[0]),
     }
 }
 
@@ -1397,10 +1443,13 @@ pub(super) async fn walk(
     shown: &Shown<PostId>,
 ) -> Result<(), WalkError> {
     let (app, user) = (&apps.app, UserRef::Id(feed.user()));
-    let viewer = &Viewer::of(feed.user());
+    let viewer = &Viewer::of(reader_of(feed));
     walk_pages(limit, shown, async |cursor| {
         let query = FeedQuery::page(limit, cursor);
         let page = match feed.kind {
+            FeedKind::Tag => {
+                fanfold_functions::timeline::shared(app, viewer, feed, &query, now).await?
+            }
             FeedKind::Home => fanfold_functions::timeline::home(app, viewer, &query, now).await?,
             FeedKind::Author => {
                 match fanfold_functions::timeline::author(app, viewer, &user, &query, now).await {
@@ -1504,7 +1553,7 @@ pub(super) fn message(queue: &str, body: &str) -> Message {
     let read = "a valid message";
     match queue {
         "post-events" | "bulk-events" => Message::Post(PostEvent::decode(body).expect(read)),
-        "chunks" | "bulk-chunks" => Message::Chunk(DeliverChunk::decode(body).expect(read)),
+        "chunks" | "bulk-chunks" => Message::Chunk(ChunkOrder::decode(body).expect(read)),
         "change-events" => Message::Change(ChangeEvent::decode(body).expect(read)),
         "rebuilds" => Message::Rebuild(RebuildOrder::decode(body).expect(read)),
         other => panic!("{other} is not a queue"),
@@ -1516,7 +1565,8 @@ fn subject(message: &Message) -> Subject {
     match message {
         Message::Post(PostEvent::PostPublished(event)) => Subject::Post(event.post),
         Message::Post(PostEvent::PostDeleted(event)) => Subject::Post(event.post),
-        Message::Chunk(chunk) => Subject::Post(chunk.post),
+        Message::Chunk(ChunkOrder::DeliverChunk(chunk)) => Subject::Post(chunk.post),
+        Message::Chunk(ChunkOrder::UpdateTagFeeds(order)) => Subject::Tags(order.post),
         Message::Change(ChangeEvent::RelationChanged(event)) => {
             Subject::Pair(event.follower, event.author)
         }
@@ -1550,15 +1600,8 @@ async fn handled(
     match message {
         Message::Post(event) => event.handle(&apps.app, now, deadline).await.into(),
         Message::Chunk(chunk) => {
-            let deliver = fanfold_kinds::fanout::deliver::deliver;
-            let mut done = deliver(&apps.app, std::slice::from_ref(chunk), now).await;
-            match done.pop().expect("an outcome for the chunk") {
-                Outcome::Done => Outcome::Done,
-                Outcome::Failed(error) => Outcome::Failed(error),
-                Outcome::Left { rest, error } => {
-                    Outcome::Left { rest: Message::Chunk(rest), error }
-                }
-            }
+            let mut done = deliver(&apps.app, vec![chunk.clone()], &[], now).await;
+            done.pop().expect("an outcome for the chunk").map(Message::Chunk)
         }
         Message::Change(event) => event.handle(&apps.app, now, deadline).await.into(),
         Message::Rebuild(order) => order.handle(&apps.app, now, deadline).await.into(),

@@ -19,6 +19,8 @@ use crate::people::items::Profile;
 use crate::posts::items::{Post, PostState};
 use crate::posts::messages::PostPublished;
 use crate::replies;
+use crate::tags::messages::UpdateTagFeeds;
+use crate::tags::tagging::hashes;
 
 /// Percent of `PULL_FOLLOWERS` below which a pulled author is pushed again. The gap keeps authors near the
 /// limit from changing back and forth.
@@ -47,6 +49,10 @@ pub async fn dispatch(
         if let Some(answered) = published.thread.answered() {
             // mutation: reply-counted
             replies::events::request_count(app, answered).await?;
+        }
+        if hashes(&published.entities).next().is_some() {
+            // mutation: dispatched-tags
+            app.outbox.send(&UpdateTagFeeds { post }).await?;
         }
     }
     let (dispatched, followers) = match event.part {

@@ -32,7 +32,7 @@ pub(super) async fn newest(
     for (author, heads) in all {
         // mutation: hot-author
         if heads.followers >= app.settings.hot_followers {
-            app.hot.note(author, reading.now);
+            app.hot.note(author, (), reading.now);
         }
         if heads.newest.bound < before {
             reading.count_query();

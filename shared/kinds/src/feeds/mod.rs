@@ -8,7 +8,6 @@
 //! | `older` | pages below the floor of a home feed |
 //! | `messages` | the order to rebuild a feed |
 //! | `pulled` | the list of pulled authors |
-//! | `recent` | the users whom an environment has seen |
 
 mod heads;
 mod home;
@@ -17,11 +16,10 @@ pub mod messages;
 mod older;
 pub(crate) mod owned;
 pub mod pulled;
-pub mod recent;
 
 use std::collections::HashMap;
 
-use fanfold_core::{FeedId, FeedKind, PostId, Slice, UserId};
+use fanfold_core::{FeedId, FeedKind, PostId, Slice, TagHash, UserId};
 use fanfold_engines::feed::{Contents, PostSource, SliceError};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::CachedSlice;
@@ -54,7 +52,7 @@ impl PostSource for App {
     }
 
     fn is_hot(&self, author: UserId, reading: &ReadContext) -> bool {
-        self.hot.contains(author, reading.now)
+        self.hot.contains(&author, reading.now)
     }
 
     fn contents<'a>(
@@ -73,6 +71,11 @@ impl PostSource for App {
             FeedKind::Home => {
                 Box::pin(home::contents(self, feed.user(), token, passes_on, reading))
             }
+            FeedKind::Tag => Box::pin(async move {
+                let keep = self.valkey.keep();
+                let slice = self.tags.newest(TagHash(feed.owner.0), PostId::MAX, keep).await?;
+                Ok(Contents::Read(CachedSlice { slice, pulled: Vec::new() }))
+            }),
         }
     }
 
@@ -89,6 +92,10 @@ impl PostSource for App {
                 self.posts.by_author(feed.user(), before, count).await
             }
             FeedKind::Home => home::pull(self, feed.user(), before, count, reading).await,
+            FeedKind::Tag => {
+                reading.count_query();
+                self.tags.newest(TagHash(feed.owner.0), before, count).await
+            }
         }
     }
 
@@ -100,7 +107,7 @@ impl PostSource for App {
         reading: &ReadContext,
     ) -> Result<Slice, SliceError> {
         match feed.kind {
-            FeedKind::Author => Ok(self.pull(feed, before, count, reading).await?),
+            FeedKind::Author | FeedKind::Tag => Ok(self.pull(feed, before, count, reading).await?),
             FeedKind::Home => older::below_floor(self, feed.user(), before, count, reading).await,
         }
     }

@@ -9,6 +9,7 @@ use fanfold_runtime::retry::look_again;
 use super::items::{PostState, Tombstone};
 use super::messages::{PostDeleted, PostEdited};
 use crate::App;
+use crate::tags::messages::UpdateTagFeeds;
 
 /// Marks the cards of a deleted post and of its author as stale, and removes the post from the author's own feeds.
 pub async fn deleted(app: &App, event: &PostDeleted, now: Time) -> Result<(), StoreError> {
@@ -24,7 +25,8 @@ pub async fn deleted(app: &App, event: &PostDeleted, now: Time) -> Result<(), St
     Ok(())
 }
 
-/// Marks the card of an edited post as stale: its writer may have died before it did so. The event goes out before the commit, so
+/// Marks the card of an edited post as stale, because its writer may have died before it did so, and orders to update the feeds of
+/// its tags. The event goes out before the commit, so
 /// the post is read until it has the version, or is gone. After [`COMMIT_GRACE`], the edit has failed.
 pub async fn edited(app: &App, event: &PostEdited, now: Time) -> Result<(), StoreError> {
     let mut looked = 0;
@@ -40,7 +42,13 @@ pub async fn edited(app: &App, event: &PostEdited, now: Time) -> Result<(), Stor
         }
     }
     // mutation: edit-card
-    app.valkey.cards_changed(&[CardId::post(event.post)]).await
+    app.valkey.cards_changed(&[CardId::post(event.post)]).await?;
+    let taggings = app.posts.taggings(&[event.post].into()).await?;
+    if taggings.values().any(|tagging| !tagging.ever.is_empty()) {
+        // mutation: edit-tags
+        app.outbox.send(&UpdateTagFeeds { post: event.post }).await?;
+    }
+    Ok(())
 }
 
 /// What is left of a deleted post. The event goes out before the commit, so the post is read until it is deleted. `None`: after

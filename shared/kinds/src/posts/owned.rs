@@ -12,7 +12,7 @@ use super::items::PostState;
 use super::messages::PostDeleted;
 use crate::owned::erasing::{Erasing, Progress, ended};
 use crate::owned::{EXPORT_PAGE, ExportRead, Exporting, Line, Lines, Owned, Step, nothing, place};
-use crate::{App, replies};
+use crate::{App, replies, tags};
 
 /// Bytes of posts after which a read of an export ends. A post with all its versions may add as many.
 const EXPORT_BYTES: usize = 1 << 20;
@@ -62,6 +62,8 @@ impl Owned for Posts {
                     replies::events::leave(app, reply, thread).await.map(|()| true)
                 });
                 erasing.removed("replies", ended(left.collect(), CONCURRENCY).await?);
+                // mutation: erased-tags
+                tags::sync::sync(app, page.tagged().collect(), erasing.now).await?;
                 let erased = app.posts.erase(erasing.user, page, &app.receipts).await?;
                 erasing.removed("receipt_rows", erased.receipt_rows);
                 erasing.removed("keys", erased.keys);

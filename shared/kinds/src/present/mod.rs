@@ -9,5 +9,5 @@ mod viewer;
 
 pub use people::{SeenUser, profile, seen, user, users};
 pub(crate) use people::{owner, owners};
-pub use posts::{PostWithAuthor, ShownPost, all_posts, post, posts, sees, unmarked};
+pub use posts::{Cards, PostWithAuthor, ShownPost, all_posts, post, posts, sees, unmarked};
 pub use viewer::Viewer;

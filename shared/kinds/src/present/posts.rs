@@ -36,6 +36,11 @@ pub struct PostWithAuthor {
 }
 
 impl PostWithAuthor {
+    /// What everybody sees.
+    pub fn cards(&self) -> (PostState, Option<UserCard>) {
+        (self.state.clone(), self.author.clone())
+    }
+
     /// The post, if it is published and its author has a profile.
     pub fn shown(self) -> Option<ShownPost> {
         match self {
@@ -47,17 +52,22 @@ impl PostWithAuthor {
     }
 }
 
-/// These posts with their authors, as the viewer sees them, also those that are deleted. Without a viewer, no post has
-/// marks.
+/// Posts with their authors, as everybody sees them.
+pub type Cards = HashMap<PostId, (PostState, Option<UserCard>)>;
+
+/// These posts with their authors, as the viewer sees them, also those that are deleted. Those that are known are not read. Without a
+/// viewer, no post has marks.
 pub async fn all_posts(
     app: &App,
     viewer: Option<UserId>,
     posts: &[PostId],
+    known: &Cards,
     reading: &ReadContext,
 ) -> Result<HashMap<PostId, PostWithAuthor>, StoreError> {
+    let unknown = || posts.iter().copied().filter(|post| !known.contains_key(post));
     let wanted = Wanted::default()
-        .and::<PostState>(posts.iter().copied())
-        .and::<Option<UserCard>>(posts.iter().map(|post| post.author()))
+        .and::<PostState>(unknown())
+        .and::<Option<UserCard>>(unknown().map(PostId::author))
         .and::<MarksCard>(
             viewer
                 .into_iter()
@@ -69,8 +79,10 @@ pub async fn all_posts(
         None => HashMap::new(),
     };
     let shown = posts.iter().map(|post| {
-        let state = cards.take::<App, PostState>(post).unwrap_or(PostState::Missing);
-        let author = cards.get::<App, Option<UserCard>>(&post.author()).cloned().flatten();
+        let (state, author) = known.get(post).cloned().unwrap_or_else(|| {
+            let author = cards.get::<App, Option<UserCard>>(&post.author()).cloned().flatten();
+            (cards.take::<App, PostState>(post).unwrap_or(PostState::Missing), author)
+        });
         (
             *post,
             PostWithAuthor { state, author, marks: marks.get(post).copied().unwrap_or_default() },
@@ -130,7 +142,7 @@ pub async fn unmarked(
     if !viewer.sees(id.author()) {
         return Ok(None);
     }
-    let mut found = all_posts(app, None, &[id], reading).await?;
+    let mut found = all_posts(app, None, &[id], &Cards::new(), reading).await?;
     Ok(found.remove(&id).and_then(PostWithAuthor::shown))
 }
 
@@ -156,6 +168,6 @@ pub async fn posts(
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let found = all_posts(app, Some(viewer.user), &ids, reading).await?;
+    let found = all_posts(app, Some(viewer.user), &ids, &Cards::new(), reading).await?;
     Ok(found.into_iter().filter_map(|(id, found)| Some((id, found.shown()?))).collect())
 }

@@ -51,6 +51,15 @@ pub enum Outcome<M> {
 }
 
 impl<M> Outcome<M> {
+    /// The outcome of a message of another type, of which this one is.
+    pub fn map<N>(self, into: impl FnOnce(M) -> N) -> Outcome<N> {
+        match self {
+            Self::Done => Outcome::Done,
+            Self::Failed(error) => Outcome::Failed(error),
+            Self::Left { rest, error } => Outcome::Left { rest: into(rest), error },
+        }
+    }
+
     /// Whether the message is handled.
     pub fn is_done(&self) -> bool {
         matches!(self, Self::Done)

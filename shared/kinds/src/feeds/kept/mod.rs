@@ -128,9 +128,9 @@ async fn keep(app: &App, users: &[UserId], now: Time) -> Result<(u64, u32), Stor
 
 /// Notes that a message about a user is handled late after its cause, before it changes feeds.
 pub async fn note_late(app: &App, user: UserId, cause: Time, now: Time) -> Result<(), StoreError> {
-    if app.settings.kept.is_late(cause, now) && !app.late.contains(user, now) {
+    if app.settings.kept.is_late(cause, now) && !app.late.contains(&user, now) {
         app.users.late(user, now).await?;
-        app.late.note(user, now);
+        app.late.note(user, (), now);
     }
     Ok(())
 }
@@ -139,7 +139,7 @@ pub async fn note_late(app: &App, user: UserId, cause: Time, now: Time) -> Resul
 pub(crate) async fn forget(app: &App, feed: FeedId) -> Result<(), StoreError> {
     match feed.kind {
         FeedKind::Home => app.kept.forget(feed.user()).await,
-        FeedKind::Author => Ok(()),
+        FeedKind::Author | FeedKind::Tag => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@ mod drop;
 mod keys;
 mod likes;
 mod replies;
+mod tags;
 mod versions;
 mod write;
 

@@ -5,6 +5,7 @@ use fanfold_engines::table::{Stored as _, key, number, read};
 use fanfold_engines::tally::Tallied;
 use fanfold_runtime::error::StoreError;
 
+use super::tags::TAGGED;
 use super::{CountPut, PostItem, PostStore, posts_pk};
 use crate::posts::thread::Thread;
 
@@ -17,11 +18,14 @@ pub struct Tombstone {
     pub had_replies: bool,
     /// Whether the post may have earlier versions.
     pub had_versions: bool,
+    /// Whether the post ever had tags.
+    pub had_tags: bool,
 }
 
 impl Tombstone {
     /// What is known of a post without an item.
-    pub const GONE: Self = Self { thread: Thread::NONE, had_replies: true, had_versions: true };
+    pub const GONE: Self =
+        Self { thread: Thread::NONE, had_replies: true, had_versions: true, had_tags: false };
 }
 
 impl PostStore {
@@ -62,9 +66,13 @@ impl PostStore {
         let doing = "reading a deleted post";
         let item = self.table.get(doing, key(&posts_pk(post.author()), post)).await?;
         let Some(item) = item else { return Ok(Some(Tombstone::GONE)) };
+        let had_tags = item.contains_key(TAGGED);
         let item: PostItem = read(doing, item)?;
         let (had_replies, had_versions) = (item.reply_changes > 0, item.version.is_some());
-        Ok(item.deleted_at.map(|_| Tombstone { thread: item.above, had_replies, had_versions }))
+        Ok(item.deleted_at.map(|_| {
+            let thread = item.above;
+            Tombstone { thread, had_replies, had_versions, had_tags }
+        }))
     }
 
     /// Removes the posts above from a tombstone, which is in no list any more.

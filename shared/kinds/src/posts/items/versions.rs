@@ -11,6 +11,7 @@ use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
 
+use super::tags::{TAGGED, tags_of};
 use super::{Post, PostItem, PostStore, posts_pk};
 use crate::people::items::UserStore;
 use crate::posts::entities::Entities;
@@ -94,12 +95,16 @@ impl PostStore {
     ) -> Result<Edited, StoreError> {
         let doing = "editing a post";
         let (pk, known) = (posts_pk(old.id.author()), number(old.version));
+        let tags = tags_of(&new.entities);
+        let set = "SET #text = :text, entities = :entities, extras = :extras, version = :new, edited_at_ms = :at";
+        let expression = match &tags {
+            Some(_) => format!("{set} ADD {TAGGED} :tags"),
+            None => set.to_owned(),
+        };
         let update = self
             .table
             .update(key(&pk, old.id))
-            .expression(
-                "SET #text = :text, entities = :entities, extras = :extras, version = :new, edited_at_ms = :at",
-            )
+            .expression(expression)
             // mutation: edit-as-read
             .condition(match old.version {
                 1 => "v <= :v AND attribute_exists(#text) AND attribute_not_exists(version)",
@@ -113,6 +118,10 @@ impl PostStore {
             .value(":new", number(new.version))
             .value(":at", number(new.written_at()));
         let update = if old.version > 1 { update.value(":old", known) } else { update };
+        let update = match tags {
+            Some(tags) => update.value(":tags", tags),
+            None => update,
+        };
         let Version { number, text, entities, extras, written_at } = old.present();
         let (sk, v) = (sort_key(number), VersionItem::V);
         let row = VersionItem { sk, v, text, entities, extras, written_at };

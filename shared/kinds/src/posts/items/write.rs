@@ -8,6 +8,7 @@ use fanfold_engines::table::{Stored as _, Write, key, number, write};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
 
+use super::tags::{TAGGED, tags_of};
 use super::{Post, PostItem, PostKey, PostState, PostStore, posts_pk};
 use crate::people::items::{Counter, HeadBounds, HeadChange, Heads, Owner, UserStore};
 use crate::posts::messages::{PostDeleted, PostPublished};
@@ -75,10 +76,9 @@ impl PostStore {
             reply_changes: 0,
             expires_at: None,
         };
-        Ok(self
-            .table
-            .put(write(doing, &posts_pk(post.id.author()), &item)?)
-            .condition("attribute_not_exists(pk)"))
+        let mut item = write(doing, &posts_pk(post.id.author()), &item)?;
+        item.extend(tags_of(&post.entities).map(|tags| (TAGGED.to_owned(), tags)));
+        Ok(self.table.put(item).condition("attribute_not_exists(pk)"))
     }
 
     /// Stores a post, adds 1 to the author's counter, adds the head, puts a reply into its thread, and stores the request's key, all

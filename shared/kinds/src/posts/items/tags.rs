@@ -1,0 +1,43 @@
+//! The tags that a post ever had.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use fanfold_core::{PostId, TagHash};
+use fanfold_engines::table::{Item, Value, key, read, words, words_of};
+use fanfold_runtime::error::StoreError;
+
+use super::{PostItem, PostStore, posts_pk};
+use crate::posts::entities::Entities;
+use crate::tags::tagging::{Tagging, hashes, names};
+
+/// The attribute with the hashes of all tags that a post ever had. A tombstone keeps it.
+pub(super) const TAGGED: &str = "tagged";
+
+/// The tags of a text, as an attribute. `None`: there are none.
+pub(super) fn tags_of(entities: &Entities) -> Option<Value> {
+    let hashes: BTreeSet<TagHash> = hashes(entities).collect();
+    (!hashes.is_empty()).then(|| words(hashes.into_iter().map(|tag| tag.0)))
+}
+
+impl PostStore {
+    /// The tags of posts, present and ever. Posts without an item are left out.
+    pub async fn taggings(
+        &self,
+        posts: &BTreeSet<PostId>,
+    ) -> Result<HashMap<PostId, Tagging>, StoreError> {
+        let doing = "reading the tags of posts";
+        let keys = posts.iter().map(|post| key(&posts_pk(post.author()), post)).collect();
+        let items = self.table.get_all(doing, keys).await?.into_iter();
+        items.map(|item| tagging(doing, item)).collect()
+    }
+}
+
+fn tagging(doing: &'static str, item: Item) -> Result<(PostId, Tagging), StoreError> {
+    let ever = words_of(&item, TAGGED).unwrap_or_default().into_iter().map(TagHash).collect();
+    let item: PostItem = read(doing, item)?;
+    let present = match item.text {
+        Some(text) if item.deleted_at.is_none() => names(&text, &item.entities),
+        _ => BTreeMap::new(),
+    };
+    Ok((item.sk, Tagging { present, ever }))
+}

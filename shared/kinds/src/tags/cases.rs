@@ -1,0 +1,179 @@
+//! Reading tags: how one is used, which ones begin with a text, and the posts of followed tags, merged. Following tags.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use fanfold_core::id::Identity;
+use fanfold_core::kinds::LimitKind;
+use fanfold_core::limits::{FOLLOWED_TAGS_MAX, TAG_NAMES_MAX, TAG_POSTS_COUNTED_MAX, TRIES_MAX};
+use fanfold_core::text::entities::folded;
+use fanfold_core::{List, Merge, PostId, Slice, Tag, Time, UserId};
+use fanfold_engines::feed::{SliceError, Source};
+use fanfold_engines::reading::ReadContext;
+use fanfold_engines::table::transact::CommitResult;
+use fanfold_runtime::StoreError;
+use fanfold_runtime::retry::pause;
+use futures::future::try_join_all;
+
+use super::followed::{FollowWrite, FollowedTags};
+use super::names::{NamedTag, TagUse};
+use crate::limit::within_limit;
+use crate::people::must_belong_to;
+use crate::present::Viewer;
+use crate::{App, Error};
+
+/// The time whose posts are counted.
+const COUNTED: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Names of tags that are looked at until enough have posts.
+const NAME_ROUNDS_MAX: usize = 5;
+/// Rounds of a merge of tag feeds. After them, the caller continues where the merge stopped.
+const MERGE_ROUNDS_MAX: usize = 200;
+
+/// How a tag is used, and whether the viewer follows it.
+pub async fn tag(
+    app: &App,
+    viewer: &Viewer,
+    tag: &Tag,
+    now: Time,
+) -> Result<(TagUse, bool), StoreError> {
+    let (found, followed) =
+        futures::try_join!(use_of(app, tag, now), app.followed_tags.of(viewer.user))?;
+    Ok((found, followed.tags.iter().any(|other| other.tag == *tag)))
+}
+
+/// How a tag is used, from its newest posts. At most [`TAG_POSTS_COUNTED_MAX`] are counted.
+async fn use_of(app: &App, tag: &Tag, now: Time) -> Result<TagUse, StoreError> {
+    if let Some(known) = app.tag_uses.get(tag, now) {
+        return Ok(known);
+    }
+    let since = PostId::last_of(now - COUNTED);
+    let rows = app.tags.named(tag.hash(), PostId::MAX, TAG_POSTS_COUNTED_MAX).await?;
+    let counted: Vec<(PostId, String)> =
+        rows.into_iter().rev().take(TAG_POSTS_COUNTED_MAX).collect();
+    let week = counted.iter().filter(|(post, _)| *post > since);
+    let authors: BTreeSet<UserId> = week.clone().map(|(post, _)| post.author()).collect();
+    let (posts, authors) = (week.count() as u64, authors.len() as u64);
+    let mut names: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, name) in &counted {
+        *names.entry(name).or_default() += 1;
+    }
+    let most = names.into_iter().max_by_key(|(_, count)| *count);
+    let name = most.map_or_else(|| tag.to_string(), |(name, _)| name.to_owned());
+    let found = TagUse { named: NamedTag { tag: tag.clone(), name }, posts, authors };
+    app.tag_uses.note(tag.clone(), found.clone(), now);
+    Ok(found)
+}
+
+/// Tags with posts that begin with a text, in their order: at most [`TAG_NAMES_MAX`].
+pub async fn beginning_with(app: &App, text: &str, now: Time) -> Result<Vec<NamedTag>, StoreError> {
+    let text = folded(Tag::without_sign(text));
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    let mut after: Option<Tag> = None;
+    for _ in 0..NAME_ROUNDS_MAX {
+        let count = 2 * TAG_NAMES_MAX;
+        let names = app.tag_names.beginning_with(&text, after.as_ref(), count, now).await?;
+        let is_end = names.len() < count;
+        after = names.last().map(|named| named.tag.clone());
+        let looks = names.into_iter().map(async |named| {
+            // mutation: name-without-posts
+            let posts = app.tags.newest(named.tag.hash(), PostId::MAX, 1).await?.posts;
+            Ok((!posts.is_empty()).then_some(named))
+        });
+        found.extend(try_join_all(looks).await?.into_iter().flatten());
+        if is_end || found.len() >= TAG_NAMES_MAX {
+            break;
+        }
+    }
+    found.truncate(TAG_NAMES_MAX);
+    Ok(found)
+}
+
+/// Follows a tag, or unfollows it. A repeated call succeeds.
+///
+/// Fails with [`Error::FollowedTagsLimit`], and with [`Error::ProfileMissing`], [`Error::IdentityClash`] or
+/// [`Error::TooManyRequests`] because of the caller.
+pub async fn follow(
+    app: &App,
+    caller: &Identity,
+    named: &NamedTag,
+    is_followed: bool,
+    now: Time,
+) -> Result<(), Error> {
+    let user = caller.user();
+    let reads = async { futures::try_join!(app.users.profile(user), app.followed_tags.of(user)) };
+    let reads = within_limit(&app.valkey, app.limits.of(LimitKind::Mark), user, now, reads);
+    let (profile, mut known) = reads.await?;
+    must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
+    for tried in 0..TRIES_MAX {
+        let FollowedTags { revision, mut tags } = known;
+        if tags.iter().any(|other| other.tag == named.tag) == is_followed {
+            return Ok(());
+        }
+        tags.retain(|other| other.tag != named.tag);
+        if is_followed {
+            // mutation: followed-tags-limit
+            if tags.len() >= FOLLOWED_TAGS_MAX {
+                return Err(Error::FollowedTagsLimit { max: FOLLOWED_TAGS_MAX });
+            }
+            tags.push(named.clone());
+        }
+        match app.followed_tags.write(&app.users, caller, revision, tags).await? {
+            CommitResult::Done => return Ok(()),
+            outcome if outcome.refused(FollowWrite::Profile) => return Err(Error::ProfileMissing),
+            _ => pause(tried).await,
+        }
+        known = app.followed_tags.of(user).await?;
+    }
+    Err(StoreError::GaveUp { doing: "changing followed tags", tries: TRIES_MAX }.into())
+}
+
+/// The posts of the tags that a user follows.
+#[derive(Debug, Clone, Copy)]
+pub struct TagsTimeline(pub UserId);
+
+impl List for TagsTimeline {
+    type Place = (PostId, PostId);
+
+    fn code(&self) -> u8 {
+        b'T'
+    }
+
+    fn owner(&self) -> u64 {
+        self.0.0
+    }
+}
+
+/// The next posts of the tags that a user follows, older than `before`. A post with several of them is there once.
+pub(crate) async fn followed_slice(
+    app: &App,
+    tags: &[NamedTag],
+    before: PostId,
+    count: usize,
+    reading: &ReadContext,
+) -> Result<(Slice, Source), SliceError> {
+    let tags = tags.get(..FOLLOWED_TAGS_MAX).unwrap_or(tags);
+    let (mut merge, mut source) = (Merge::new(tags.len(), before, count), Source::Cache);
+    for _ in 0..MERGE_ROUNDS_MAX {
+        let wanted = merge.wanted();
+        if wanted.is_empty() {
+            break;
+        }
+        let reads = wanted.iter().filter_map(|wanted| Some((wanted, tags.get(wanted.part)?)));
+        let reads = reads.map(async |(wanted, named)| {
+            let feeds = app.feeds();
+            let slice = feeds.slice(named.tag.feed(), wanted.before, wanted.count, reading);
+            Ok::<_, SliceError>((wanted.part, slice.await?))
+        });
+        for (part, (slice, from)) in try_join_all(reads).await? {
+            if from != Source::Cache {
+                source = from;
+            }
+            merge.add(part, slice);
+        }
+        merge.advance();
+    }
+    Ok((merge.finish(), source))
+}

@@ -1,0 +1,225 @@
+//! The rows of posts under their tags.
+//!
+//! The rows of a tag are in parts. A new tag has one. When DynamoDB refuses rows, because a part is at its limit, the number of
+//! parts is doubled, up to [`TAG_PARTS_MAX`]. The part of a post is computed from its id and the number of parts that its writer
+//! knew, so a row of earlier is in one of at most five places, and a reader that knows the present number finds it. A writer may
+//! know an earlier number, so it remembers the number for a while, and very many posts with one tag do not read one item.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use fanfold_core::kinds::{ItemKind, Pk};
+use fanfold_core::{PostId, Slice, TagHash, Time};
+use fanfold_engines::recent::Recent;
+use fanfold_engines::table::{Item, Stored, Table, key, read, write};
+use fanfold_runtime::StoreError;
+use futures::future::try_join_all;
+use serde::{Deserialize, Serialize};
+
+/// The most parts of a tag. DynamoDB takes 1,000 rows a second in each.
+pub const TAG_PARTS_MAX: u8 = 16;
+/// How long a writer remembers the number of parts of a tag.
+const PARTS_KNOWN_FOR: Duration = Duration::from_secs(600);
+
+/// Says that a tag has at least this many parts. Such a row is only ever added, so the number of parts never falls.
+#[derive(Serialize, Deserialize)]
+struct PartsRow {
+    /// The number, with two digits.
+    sk: String,
+    v: u32,
+}
+
+impl Stored for PartsRow {
+    const V: u32 = 1;
+}
+
+/// A post under a tag.
+#[derive(Serialize, Deserialize)]
+struct TaggedRow {
+    sk: PostId,
+    v: u32,
+    /// The tag as the post has it.
+    name: String,
+}
+
+impl Stored for TaggedRow {
+    const V: u32 = 1;
+}
+
+/// A post to put under a tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tagged<'a> {
+    pub post: PostId,
+    pub tag: TagHash,
+    /// The tag as the post has it.
+    pub name: &'a str,
+}
+
+/// The tags, in the table of marks.
+#[derive(Clone)]
+pub struct TagStore {
+    table: Table,
+    /// The numbers of parts that writers know.
+    known: Recent<TagHash, u8>,
+}
+
+impl TagStore {
+    /// The store over its table.
+    pub fn new(table: Table) -> Self {
+        Self { table, known: Recent::of(PARTS_KNOWN_FOR) }
+    }
+
+    /// The store of another environment.
+    #[doc(hidden)]
+    pub fn forgetful(&self) -> Self {
+        Self::new(self.table.clone())
+    }
+
+    /// The number of parts of a tag.
+    pub async fn parts(&self, tag: TagHash) -> Result<u8, StoreError> {
+        let doing = "reading the number of parts of a tag";
+        let pk = ItemKind::Tag.pk(tag);
+        let most = self.table.rows(doing, &pk).newest_first().first(None, 1).await?.pop();
+        let Some(most) = most.map(|row| read::<PartsRow>(doing, row)).transpose()? else {
+            return Ok(1);
+        };
+        let unread = || StoreError::Item { doing, source: format!("{} parts", most.sk).into() };
+        most.sk.parse().map_err(|_| unread())
+    }
+
+    /// The number of parts of a tag, for a writer.
+    async fn parts_known(&self, tag: TagHash, now: Time) -> Result<u8, StoreError> {
+        // mutation: tag-parts-remembered
+        if let Some(parts) = self.known.get(&tag, now) {
+            return Ok(parts);
+        }
+        let parts = self.parts(tag).await?;
+        self.known.note(tag, parts, now);
+        Ok(parts)
+    }
+
+    /// Puts posts under tags. A tag whose rows DynamoDB does not take gets more parts.
+    pub async fn put(&self, rows: &[Tagged<'_>], now: Time) -> Result<(), StoreError> {
+        let mut of_tag: BTreeMap<TagHash, Vec<Tagged<'_>>> = BTreeMap::new();
+        for row in rows {
+            of_tag.entry(row.tag).or_default().push(*row);
+        }
+        let puts = of_tag.into_iter().map(|(tag, rows)| self.put_under(tag, rows, now));
+        try_join_all(puts).await.map(drop)
+    }
+
+    async fn put_under(
+        &self,
+        tag: TagHash,
+        rows: Vec<Tagged<'_>>,
+        now: Time,
+    ) -> Result<(), StoreError> {
+        let doing = "putting posts under a tag";
+        let mut parts = self.parts_known(tag, now).await?;
+        loop {
+            let row = |row: &Tagged<'_>| {
+                let item = TaggedRow { sk: row.post, v: TaggedRow::V, name: row.name.to_owned() };
+                write(doing, &rows_pk(tag, part(row.post, parts)), &item)
+            };
+            let items: Result<Vec<Item>, StoreError> = rows.iter().map(row).collect();
+            match self.table.put_all(doing, items?).await {
+                // mutation: tag-grows
+                Err(error) if error.is_throttled() && parts < TAG_PARTS_MAX => {
+                    parts = self.grown(tag, parts).await?;
+                    self.known.note(tag, parts, now);
+                }
+                put => return put,
+            }
+        }
+    }
+
+    /// A number of parts of a tag that is greater than `known`.
+    pub async fn grown(&self, tag: TagHash, known: u8) -> Result<u8, StoreError> {
+        // another writer may have doubled it
+        let parts = self.parts(tag).await?;
+        if parts > known {
+            return Ok(parts);
+        }
+        let (doing, parts) = ("giving a tag more parts", known.saturating_mul(2));
+        let row = PartsRow { sk: format!("{parts:02}"), v: PartsRow::V };
+        self.table.put_all(doing, vec![write(doing, &ItemKind::Tag.pk(tag), &row)?]).await?;
+        tracing::info!(%tag, parts, "a tag has more parts");
+        Ok(parts)
+    }
+
+    /// Removes a post from under tags, in whichever part it is.
+    pub async fn remove(&self, rows: &[(PostId, TagHash)]) -> Result<(), StoreError> {
+        let places = rows.iter().map(async |(post, tag)| {
+            // a writer that knows more parts reads the post after its row, and removes the row
+            let parts = self.parts(*tag).await?;
+            Ok(places(*post, parts).map(|part| key(&rows_pk(*tag, part), post)).collect())
+        });
+        let keys: Vec<Vec<Item>> = try_join_all(places).await?;
+        self.table.delete_all("removing posts from under tags", keys.concat()).await
+    }
+
+    /// The next posts under a tag that are older than `before`.
+    pub async fn newest(
+        &self,
+        tag: TagHash,
+        before: PostId,
+        count: usize,
+    ) -> Result<Slice, StoreError> {
+        // one more than requested shows that there are more
+        let posts = self.named(tag, before, count + 1).await?.into_keys().rev();
+        Ok(Slice::head(posts.collect(), count, PostId::MIN))
+    }
+
+    /// The same, each with the tag as it has it. `count` of each part.
+    pub async fn named(
+        &self,
+        tag: TagHash,
+        before: PostId,
+        count: usize,
+    ) -> Result<BTreeMap<PostId, String>, StoreError> {
+        let doing = "reading the posts of a tag";
+        // strongly consistent: every row is in one of these parts
+        let parts = self.parts(tag).await?;
+        let reads = (0..parts).map(async |part| {
+            let pk = rows_pk(tag, part);
+            let rows = self.table.rows(doing, &pk).newest_first().below(before);
+            rows.first(None, count).await
+        });
+        let rows = try_join_all(reads).await?.into_iter().flatten();
+        rows.map(|row| read::<TaggedRow>(doing, row).map(|row| (row.sk, row.name))).collect()
+    }
+}
+
+/// The part of a post, by the bits that make its id unique.
+fn part(post: PostId, parts: u8) -> u8 {
+    post.head() as u8 % parts.max(1)
+}
+
+/// All parts in which a row of a post may be, if the tag has this number of parts.
+fn places(post: PostId, parts: u8) -> impl Iterator<Item = u8> {
+    let doubled = std::iter::successors(Some(1_u8), |parts| parts.checked_mul(2));
+    let known = doubled.take_while(move |known| *known <= parts);
+    known.map(move |known| part(post, known)).collect::<BTreeSet<u8>>().into_iter()
+}
+
+fn rows_pk(tag: TagHash, part: u8) -> Pk {
+    ItemKind::Tagged.pk(format_args!("{tag}#{part}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_earlier_is_in_a_place_that_is_known() {
+        for bits in 0..=u8::MAX {
+            let post = PostId(u128::from(bits) << 64);
+            for parts in [1, 2, 4, 8, TAG_PARTS_MAX] {
+                let known: Vec<u8> = places(post, parts).collect();
+                let earlier = [1, 2, 4, 8, 16].into_iter().filter(|earlier| *earlier <= parts);
+                assert!(earlier.clone().all(|earlier| known.contains(&part(post, earlier))));
+                assert!(known.len() <= earlier.count() && known.iter().all(|part| *part < parts));
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The followed tags of a user who is erased or exported. The rows of the user's posts under tags go with the messages about their
+//! deletion, and once more before the tombstones go.
+
+use fanfold_runtime::StoreError;
+use serde_json::json;
+
+use super::names::NamedTag;
+use crate::owned::erasing::{Erasing, Progress};
+use crate::owned::{ExportRead, Exporting, Lines, Owned, Step, nothing};
+
+/// Tags.
+pub(crate) struct Tags;
+
+impl Owned for Tags {
+    nothing!(is_left forget cards audit);
+
+    fn empty<'a>(&'a self, erasing: &'a mut Erasing<'_>) -> Step<'a> {
+        Box::pin(forget(erasing))
+    }
+
+    /// Again: a request that had begun before the user was denied may have written meanwhile.
+    fn erase<'a>(&'a self, erasing: &'a mut Erasing<'_>) -> Step<'a> {
+        Box::pin(forget(erasing))
+    }
+
+    fn export<'a>(&'a self, Exporting { app, user, .. }: Exporting<'a>) -> ExportRead<'a> {
+        Box::pin(async move {
+            let tags = app.followed_tags.of(user).await?.tags.into_iter();
+            let line = |NamedTag { tag, name }| {
+                json!({"type": "followed_tag", "tag": tag, "name": name}).into()
+            };
+            Ok(Lines { lines: tags.map(line).collect(), next_after: None })
+        })
+    }
+}
+
+async fn forget(erasing: &mut Erasing<'_>) -> Result<Progress, StoreError> {
+    erasing.app.followed_tags.forget(erasing.user).await?;
+    Ok(Progress::Done)
+}

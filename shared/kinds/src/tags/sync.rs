@@ -1,0 +1,90 @@
+//! Brings the rows and the feeds of tags up to date with posts.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use fanfold_core::limits::{CONCURRENCY, TRIES_MAX};
+use fanfold_core::{FeedId, PostId, TagHash, Time};
+use fanfold_engines::valkey::{Chosen, Push};
+use fanfold_runtime::StoreError;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use super::items::Tagged;
+use super::names::NamedTag;
+use super::tagging::Tagging;
+use crate::App;
+
+/// Does what [`sync`] does, and returns a result for each post. Posts that fail together are done one by one, so that one of them
+/// does not hold up the others.
+pub async fn each(app: &App, posts: &[PostId], now: Time) -> Vec<Result<(), StoreError>> {
+    if posts.is_empty() || sync(app, posts.iter().copied().collect(), now).await.is_ok() {
+        return posts.iter().map(|_| Ok(())).collect();
+    }
+    let alone = posts.iter().map(|post| sync(app, [*post].into(), now));
+    stream::iter(alone.collect::<Vec<_>>()).buffered(CONCURRENCY).collect().await
+}
+
+/// Puts posts under the tags of their present texts, and removes them from under those that they had earlier: one read, one write
+/// of rows and one script call for each bucket, for all of them.
+pub async fn sync(app: &App, posts: BTreeSet<PostId>, now: Time) -> Result<(), StoreError> {
+    let mut known = app.posts.taggings(&posts).await?;
+    for _ in 0..TRIES_MAX {
+        apply(app, &known, now).await?;
+        // another handler may have read a post earlier or later
+        // mutation: tags-read-again
+        let again = app.posts.taggings(&known.keys().copied().collect()).await?;
+        let changed = known.into_iter().filter_map(|(post, known)| {
+            let again = again.get(&post).cloned().unwrap_or_default();
+            // what a post had that is gone by now is known from before
+            let ever = &again.ever | &known.ever;
+            (again.present != known.present).then_some((post, Tagging { ever, ..again }))
+        });
+        known = changed.collect();
+        if known.is_empty() {
+            return Ok(());
+        }
+    }
+    Err(StoreError::Unsettled { what: "the tags of a post" })
+}
+
+async fn apply(
+    app: &App,
+    taggings: &HashMap<PostId, Tagging>,
+    now: Time,
+) -> Result<(), StoreError> {
+    let all = taggings.iter().flat_map(|(post, tagging)| {
+        let tags = tagging.present.iter();
+        tags.map(|(tag, name)| Tagged { post: *post, tag: *tag, name })
+    });
+    let rows: Vec<Tagged<'_>> = all.collect();
+    let names = rows.iter().filter_map(|row| NamedTag::new(row.name)).collect();
+    futures::try_join!(app.tags.put(&rows, now), app.tag_names.note(names, now))?;
+    let gone = taggings.iter().flat_map(|(post, Tagging { present, ever })| {
+        let gone = ever.iter().filter(|tag| !present.contains_key(tag));
+        gone.map(|tag| (*post, *tag))
+    });
+    let gone: Vec<(PostId, TagHash)> = gone.collect();
+    app.tags.remove(&gone).await?;
+    // after the rows: a rebuild that became live before this finds the row, or gets the push
+    // mutation: tag-row-first
+    push(app, &rows).await?;
+    let mut of_tag: BTreeMap<TagHash, Vec<PostId>> = BTreeMap::new();
+    for (post, tag) in gone {
+        of_tag.entry(tag).or_default().push(post);
+    }
+    // mutation: tag-removed
+    let removals: Vec<_> =
+        of_tag.iter().map(|(tag, posts)| app.valkey.remove(FeedId::tag(*tag), posts)).collect();
+    stream::iter(removals).buffer_unordered(CONCURRENCY).try_collect().await
+}
+
+/// Pushes posts to the live feeds of their tags.
+async fn push(app: &App, rows: &[Tagged<'_>]) -> Result<(), StoreError> {
+    let mut feeds: BTreeMap<PostId, Vec<FeedId>> = BTreeMap::new();
+    for row in rows {
+        feeds.entry(row.post).or_default().push(FeedId::tag(row.tag));
+    }
+    let push = |(post, feeds)| Push { post, feeds, chosen: Chosen::Own, pointer: false };
+    let pushes: Vec<Push> = feeds.into_iter().map(push).collect();
+    let failed = app.valkey.push_all(&pushes).await.into_iter().find_map(|pushed| pushed.failed);
+    failed.map_or(Ok(()), |failed| Err(failed.error))
+}

@@ -1,0 +1,304 @@
+//! Tag feeds, followed tags, and the names of tags.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use fanfold_core::limits::{FOLLOWED_TAGS_MAX, TAG_NAMES_MAX, TAG_POSTS_COUNTED_MAX};
+use fanfold_core::{FeedId, PostId, Tag};
+use fanfold_engines::feed::Source;
+use fanfold_engines::reading::ReadContext;
+use fanfold_kinds::home::{self, Of, Span};
+use fanfold_kinds::present::Viewer;
+use fanfold_kinds::tags::cases;
+use fanfold_kinds::tags::items::Tagged;
+use fanfold_kinds::tags::names::NamedTag;
+use fanfold_kinds::{Error, posts};
+
+use crate::harness::world::World;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn named(name: &str) -> NamedTag {
+    NamedTag::new(name).expect("a tag")
+}
+
+fn feed(tag: &str) -> FeedId {
+    named(tag).tag.feed()
+}
+
+/// A page of the feed of a tag for a viewer, when no kept page is left.
+async fn read(world: &World, viewer: &str, tag: &str, limit: usize) -> (Vec<PostId>, Source) {
+    world.advance(SECOND);
+    let (viewer, reading) = (Viewer::of(world.id(viewer)), ReadContext::new(world.now()));
+    let page = home::page(&world.app, &viewer, feed(tag), Span::ALL, limit, &reading).await;
+    let page = page.expect("a page");
+    (page.ids().collect(), page.source)
+}
+
+async fn edit(world: &World, post: PostId, text: &str) {
+    let ash = world.identity("ash");
+    posts::edit(&world.app, &ash, post, text, None, world.now()).await.expect("edited");
+}
+
+async fn publish(world: &World, author: &str, text: &str) -> PostId {
+    world.advance(Duration::from_millis(1));
+    world.publish(author, text).await
+}
+
+#[tokio::test]
+async fn a_tag_feed_has_the_posts_whose_present_text_has_the_tag() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let one = publish(&world, "ash", "#Straße and #rust").await;
+    let two = publish(&world, "ash", "#STRASSE").await;
+    let three = publish(&world, "ash", "no tag").await;
+    world.drain().await;
+    assert_eq!(read(&world, "birch", "strasse", 9).await, (vec![two, one], Source::Rebuild));
+    assert_eq!(read(&world, "birch", "strasse", 9).await, (vec![two, one], Source::Cache));
+    assert_eq!(read(&world, "birch", "rust", 9).await.0, [one]);
+    assert_eq!(read(&world, "birch", "nothing", 9).await.0, []);
+    // an edit moves a post; readers pass over it before its message is handled
+    edit(&world, one, "#rust alone").await;
+    assert_eq!(read(&world, "birch", "strasse", 9).await, (vec![two], Source::Cache));
+    edit(&world, three, "now #strasse").await;
+    world.drain().await;
+    assert_eq!(read(&world, "birch", "strasse", 9).await, (vec![three, two], Source::Cache));
+    world.delete("ash", two).await;
+    world.drain().await;
+    assert_eq!(read(&world, "birch", "strasse", 9).await, (vec![three], Source::Cache));
+    // and back again
+    edit(&world, one, "#STRAßE, too").await;
+    world.drain().await;
+    assert_eq!(read(&world, "birch", "strasse", 9).await, (vec![three, one], Source::Cache));
+    // the rows are the same
+    let rows = world.app.tags.newest(named("strasse").tag.hash(), PostId::MAX, 9).await;
+    assert_eq!(rows.expect("rows").posts, [three, one]);
+    world.app.valkey.invalidate(feed("strasse")).await.expect("dropped");
+    assert_eq!(read(&world, "birch", "strasse", 9).await, (vec![three, one], Source::Rebuild));
+    world.drop_user("ash").await;
+    world.drain().await;
+    assert_eq!(read(&world, "birch", "strasse", 9).await.0, []);
+    let rows = world.app.tags.newest(named("strasse").tag.hash(), PostId::MAX, 9).await;
+    assert_eq!(rows.expect("rows").posts, []);
+}
+
+/// A handler that read a post before an edit writes after the handler of the edit.
+#[tokio::test]
+async fn a_late_handler_does_not_bring_a_tag_back() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let post = publish(&world, "ash", "#one").await;
+    world.drain().await;
+    edit(&world, post, "#two").await;
+    world.drain().await;
+    let one = Tagged { post, tag: named("one").tag.hash(), name: "one" };
+    world.app.tags.put(&[one], world.now()).await.expect("written");
+    fanfold_kinds::tags::sync::sync(&world.app, [post].into(), world.now()).await.expect("updated");
+    assert_eq!(world.app.tags.newest(one.tag, PostId::MAX, 9).await.expect("rows").posts, []);
+    assert_eq!(read(&world, "ash", "two", 9).await.0, [post]);
+}
+
+#[tokio::test]
+async fn pages_of_a_tag_have_no_seams() {
+    let world = World::with(&[("FEED_CAP", "10")]).await;
+    world.people(&["ash", "birch"]).await;
+    let (mut expected, mut hidden) = (Vec::new(), HashSet::new());
+    for n in 0..40 {
+        let post = publish(&world, "ash", &format!("#many {n}")).await;
+        expected.insert(0, post);
+        if n % 3 == 0 {
+            hidden.insert(post);
+        }
+    }
+    world.drain().await;
+    for post in &hidden {
+        edit(&world, *post, "without").await;
+    }
+    expected.retain(|post| !hidden.contains(post));
+    for _ in 0..2 {
+        world.advance(SECOND);
+        assert_eq!(world.walk(feed("many"), 3).await, expected);
+        world.drain().await;
+    }
+    // more parts do not hide the rows of earlier
+    let tag = named("many").tag.hash();
+    for known in [1, 2, 4, 8] {
+        world.app.tags.grown(tag, known).await.expect("grown");
+    }
+    assert_eq!(world.app.tags.parts(tag).await.expect("read"), 16);
+    let app = fanfold_kinds::App { tags: world.app.tags.forgetful(), ..world.app.clone() };
+    for n in 0..8 {
+        world.advance(Duration::from_millis(1));
+        let text = format!("#many more {n}");
+        expected.insert(0, world.publish("birch", &text).await);
+        let of = [expected[0]].into();
+        fanfold_kinds::tags::sync::sync(&app, of, world.now()).await.expect("written");
+    }
+    world.advance(SECOND);
+    assert_eq!(world.walk(feed("many"), 3).await, expected);
+    let pulled = world.app.tags.newest(tag, PostId::MAX, 100).await.expect("rows");
+    assert_eq!(pulled.posts, expected);
+    // a deletion finds its row in an earlier part
+    let (oldest, author) = (expected.pop().expect("a post"), "ash");
+    world.delete(author, oldest).await;
+    world.drain().await;
+    let pulled = world.app.tags.newest(tag, PostId::MAX, 100).await.expect("rows");
+    assert_eq!(pulled.posts, expected);
+}
+
+/// An environment keeps the first page of a tag for a second. What depends on the viewer is read.
+#[tokio::test]
+async fn a_kept_first_page_is_a_second_old_at_most() {
+    let world = World::new().await;
+    world.people(&["ash", "birch", "cedar"]).await;
+    let posts = [publish(&world, "ash", "#one").await, publish(&world, "birch", "#one").await];
+    world.drain().await;
+    let page = async |viewer: Viewer, limit| {
+        let reading = ReadContext::new(world.now());
+        let page = home::page(&world.app, &viewer, feed("one"), Span::ALL, limit, &reading).await;
+        page.expect("a page").posts
+    };
+    let viewer = |name| Viewer::of(world.id(name));
+    world.like("cedar", posts[0]).await;
+    page(viewer("ash"), 2).await;
+    // a reader of less takes the kept page, one of more does not
+    world.app.valkey.invalidate(feed("one")).await.expect("dropped");
+    let shown = page(viewer("cedar"), 2).await;
+    assert_eq!(shown.iter().map(|shown| shown.post.id).collect::<Vec<_>>(), [posts[1], posts[0]]);
+    let liked = |shown: &fanfold_kinds::present::ShownPost| {
+        shown.marks.has(fanfold_kinds::marks::MarkKind::Like)
+    };
+    assert_eq!(shown.iter().map(liked).collect::<Vec<_>>(), [false, true]);
+    assert!(page(viewer("ash"), 2).await.iter().all(|shown| !liked(shown)));
+    let hidden = Viewer { hidden: HashSet::from([world.id("birch")]), ..viewer("ash") };
+    let shown = page(hidden, 1).await;
+    assert_eq!(shown.iter().map(|shown| shown.post.id).collect::<Vec<_>>(), [posts[0]]);
+    world.delete("birch", posts[1]).await;
+    edit(&world, posts[0], "#one, again").await;
+    world.advance(SECOND);
+    let shown = page(viewer("cedar"), 2).await;
+    let texts: Vec<&str> = shown.iter().map(|shown| shown.post.text.as_str()).collect();
+    assert_eq!(texts, ["#one, again"]);
+}
+
+#[tokio::test]
+async fn followed_tags_are_merged_when_they_are_read() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let both = publish(&world, "ash", "#one #two").await;
+    let three = publish(&world, "ash", "#three").await;
+    let two = publish(&world, "birch", "#Two").await;
+    world.drain().await;
+    let birch = world.identity("birch");
+    let follow = async |name: &str, is_followed| {
+        cases::follow(&world.app, &birch, &named(name), is_followed, world.now()).await
+    };
+    let timeline = async || {
+        world.advance(SECOND);
+        let followed = world.app.followed_tags.of(birch.user()).await.expect("read").tags;
+        let (viewer, of) = (Viewer::of(birch.user()), Of::Tags(&followed));
+        let (mut all, mut span) = (Vec::new(), Span::ALL);
+        loop {
+            let reading = ReadContext::new(world.now());
+            let page = home::page(&world.app, &viewer, of, span, 1, &reading).await.expect("a page");
+            all.extend(page.ids());
+            match page.next_before {
+                Some(before) => span.before = before,
+                None => return all,
+            }
+        }
+    };
+    assert_eq!(timeline().await, []);
+    for name in ["One", "two", "ONE"] {
+        follow(name, true).await.expect("followed");
+    }
+    let names = || async {
+        let followed = world.app.followed_tags.of(birch.user()).await.expect("read");
+        followed.tags.into_iter().map(|named| named.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names().await, ["One", "two"]);
+    assert_eq!(timeline().await, [two, both]);
+    edit(&world, three, "#three #one").await;
+    edit(&world, both, "#one").await;
+    world.drain().await;
+    assert_eq!(timeline().await, [two, three, both]);
+    follow("one", false).await.expect("unfollowed");
+    follow("one", false).await.expect("unfollowed again");
+    assert_eq!((names().await, timeline().await), (vec!["two".to_owned()], vec![two]));
+    for n in 1..FOLLOWED_TAGS_MAX {
+        follow(&format!("tag{n}"), true).await.expect("followed");
+    }
+    assert!(matches!(follow("more", true).await, Err(Error::FollowedTagsLimit { max: 50 })));
+    follow("two", true).await.expect("followed already");
+    let nobody = world.identity("nobody");
+    let put = cases::follow(&world.app, &nobody, &named("one"), true, world.now()).await;
+    assert!(matches!(put, Err(Error::ProfileMissing)));
+    world.drop_user("birch").await;
+    assert_eq!(names().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_tag_says_how_it_is_used() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let tag: Tag = "rustlang".parse().expect("a tag");
+    let used = async || {
+        world.advance(Duration::from_secs(5));
+        let viewer = Viewer::of(world.id("ash"));
+        let (used, _) = cases::tag(&world.app, &viewer, &tag, world.now()).await.expect("read");
+        (used.named.name, used.posts, used.authors)
+    };
+    assert_eq!(used().await, ("rustlang".to_owned(), 0, 0));
+    for (author, text) in
+        [("ash", "#RustLang"), ("birch", "#RustLang"), ("birch", "#rustlang"), ("ash", "#rustlang")]
+    {
+        publish(&world, author, text).await;
+    }
+    let last = publish(&world, "ash", "#RustLang").await;
+    world.drain().await;
+    assert_eq!(used().await, ("RustLang".to_owned(), 5, 2));
+    world.delete("ash", last).await;
+    world.drain().await;
+    assert_eq!(used().await.1, 4);
+    world.advance(Duration::from_secs(7 * 24 * 3_600));
+    publish(&world, "birch", "#rustlang").await;
+    world.drain().await;
+    assert_eq!(used().await, ("rustlang".to_owned(), 1, 1));
+    // of very many posts, the newest are counted
+    let now = world.now();
+    let post = |n: usize| PostId::new(now, n as u16, world.id("ash"));
+    let rows: Vec<PostId> = (0..TAG_POSTS_COUNTED_MAX + 5).map(post).collect();
+    let rows: Vec<Tagged<'_>> =
+        rows.iter().map(|post| Tagged { post: *post, tag: tag.hash(), name: "RUSTLANG" }).collect();
+    world.app.tags.put(&rows, now).await.expect("written");
+    let most = TAG_POSTS_COUNTED_MAX as u64;
+    assert_eq!(used().await, ("RUSTLANG".to_owned(), most, 1));
+}
+
+#[tokio::test]
+async fn a_completion_has_tags_with_posts() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let text: Vec<String> = (0..TAG_NAMES_MAX).map(|n| format!("#Many{n}")).collect();
+    publish(&world, "ash", &format!("#Rust #rusty #rest {}", text.join(" "))).await;
+    let gone = publish(&world, "ash", "#Rustic #Many").await;
+    world.drain().await;
+    let complete = async |text: &str| {
+        let found = cases::beginning_with(&world.app, text, world.now()).await.expect("read");
+        found.into_iter().map(|named| named.name).collect::<Vec<_>>()
+    };
+    assert_eq!(complete("RUST").await, ["Rust", "Rustic", "rusty"]);
+    assert_eq!(complete("#ru").await, ["Rust", "Rustic", "rusty"]);
+    assert_eq!(complete("r").await.len(), 4);
+    assert_eq!(complete("many").await.len(), TAG_NAMES_MAX);
+    for nothing in ["x", "rusts", "#", "\u{200d}"] {
+        assert_eq!(complete(nothing).await, Vec::<String>::new(), "{nothing}");
+    }
+    world.delete("ash", gone).await;
+    world.drain().await;
+    assert_eq!(complete("rust").await, ["Rust", "rusty"]);
+    assert_eq!(complete("many").await.len(), TAG_NAMES_MAX);
+    // nobody has used them for a month
+    world.advance(Duration::from_secs(30 * 24 * 3_600));
+    assert_eq!(complete("rust").await, Vec::<String>::new());
+}
