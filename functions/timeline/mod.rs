@@ -1,4 +1,4 @@
-//! The function `timeline` answers pages of home, author and tag feeds, of rankings, and of exports.
+//! The function `timeline` answers pages of home, author, tag and public feeds, of rankings, and of exports.
 
 mod export;
 pub mod feed;
@@ -10,11 +10,11 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use fanfold_core::registry::FunctionSpec;
-use fanfold_core::{FeedId, Time, UserRef};
+use fanfold_core::{FeedId, TagHash, Time, UserRef};
 use fanfold_engines::reading::ReadContext;
-use fanfold_kinds::App;
 use fanfold_kinds::home;
 use fanfold_kinds::present::Viewer;
+use fanfold_kinds::{App, Error};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::problem::{NotFound, TooMany};
 use fanfold_web::{Problem, Query, Viewing};
@@ -37,6 +37,7 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(get_timeline))
         .routes(routes!(get_posts))
+        .routes(routes!(public))
         .merge(export::routes())
         .merge(rankings::routes())
         .merge(tags::routes())
@@ -105,6 +106,29 @@ async fn get_timeline(
     Query(query): Query<FeedQuery>,
 ) -> Result<Json<FeedView>, Problem> {
     Ok(Json(home(&app, &viewer, &query, clock::now()).await?))
+}
+
+/// Read the public feed
+///
+/// The posts of everybody, without replies, of the last days. The operator turns it on.
+#[utoipa::path(
+    get, path = "/v1/public", tag = "feeds", params(FeedQuery),
+    responses(
+        (status = 200, description = "A page of the feed.", body = FeedView),
+        (status = 404, description = "There is no public feed, or the cursor does not exist."),
+        TooMany,
+    ),
+)]
+async fn public(
+    State(app): State<Arc<App>>,
+    Viewing(viewer): Viewing,
+    Query(query): Query<FeedQuery>,
+) -> Result<Json<FeedView>, Problem> {
+    if !app.settings.public.is_on() {
+        return Err(Error::NoPublicFeed.into());
+    }
+    let feed = FeedId::tag(TagHash::PUBLIC);
+    Ok(Json(shared(&app, &viewer, feed, &query, clock::now()).await?))
 }
 
 /// Read an author feed

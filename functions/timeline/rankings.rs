@@ -20,6 +20,7 @@ use utoipa_axum::routes;
 
 use crate::views::people::UserView;
 use crate::views::posts::PostView;
+use crate::views::tags::TagView;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(ranking))
@@ -30,8 +31,9 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
 #[into_params(parameter_in = Path)]
 pub struct RankingPath {
     /// The name of a ranking. `posts-day`: posts by the likes of the last 24 hours, the earlier first on a tie. `posts-week`: the
-    /// same for the last seven days. `authors`: authors by the likes that their posts have, then by their followers.
-    #[param(value_type = String, pattern = "^(posts-day|posts-week|authors)$", min_length = 7, max_length = 10)]
+    /// same for the last seven days. `authors`: authors by the likes that their posts have, then by their followers. `tags-day`: tags by the authors
+    /// whose posts of the last 24 hours have them.
+    #[param(value_type = String, pattern = "^(posts-day|posts-week|authors|tags-day)$", min_length = 7, max_length = 10)]
     pub name: Ranking,
 }
 
@@ -43,28 +45,34 @@ impl<S: Send + Sync> FromRequestParts<S> for RankingPath {
     }
 }
 
-/// A post or an author in a ranking.
+/// A post, an author or a tag in a ranking.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RankedView {
     /// The rank, from 1. Each is used once. The rank of a post that was deleted since the ranking was made is left out.
     #[schema(minimum = 1, maximum = 500)]
     pub rank: u64,
     /// The number of likes that count for the rank. For a ranking of a day or a week: likes given minus likes taken back in
-    /// this time.
-    #[schema(minimum = 1)]
-    pub likes: u64,
-    /// The post. Null in a ranking of authors.
+    /// this time. Null in a ranking of tags.
+    #[schema(required, minimum = 1)]
+    pub likes: Option<u64>,
+    /// The number of authors who used the tag. Null in other rankings.
+    #[schema(required, minimum = 1)]
+    pub authors: Option<u64>,
+    /// The post. Null in other rankings.
     #[schema(required)]
     pub post: Option<PostView>,
-    /// The author. Null in a ranking of posts.
+    /// The author. Null in other rankings.
     #[schema(required)]
     pub user: Option<UserView>,
+    /// The tag, in the spelling that most of its posts have. Null in other rankings.
+    #[schema(required)]
+    pub tag: Option<TagView>,
 }
 
 /// A page of a ranking.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RankingView {
-    /// The posts or authors, best first. A ranking has at most 500.
+    /// The posts, authors or tags, best first. A ranking has at most 500.
     pub items: Vec<RankedView>,
     /// The time of the ranking, in UTC. A ranking that is read is made again after a time that the operator sets, by default a
     /// minute.
@@ -76,12 +84,17 @@ pub struct RankingView {
 }
 
 impl From<RankingEntry> for RankedView {
-    fn from(RankingEntry { place, likes, shown }: RankingEntry) -> Self {
-        let (post, user) = match shown {
-            Shown::Post(post) => (Some((*post).into()), None),
-            Shown::Author(author) => (None, Some((*author).into())),
+    fn from(RankingEntry { place, count, shown }: RankingEntry) -> Self {
+        let (likes, authors) = match shown {
+            Shown::Post(_) | Shown::Author(_) => (Some(count), None),
+            Shown::Tag(_) => (None, Some(count)),
         };
-        Self { rank: place, likes, post, user }
+        let (post, user, tag) = match shown {
+            Shown::Post(post) => (Some((*post).into()), None, None),
+            Shown::Author(author) => (None, Some((*author).into()), None),
+            Shown::Tag(tag) => (None, None, Some(tag.into())),
+        };
+        Self { rank: place, likes, authors, post, user, tag }
     }
 }
 

@@ -16,8 +16,8 @@ use fanfold_core::board::{Period, Round};
 use fanfold_core::fanout::{FanoutPart, Share};
 use fanfold_core::message::Received;
 use fanfold_core::{
-    BoardId, FeedId, FeedKind, List, Partition, PostId, Ranking, ScheduledId, Snapshot, Time,
-    TimerName, UserId,
+    BoardId, FeedId, FeedKind, List, Partition, PostId, Ranking, ScheduledId, Snapshot, TagHash,
+    Time, TimerName, UserId,
 };
 use fanfold_engines::due::ItemDue;
 use fanfold_engines::table::ByTime;
@@ -199,8 +199,8 @@ fn messages_about_boards_keep_their_form() {
 fn messages_about_rankings_keep_their_form() {
     let at = Time::from_ms(1_767_225_600_000);
     let first = |ranking| RebuildRanking::new(Snapshot { ranking, at }, "a lease".to_owned());
-    let [day, week, authors] = Ranking::ALL.map(first);
-    let orders = [day, RebuildRanking { part: 5, ..week }, authors].map(RebuildOrder::from);
+    let [day, week, authors, tags] = Ranking::ALL.map(first);
+    let orders = [day, RebuildRanking { part: 5, ..week }, authors, tags].map(RebuildOrder::from);
     check_lines(include_str!("../fixtures/v1/rebuild-ranking.jsonl"), &orders);
 }
 
@@ -245,10 +245,8 @@ fn cursors_keep_their_form() {
         let code = match text("list") {
             "home" => keeps(&FeedId::home(owner()), span(), given),
             "author" => keeps(&FeedId::author(owner()), span(), given),
-            "tag" => {
-                let feed = FeedId { kind: FeedKind::Tag, ..FeedId::home(owner()) };
-                keeps(&feed, span(), given)
-            }
+            "tag" => keeps(&FeedId::tag(TagHash(owner().0)), span(), given),
+            "public" => keeps(&FeedId::tag(TagHash::PUBLIC), span(), given),
             "tags timeline" => keeps(&TagsTimeline(owner()), span(), given),
             "followers" => keeps(&FollowersOf(owner()), in_partition(), given),
             "following" => keeps(&FollowingOf(owner()), in_partition(), given),

@@ -37,6 +37,7 @@ mod calls;
 mod capacity;
 mod cloud;
 mod crowd;
+mod crowd_tags;
 mod dropping;
 mod due;
 mod due_crowd;

@@ -45,7 +45,9 @@ kinds! {
     /// The posts of one author.
     Author "author" b'a' of User;
     /// The posts whose present text has a tag.
-    Tag "tag" b'#' of Tag;
+    Tag "tag" b'#' of Everybody;
+    /// The posts of everybody, of the last days.
+    Public "public" b'*' of Everybody;
 }
 
 /// What owns the feeds of a kind.
@@ -53,8 +55,8 @@ kinds! {
 pub enum OwnedBy {
     /// Each feed belongs to one user, and is dropped with the user.
     User,
-    /// Each feed belongs to one tag, and to everybody.
-    Tag,
+    /// Everybody reads the same feed.
+    Everybody,
 }
 
 impl FromStr for FeedKind {
@@ -127,14 +129,15 @@ impl FeedId {
         Self { kind: FeedKind::Author, owner: user.into() }
     }
 
-    /// The feed of a tag.
+    /// The feed of a tag, or of all posts.
     pub fn tag(tag: TagHash) -> Self {
-        Self { kind: FeedKind::Tag, owner: FeedOwner(tag.0) }
+        let kind = if tag == TagHash::PUBLIC { FeedKind::Public } else { FeedKind::Tag };
+        Self { kind, owner: FeedOwner(tag.0) }
     }
 
-    /// The tag of a tag feed.
+    /// The tag of a feed that everybody reads.
     pub fn tag_of(self) -> Option<TagHash> {
-        (self.kind == FeedKind::Tag).then_some(TagHash(self.owner.0))
+        (self.kind.owned_by() == OwnedBy::Everybody).then_some(TagHash(self.owner.0))
     }
 
     /// The author feed and the home feed of an author. Both contain the author's own posts.

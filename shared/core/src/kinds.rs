@@ -107,6 +107,8 @@ kinds! {
             Tag "tag#", Stays("it belongs to a tag"), Not("it belongs to a tag");
             /// A post, under a tag of its present text.
             Tagged "tagged#", In(&[Empty]), Not("the post has its text");
+            /// A post with a tag, on the day of the post.
+            TagUse "tag-uses#", In(&[Empty]), Not("the post has its text");
             /// The name of a tag, for completion.
             TagName "tag-names#", Stays("it belongs to a tag, and expires a month after its last use"), Not("it belongs to a tag");
             /// The tags that a user follows.

@@ -102,6 +102,10 @@ pub const CARD_ANSWER_WITHIN: Duration = Duration::from_millis(500);
 /// How long a writer waits until its mark of stale cards is answered. After that, the event of the change marks them.
 pub const CARD_MARK_WITHIN: Duration = Duration::from_secs(1);
 
+/// Days for which posts are in the public feed (setting `PUBLIC_DAYS`; 0: there is no public feed).
+pub const PUBLIC_DAYS_DEFAULT: u64 = 0;
+/// The greatest value of `PUBLIC_DAYS`.
+pub const PUBLIC_DAYS_MAX: u64 = 365;
 /// Tags that one user may follow. A page of their posts reads the feed of each.
 pub const FOLLOWED_TAGS_MAX: usize = 50;
 /// Tags that a completion returns.

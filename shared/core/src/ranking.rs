@@ -1,4 +1,4 @@
-//! Rankings: posts by the likes of the last day or week, and authors by the likes of their posts.
+//! Rankings: posts by the likes of the last day or week, authors by the likes of their posts, and tags by their authors.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::limits::RANKING_PLACES_MAX;
 use crate::time::millis;
 use crate::{Hour, IdError, Time};
 
-/// A ranking. Text form: `posts-day`, `posts-week` or `authors`.
+/// A ranking. Text form: `posts-day`, `posts-week`, `authors` or `tags-day`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ranking {
@@ -21,11 +21,13 @@ pub enum Ranking {
     PostsWeek,
     /// Authors by the likes that their posts have, then by their followers, then by their id.
     Authors,
+    /// Tags by the authors who used them in the last 24 hours.
+    TagsDay,
 }
 
 impl Ranking {
     /// All rankings.
-    pub const ALL: [Self; 3] = [Self::PostsDay, Self::PostsWeek, Self::Authors];
+    pub const ALL: [Self; 4] = [Self::PostsDay, Self::PostsWeek, Self::Authors, Self::TagsDay];
 
     /// The name.
     pub const fn name(self) -> &'static str {
@@ -33,13 +35,14 @@ impl Ranking {
             Self::PostsDay => "posts-day",
             Self::PostsWeek => "posts-week",
             Self::Authors => "authors",
+            Self::TagsDay => "tags-day",
         }
     }
 
-    /// The hours whose likes count, beside the present hour. `None`: the likes of all times count.
+    /// The hours whose likes or posts count, beside the present hour. `None`: those of all times count.
     pub const fn hours(self) -> Option<u64> {
         match self {
-            Self::PostsDay => Some(24),
+            Self::PostsDay | Self::TagsDay => Some(24),
             Self::PostsWeek => Some(7 * 24),
             Self::Authors => None,
         }
@@ -96,7 +99,7 @@ impl Snapshot {
     /// The board that holds the snapshot in Valkey.
     pub fn copy(self) -> Board {
         let scores = match self.ranking {
-            Ranking::PostsDay | Ranking::PostsWeek => 1,
+            Ranking::PostsDay | Ranking::PostsWeek | Ranking::TagsDay => 1,
             Ranking::Authors => 2,
         };
         Board {
@@ -162,6 +165,6 @@ mod tests {
                 ids.insert(Snapshot { ranking, at: at(hours) }.copy().id);
             }
         }
-        assert_eq!(ids.len(), 15);
+        assert_eq!(ids.len(), 5 * Ranking::ALL.len());
     }
 }

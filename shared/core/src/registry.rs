@@ -108,6 +108,7 @@ pub const SHARED: &[&str] = &[
     "FEED_CAP",
     "INACTIVE_AFTER",
     "FEEDS_KEPT_DAYS",
+    "PUBLIC_DAYS",
     "CARD_MEMORY",
     "AWS_ENDPOINT_URL",
 ];
@@ -237,7 +238,7 @@ pub const FUNCTIONS: &[FunctionSpec] = &[
         name: "rebuild",
         resource: "Rebuild",
         trigger: Trigger::Queues(&[REBUILDS]),
-        settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "BOARDS_TABLE"],
+        settings: &["USERS_TABLE", "POSTS_TABLE", "GRAPH_TABLE", "MARKS_TABLE", "BOARDS_TABLE"],
     },
     FunctionSpec {
         name: "lookahead",

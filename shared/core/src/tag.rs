@@ -26,6 +26,11 @@ pub struct TagError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TagHash(pub u64);
 
+impl TagHash {
+    /// Stands for all posts, as if all of them had this tag. The public feed has them.
+    pub const PUBLIC: Self = Self(0);
+}
+
 impl Tag {
     /// The tag of an entity, which was folded when the text was written.
     pub fn of_entity(folded: &str) -> Self {

@@ -41,6 +41,8 @@ use crate::scheduled::items::ScheduledStore;
 use crate::tags::followed::FollowedStore;
 use crate::tags::items::TagStore;
 use crate::tags::names::{NameStore, TagUse, USE_KEPT};
+use crate::tags::settings::PublicSettings;
+use crate::tags::uses::UseStore;
 use crate::timers::items::TimerStore;
 
 /// The followers of an author with very many.
@@ -71,6 +73,7 @@ pub struct App {
     pub replies: ReplyStore,
     pub tags: TagStore,
     pub tag_names: NameStore,
+    pub uses: UseStore,
     pub followed_tags: FollowedStore,
     pub boards: BoardStore,
     pub scheduled: ScheduledStore,
@@ -115,6 +118,8 @@ pub struct Settings {
     pub hot_followers: u64,
     /// How long feeds are kept (`FEEDS_KEPT_DAYS`).
     pub kept: KeptSettings,
+    /// How long posts are in the public feed (`PUBLIC_DAYS`).
+    pub public: PublicSettings,
     /// The least time between two occurrences of a timer (`TIMER_EVERY_MIN`).
     pub timer_every_min: Duration,
     /// Whether the operator gave an address for webhooks (`WEBHOOKS_ON`).
@@ -160,6 +165,7 @@ impl App {
             replies: ReplyStore::new(tables.table("MARKS_TABLE")?),
             tags: TagStore::new(tables.table("MARKS_TABLE")?),
             tag_names: NameStore::new(tables.table("MARKS_TABLE")?),
+            uses: UseStore::new(tables.table("MARKS_TABLE")?),
             followed_tags: FollowedStore::new(tables.table("MARKS_TABLE")?),
             boards: BoardStore::new(tables.table("BOARDS_TABLE")?),
             scheduled: ScheduledStore::new(due.clone(), due_index.clone()),
@@ -231,6 +237,7 @@ impl Settings {
             head_bounds: HeadBounds::USUAL,
             hot_followers: HOT_FOLLOWERS,
             kept: KeptSettings::read(config)?,
+            public: PublicSettings::read(config)?,
             timer_every_min: seconds(
                 "TIMER_EVERY_MIN",
                 TIMER_EVERY_MIN_DEFAULT,

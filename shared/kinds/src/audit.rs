@@ -28,6 +28,7 @@ use crate::App;
 use crate::all::kinds;
 use crate::feeds::kept;
 use crate::follows::items::Counting;
+use crate::home::Of;
 use crate::owned::{AUDIT_LOOK_EVERY, AUDIT_LOOKS_MAX, Audited, Auditing};
 
 /// The oldest and the newest cards of each visited bucket that the audit compares with DynamoDB, of each.
@@ -192,7 +193,10 @@ async fn differences(
     let pulled = pulled(app, feed, live.bound, now).await?;
     let held: HashSet<PostId> = live.posts.iter().copied().collect();
     let extra: Vec<PostId> = held.difference(&pulled).copied().collect();
-    let extra = app.posts.published(&extra).await?.into_keys();
+    let (of, since) = (Of::Feed(feed), Of::Feed(feed).since(app, now));
+    // readers pass over posts that are gone, or no longer belong there
+    let extra = app.posts.published(&extra).await?.into_iter();
+    let extra = extra.filter(|(post, found)| *post > since && of.has(found)).map(|(post, _)| post);
     // posts of authors that the feed points to are merged in when it is read
     let missing = pulled.difference(&held).filter(|post| !pointed_at.contains(&post.author()));
     Ok(Some(missing.copied().chain(extra).collect()))

@@ -44,6 +44,8 @@ pub enum Error {
     FollowSelf,
     #[error("a user can follow at most {max} users; unfollow another user first")]
     FollowingLimit { max: u64 },
+    #[error("the operator has not turned the public feed on")]
+    NoPublicFeed,
     #[error("a user can follow at most {max} tags; unfollow another tag first")]
     FollowedTagsLimit { max: usize },
     #[error("the first request with this key was another one; use a new key")]

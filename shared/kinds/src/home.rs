@@ -35,7 +35,7 @@ use std::sync::{Arc, LazyLock};
 use fanfold_core::feed::OwnedBy;
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{COMMIT_GRACE, PAGE_ROUNDS_MAX, PULL_QUERIES_MIN};
-use fanfold_core::{FeedId, PostId, Slice, Time, UserRef};
+use fanfold_core::{FeedId, FeedKind, PostId, Slice, Time, UserRef};
 use fanfold_engines::feed::{SliceError, Source};
 use fanfold_engines::list::Filling;
 use fanfold_engines::reading::ReadContext;
@@ -111,11 +111,19 @@ impl Of<'_> {
     }
 
     /// Whether a post is still there. An edit may have taken a tag out of its text.
-    fn has(self, post: &Post) -> bool {
+    pub(crate) fn has(self, post: &Post) -> bool {
         match self {
             // mutation: shown-with-tag
-            Self::Feed(feed) => feed.tag_of().is_none_or(|tag| has_tag(&post.entities, tag)),
-            Self::Tags(tags) => tags.iter().any(|named| has_tag(&post.entities, named.tag.hash())),
+            Self::Feed(feed) => feed.tag_of().is_none_or(|tag| has_tag(post, tag)),
+            Self::Tags(tags) => tags.iter().any(|named| has_tag(post, named.tag.hash())),
+        }
+    }
+
+    /// The posts that are newer belong to it.
+    pub(crate) fn since(self, app: &App, now: Time) -> PostId {
+        match self {
+            Self::Feed(feed) if feed.kind == FeedKind::Public => app.settings.public.since(now),
+            Self::Feed(_) | Self::Tags(_) => PostId::MIN,
         }
     }
 }
@@ -140,7 +148,7 @@ impl FirstPage {
     /// Keeps a page that begins at the newest post, if everybody reads the feed.
     fn keep(app: &App, of: Of<'_>, page: impl FnOnce() -> Self, reading: &ReadContext) {
         match of {
-            Of::Feed(feed) if feed.kind.owned_by() == OwnedBy::Tag => {
+            Of::Feed(feed) if feed.kind.owned_by() == OwnedBy::Everybody => {
                 app.first_pages.note(feed, Arc::new(page()), reading.now);
             }
             Of::Feed(_) | Of::Tags(_) => {}
@@ -163,6 +171,7 @@ pub async fn page<'a>(
     reading: &ReadContext,
 ) -> Result<FeedPage, Error> {
     let of = of.into();
+    let after = span.after.max(of.since(app, reading.now));
     let (mut filling, mut source, mut before) = (Filling::new(limit), None, span.before);
     let mut end = false;
     // mutation: page-full
@@ -179,7 +188,7 @@ pub async fn page<'a>(
         };
         source.get_or_insert(from);
         let whole = is_first.then(|| slice.clone());
-        slice.posts.retain(|post| *post > span.after && viewer.sees(post.author()));
+        slice.posts.retain(|post| *post > after && viewer.sees(post.author()));
         let known = kept.as_ref().map_or(&*NO_CARDS, |kept| &kept.cards);
         let found = found(app, viewer, of, &slice.posts, known, reading).await?;
         if let Some(slice) = whole.filter(|_| kept.is_none()) {
@@ -187,7 +196,7 @@ pub async fn page<'a>(
             FirstPage::keep(app, of, || FirstPage { slice, count, cards: cards() }, reading);
         }
         filling.add(shown(of, &slice.posts, found));
-        end = slice.bound <= span.after;
+        end = slice.bound <= after;
         if end || filling.is_full() {
             break;
         }

@@ -43,8 +43,9 @@
 //! | users | `pulled-authors` | | the authors whose posts are pulled, not pushed |
 //! | posts | `<author>` | `<post>` | a post, or its tombstone |
 //! | users | `about#<user>` | | what a user says about themselves |
-//! | marks | `tag#<hash>` | `<number>` | that a busy tag has at least so many parts |
+//! | marks | `tag#<hash>` | `<number>` | that a busy tag has at least so many parts; the hash 0 stands for all posts |
 //! | marks | `tagged#<hash>#<part>` | `<post>` | a post, under a tag of its present text |
+//! | marks | `tag-uses#<day>#<part>#<row>` | `<hash>#<post>` | that a post has a tag, by the day of the post |
 //! | marks | `tag-names#<character>` | `<tag>` | the name of a tag, for completion |
 //! | marks | `followed-tags#<user>` | `tags` | the tags that a user follows |
 //! | posts | `versions#<post>` | `<number>` | an earlier version of a post that was edited |

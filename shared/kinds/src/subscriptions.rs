@@ -114,7 +114,8 @@ async fn gone(
         // mutation: versions-removed
         app.posts.forget_versions(event.post).await?;
     }
-    if tombstone.had_tags {
+    let was_public = app.settings.public.is_on() && tombstone.thread.is_empty();
+    if was_public || tombstone.had_tags {
         // mutation: deletion-tags
         app.outbox.send(&UpdateTagFeeds { post: event.post }).await?;
     }

@@ -138,6 +138,10 @@ advice! {
         "The caller follows as many users as one user may."
         "Unfollow another user first. The detail gives the limit."
         "a user can follow at most 5000 users; unfollow another user first";
+    NoPublicFeed:
+        "The operator has not turned the public feed on."
+        "Do not offer the feed in your app, or ask the operator to set PublicDays."
+        "the operator has not turned the public feed on";
     FollowedTagsLimit:
         "The caller follows as many tags as one user may."
         "Unfollow another tag first. The detail gives the limit."

@@ -70,6 +70,7 @@ kinds! {
     InvalidContent UNPROCESSABLE_ENTITY "invalid-content" "Data, attachment or link not allowed";
     FollowSelf UNPROCESSABLE_ENTITY "follow-self" "Users cannot follow themselves";
     FollowingLimit UNPROCESSABLE_ENTITY "following-limit" "Too many followed users";
+    NoPublicFeed NOT_FOUND "no-public-feed" "No public feed";
     FollowedTagsLimit UNPROCESSABLE_ENTITY "followed-tags-limit" "Too many followed tags";
     InvalidTime UNPROCESSABLE_ENTITY "invalid-time" "Time not allowed";
     InvalidPayload UNPROCESSABLE_ENTITY "invalid-payload" "Payload not allowed";
@@ -224,6 +225,7 @@ impl From<Error> for Problem {
             Error::FollowSelf => ProblemKind::FollowSelf,
             Error::FollowingLimit { .. } => ProblemKind::FollowingLimit,
             Error::FollowedTagsLimit { .. } => ProblemKind::FollowedTagsLimit,
+            Error::NoPublicFeed => ProblemKind::NoPublicFeed,
             Error::TimeRange { .. } | Error::EveryTooShort { .. } => ProblemKind::InvalidTime,
             Error::NoSuchScheduled(_) => ProblemKind::NoSuchScheduled,
             Error::AlreadyPublished { .. } => ProblemKind::AlreadyPublished,

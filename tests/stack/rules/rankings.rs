@@ -61,8 +61,8 @@ async fn posts(world: &World, ranking: Ranking) -> Vec<(PostId, u64)> {
 
 pub(super) fn ids(entries: Vec<RankingEntry>) -> Vec<(PostId, u64)> {
     let id = |entry: RankingEntry| match entry.shown {
-        Shown::Post(shown) => (shown.post.id, entry.likes),
-        Shown::Author(author) => panic!("{author:?} among posts"),
+        Shown::Post(shown) => (shown.post.id, entry.count),
+        other => panic!("{other:?} among posts"),
     };
     entries.into_iter().map(id).collect()
 }
@@ -72,8 +72,8 @@ async fn authors(world: &World) -> Vec<(String, u64)> {
     world.advance(MINUTE);
     let entries = read(world, Ranking::Authors, None, 100).await.entries;
     let name = |entry: RankingEntry| match entry.shown {
-        Shown::Author(author) => (author.card.name, entry.likes),
-        Shown::Post(shown) => panic!("{shown:?} among authors"),
+        Shown::Author(author) => (author.card.name, entry.count),
+        other => panic!("{other:?} among authors"),
     };
     entries.into_iter().map(name).collect()
 }
@@ -332,7 +332,7 @@ async fn a_large_ranking_is_made_by_messages() {
     let message = order().await.expect("an order");
     message.handle(&world.app, world.now(), Deadline::NONE).await.expect("made");
     let entries = read(&world, Ranking::Authors, None, 100).await.entries;
-    let likes: Vec<u64> = entries.iter().map(|entry| entry.likes).collect();
+    let likes: Vec<u64> = entries.iter().map(|entry| entry.count).collect();
     assert_eq!(likes, [total(3) + 439, total(0), total(1), total(2)]);
     // a ranking without an earlier snapshot: nobody orders a second one
     for _ in 0..2 {

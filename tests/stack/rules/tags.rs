@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use fanfold_core::limits::{FOLLOWED_TAGS_MAX, TAG_NAMES_MAX, TAG_POSTS_COUNTED_MAX};
-use fanfold_core::{FeedId, PostId, Tag};
+use fanfold_core::{FeedId, PostId, Ranking, Tag, TagHash};
 use fanfold_engines::feed::Source;
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::home::{self, Of, Span};
 use fanfold_kinds::present::Viewer;
+use fanfold_kinds::rankings::{self, Shown};
 use fanfold_kinds::tags::cases;
 use fanfold_kinds::tags::items::Tagged;
 use fanfold_kinds::tags::names::NamedTag;
@@ -91,7 +92,7 @@ async fn a_late_handler_does_not_bring_a_tag_back() {
     world.drain().await;
     edit(&world, post, "#two").await;
     world.drain().await;
-    let one = Tagged { post, tag: named("one").tag.hash(), name: "one" };
+    let one = Tagged { post, tag: named("one").tag.hash(), name: "one", expires_at: None };
     world.app.tags.put(&[one], world.now()).await.expect("written");
     fanfold_kinds::tags::sync::sync(&world.app, [post].into(), world.now()).await.expect("updated");
     assert_eq!(world.app.tags.newest(one.tag, PostId::MAX, 9).await.expect("rows").posts, []);
@@ -200,7 +201,8 @@ async fn followed_tags_are_merged_when_they_are_read() {
         let (mut all, mut span) = (Vec::new(), Span::ALL);
         loop {
             let reading = ReadContext::new(world.now());
-            let page = home::page(&world.app, &viewer, of, span, 1, &reading).await.expect("a page");
+            let page =
+                home::page(&world.app, &viewer, of, span, 1, &reading).await.expect("a page");
             all.extend(page.ids());
             match page.next_before {
                 Some(before) => span.before = before,
@@ -268,8 +270,10 @@ async fn a_tag_says_how_it_is_used() {
     let now = world.now();
     let post = |n: usize| PostId::new(now, n as u16, world.id("ash"));
     let rows: Vec<PostId> = (0..TAG_POSTS_COUNTED_MAX + 5).map(post).collect();
-    let rows: Vec<Tagged<'_>> =
-        rows.iter().map(|post| Tagged { post: *post, tag: tag.hash(), name: "RUSTLANG" }).collect();
+    let rows: Vec<Tagged<'_>> = rows
+        .iter()
+        .map(|post| Tagged { post: *post, tag: tag.hash(), name: "RUSTLANG", expires_at: None })
+        .collect();
     world.app.tags.put(&rows, now).await.expect("written");
     let most = TAG_POSTS_COUNTED_MAX as u64;
     assert_eq!(used().await, ("RUSTLANG".to_owned(), most, 1));
@@ -301,4 +305,98 @@ async fn a_completion_has_tags_with_posts() {
     // nobody has used them for a month
     world.advance(Duration::from_secs(30 * 24 * 3_600));
     assert_eq!(complete("rust").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_public_feed_has_the_posts_of_the_last_days() {
+    let world = World::with(&[("PUBLIC_DAYS", "2")]).await;
+    world.people(&["ash", "birch"]).await;
+    let public = FeedId::tag(TagHash::PUBLIC);
+    let read = async || {
+        world.advance(SECOND);
+        let (viewer, reading) = (Viewer::of(world.id("birch")), ReadContext::new(world.now()));
+        let page = home::page(&world.app, &viewer, public, Span::ALL, 9, &reading).await;
+        let page = page.expect("a page");
+        (page.ids().collect::<Vec<_>>(), page.next_before, page.source)
+    };
+    let one = publish(&world, "ash", "one").await;
+    world.reply("birch", one).await;
+    world.drain().await;
+    assert_eq!(read().await, (vec![one], None, Source::Rebuild));
+    world.advance(Duration::from_secs(24 * 3_600));
+    let two = publish(&world, "birch", "two #tag").await;
+    let three = publish(&world, "birch", "three").await;
+    world.drain().await;
+    assert_eq!(read().await, (vec![three, two, one], None, Source::Cache));
+    world.delete("birch", three).await;
+    world.drain().await;
+    assert_eq!(read().await, (vec![two, one], None, Source::Cache));
+    // the first post is too old; its row expires
+    world.advance(Duration::from_secs(24 * 3_600));
+    assert_eq!(read().await, (vec![two], None, Source::Cache));
+    assert_eq!(world.walk(public, 1).await, [two]);
+    world.app.valkey.invalidate(public).await.expect("dropped");
+    assert_eq!(read().await, (vec![two], None, Source::Rebuild));
+    let rows = world.app.tags.newest(TagHash::PUBLIC, PostId::MAX, 9).await.expect("rows");
+    assert_eq!(rows.posts, [two, one]);
+    world.drop_user("birch").await;
+    world.drain().await;
+    assert_eq!(read().await.0, []);
+}
+
+/// A deployment without a public feed writes nothing for posts without tags.
+#[tokio::test]
+async fn without_a_public_feed_a_post_without_tags_sends_no_order() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let post = world.publish("ash", "no tag").await;
+    for message in world.take().await {
+        world.handle(&message).await.expect("handled");
+    }
+    world.delete("ash", post).await;
+    for message in world.take().await {
+        world.handle(&message).await.expect("handled");
+    }
+    assert!(world.take().await.is_empty());
+    let rows = world.app.tags.newest(TagHash::PUBLIC, PostId::MAX, 9).await.expect("rows");
+    assert_eq!(rows.posts, []);
+}
+
+#[tokio::test]
+async fn tags_in_use_are_ranked_by_authors() {
+    let world = World::new().await;
+    world.people(&["ash", "birch", "cedar"]).await;
+    let ranked = async || {
+        world.advance(Duration::from_secs(60));
+        let (viewer, reading) = (Viewer::of(world.id("ash")), ReadContext::new(world.now()));
+        let page = rankings::page(&world.app, &viewer, Ranking::TagsDay, None, 9, &reading).await;
+        let entries = page.expect("a ranking").entries.into_iter();
+        let named = entries.map(|entry| match entry.shown {
+            Shown::Tag(named) => (named.name, entry.count),
+            other => panic!("{other:?}"),
+        });
+        named.collect::<Vec<_>>()
+    };
+    assert_eq!(ranked().await, []);
+    // one author cannot push a tag
+    for n in 0..5 {
+        publish(&world, "ash", &format!("#mine {n}")).await;
+    }
+    let both = publish(&world, "birch", "#Ours").await;
+    publish(&world, "cedar", "#ours").await;
+    publish(&world, "cedar", "#ours").await;
+    world.drain().await;
+    assert_eq!(ranked().await, [("ours".to_owned(), 2), ("mine".to_owned(), 1)]);
+    let later = publish(&world, "ash", "nothing yet").await;
+    edit(&world, later, "#ours, too").await;
+    world.delete("birch", both).await;
+    world.drain().await;
+    assert_eq!(ranked().await, [("ours".to_owned(), 2), ("mine".to_owned(), 1)]);
+    // a tag that an edit adds counts on the day of the post
+    world.advance(Duration::from_secs(26 * 3_600));
+    assert_eq!(ranked().await, []);
+    edit(&world, later, "#late").await;
+    publish(&world, "cedar", "#new").await;
+    world.drain().await;
+    assert_eq!(ranked().await, [("new".to_owned(), 1)]);
 }

@@ -115,7 +115,7 @@ async fn a_hidden_author_is_passed_over_in_rankings() {
     let page = read(&viewer, Ranking::PostsDay, 2).await;
     let shown = page.entries.iter().map(|entry| match &entry.shown {
         Shown::Post(shown) => (entry.place, shown.post.id),
-        Shown::Author(author) => panic!("{author:?}"),
+        other => panic!("{other:?}"),
     });
     assert_eq!(shown.collect::<Vec<_>>(), [(1, all[0]), (3, all[2])]);
     assert_eq!(page.next_after, None);

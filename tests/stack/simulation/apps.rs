@@ -273,7 +273,7 @@ impl Apps {
             redis: Address::parse("redis://unused.invalid").expect("an address"),
             iam: None,
             authority: None,
-            buckets: BUCKETS,
+            buckets: config.number("BUCKETS", BUCKETS.into(), 1..=1_000).expect("a number") as u16,
             cap: config.number("FEED_CAP", 7, 1..=1_000).expect("a number") as usize,
             inactive_after: INACTIVE_AFTER,
             card_memory: 1,

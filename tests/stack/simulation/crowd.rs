@@ -52,9 +52,9 @@ const WORKERS: usize = 10;
 const BATCH: usize = 10;
 
 /// A deployment with queues and a clock.
-struct Deployment {
-    apps: Apps,
-    began: Instant,
+pub(super) struct Deployment {
+    pub(super) apps: Apps,
+    pub(super) began: Instant,
     /// Messages, each with the time from which a function may take it.
     waiting: std::cell::RefCell<VecDeque<(Instant, Message)>>,
     /// The number of functions that handle a batch.
@@ -63,7 +63,7 @@ struct Deployment {
     retried: Cell<u64>,
 }
 
-fn fan(n: usize) -> String {
+pub(super) fn fan(n: usize) -> String {
     format!("fan{n}")
 }
 
@@ -72,7 +72,7 @@ fn author(n: usize) -> String {
 }
 
 impl Deployment {
-    fn new(server: &Server, settings: &[(&'static str, String)]) -> Self {
+    pub(super) fn new(server: &Server, settings: &[(&'static str, String)]) -> Self {
         Self::on(server, settings, false)
     }
 
@@ -100,11 +100,11 @@ impl Deployment {
         }
     }
 
-    fn now(&self) -> Time {
+    pub(super) fn now(&self) -> Time {
         START + self.began.elapsed()
     }
 
-    async fn put_profiles(&self, names: impl Iterator<Item = String>) {
+    pub(super) async fn put_profiles(&self, names: impl Iterator<Item = String>) {
         for name in names {
             let put = self
                 .apps
@@ -122,7 +122,7 @@ impl Deployment {
     }
 
     /// From now on, calls take time, as on AWS. Drops the messages that were sent so far.
-    fn start_latency(&self) {
+    pub(super) fn start_latency(&self) {
         let mut cloud = self.apps.cloud.lock();
         cloud.latency = (TRANSACTION, CALL);
         cloud.sent.clear();
@@ -251,7 +251,7 @@ impl Deployment {
     }
 
     /// Handles a message. Returns the message, or the part of it, that must be tried again.
-    async fn handle(&self, message: Message) -> Option<Message> {
+    pub(super) async fn handle(&self, message: Message) -> Option<Message> {
         let now = self.now();
         match handle(&self.apps, &message, now).await {
             Outcome::Done => None,
@@ -292,7 +292,7 @@ impl Deployment {
     }
 
     /// The number of calls above a limit, by table and key.
-    fn refused(&self) -> Vec<(String, u64)> {
+    pub(super) fn refused(&self) -> Vec<(String, u64)> {
         let cloud = self.apps.cloud.lock();
         let refused = cloud.capacity.iter().flat_map(|capacity| &capacity.refused);
         refused.map(|(key, count)| (key.clone(), *count)).collect()
@@ -836,7 +836,7 @@ fn a_crowd_reads_a_ranking() {
         for (page, _) in &shown {
             let ids = page.entries.iter().map(|entry| match &entry.shown {
                 Shown::Post(shown) => shown.post.id,
-                Shown::Author(author) => panic!("{author:?}"),
+                other => panic!("{other:?}"),
             });
             assert_eq!(ids.collect::<Vec<_>>(), all[..20]);
         }

@@ -212,7 +212,7 @@ impl History<Likes> {
             Done::Ranked(_, Ok(page)) => {
                 self.count("ranked", !page.entries.is_empty());
                 let places = page.entries.windows(2).all(|two| match two {
-                    [one, two] => one.place < two.place && one.likes >= two.likes,
+                    [one, two] => one.place < two.place && one.count >= two.count,
                     _ => true,
                 });
                 let mut shown: Vec<String> =
@@ -290,8 +290,12 @@ impl History<Likes> {
                     break;
                 }
             }
-            let expected = if ranking == Ranking::Authors { &authors } else { &posts };
-            if shown != *expected {
+            let expected = match ranking {
+                Ranking::Authors => authors.as_slice(),
+                Ranking::PostsDay | Ranking::PostsWeek => posts.as_slice(),
+                Ranking::TagsDay => &[],
+            };
+            if shown != expected {
                 return Err(format!("{ranking} is {expected:?}, shown {shown:?}"));
             }
         }
@@ -360,8 +364,9 @@ fn ranked(entry: &RankingEntry) -> (String, u64) {
     let id = match &entry.shown {
         Shown::Post(shown) => shown.post.id.to_string(),
         Shown::Author(author) => author.card.id.to_string(),
+        Shown::Tag(named) => named.name.clone(),
     };
-    (id, entry.likes)
+    (id, entry.count)
 }
 
 impl Kind for Likes {

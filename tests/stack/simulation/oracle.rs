@@ -1,19 +1,19 @@
 //! The expected content of feeds, computed directly from the items of the tables.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fanfold_core::kinds::ItemKind;
-use fanfold_core::{FeedId, PostId, UserId};
+use fanfold_core::{FeedId, FeedKind, PostId, TagHash, UserId};
 use fanfold_kinds::marks::MarkKind;
 use serde_json::Value;
 
 use super::apps::{BOARDS, GRAPH, MARKS, PEOPLE, POSTS, USERS};
 use super::cloud::Cloud;
 use super::expression::Item;
-use super::play::{TAGS, feed_of};
+use super::play::feed_of;
 
 /// The posts and relations in the tables, read without the code under test.
 #[derive(Default, Clone)]
@@ -22,6 +22,8 @@ pub struct Truth {
     pub posts: BTreeMap<PostId, bool>,
     /// The tags in the text of each post, in lower case.
     pub tags: BTreeMap<PostId, BTreeSet<String>>,
+    /// The posts that are replies.
+    pub replies: BTreeSet<PostId>,
     /// Pairs of a follower and an author.
     pub follows: BTreeSet<(UserId, UserId)>,
 }
@@ -39,6 +41,9 @@ impl Truth {
             let words = item.get("text").map_or("", text).split_whitespace();
             let tags = words.filter_map(|word| Some(word.strip_prefix('#')?.to_lowercase()));
             truth.tags.insert(post, tags.collect());
+            if item.contains_key("above") {
+                truth.replies.insert(post);
+            }
         }
         for item in cloud.items(GRAPH) {
             if let Some(follower) = text(&item["pk"]).strip_prefix("following#")
@@ -64,8 +69,11 @@ impl Truth {
         posts.map(|(post, _)| *post).collect()
     }
 
-    /// Whether the text of a post has the tag of this feed.
+    /// Whether the text of a post has the tag of this feed, or the post belongs in the public feed.
     pub fn has_tag(&self, post: PostId, feed: FeedId) -> bool {
+        if feed.kind == FeedKind::Public {
+            return !self.replies.contains(&post);
+        }
         self.tags.get(&post).is_some_and(|tags| tags.iter().any(|tag| feed_of(tag) == feed))
     }
 
@@ -84,24 +92,34 @@ impl Truth {
     }
 }
 
-/// Checks that the rows of tags are those of the published posts whose text has the tag.
-pub fn check_tags(cloud: &Cloud) -> Result<(), String> {
+/// Checks that the rows of these feeds, and the uses of tags, are those of the published posts whose text has the tag. Returns the
+/// number of rows.
+pub fn check_tags(cloud: &Cloud, feeds: &[FeedId]) -> Result<u64, String> {
     let truth = Truth::of(cloud);
-    let mut rows = HashMap::<FeedId, BTreeSet<PostId>>::new();
+    let [mut rows, mut uses] = [const { BTreeSet::<(String, PostId)>::new() }; 2];
     for item in cloud.items(MARKS) {
-        let Some(tag) = ItemKind::Tagged.owner(text(&item["pk"])) else { continue };
-        let feed = format!("tag:{}", &tag[..16]).parse().expect("a feed");
-        rows.entry(feed).or_default().insert(parsed(text(&item["sk"])));
-    }
-    for feed in rows.keys().copied().chain(TAGS.map(feed_of)) {
-        let (found, mut expected) =
-            (rows.get(&feed).cloned().unwrap_or_default(), truth.tagged(feed));
-        expected.sort_unstable();
-        if !found.iter().eq(&expected) {
-            return Err(format!("the rows of {feed} are {found:?}, the posts {expected:?}"));
+        let (pk, sk) = (text(&item["pk"]), text(&item["sk"]));
+        if let Some(tag) = ItemKind::Tagged.owner(pk) {
+            rows.insert((tag[..16].to_owned(), parsed(sk)));
+        }
+        if ItemKind::of(pk) == Some(ItemKind::TagUse) {
+            let (tag, post) = sk.split_once('#').expect("a tag");
+            uses.insert((tag.to_owned(), parsed(post)));
         }
     }
-    Ok(())
+    let expected = feeds.iter().flat_map(|feed| {
+        truth.tagged(*feed).into_iter().map(|post| (feed.owner.to_string(), post))
+    });
+    let expected: BTreeSet<_> = expected.collect();
+    if rows != expected {
+        return Err(format!("the rows of tags are {rows:?}, not {expected:?}"));
+    }
+    let public = FeedId::tag(TagHash::PUBLIC).owner.to_string();
+    let of_tags: BTreeSet<_> = rows.iter().filter(|(tag, _)| *tag != public).cloned().collect();
+    match uses == of_tags {
+        true => Ok(rows.len() as u64),
+        false => Err(format!("the uses of tags are {uses:?}, the rows {rows:?}")),
+    }
 }
 
 /// Checks that the receipt of each post says that all followers have it, and counts no follower twice in a

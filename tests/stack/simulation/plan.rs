@@ -27,6 +27,8 @@ pub struct Plan {
     /// Whether the functions use Valkey like a cluster. A cluster reads cards by a script, a single node mostly by simple
     /// commands.
     pub is_cluster: bool,
+    /// Whether there is a public feed.
+    pub is_public: bool,
     pub actions: Vec<Action>,
 }
 
@@ -246,6 +248,7 @@ impl Plan {
             partitions,
             order,
             is_cluster: Dice(seed ^ 0xfa4).one_in(2),
+            is_public: Dice(seed ^ 0xfa6).one_in(3),
             actions,
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use fanfold_core::kinds::{Form, KeyKind};
 use fanfold_core::limits::{CARD_MARK_WITHIN, COMMIT_GRACE, REL_KEPT};
 use fanfold_core::message::Received as _;
-use fanfold_core::{FeedId, FeedKind, PostId, Relation, Tag, Time, UserId, UserRef};
+use fanfold_core::{FeedId, FeedKind, PostId, Relation, Tag, TagHash, Time, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{CachedSlice, CardId, Read};
 use fanfold_functions::timeline::feed::FeedQuery;
@@ -646,8 +646,15 @@ impl History<Feeds> {
     }
 
     fn walk_tag(&mut self, nth: usize, limit: usize) {
-        let tag = TAGS[nth % TAGS.len()];
-        self.walk_feed(feed_of(tag), &format!("the feed of #{tag}"), limit);
+        let feeds = self.shared_feeds();
+        let feed = feeds[nth % feeds.len()];
+        self.walk_feed(feed, &format!("{feed}"), limit);
+    }
+
+    /// The feeds that everybody reads.
+    fn shared_feeds(&self) -> Vec<FeedId> {
+        let public = self.apps.app.settings.public.is_on().then_some(FeedId::tag(TagHash::PUBLIC));
+        TAGS.map(feed_of).into_iter().chain(public).collect()
     }
 
     fn walk_feed(&mut self, feed: FeedId, what: &str, limit: usize) {
@@ -948,7 +955,7 @@ impl History<Feeds> {
                     author == feed.user() || !open.contains(&pair),
                 ),
                 FeedKind::Author => (author == feed.user(), true),
-                FeedKind::Tag => (
+                FeedKind::Tag | FeedKind::Public => (
                     truth.has_tag(*post, feed),
                     changes.iter().all(|change| !open.contains(change)),
                 ),
@@ -1190,10 +1197,11 @@ impl History<Feeds> {
         let read = threads::check_contexts(&self.apps, &threads, self.now).await?;
         self.count("contexts", read);
         self.count("replies", threads.values().filter(|above| !above.is_empty()).count() as u64);
-        oracle::check_tags(&self.apps.cloud.lock())?;
+        let rows = oracle::check_tags(&self.apps.cloud.lock(), &self.shared_feeds())?;
+        self.count("tagged", rows);
         self.apps.valkey.delete("lock:*"); // the leases of dead workers end
         let feeds = PEOPLE.iter().flat_map(|user| FeedId::own(id(user)));
-        let feeds: Vec<FeedId> = feeds.chain(TAGS.map(feed_of)).collect();
+        let feeds: Vec<FeedId> = feeds.chain(self.shared_feeds()).collect();
         // checks live feeds, then walks, then the live feeds that the walks left
         for round in 0..2 {
             for feed in &feeds {
@@ -1237,7 +1245,7 @@ impl History<Feeds> {
         let mut posts = slice.posts.clone();
         // a read removes the entries of deleted posts, so there may be some, and passes over posts that no longer have the tag
         posts.retain(|post| truth.posts.get(post) != Some(&false));
-        posts.retain(|post| feed.kind != FeedKind::Tag || truth.has_tag(*post, feed));
+        posts.retain(|post| feed.tag_of().is_none() || truth.has_tag(*post, feed));
         // the feed may lack posts of pulled authors, to whom it has pointers
         expected.retain(|post| !pulled.contains(&post.author()) || posts.contains(post));
         match posts == expected {
@@ -1409,7 +1417,7 @@ pub(super) fn expected(truth: &Truth, feed: FeedId) -> Vec<PostId> {
     match feed.kind {
         FeedKind::Home => truth.home(feed.user()),
         FeedKind::Author => truth.author(feed.user()),
-        FeedKind::Tag => truth.tagged(feed),
+        FeedKind::Tag | FeedKind::Public => truth.tagged(feed),
     }
 }
 
@@ -1429,7 +1437,7 @@ pub(super) fn feed_of(tag: &str) -> FeedId {
 fn reader_of(feed: FeedId) -> UserId {
     match feed.kind {
         FeedKind::Home | FeedKind::Author => feed.user(),
-        FeedKind::Tag => id(PEOPLE[0]),
+        FeedKind::Tag | FeedKind::Public => id(PEOPLE[0]),
     }
 }
 
@@ -1447,7 +1455,7 @@ pub(super) async fn walk(
     walk_pages(limit, shown, async |cursor| {
         let query = FeedQuery::page(limit, cursor);
         let page = match feed.kind {
-            FeedKind::Tag => {
+            FeedKind::Tag | FeedKind::Public => {
                 fanfold_functions::timeline::shared(app, viewer, feed, &query, now).await?
             }
             FeedKind::Home => fanfold_functions::timeline::home(app, viewer, &query, now).await?,

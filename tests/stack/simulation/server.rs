@@ -61,6 +61,7 @@ impl Drop for Server {
 pub struct Valkey {
     steps: Steps,
     state: Mutex<State>,
+    began: tokio::time::Instant,
 }
 
 struct State {
@@ -71,13 +72,18 @@ struct State {
     push_faults: (Faults, String),
     /// The data of a replica that lags behind: key, time to live in ms, and dump.
     replica: Vec<(Vec<u8>, i64, Vec<u8>)>,
+    /// The present second of the simulation's clock, and its calls by hash tag.
+    calls: (u64, HashMap<String, u64>),
+    /// The most calls in one second with one hash tag, which are calls to one shard.
+    busiest: HashMap<String, u64>,
 }
 
 impl Valkey {
     pub fn new(steps: Steps, connection: Connection) -> Self {
-        let (faults, push_faults, replica) = Default::default();
-        let state = State { connection, is_full: false, faults, push_faults, replica };
-        Self { steps, state: Mutex::new(state) }
+        let (faults, push_faults, replica, calls, busiest) = Default::default();
+        let is_full = false;
+        let state = State { connection, is_full, faults, push_faults, replica, calls, busiest };
+        Self { steps, state: Mutex::new(state), began: tokio::time::Instant::now() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -92,6 +98,32 @@ impl Valkey {
     pub fn set_push_faults(&self, PushFaults { bucket, one_in }: PushFaults, seed: u64) {
         let faults = Faults { one_in, dice: Dice(seed) };
         self.lock().push_faults = (faults, format!("live:{{{bucket}}}"));
+    }
+
+    /// The most calls in one second with one hash tag, of those with more than so many.
+    pub fn busier_than(&self, calls: u64) -> Vec<(String, u64)> {
+        let busiest = self.lock().busiest.clone();
+        busiest.into_iter().filter(|(_, most)| *most > calls).collect()
+    }
+
+    /// The most calls in one second with this hash tag.
+    pub fn busiest(&self, tag: &str) -> u64 {
+        self.lock().busiest.get(tag).copied().unwrap_or_default()
+    }
+
+    /// Counts a call, by the hash tag of its first key.
+    fn count(&self, call: &str) {
+        let Some((_, rest)) = call.split_once('{') else { return };
+        let tag = rest.split('}').next().unwrap_or_default().to_owned();
+        let (second, mut state) = (self.began.elapsed().as_secs(), self.lock());
+        if state.calls.0 != second {
+            state.calls = (second, HashMap::new());
+        }
+        let calls = state.calls.1.entry(tag.clone()).or_default();
+        *calls += 1;
+        let calls = *calls;
+        let most = state.busiest.entry(tag).or_default();
+        *most = calls.max(*most);
     }
 
     fn run<T: redis::FromRedisValue>(&self, command: &[&[u8]]) -> T {
@@ -228,6 +260,7 @@ impl Answers for Valkey {
     fn answer<'a>(&'a self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
             let call = describe(command);
+            self.count(&call);
             self.steps.note(|| call.split(' ').take(2).collect::<Vec<_>>().join(" "));
             self.steps.step(call).await;
             self.steps.wait().await;

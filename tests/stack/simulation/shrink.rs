@@ -39,6 +39,9 @@ impl Runner {
         ];
         let mut apps = Apps::on(&self.server, &settings, RetryConfig::disabled(), plan.is_cluster);
         apps.app.settings.partitions_per_part = per_part;
+        if plan.is_public {
+            apps.app.settings.public.kept = Duration::from_secs(30 * 24 * 3_600);
+        }
         let (_, start) = self.starts.iter().find(|(of, _)| *of == first).expect("a start");
         let steps = apps.steps.clone();
         let result = catch_unwind(AssertUnwindSafe(|| {

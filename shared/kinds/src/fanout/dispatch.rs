@@ -50,7 +50,8 @@ pub async fn dispatch(
             // mutation: reply-counted
             replies::events::request_count(app, answered).await?;
         }
-        if hashes(&published.entities).next().is_some() {
+        let is_public = app.settings.public.is_on() && published.thread.is_empty();
+        if is_public || hashes(&published.entities).next().is_some() {
             // mutation: dispatched-tags
             app.outbox.send(&UpdateTagFeeds { post }).await?;
         }

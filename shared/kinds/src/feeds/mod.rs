@@ -71,7 +71,7 @@ impl PostSource for App {
             FeedKind::Home => {
                 Box::pin(home::contents(self, feed.user(), token, passes_on, reading))
             }
-            FeedKind::Tag => Box::pin(async move {
+            FeedKind::Tag | FeedKind::Public => Box::pin(async move {
                 let keep = self.valkey.keep();
                 let slice = self.tags.newest(TagHash(feed.owner.0), PostId::MAX, keep).await?;
                 Ok(Contents::Read(CachedSlice { slice, pulled: Vec::new() }))
@@ -92,7 +92,7 @@ impl PostSource for App {
                 self.posts.by_author(feed.user(), before, count).await
             }
             FeedKind::Home => home::pull(self, feed.user(), before, count, reading).await,
-            FeedKind::Tag => {
+            FeedKind::Tag | FeedKind::Public => {
                 reading.count_query();
                 self.tags.newest(TagHash(feed.owner.0), before, count).await
             }
@@ -107,7 +107,9 @@ impl PostSource for App {
         reading: &ReadContext,
     ) -> Result<Slice, SliceError> {
         match feed.kind {
-            FeedKind::Author | FeedKind::Tag => Ok(self.pull(feed, before, count, reading).await?),
+            FeedKind::Author | FeedKind::Tag | FeedKind::Public => {
+                Ok(self.pull(feed, before, count, reading).await?)
+            }
             FeedKind::Home => older::below_floor(self, feed.user(), before, count, reading).await,
         }
     }

@@ -63,7 +63,8 @@ impl Owned for Posts {
                 });
                 erasing.removed("replies", ended(left.collect(), CONCURRENCY).await?);
                 // mutation: erased-tags
-                tags::sync::sync(app, page.tagged().collect(), erasing.now).await?;
+                let posts = page.in_shared_feeds(app.settings.public.is_on()).collect();
+                tags::sync::sync(app, posts, erasing.now).await?;
                 let erased = app.posts.erase(erasing.user, page, &app.receipts).await?;
                 erasing.removed("receipt_rows", erased.receipt_rows);
                 erasing.removed("keys", erased.keys);

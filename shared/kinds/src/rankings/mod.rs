@@ -1,4 +1,5 @@
-//! Rankings: posts by the likes of the last day or week, and authors by the likes of their posts.
+//! Rankings: posts by the likes of the last day or week, authors by the likes of their posts, and tags by the authors who used
+//! them in the last day.
 //!
 //! The count of the likes of a post adds to its rows in DynamoDB. A snapshot of a ranking is made of these rows when somebody
 //! reads it, and shared until the next one. It is a board in Valkey with the first places, made like a merged board.
@@ -15,7 +16,8 @@
 //! **Rankings.** A snapshot is made like a merged board, from rows of DynamoDB, when somebody reads a ranking and
 //! Valkey does not have the present snapshot. The times at which snapshots begin are multiples of `RankingSeconds`.
 //! For the posts of a day, the rows of two days are read, and for a week those of eight; the hours of the window are
-//! added up for each post, and each of the 16 parts contributes its best 500. For authors, the candidates of each part
+//! added up for each post, and each of the 16 parts contributes its best 500. For tags, the uses of two days are read, and the
+//! different authors of each tag are counted, so one author counts once. For authors, the candidates of each part
 //! are read with their followers. Up to 250 rows of each part, of all days together, are read within the request;
 //! otherwise `RebuildRanking` passes the lease to `rebuild`, part by part, and readers get the snapshot before.
 //! `timeline` reads a page of ids from the snapshot, and `present` the cards, so a page of a snapshot that is there
@@ -77,6 +79,8 @@ use futures::future::{BoxFuture, ready};
 
 use crate::present::{self, SeenUser, ShownPost, Viewer};
 use crate::rankings::messages::RebuildRanking;
+use crate::tags::names::NamedTag;
+use crate::tags::uses::USE_ROWS;
 use crate::{App, Error};
 
 /// The places of this ranking.
@@ -117,8 +121,8 @@ pub struct RankingPage {
 pub struct RankingEntry {
     /// The place, from 1. A post that is gone since the snapshot leaves its place empty.
     pub place: u64,
-    /// The likes that were counted.
-    pub likes: u64,
+    /// The likes that were counted, or the authors of a tag.
+    pub count: u64,
     pub shown: Shown,
 }
 
@@ -127,6 +131,7 @@ pub struct RankingEntry {
 pub enum Shown {
     Post(Box<ShownPost>),
     Author(Box<SeenUser>),
+    Tag(NamedTag),
 }
 
 /// Reads a page of a ranking. Posts and authors that are gone or hidden are passed over and replaced. A page after another one
@@ -209,7 +214,7 @@ async fn shown(
     found: BoardPage,
     reading: &ReadContext,
 ) -> Result<Vec<RankingEntry>, Error> {
-    let entry = |(place, likes), shown| RankingEntry { place, likes, shown };
+    let entry = |(place, count), shown| RankingEntry { place, count, shown };
     Ok(match ranking {
         Ranking::PostsDay | Ranking::PostsWeek => {
             let rows = ids::<PostId>(found);
@@ -225,15 +230,20 @@ async fn shown(
             let found = |(at, id)| Some(entry(at, Shown::Author(Box::new(found.remove(&id)?))));
             rows.into_iter().filter_map(found).collect()
         }
+        Ranking::TagsDay => {
+            let named =
+                |(at, name): (_, String)| Some(entry(at, Shown::Tag(NamedTag::new(&name)?)));
+            ids(found).into_iter().filter_map(named).collect()
+        }
     })
 }
 
-/// The ids on a page of a snapshot, each with its place and its likes.
+/// The ids on a page of a snapshot, each with its place and its count.
 fn ids<T: FromStr>(found: BoardPage) -> Vec<((u64, u64), T)> {
     let rows = found.rows.into_iter();
     let ids = rows.filter_map(|row| {
-        let likes = u64::try_from(*row.scores.as_slice().first()?).ok()?;
-        Some(((row.rank, likes), row.member.as_str().parse().ok()?))
+        let count = u64::try_from(*row.scores.as_slice().first()?).ok()?;
+        Some(((row.rank, count), row.member.as_str().parse().ok()?))
     });
     ids.collect()
 }
@@ -278,7 +288,10 @@ struct RankingRows(Snapshot);
 
 impl RowSource<App> for RankingRows {
     fn queries(&self) -> usize {
-        self.0.days().len()
+        match self.0.ranking {
+            Ranking::TagsDay => self.0.days().len() * usize::from(USE_ROWS),
+            Ranking::PostsDay | Ranking::PostsWeek | Ranking::Authors => self.0.days().len(),
+        }
     }
 
     fn part<'a>(
@@ -287,7 +300,7 @@ impl RowSource<App> for RankingRows {
         part: u8,
         limit: Option<i32>,
     ) -> BoxFuture<'a, Result<Option<Vec<BoardChange>>, StoreError>> {
-        Box::pin(rows::part((&app.boards, &app.users), self.0, part, limit))
+        Box::pin(rows::part((&app.boards, &app.users, &app.uses), self.0, part, limit))
     }
 }
 

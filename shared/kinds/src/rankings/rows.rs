@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use fanfold_core::limits::RANKING_PLACES_MAX;
-use fanfold_core::{MemberName, Scores, Snapshot, UserId};
+use fanfold_core::{MemberName, Ranking, Scores, Snapshot, TagHash, UserId};
 use fanfold_engines::valkey::BoardChange;
 use fanfold_runtime::StoreError;
 use futures::future::try_join_all;
 
 use crate::boards::items::{BoardStore, all_rows};
 use crate::people::items::UserStore;
+use crate::tags::names::NamedTag;
+use crate::tags::uses::{UseStore, UsedBy};
 
 /// Authors with as many likes as the last one of a ranking whose followers are compared, together with those before them.
 const RANKING_AUTHORS_COMPARED: usize = 2_000;
@@ -18,7 +20,7 @@ const RANKING_AUTHORS_COMPARED: usize = 2_000;
 /// The best posts or authors of one part of the rows. The first places of all parts contain those of the ranking. `None`: there
 /// are more rows than `limit`.
 pub async fn part(
-    (boards, users): (&BoardStore, &UserStore),
+    (boards, users, uses): (&BoardStore, &UserStore, &UseStore),
     snapshot: Snapshot,
     part: u8,
     limit: Option<i32>,
@@ -29,6 +31,9 @@ pub async fn part(
         return best_authors(users, added(authors)).await.map(Some);
     };
     let days = snapshot.days();
+    if snapshot.ranking == Ranking::TagsDay {
+        return Ok(uses.of_part(&days, part, first, limit).await?.map(best_tags));
+    }
     let days = days.iter().map(|day| {
         let page = move |after| boards.trends(*day, part, first, after, limit);
         all_rows(page, limit)
@@ -39,6 +44,24 @@ pub async fn part(
     posts.sort_unstable_by_key(|(post, likes)| (-likes, *post));
     posts.truncate(RANKING_PLACES_MAX as usize);
     Ok(Some(posts.into_iter().filter_map(|(post, likes)| row(post, &[likes])).collect()))
+}
+
+/// The tags with the most authors, each as it is written most. A tag without a name that a board takes is left out.
+fn best_tags(uses: HashMap<TagHash, UsedBy>) -> Vec<BoardChange> {
+    let mut tags: Vec<_> = uses
+        .into_iter()
+        .map(|(tag, (authors, names))| {
+            // mutation: tags-by-authors
+            (authors.len() as i64, tag, names)
+        })
+        .collect();
+    tags.sort_unstable_by_key(|(authors, tag, _)| (-authors, *tag));
+    tags.truncate(RANKING_PLACES_MAX as usize);
+    let best = tags.into_iter().filter_map(|(authors, _, names)| {
+        let (most, _) = names.into_iter().max_by_key(|(_, count)| *count)?;
+        row(&most, &[authors]).or_else(|| row(NamedTag::new(&most)?.tag, &[authors]))
+    });
+    best.collect()
 }
 
 /// The authors with the most likes, then with the most followers. Authors who are gone are left out.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fanfold_core::kinds::{ItemKind, Pk};
-use fanfold_core::{PostId, Slice, TagHash, Time};
+use fanfold_core::{PostId, Second, Slice, TagHash, Time};
 use fanfold_engines::recent::Recent;
 use fanfold_engines::table::{Item, Stored, Table, key, read, write};
 use fanfold_runtime::StoreError;
@@ -38,8 +38,12 @@ impl Stored for PartsRow {
 struct TaggedRow {
     sk: PostId,
     v: u32,
-    /// The tag as the post has it.
+    /// The tag as the post has it. None in the public feed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     name: String,
+    /// Rows of the public feed alone expire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Second>,
 }
 
 impl Stored for TaggedRow {
@@ -53,6 +57,8 @@ pub struct Tagged<'a> {
     pub tag: TagHash,
     /// The tag as the post has it.
     pub name: &'a str,
+    /// When the row expires. `None`: never.
+    pub expires_at: Option<Second>,
 }
 
 /// The tags, in the table of marks.
@@ -118,7 +124,9 @@ impl TagStore {
         let mut parts = self.parts_known(tag, now).await?;
         loop {
             let row = |row: &Tagged<'_>| {
-                let item = TaggedRow { sk: row.post, v: TaggedRow::V, name: row.name.to_owned() };
+                let name = row.name.to_owned();
+                let item =
+                    TaggedRow { sk: row.post, v: TaggedRow::V, name, expires_at: row.expires_at };
                 write(doing, &rows_pk(tag, part(row.post, parts)), &item)
             };
             let items: Result<Vec<Item>, StoreError> = rows.iter().map(row).collect();

@@ -14,5 +14,7 @@ pub mod items;
 pub mod messages;
 pub mod names;
 pub(crate) mod owned;
+pub mod settings;
 pub mod sync;
 pub mod tagging;
+pub mod uses;

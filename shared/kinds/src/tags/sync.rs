@@ -26,12 +26,12 @@ pub async fn each(app: &App, posts: &[PostId], now: Time) -> Vec<Result<(), Stor
 /// Puts posts under the tags of their present texts, and removes them from under those that they had earlier: one read, one write
 /// of rows and one script call for each bucket, for all of them.
 pub async fn sync(app: &App, posts: BTreeSet<PostId>, now: Time) -> Result<(), StoreError> {
-    let mut known = app.posts.taggings(&posts).await?;
+    let mut known = taggings(app, &posts).await?;
     for _ in 0..TRIES_MAX {
         apply(app, &known, now).await?;
         // another handler may have read a post earlier or later
         // mutation: tags-read-again
-        let again = app.posts.taggings(&known.keys().copied().collect()).await?;
+        let again = taggings(app, &known.keys().copied().collect()).await?;
         let changed = known.into_iter().filter_map(|(post, known)| {
             let again = again.get(&post).cloned().unwrap_or_default();
             // what a post had that is gone by now is known from before
@@ -46,24 +46,46 @@ pub async fn sync(app: &App, posts: BTreeSet<PostId>, now: Time) -> Result<(), S
     Err(StoreError::Unsettled { what: "the tags of a post" })
 }
 
+/// The tags of posts, with the one of the public feed if there is one.
+async fn taggings(
+    app: &App,
+    posts: &BTreeSet<PostId>,
+) -> Result<HashMap<PostId, Tagging>, StoreError> {
+    let taggings = app.posts.taggings(posts).await?;
+    Ok(match app.settings.public.is_on() {
+        true => taggings.into_iter().map(|(post, of)| (post, of.with_public())).collect(),
+        false => taggings,
+    })
+}
+
 async fn apply(
     app: &App,
     taggings: &HashMap<PostId, Tagging>,
     now: Time,
 ) -> Result<(), StoreError> {
+    let public = app.settings.public;
     let all = taggings.iter().flat_map(|(post, tagging)| {
-        let tags = tagging.present.iter();
-        tags.map(|(tag, name)| Tagged { post: *post, tag: *tag, name })
+        let is_old = *post <= public.since(now);
+        let tags =
+            tagging.present.iter().filter(move |(tag, _)| **tag != TagHash::PUBLIC || !is_old);
+        tags.map(|(tag, name)| {
+            let kept = (*tag == TagHash::PUBLIC).then(|| post.time().expires_after(public.kept));
+            Tagged { post: *post, tag: *tag, name, expires_at: kept }
+        })
     });
     let rows: Vec<Tagged<'_>> = all.collect();
     let names = rows.iter().filter_map(|row| NamedTag::new(row.name)).collect();
-    futures::try_join!(app.tags.put(&rows, now), app.tag_names.note(names, now))?;
-    let gone = taggings.iter().flat_map(|(post, Tagging { present, ever })| {
+    futures::try_join!(
+        app.tags.put(&rows, now),
+        app.uses.put(&rows, now),
+        app.tag_names.note(names, now)
+    )?;
+    let gone = taggings.iter().flat_map(|(post, Tagging { present, ever, .. })| {
         let gone = ever.iter().filter(|tag| !present.contains_key(tag));
         gone.map(|tag| (*post, *tag))
     });
     let gone: Vec<(PostId, TagHash)> = gone.collect();
-    app.tags.remove(&gone).await?;
+    futures::try_join!(app.tags.remove(&gone), app.uses.remove(&gone))?;
     // after the rows: a rebuild that became live before this finds the row, or gets the push
     // mutation: tag-row-first
     push(app, &rows).await?;

@@ -5,14 +5,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use fanfold_core::{Tag, TagHash};
 
 use crate::posts::entities::{Entities, Meaning};
+use crate::posts::items::Post;
 
 /// The tags of a post.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tagging {
     /// Those of the present text, as it has them. None, if the post is gone.
     pub present: BTreeMap<TagHash, String>,
+    /// Whether the post is there and is no reply.
+    pub is_public: bool,
     /// Those of all texts that it had.
     pub ever: BTreeSet<TagHash>,
+}
+
+impl Tagging {
+    /// With the tag that stands for all posts.
+    #[must_use]
+    pub fn with_public(mut self) -> Self {
+        self.ever.insert(TagHash::PUBLIC);
+        if self.is_public {
+            self.present.insert(TagHash::PUBLIC, String::new());
+        }
+        self
+    }
 }
 
 /// The tags of a text, as it has them, without their signs. Of one tag, the first place counts.
@@ -28,9 +43,12 @@ pub fn names(text: &str, entities: &Entities) -> BTreeMap<TagHash, String> {
     names
 }
 
-/// Whether a text has a tag.
-pub fn has(entities: &Entities, tag: TagHash) -> bool {
-    hashes(entities).any(|found| found == tag)
+/// Whether a post has a tag. No reply is in the public feed.
+pub fn has(post: &Post, tag: TagHash) -> bool {
+    match tag {
+        TagHash::PUBLIC => post.thread.is_empty(),
+        tag => hashes(&post.entities).any(|found| found == tag),
+    }
 }
 
 /// The tags of a text.

@@ -139,7 +139,7 @@ pub async fn note_late(app: &App, user: UserId, cause: Time, now: Time) -> Resul
 pub(crate) async fn forget(app: &App, feed: FeedId) -> Result<(), StoreError> {
     match feed.kind {
         FeedKind::Home => app.kept.forget(feed.user()).await,
-        FeedKind::Author | FeedKind::Tag => Ok(()),
+        FeedKind::Author | FeedKind::Tag | FeedKind::Public => Ok(()),
     }
 }
 

@@ -70,9 +70,10 @@ impl ToErase {
         self.0.iter().filter(in_thread).map(|left| (left.item.sk, &left.item.above))
     }
 
-    /// Those that ever had tags.
-    pub fn tagged(&self) -> impl Iterator<Item = PostId> {
-        self.0.iter().filter(|left| left.tagged.is_some()).map(|left| left.item.sk)
+    /// Those that may be in feeds that everybody reads: those that ever had tags, or all if there is a public feed.
+    pub fn in_shared_feeds(&self, is_public: bool) -> impl Iterator<Item = PostId> {
+        let is_in = move |left: &&Left| is_public || left.tagged.is_some();
+        self.0.iter().filter(is_in).map(|left| left.item.sk)
     }
 }
 

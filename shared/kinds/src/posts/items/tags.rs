@@ -35,9 +35,8 @@ impl PostStore {
 fn tagging(doing: &'static str, item: Item) -> Result<(PostId, Tagging), StoreError> {
     let ever = words_of(&item, TAGGED).unwrap_or_default().into_iter().map(TagHash).collect();
     let item: PostItem = read(doing, item)?;
-    let present = match item.text {
-        Some(text) if item.deleted_at.is_none() => names(&text, &item.entities),
-        _ => BTreeMap::new(),
-    };
-    Ok((item.sk, Tagging { present, ever }))
+    let text = item.text.filter(|_| item.deleted_at.is_none());
+    let is_public = text.is_some() && item.above.is_empty();
+    let present = text.map_or_else(BTreeMap::new, |text| names(&text, &item.entities));
+    Ok((item.sk, Tagging { present, is_public, ever }))
 }

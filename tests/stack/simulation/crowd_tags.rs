@@ -1,0 +1,163 @@
+//! 5,000 posts a second have one tag, and 50,000 readers a second read its first page, with the limits of DynamoDB and of a shard of
+//! Valkey. What is outside the simulation: the rate of the HTTP API (`ApiRate`), the concurrent executions of the account (about
+//! 500 for these reads, if each takes 10 ms, and 50 for the deliveries), and the dispatch of 5,000 posts, which their authors share.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use fanfold_core::{FeedId, PostId, Tag, UserId};
+use fanfold_engines::recent::Recent;
+use fanfold_functions::timeline::feed::FeedQuery;
+use fanfold_kinds::App;
+use fanfold_kinds::present::Viewer;
+use fanfold_kinds::subscriptions::{ChunkOrder, deliver};
+use fanfold_kinds::tags::items::TAG_PARTS_MAX;
+use fanfold_kinds::tags::messages::UpdateTagFeeds;
+use futures::future::join_all;
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::apps::{POSTS, id};
+use super::crowd::{Deployment, fan};
+use super::server::Server;
+use super::tasks::runtime;
+
+const SECOND: Duration = Duration::from_secs(1);
+const POSTS_A_SECOND: usize = 5_000;
+const READS_A_SECOND: usize = 50_000;
+/// Environments of the function that answers pages, of the one that delivers, and messages in a batch.
+const READING: usize = 500;
+const DELIVERING: usize = 50;
+const BATCH: usize = 10;
+const AUTHORS: usize = 500;
+const VIEWERS: usize = 1_000;
+/// Calls a second to one hash slot of ElastiCache Serverless, if each takes 10 of its 30,000 ECPU.
+const SLOT_CALLS_MAX: u64 = 3_000;
+
+fn tag() -> Tag {
+    "crowd".parse().expect("a tag")
+}
+
+/// An environment of a function, which remembers nothing yet.
+fn environment(app: &App) -> App {
+    App { tags: app.tags.forgetful(), first_pages: Recent::of(SECOND), ..app.clone() }
+}
+
+/// Posts of all authors, as the function `posts` stores them. They are published within the second that begins now.
+fn stored(deployment: &Deployment, first: usize) -> Vec<(Duration, PostId)> {
+    let tagged = STANDARD.encode(tag().hash().0.to_be_bytes());
+    let mut cloud = deployment.apps.cloud.lock();
+    let post = |n: usize| {
+        let at = SECOND * n as u32 / POSTS_A_SECOND as u32;
+        let author = id(&fan(n % AUTHORS));
+        let post = PostId::new(deployment.now() + at, (first + n) as u16, author);
+        let item = json!({
+            "pk": {"S": author.to_string()}, "sk": {"S": post.to_string()}, "v": {"N": "1"},
+            "text": {"S": "#crowd"}, "entities": {"S": "0-6#crowd"}, "tagged": {"BS": [tagged]},
+        });
+        cloud.put(POSTS, item.as_object().expect("an item").clone());
+        (at, post)
+    };
+    (0..POSTS_A_SECOND).map(post).collect()
+}
+
+/// Delivers posts in batches, each when its last post was published. Returns the number of messages that were tried again.
+async fn deliver_all(
+    deployment: &Deployment,
+    environments: &[App],
+    posts: &[(Duration, PostId)],
+) -> usize {
+    let retried = Cell::new(0);
+    let batches = posts.chunks(BATCH).enumerate().map(|(n, batch)| {
+        let (app, retried) = (&environments[n % environments.len()], &retried);
+        async move {
+            let (at, _) = batch[batch.len() - 1];
+            sleep(at).await;
+            let order = |(_, post): &(Duration, PostId)| UpdateTagFeeds { post: *post };
+            let mut left: Vec<UpdateTagFeeds> = batch.iter().map(order).collect();
+            while !left.is_empty() {
+                let orders = left.iter().cloned().map(ChunkOrder::from).collect();
+                let outcomes = deliver(app, orders, &[], deployment.now()).await;
+                let all = left.into_iter().zip(outcomes);
+                left =
+                    all.filter(|(_, outcome)| !outcome.is_done()).map(|(order, _)| order).collect();
+                retried.set(retried.get() + left.len());
+                if !left.is_empty() {
+                    sleep(SECOND).await;
+                }
+            }
+        }
+    });
+    join_all(batches).await;
+    retried.get()
+}
+
+#[test]
+fn a_crowd_posts_and_reads_one_tag() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let settings = [("FEED_CAP", "120".to_owned()), ("BUCKETS", "256".to_owned())];
+        let deployment = Deployment::new(&server, &settings);
+        deployment.put_profiles((0..AUTHORS).map(fan)).await;
+        deployment.start_latency();
+        let app = &deployment.apps.app;
+        let delivering: Vec<App> = (0..DELIVERING).map(|_| environment(app)).collect();
+        let reading: Vec<App> = (0..READING).map(|_| environment(app)).collect();
+        let feed = tag().feed();
+        let read = async |app: &App, viewer: u64| {
+            let (query, viewer) = (FeedQuery::page(20, None), Viewer::of(UserId(viewer)));
+            let page =
+                fanfold_functions::timeline::shared(app, &viewer, feed, &query, deployment.now());
+            page.await.expect("a page").items
+        };
+        // a tag that nobody used has one part, and gets more while DynamoDB refuses its rows
+        assert_eq!(app.tags.parts(tag().hash()).await.expect("read"), 1);
+        assert!(read(&reading[0], 0).await.is_empty());
+        let mut all = stored(&deployment, 0);
+        let retried = deliver_all(&deployment, &delivering, &all).await;
+        let parts = app.tags.parts(tag().hash()).await.expect("read");
+        println!("the first second: {parts} parts, {retried} messages tried again");
+        assert!((8..=TAG_PARTS_MAX).contains(&parts), "{parts} parts");
+        // from then on, no call is above a limit: an environment that knew one part is refused once
+        sleep(SECOND).await;
+        let refused = || deployment.refused().iter().map(|(_, count)| *count).sum::<u64>();
+        let before = refused();
+        let posts = stored(&deployment, all.len());
+        let readers = join_all((0..READS_A_SECOND).map(|n| {
+            let (read, reading) = (&read, &reading);
+            async move {
+                sleep(SECOND * n as u32 / READS_A_SECOND as u32).await;
+                let shown = read(&reading[n % READING], (n % VIEWERS) as u64).await;
+                assert_eq!(shown.len(), 20);
+                assert!(shown.is_sorted_by(|a, b| a.id > b.id), "out of order");
+            }
+        }));
+        let (retried, _) = futures::join!(deliver_all(&deployment, &delivering, &posts), readers);
+        all.extend(posts);
+        let bucket = app.valkey.keys().bucket_of(feed).to_string();
+        let calls = deployment.apps.valkey.busiest(&bucket);
+        println!("{READS_A_SECOND} reads: at most {calls} calls a second to the shard of the tag");
+        assert!(
+            retried == 0 && refused() - before <= DELIVERING as u64,
+            "{:?}",
+            deployment.refused()
+        );
+        assert_eq!(deployment.apps.valkey.busier_than(SLOT_CALLS_MAX), []);
+        check(&deployment, feed, &all).await;
+    });
+}
+
+/// Every post is under the tag, and the live feed has the newest ones.
+async fn check(deployment: &Deployment, feed: FeedId, all: &[(Duration, PostId)]) {
+    let app = &deployment.apps.app;
+    let mut expected: Vec<PostId> = all.iter().map(|(_, post)| *post).collect();
+    expected.sort_unstable_by(|a, b| b.cmp(a));
+    let rows = app.tags.newest(tag().hash(), PostId::MAX, all.len() + 1).await.expect("rows");
+    assert!(rows.posts == expected && rows.is_end(), "{} rows", rows.posts.len());
+    let live = app.valkey.peek(feed, 1_000).await.expect("read").known().expect("a live feed");
+    let slice = live.slice;
+    expected.retain(|post| *post > slice.bound);
+    assert!(!expected.is_empty() && slice.posts == expected, "{} live posts", slice.posts.len());
+}
