@@ -13,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 #[into_params(parameter_in = Path, names("tag"))]
 pub struct TagPath(
     /// A tag in any spelling, with or without its sign (`%23`).
-    #[param(value_type = String, pattern = "^[^\\s/?%\\\\]{1,101}$", min_length = 1, max_length = 101, example = "Rust")]
+    #[param(value_type = String, pattern = "^[^\\s/?%\\\\]{1,101}$", min_length = 1, max_length = 101)]
     pub NamedTag,
 );
 

@@ -15,9 +15,9 @@ const FOLDERS: [&str; 3] = ["site", "site/docs", "site/vendor"];
 /// The parts of the script of the page, in the order in which they are joined. They share one scope. One file is one
 /// request, and each request is an invocation.
 #[rustfmt::skip]
-const PARTS: [&str; 26] = [
+const PARTS: [&str; 27] = [
     "dom", "session", "route", "api", "format", "notices", "posts", "lists", "text", "icons", "marks", "dialogs", "me", "post",
-    "composer", "edits", "thread", "people", "home", "views", "boards", "scheduled", "status", "sign-in", "frame", "app",
+    "composer", "edits", "thread", "people", "tags", "home", "views", "boards", "scheduled", "status", "sign-in", "frame", "app",
 ];
 /// The name of the script.
 const SCRIPT: &str = "app.js";

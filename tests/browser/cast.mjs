@@ -16,16 +16,16 @@ const PEOPLE = [
 ];
 /** The author, and the text. */
 const POSTS = [
-  ["owen", "First frost on the allotment this morning. The kale does not mind."],
+  ["owen", "First frost on the allotment this morning. The kale does not mind. #weather"],
   [
     "lena",
-    "Reading about how lighthouse keepers logged the weather every three hours for a century. The handwriting changes, the columns never do.",
+    "Reading about how lighthouse keepers logged the weather every three hours for a century. The handwriting changes, the columns never do. #Reading #weather",
   ],
   ["kofi", "Jollof for eleven people tonight. The big pot is out."],
   ["yuki", "散歩日和。The ginkgo avenue is fully yellow, go this week if you can."],
   ["jonas", "Small win: the build went from six minutes to ninety seconds. The fix was deleting things."],
-  ["mira", "Moved the whole reading group to Thursday so that nobody has to choose between books and football."],
-  ["tomas", "Half marathon done in 1:42:10. My knees would like to speak to the organiser. 🏃"],
+  ["mira", "Moved the whole reading group to Thursday so that nobody has to choose between books and football. #reading"],
+  ["tomas", "Half marathon done in 1:42:10. My knees would like to speak to the organiser. 🏃 #running"],
   [
     "priya",
     "The telescope is collimated, the sky is clear, and for once nobody on our street has their floodlight on. Saturn looks like a drawing of Saturn.",
@@ -81,6 +81,7 @@ async function make() {
     6,
     ([post, fan]) => fan.like(post),
   );
+  for (const tag of ["reading", "Weather"]) await viewer.call("PUT", `/v1/tags/${tag}/follow`);
   await viewer.call("PUT", `/v1/leaderboards/${encodeURIComponent(BOARD)}`, { orders: ["ascending"] });
   const changes = TIMES.map(([member, minutes]) => ({ member, set: [minutes] }));
   await viewer.call("POST", `/v1/leaderboards/${encodeURIComponent(BOARD)}/members`, { changes });

@@ -37,7 +37,7 @@ pub enum IdError {
     #[error("a board's id is a user id, a colon, and 16 lower-case hexadecimal digits")]
     Board,
     /// Not the name of a ranking.
-    #[error("a ranking is posts-day, posts-week or authors")]
+    #[error("a ranking is posts-day, posts-week, authors or tags-day")]
     Ranking,
 }
 

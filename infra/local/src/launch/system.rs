@@ -54,6 +54,7 @@ impl System {
         parameters.push(("FanOutAtOnce", "5".to_owned()));
         // a like is seen in the rankings soon
         parameters.push(("RankingSeconds", "5".to_owned()));
+        parameters.push(("PublicDays", "30".to_owned()));
         let outputs = step(quiet, "deploying infra/template.yaml", || {
             cloud::deploy(&servers.tools, &servers.endpoint, &bootstrap, &parameters)
         })?;

@@ -15,7 +15,7 @@ use crate::launch::system::{Start, System};
 /// Parameters of the stack under test. The fault test kills functions often, so messages become visible again soon. An
 /// audience of more than six followers is large, and authors with 13 followers are pulled. The tests' authors post more
 /// often than people do.
-const PARAMETERS: [(&str, &str); 12] = [
+const PARAMETERS: [(&str, &str); 11] = [
     ("ProfileChangesPerMinute", "300"),
     ("PostsPerMinute", "30000"),
     ("BoardChangesPerMinute", "60000"),
@@ -28,7 +28,6 @@ const PARAMETERS: [(&str, &str); 12] = [
     ("BulkFollowers", "6"),
     ("PullFollowers", "13"),
     ("FeedsKeptDays", "1"),
-    ("PublicDays", "30"),
 ];
 
 pub struct Deployed {

@@ -18,6 +18,10 @@ function View({ segments }) {
       return html`<${SinglePost} key=${second} id=${second} />`;
     case "trending":
       return html`<${Trending} part=${second} />`;
+    case "tags":
+      return second ? html`<${TagPosts} key=${second} tag=${second} />` : html`<${Tags} />`;
+    case "everybody":
+      return html`<${Everybody} />`;
     case "boards":
       return second ? html`<${Board} key="${second}/${third}/${fourth}" owner=${second} name=${third} member=${fourth} />` : html`<${Boards} />`;
     case "scheduled":
@@ -37,6 +41,7 @@ function SignedIn() {
   useEffect(() => {
     setError(null);
     readMe().catch(setError);
+    askPublic();
   }, [times]);
   usePlace(segments.join("/"));
   if (error && user === undefined) return html`<main class="lone"><${Trouble} error=${error} again=${again} /></main>`;

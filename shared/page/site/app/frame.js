@@ -3,6 +3,7 @@
 const LINKS = [
   ["", "Home", "home"],
   ["trending", "Trending", "trending"],
+  ["tags", "Tags", "tags"],
   ["boards", "Boards", "boards"],
   ["scheduled", "Scheduled", "scheduled"],
   ...MARKS.map(({ place, title }) => [place, title, place]),
@@ -41,7 +42,7 @@ function AccountButtons() {
 /** The main link of a view: its first segment. The own profile is the author page of the user. */
 function current([first = "", second = ""], user) {
   if (first === "u") return second === user.handle ? "profile" : "";
-  return first;
+  return first === "everybody" ? "" : first;
 }
 
 function Frame({ segments, children }) {

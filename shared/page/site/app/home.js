@@ -140,6 +140,7 @@ function Home() {
   }, [list]);
   return html`
     <h1 class="visually-hidden">Home</h1>
+    <${HomeTabs} part="" />
     <${Composer} posted=${(id) => list.insert([id])} />
     <${NewPosts} />
     <${Feed} list=${list} label="Home feed" end="You have reached the first post."

@@ -1,19 +1,20 @@
-// The texts of posts. They are shown as text; mentions and addresses in them become links, and pictures are loaded on request
+// The texts of posts. They are shown as text; mentions, tags and addresses in them become links, and pictures are loaded on request
 // alone.
 
 /** The relation of links to other sites. */
 const ELSEWHERE = "noopener noreferrer nofollow ugc";
 const PICTURE = /\.(png|jpe?g|gif|webp|avif)$/i;
 
-/** The pieces of a text: strings, {address} for links, and {mention, user}. The places of entities count code points. */
+/** The pieces of a text: strings, {address} for links, {mention, user} and {hash, tag}. The places of entities count code points. */
 function piecesOf({ text, entities }) {
   const chars = Array.from(text);
   const part = (start, end) => chars.slice(start, end).join("");
   const pieces = [];
   let from = 0;
-  for (const { start, end, user, url } of entities) {
-    if (!user && !URL.canParse(url ?? "")) continue;
-    pieces.push(part(from, start), user ? { mention: part(start, end), user } : { address: url });
+  for (const { start, end, user, tag, url } of entities) {
+    if (!user && !tag && !URL.canParse(url ?? "")) continue;
+    const piece = user ? { mention: part(start, end), user } : tag ? { hash: part(start, end), tag } : { address: url };
+    pieces.push(part(from, start), piece);
     from = end;
   }
   pieces.push(part(from));
@@ -23,7 +24,8 @@ function piecesOf({ text, entities }) {
 const isPicture = (address) => address.startsWith("https:") && PICTURE.test(new URL(address).pathname);
 
 function Piece({ piece }) {
-  const { address, mention, user } = piece;
+  const { address, mention, user, hash, tag } = piece;
+  if (hash) return html`<a href=${to("tags", tag)}>${hash}</a>`;
   if (mention) return html`<a href=${to("id", user)}>${mention}</a>`;
   if (address) return html`<a href=${address} target="_blank" rel=${ELSEWHERE}>${address}</a>`;
   return piece;

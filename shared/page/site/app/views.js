@@ -35,9 +35,10 @@ const RANKINGS = [
   ["", "posts-day", "Today"],
   ["week", "posts-week", "This week"],
   ["authors", "authors", "Authors"],
+  ["tags", "tags-day", "Tags"],
 ];
 
-/** Posts and authors by likes. */
+/** Posts and authors by likes, and tags in use. */
 function Trending({ part }) {
   const [, name, label] = RANKINGS.find(([segment]) => segment === part) ?? RANKINGS[0];
   useTitle("Trending");
@@ -63,10 +64,14 @@ function Ranking({ name }) {
     }
     return page;
   };
-  const list = useList(`ranking:${name}`, read, ({ post, user }) => (post ?? user).id);
+  const list = useList(`ranking:${name}`, read, ({ post, user, tag }) => tag?.tag ?? (post ?? user).id);
   const likes = (number) => counted(number, "like", "likes");
   const of = { "posts-day": "in the last day", "posts-week": "in the last week" }[name];
   const empty = html`<h2>Nothing is trending yet</h2><p>Likes lead to this list, a few seconds later.</p>`;
+  if (name === "tags-day") {
+    const none = html`<h2>No tags yet</h2><p>Write a word with # in a post.</p>`;
+    return html`<${TagsInUse} list=${list} empty=${none} /><${MadeAt} time=${list.madeAt} />`;
+  }
   if (name === "authors") {
     return html`
       <ol class="people" aria-busy=${list.isLoading ? "true" : "false"}>
