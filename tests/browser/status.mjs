@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { each, people } from "./api.mjs";
 import { NARROW, until } from "./desk.mjs";
 import { test } from "./suite.mjs";
-import { articles, button, compose, dialog, goTo, heading, home, loaded, shows } from "./view.mjs";
+import { articles, button, compose, dialog, goTo, heading, home, link, loaded, shows } from "./view.mjs";
 
 const panel = (tab) => tab.getByRole("region", { name: "How Fanfold is doing" });
 
@@ -246,7 +246,8 @@ test("status::a_narrow_window_has_a_page_for_it", async (desk) => {
       .catch(() => false),
     false,
   );
-  await goTo(tab, "Status");
+  await goTo(tab, "Profile");
+  await link(tab.getByRole("main"), "Status").click();
   await panel(tab).getByRole("table", { name: "Load times" }).waitFor();
   await loaded(tab);
 });

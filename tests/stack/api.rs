@@ -16,4 +16,5 @@ mod posts;
 mod rankings;
 mod refusals;
 mod replies;
+mod tags;
 mod users;

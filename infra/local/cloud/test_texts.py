@@ -333,9 +333,9 @@ RIDDLES += [r"\btakes it that\b", r"\bnobody has seen\b", r"\bit is meant\b", r"
 
 
 # The most words of each document, and of a folder's documents together.
-BUDGETS = {"README.md": 1500, "ARCHITECTURE.md": 3500, "shared/web/guide/": 4000, "functions/README.md": 1000}
-BUDGETS |= {"infra/README.md": 2600, "infra/PARAMETERS.md": 1400, "infra/RUNBOOK.md": 2900, "tests/README.md": 1100}
-BUDGETS |= {"tests/stack/security/README.md": 1300, "tests/bench/README.md": 900}
+BUDGETS = {"README.md": 1500, "ARCHITECTURE.md": 3500, "shared/web/guide/": 4200, "functions/README.md": 1000}
+BUDGETS |= {"infra/README.md": 2600, "infra/PARAMETERS.md": 1430, "infra/RUNBOOK.md": 2910, "tests/README.md": 1100}
+BUDGETS |= {"tests/stack/security/README.md": 1400, "tests/bench/README.md": 900}
 
 
 class Documents(unittest.TestCase):

@@ -8,6 +8,7 @@ mod spec;
 
 use std::fmt::{self, Display};
 
+use crate::feed::OwnedBy;
 use crate::{FeedKind, UserId};
 
 pub use spec::{CardSpec, Export, Form, Phase, Removal};

@@ -122,6 +122,7 @@ impl Of<'_> {
     /// The posts that are newer belong to it.
     pub(crate) fn since(self, app: &App, now: Time) -> PostId {
         match self {
+            // mutation: public-since
             Self::Feed(feed) if feed.kind == FeedKind::Public => app.settings.public.since(now),
             Self::Feed(_) | Self::Tags(_) => PostId::MIN,
         }
@@ -148,6 +149,7 @@ impl FirstPage {
     /// Keeps a page that begins at the newest post, if everybody reads the feed.
     fn keep(app: &App, of: Of<'_>, page: impl FnOnce() -> Self, reading: &ReadContext) {
         match of {
+            // mutation: first-page-kept
             Of::Feed(feed) if feed.kind.owned_by() == OwnedBy::Everybody => {
                 app.first_pages.note(feed, Arc::new(page()), reading.now);
             }

@@ -59,6 +59,9 @@ async fn an_export_has_a_line_of_everything_that_is_stored() {
             send(client, Method::PUT, format!("{board}/members/m{member}"), scores).await;
         }
     }
+    for (client, tag) in [(&user, "Owls"), (&other, "Bats")] {
+        send(client, Method::PUT, format!("/v1/tags/{tag}/follow"), None).await;
+    }
     let lines = exported(&user).await;
     let types: BTreeSet<&str> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
     let wanted = ItemKind::ALL.iter().filter_map(|kind| kind.export().line_type());
@@ -70,6 +73,8 @@ async fn an_export_has_a_line_of_everything_that_is_stored() {
     assert!(
         !text.contains("text of the other") && !text.contains(&format!("later of {}", other.id))
     );
+    let followed: Vec<_> = lines.iter().filter(|line| line["type"] == "followed_tag").collect();
+    assert_eq!(followed, [&json!({"type": "followed_tag", "tag": "owls", "name": "Owls"})]);
     assert_eq!(lines.iter().filter(|line| line["type"] == "score").count(), 3);
     assert_eq!(lines.iter().filter(|line| line["type"] == "post").count(), 2);
 }

@@ -7,7 +7,7 @@ use fanfold_core::content::Data;
 use fanfold_core::kinds::{ItemKind, KeyKind, Phase, Removal};
 use fanfold_core::limits::DROP_SETTLES;
 use fanfold_core::time::millis;
-use fanfold_core::{FeedId, PostId, Scores, Slice, Time, UserRef, order};
+use fanfold_core::{FeedId, PostId, Scores, Slice, TagHash, Time, UserRef, order};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{Older, RebuildStart};
 use fanfold_functions::admin::execute;
@@ -21,8 +21,9 @@ use fanfold_kinds::posts::PostEdit;
 use fanfold_kinds::posts::extras::ExtrasChange;
 use fanfold_kinds::present::{self, Viewer};
 use fanfold_kinds::scheduled::{self, NewScheduled};
+use fanfold_kinds::tags::names::NamedTag;
 use fanfold_kinds::timers::{self, NewTimer};
-use fanfold_kinds::{Error, people, posts};
+use fanfold_kinds::{Error, people, posts, tags};
 use fanfold_runtime::clock::Deadline;
 use fanfold_runtime::sqs::Announced;
 use serde_json::value::RawValue;
@@ -73,6 +74,7 @@ async fn world() -> (World, Vec<PostId>) {
         ("CHUNK_FOLLOWERS", "1"),
         // so few that a write is remembered for longer than the test takes
         ("POSTS_PER_MINUTE", "12"),
+        ("PUBLIC_DAYS", "2"),
     ];
     let world = World::with(&settings).await;
     world.people(&["ash"]).await;
@@ -147,12 +149,17 @@ async fn say_more(world: &World, post: PostId) {
     let data = RawValue::from_string(json!({"key": "a secret"}).to_string()).unwrap();
     let data = Some(Data::new(&data).unwrap());
     let extras = ExtrasChange::new(Some(data), None).unwrap();
-    let edit = PostEdit { text: Some("a secret"), extras };
+    let edit = PostEdit { text: Some("a secret #owls"), extras };
     assert_eq!(posts::edit(&world.app, &ash, post, edit, None, now).await.unwrap().post.version, 2);
     let (viewer, reading) = (Viewer::of(ash.user()), ReadContext::new(now));
     let seen = present::profile(&world.app, &viewer, &UserRef::Id(ash.user()), &reading).await;
     assert_eq!(seen.unwrap().about.bio, "a secret");
+    let owls = NamedTag::new("owls").unwrap();
+    tags::cases::follow(&world.app, &ash, &owls, true, now).await.unwrap();
     world.drain().await;
+    for feed in [owls.tag.feed(), FeedId::tag(TagHash::PUBLIC)] {
+        assert!(world.walk(feed, 9).await.contains(&post));
+    }
 }
 
 /// Two posts of ash are scheduled, one of them with a key, and a timer is put. Valkey's index has their entries.

@@ -11,6 +11,7 @@ use fanfold_kinds::home::{self, Of, Span};
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::rankings::{self, Shown};
 use fanfold_kinds::tags::cases;
+use fanfold_kinds::tags::followed::FollowWrite;
 use fanfold_kinds::tags::items::Tagged;
 use fanfold_kinds::tags::names::NamedTag;
 use fanfold_kinds::{Error, posts};
@@ -71,7 +72,9 @@ async fn a_tag_feed_has_the_posts_whose_present_text_has_the_tag() {
     edit(&world, one, "#STRAßE, too").await;
     world.drain().await;
     assert_eq!(read(&world, "birch", "strasse", 9).await, (vec![three, one], Source::Cache));
-    // the rows are the same
+    // the live feed has no other entries, and the rows are the same
+    let live = world.app.valkey.peek(feed("strasse"), 9).await.expect("read").known();
+    assert_eq!(live.expect("a live feed").slice.posts, [three, one]);
     let rows = world.app.tags.newest(named("strasse").tag.hash(), PostId::MAX, 9).await;
     assert_eq!(rows.expect("rows").posts, [three, one]);
     world.app.valkey.invalidate(feed("strasse")).await.expect("dropped");
@@ -235,6 +238,9 @@ async fn followed_tags_are_merged_when_they_are_read() {
     let nobody = world.identity("nobody");
     let put = cases::follow(&world.app, &nobody, &named("one"), true, world.now()).await;
     assert!(matches!(put, Err(Error::ProfileMissing)));
+    // a profile that ends after it was read
+    let put = world.app.followed_tags.write(&world.app.users, &nobody, 0, vec![named("one")]).await;
+    assert!(put.expect("an answer").refused(FollowWrite::Profile));
     world.drop_user("birch").await;
     assert_eq!(names().await, Vec::<String>::new());
 }

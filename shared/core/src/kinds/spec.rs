@@ -140,7 +140,10 @@ macro_rules! kinds {
             /// What becomes of these keys when their user is erased.
             pub const fn removal(self) -> Removal {
                 match self {
-                    Self::Feed(_) => In(&[Forget]),
+                    Self::Feed(kind) => match kind.owned_by() {
+                        OwnedBy::User => In(&[Forget]),
+                        OwnedBy::Everybody => Stays("messages take the posts of the user out of it"),
+                    },
                     $($($(Self::$key => $key_removal,)*)?)*
                 }
             }

@@ -24,8 +24,8 @@ use crate::{App, Error};
 
 /// The time whose posts are counted.
 const COUNTED: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Names of tags that are looked at until enough have posts.
-const NAME_ROUNDS_MAX: usize = 5;
+/// Times that names of tags are read until enough of them have posts.
+const NAME_ROUNDS_MAX: usize = 3;
 /// Rounds of a merge of tag feeds. After them, the caller continues where the merge stopped.
 const MERGE_ROUNDS_MAX: usize = 200;
 

@@ -95,7 +95,6 @@ impl TagStore {
 
     /// The number of parts of a tag, for a writer.
     async fn parts_known(&self, tag: TagHash, now: Time) -> Result<u8, StoreError> {
-        // mutation: tag-parts-remembered
         if let Some(parts) = self.known.get(&tag, now) {
             return Ok(parts);
         }

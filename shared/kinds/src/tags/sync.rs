@@ -87,7 +87,7 @@ async fn apply(
     let gone: Vec<(PostId, TagHash)> = gone.collect();
     futures::try_join!(app.tags.remove(&gone), app.uses.remove(&gone))?;
     // after the rows: a rebuild that became live before this finds the row, or gets the push
-    // mutation: tag-row-first
+    // mutation: tag-pushed
     push(app, &rows).await?;
     let mut of_tag: BTreeMap<TagHash, Vec<PostId>> = BTreeMap::new();
     for (post, tag) in gone {

@@ -57,7 +57,7 @@ function Frame({ segments, children }) {
         <nav class="main-nav" aria-label="Main">
           ${LINKS.map(
             ([segment, label, icon]) => html`
-              <a href=${segment === "profile" ? to("u", user.handle) : `#/${segment}`}
+              <a class=${segment === "status" ? "wide-only" : undefined} href=${segment === "profile" ? to("u", user.handle) : `#/${segment}`}
                 aria-current=${(segment === "" ? isHome : segment === here) ? "page" : undefined}
                 onClick=${() => segment === "" && isHome && homeAgain()}>
                 <${Icon} name=${icon} /><span>${label}</span>

@@ -152,7 +152,7 @@ function Profile({ user, handle, part, own, changed }) {
         if (me.get().handle !== handle) go(to("u", me.get().handle));
       }} />
     <//>`}
-    ${isOwn && html`<div class="narrow-only buttons"><${AccountButtons} /></div>`}
+    ${isOwn && html`<div class="narrow-only buttons"><a class="button button-quiet" href=${to("status")}><${Icon} name="status" />Status</a><${AccountButtons} /></div>`}
   `;
 }
 
