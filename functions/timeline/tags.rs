@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use fanfold_core::FeedId;
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::App;
 use fanfold_kinds::home::{self, Of};
@@ -86,7 +87,7 @@ async fn tag_posts(
     TagPath(named): TagPath,
     Query(query): Query<FeedQuery>,
 ) -> Result<Json<FeedView>, Problem> {
-    Ok(Json(shared(&app, &viewer, named.tag.feed(), &query, clock::now()).await?))
+    Ok(Json(shared(&app, &viewer, FeedId::of_tag(&named.tag), &query, clock::now()).await?))
 }
 
 /// The query parameters of a list of tags.

@@ -203,9 +203,10 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
 
 /// The transactions that no event announces: those that end an item, whose entries
 /// then lead to nothing; the one that removes an entry without its item; and those that remove a like of a post that is
-/// gone, take its likes from its author, and take a deleted reply out of its thread, which the event of the deletion has announced; and the one that writes a
-/// number of likes, which handlers of events do.
-const WITHOUT_EVENT: [&str; 9] = [
+/// gone, take its likes from its author, and take a deleted reply out of its thread, which the event of the deletion has announced; the one that writes a
+/// number of likes, which handlers of events do; and the one that writes followed tags, which nothing else depends on.
+const WITHOUT_EVENT: [&str; 10] = [
+    "put_followed",
     "cancel",
     "end_timer",
     "forget_scheduled",

@@ -18,6 +18,7 @@ use fanfold_kinds::people::messages::ProfileChanged;
 use fanfold_kinds::posts::messages::{PostDeleted, PostEdited, PostPublished};
 use fanfold_kinds::rankings::messages::RebuildRanking;
 use fanfold_kinds::replies::messages::CountReplies;
+use fanfold_kinds::tags::messages::UpdateTagFeeds;
 use fanfold_kinds::timers::messages::TimerFired;
 use yaml_rust2::{Yaml, YamlLoader};
 
@@ -215,6 +216,7 @@ fn queues_list_the_messages_that_name_them() {
         .chain(named::<PostDeleted>())
         .chain(named::<PostEdited>())
         .chain(named::<DeliverChunk>())
+        .chain(named::<UpdateTagFeeds>())
         .chain(named::<RelationChanged>())
         .chain(named::<CountFollowers>())
         .chain(named::<ProfileChanged>())

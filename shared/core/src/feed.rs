@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Bucket, List, PostId, TagHash, UserId};
+use crate::{Bucket, List, PostId, Tag, TagHash, UserId};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $name:literal $code:literal of $owner:ident;)*) => {
@@ -135,6 +135,11 @@ impl FeedId {
         Self { kind, owner: FeedOwner(tag.0) }
     }
 
+    /// The feed of the posts with this tag.
+    pub fn of_tag(tag: &Tag) -> Self {
+        Self::tag(tag.hash())
+    }
+
     /// The tag of a feed that everybody reads.
     pub fn tag_of(self) -> Option<TagHash> {
         (self.kind.owned_by() == OwnedBy::Everybody).then_some(TagHash(self.owner.0))
@@ -202,6 +207,15 @@ mod tests {
         }
         assert!(feeds.iter().all(|feed| feed.user() == user));
         assert!(FeedId::own(user).iter().all(|own| feeds.contains(own)));
+    }
+
+    #[test]
+    fn a_tag_has_a_feed_in_every_spelling() {
+        let feed = |tag: &str| FeedId::of_tag(&tag.parse().unwrap());
+        assert!(feed("Rust") == feed("#rust") && feed("rust") != feed("rusty"));
+        assert_eq!(feed("rust").to_string().parse(), Ok(feed("rust")));
+        assert_eq!(FeedId::tag(TagHash::PUBLIC).kind, FeedKind::Public);
+        assert_eq!(feed("rust").tag_of().map(FeedId::tag), Some(feed("rust")));
     }
 
     #[test]

@@ -24,7 +24,7 @@ macro_rules! queues {
             pub const $id: &QueueSpec = &QueueSpec {
                 name: $name,
                 url: concat!(stringify!($id), "_QUEUE_URL"),
-                dead_url: concat!(stringify!($id), "_DEAD_QUEUE_URL"),
+                dead_url: concat!(stringify!($id), "_DEAD_URL"),
                 resource: $resource,
                 messages: &[$($kind),+],
             };

@@ -6,7 +6,6 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::FeedId;
 use crate::text::entities::{self, Entity};
 
 /// A tag in the form in which tags are compared, without its sign.
@@ -49,11 +48,6 @@ impl Tag {
     pub fn hash(&self) -> TagHash {
         let hash = Sha256::digest(&self.0);
         TagHash(hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte)))
-    }
-
-    /// The feed of the posts with this tag.
-    pub fn feed(&self) -> FeedId {
-        FeedId::tag(self.hash())
     }
 }
 
@@ -118,9 +112,5 @@ mod tests {
         }
         let hash = |tag: &str| tag.parse::<Tag>().unwrap().hash();
         assert!(hash("Rust") == hash("rust") && hash("rust") != hash("rusty"));
-        assert_eq!(
-            "日本".parse::<Tag>().unwrap().feed().to_string(),
-            format!("tag:{}", hash("日本"))
-        );
     }
 }

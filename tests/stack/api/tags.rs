@@ -163,7 +163,10 @@ async fn a_tag_in_use_is_ranked_by_its_authors() {
         }
         let found = found.unwrap_or_default();
         if (&found["authors"], &found["tag"]["name"]) == (&json!(2), &json!(tag)) {
-            assert_eq!((&found["likes"], &found["post"], &found["user"]), (&Value::Null, &Value::Null, &Value::Null));
+            assert_eq!(
+                (&found["likes"], &found["post"], &found["user"]),
+                (&Value::Null, &Value::Null, &Value::Null)
+            );
             return;
         }
         assert!(began.elapsed() < Duration::from_secs(30), "{found}");

@@ -195,9 +195,7 @@ fn a_sent_message_carries_trace_and_request() {
     let [sent] = done.aws.as_slice() else { panic!("{} calls", done.aws.len()) };
     assert_eq!(sent.header("x-amz-target"), Some("AmazonSQS.SendMessage"));
     assert_eq!(sent.header("x-amzn-trace-id"), Some(TRACE));
-    assert!(
-        sent.body["QueueUrl"].as_str().is_some_and(|u| u.ends_with("BULK_EVENTS_DEAD_QUEUE_URL"))
-    );
+    assert!(sent.body["QueueUrl"].as_str().is_some_and(|u| u.ends_with("BULK_EVENTS_DEAD_URL")));
     assert_eq!(sent.body["MessageAttributes"]["request"]["StringValue"], "request-1=");
     assert_eq!(sent.body["MessageBody"], "poison\n\u{1b}[31m");
     for message in ["poison: the body cannot be read", "became a dead letter"] {

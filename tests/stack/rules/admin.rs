@@ -157,7 +157,7 @@ async fn say_more(world: &World, post: PostId) {
     let owls = NamedTag::new("owls").unwrap();
     tags::cases::follow(&world.app, &ash, &owls, true, now).await.unwrap();
     world.drain().await;
-    for feed in [owls.tag.feed(), FeedId::tag(TagHash::PUBLIC)] {
+    for feed in [FeedId::of_tag(&owls.tag), FeedId::tag(TagHash::PUBLIC)] {
         assert!(world.walk(feed, 9).await.contains(&post));
     }
 }
@@ -536,7 +536,7 @@ async fn feeds_are_dropped_and_rebuilt() {
 #[tokio::test]
 async fn dead_letters_return_without_the_attributes_of_their_failure() {
     let world = World::new().await;
-    let dead = world.config.text("CHUNKS_DEAD_QUEUE_URL").unwrap();
+    let dead = world.config.text("CHUNKS_DEAD_URL").unwrap();
     let text = |text: &str| json!({"DataType": "String", "StringValue": text});
     for number in 0..23 {
         let attributes = match number {

@@ -25,7 +25,7 @@ fn named(name: &str) -> NamedTag {
 }
 
 fn feed(tag: &str) -> FeedId {
-    named(tag).tag.feed()
+    FeedId::of_tag(&named(tag).tag)
 }
 
 /// A page of the feed of a tag for a viewer, when no kept page is left.
@@ -239,7 +239,11 @@ async fn followed_tags_are_merged_when_they_are_read() {
     let put = cases::follow(&world.app, &nobody, &named("one"), true, world.now()).await;
     assert!(matches!(put, Err(Error::ProfileMissing)));
     // a profile that ends after it was read
-    let put = world.app.followed_tags.write(&world.app.users, &nobody, 0, vec![named("one")]).await;
+    let put = world
+        .app
+        .followed_tags
+        .put_followed(&world.app.users, &nobody, 0, vec![named("one")])
+        .await;
     assert!(put.expect("an answer").refused(FollowWrite::Profile));
     world.drop_user("birch").await;
     assert_eq!(names().await, Vec::<String>::new());

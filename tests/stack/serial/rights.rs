@@ -82,7 +82,8 @@ async fn the_deployed_admin_function_executes_every_order() {
             assert_eq!(fan.put(&format!("/v1/posts/{liked}/{mark}")).await.status, 204);
         }
     }
-    let (path, edit) = (format!("/v1/posts/{post}"), json!({"text": "edited, to be dropped #owls"}));
+    let (path, edit) =
+        (format!("/v1/posts/{post}"), json!({"text": "edited, to be dropped #owls"}));
     assert_eq!(user.send(Method::PATCH, &path, &[], Some(edit)).await.status, 200);
     assert_eq!(user.put("/v1/tags/owls/follow").await.status, 204);
     let about = json!({"handle": user.handle, "name": "Name", "about": {"bio": "to be dropped"}});

@@ -10,6 +10,7 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fanfold_core::registry::QUEUES;
 use fanfold_core::{FeedId, PostId, Ranking, Relation, Scores, Time, UserRef};
 use fanfold_engines::reading::ReadContext;
+use fanfold_engines::recent::Recent;
 use fanfold_engines::table::ByTime;
 use fanfold_engines::valkey::PageOf;
 use fanfold_functions::admin;
@@ -26,8 +27,10 @@ use fanfold_kinds::replies::RepliesTo;
 use fanfold_kinds::scheduled::{self, NewScheduled, ScheduledEdit};
 use fanfold_kinds::subscriptions::deliver;
 use fanfold_kinds::sweep::sweep;
+use fanfold_kinds::tags::cases;
+use fanfold_kinds::tags::names::NamedTag;
 use fanfold_kinds::timers::{self, NewTimer};
-use fanfold_kinds::{audit, likes, people, posts, rankings, replies};
+use fanfold_kinds::{App, audit, likes, people, posts, rankings, replies};
 use fanfold_runtime::clock::Deadline;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -258,7 +261,39 @@ async fn publish_entities(count: &mut Count) -> PostId {
         posts.push(post.id);
     }
     count.drain().await;
+    tags(count).await;
     posts[0]
+}
+
+/// Pages of a tag.
+async fn tags(count: &mut Count) {
+    let tag = "one".parse().expect("a tag");
+    let (feed, viewer) = (FeedId::of_tag(&tag), Viewer::of(id(PEOPLE[3])));
+    let kept = Recent::of(Duration::from_secs(1));
+    for what in [
+        "read a tag feed that is not live",
+        "read a tag feed",
+        "read a tag feed whose first page is kept",
+    ] {
+        let page = count.of(what, async |apps, now| {
+            let app = App { first_pages: kept.clone(), ..apps.app.clone() };
+            let app = if what == "read a tag feed" { &apps.app } else { &app };
+            home::page(app, &viewer, feed, Span::ALL, 20, &ReadContext::new(now)).await
+        });
+        assert_eq!(page.await.expect("a page").ids().count(), 2, "{what}");
+    }
+    let used = count.of("read how a tag is used", async |apps, now| {
+        cases::tag(&apps.app, &viewer, &tag, now).await
+    });
+    assert_eq!(used.await.expect("read").0.posts, 2);
+    let named = NamedTag::new("one").expect("a tag");
+    let follow = count.of("follow a tag", async |apps, now| {
+        cases::follow(&apps.app, &identity(PEOPLE[3]), &named, true, now).await
+    });
+    follow.await.expect("followed");
+    let complete = count
+        .of("complete a tag", async |apps, now| cases::beginning_with(&apps.app, "on", now).await);
+    assert_eq!(complete.await.expect("read"), [named]);
 }
 
 /// An edit, and its versions.

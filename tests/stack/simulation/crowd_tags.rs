@@ -105,7 +105,7 @@ fn a_crowd_posts_and_reads_one_tag() {
         let app = &deployment.apps.app;
         let delivering: Vec<App> = (0..DELIVERING).map(|_| environment(app)).collect();
         let reading: Vec<App> = (0..READING).map(|_| environment(app)).collect();
-        let feed = tag().feed();
+        let feed = FeedId::of_tag(&tag());
         let read = async |app: &App, viewer: u64| {
             let (query, viewer) = (FeedQuery::page(20, None), Viewer::of(UserId(viewer)));
             let page =

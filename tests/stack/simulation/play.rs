@@ -9,7 +9,7 @@ use std::time::Duration;
 use fanfold_core::kinds::{Form, KeyKind};
 use fanfold_core::limits::{CARD_MARK_WITHIN, COMMIT_GRACE, REL_KEPT};
 use fanfold_core::message::Received as _;
-use fanfold_core::{FeedId, FeedKind, PostId, Relation, Tag, TagHash, Time, UserId, UserRef};
+use fanfold_core::{FeedId, FeedKind, PostId, Relation, TagHash, Time, UserId, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::{CachedSlice, CardId, Read};
 use fanfold_functions::timeline::feed::FeedQuery;
@@ -1430,7 +1430,7 @@ fn tags(number: usize) -> &'static str {
 }
 
 pub(super) fn feed_of(tag: &str) -> FeedId {
-    tag.parse::<Tag>().expect("a tag").feed()
+    FeedId::of_tag(&tag.parse().expect("a tag"))
 }
 
 /// Who reads a feed.

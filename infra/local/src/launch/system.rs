@@ -163,6 +163,6 @@ mod tests {
     #[test]
     fn outputs_name_settings() {
         let outputs = ["UsersTable", "BulkEventsDeadQueueUrl"];
-        assert_eq!(outputs.map(setting), ["USERS_TABLE", "BULK_EVENTS_DEAD_QUEUE_URL"]);
+        assert_eq!(outputs.map(setting), ["USERS_TABLE", "BULK_EVENTS_DEAD_URL"]);
     }
 }

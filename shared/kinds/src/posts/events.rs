@@ -30,21 +30,20 @@ pub async fn deleted(app: &App, event: &PostDeleted, now: Time) -> Result<(), St
 /// the post is read until it has the version, or is gone. After [`COMMIT_GRACE`], the edit has failed.
 pub async fn edited(app: &App, event: &PostEdited, now: Time) -> Result<(), StoreError> {
     let mut looked = 0;
-    loop {
-        match app.posts.state(event.post).await? {
-            PostState::Published(post)
+    let had_tags = loop {
+        match app.posts.state_and_tags(event.post).await? {
+            (PostState::Published(post), _)
                 if post.version < event.version && now <= event.edited_at + COMMIT_GRACE =>
             {
                 // mutation: edit-committed
                 look_again("the edit", &mut looked).await?;
             }
-            _ => break,
+            (_, had_tags) => break had_tags,
         }
-    }
+    };
     // mutation: edit-card
     app.valkey.cards_changed(&[CardId::post(event.post)]).await?;
-    let taggings = app.posts.taggings(&[event.post].into()).await?;
-    if taggings.values().any(|tagging| !tagging.ever.is_empty()) {
+    if had_tags {
         // mutation: edit-tags
         app.outbox.send(&UpdateTagFeeds { post: event.post }).await?;
     }

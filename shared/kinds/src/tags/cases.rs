@@ -7,7 +7,7 @@ use fanfold_core::id::Identity;
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{FOLLOWED_TAGS_MAX, TAG_NAMES_MAX, TAG_POSTS_COUNTED_MAX, TRIES_MAX};
 use fanfold_core::text::entities::folded;
-use fanfold_core::{List, Merge, PostId, Slice, Tag, Time, UserId};
+use fanfold_core::{FeedId, List, Merge, PostId, Slice, Tag, Time, UserId};
 use fanfold_engines::feed::{SliceError, Source};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::table::transact::CommitResult;
@@ -120,7 +120,7 @@ pub async fn follow(
             }
             tags.push(named.clone());
         }
-        match app.followed_tags.write(&app.users, caller, revision, tags).await? {
+        match app.followed_tags.put_followed(&app.users, caller, revision, tags).await? {
             CommitResult::Done => return Ok(()),
             outcome if outcome.refused(FollowWrite::Profile) => return Err(Error::ProfileMissing),
             _ => pause(tried).await,
@@ -164,7 +164,8 @@ pub(crate) async fn followed_slice(
         let reads = wanted.iter().filter_map(|wanted| Some((wanted, tags.get(wanted.part)?)));
         let reads = reads.map(async |(wanted, named)| {
             let feeds = app.feeds();
-            let slice = feeds.slice(named.tag.feed(), wanted.before, wanted.count, reading);
+            let slice =
+                feeds.slice(FeedId::of_tag(&named.tag), wanted.before, wanted.count, reading);
             Ok::<_, SliceError>((wanted.part, slice.await?))
         });
         for (part, (slice, from)) in try_join_all(reads).await? {

@@ -66,7 +66,7 @@ impl FollowedStore {
     }
 
     /// Writes what a user follows, if it has this revision.
-    pub async fn write(
+    pub async fn put_followed(
         &self,
         users: &UserStore,
         user: &Identity,

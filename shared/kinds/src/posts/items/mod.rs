@@ -163,10 +163,16 @@ impl PostStore {
 
     /// Reads the present state of one post.
     pub async fn state(&self, id: PostId) -> Result<PostState, StoreError> {
+        Ok(self.state_and_tags(id).await?.0)
+    }
+
+    /// The same, and whether the post ever had tags.
+    pub async fn state_and_tags(&self, id: PostId) -> Result<(PostState, bool), StoreError> {
         let doing = "reading a post";
         let item = self.table.get(doing, key(&posts_pk(id.author()), id)).await?;
+        let had_tags = item.as_ref().is_some_and(|item| item.contains_key(tags::TAGGED));
         let post = item.map(|item| read::<PostItem>(doing, item)).transpose()?;
-        Ok(post.map_or(PostState::Missing, PostState::from))
+        Ok((post.map_or(PostState::Missing, PostState::from), had_tags))
     }
 
     /// Reads the present states of posts. Missing posts are left out.
