@@ -20,9 +20,9 @@ use fanfold_kinds::boards::change::{ScoreChange, What, change};
 use fanfold_kinds::boards::{read, settings};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::problem::{NotFound, TooMany};
+use fanfold_web::routes;
 use fanfold_web::{Caller, IdempotencyKey, JsonBody, Problem, Query};
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use self::board::{BoardBody, BoardList, BoardView};
 use self::changes::{

@@ -9,11 +9,11 @@ use fanfold_core::{PostId, Time};
 use fanfold_kinds::App;
 use fanfold_kinds::posts::{self, Receipt};
 use fanfold_web::problem::NotFound;
+use fanfold_web::routes;
 use fanfold_web::{Caller, Problem};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::views::posts::PostPath;
 

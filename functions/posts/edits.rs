@@ -14,12 +14,12 @@ use fanfold_kinds::posts::{self, PostEdit};
 use fanfold_runtime::clock;
 use fanfold_web::extract::{IfMatch, present};
 use fanfold_web::problem::{NotFound, TooMany};
+use fanfold_web::routes;
 use fanfold_web::{Caller, JsonBody, Problem, ProblemKind, Viewing};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::views::posts::{
     AttachmentView, EntityView, PostPath, PostView, etag, extras_change, text_schema,

@@ -11,9 +11,9 @@ use fanfold_kinds::likes::{self, LikersOf};
 use fanfold_kinds::marks::{self, MarkKind, MarkedBy};
 use fanfold_runtime::clock;
 use fanfold_web::problem::{NoProfile, NotFound, TooMany};
+use fanfold_web::routes;
 use fanfold_web::{Caller, ListQuery, Problem, Query, Viewing};
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::views::list_view;
 use crate::views::people::UserList;

@@ -23,12 +23,12 @@ use fanfold_kinds::{App, Error};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::TimeText;
 use fanfold_web::problem::{NoProfile, NotFound, TooMany};
+use fanfold_web::routes;
 use fanfold_web::{Caller, IdempotencyKey, JsonBody, Problem, Viewing};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use self::scheduled::ScheduledView;
 use crate::http::{Prepare, serve, stores};

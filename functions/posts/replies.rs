@@ -12,11 +12,11 @@ use fanfold_kinds::replies::{self, Above, Context, RepliesTo};
 use fanfold_runtime::clock;
 use fanfold_web::extract::limit;
 use fanfold_web::problem::NotFound;
+use fanfold_web::routes;
 use fanfold_web::{Problem, ProblemKind, Query, Viewing};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::views::posts::{PostPath, PostView};
 

@@ -14,12 +14,12 @@ use fanfold_kinds::scheduled::{self, ScheduledEdit, ScheduledOf};
 use fanfold_runtime::clock;
 use fanfold_web::extract::{TimeText, present, segment};
 use fanfold_web::problem::{NotFound, TooMany};
+use fanfold_web::routes;
 use fanfold_web::{Caller, JsonBody, ListQuery, Problem, ProblemKind, Query};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::views::list_view;
 use crate::views::posts::{AttachmentView, extras_change, text_schema};

@@ -8,9 +8,9 @@ use fanfold_kinds::App;
 use fanfold_kinds::tags::cases;
 use fanfold_runtime::clock;
 use fanfold_web::problem::{NoProfile, TooMany};
+use fanfold_web::routes;
 use fanfold_web::{Caller, Problem};
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::views::tags::TagPath;
 

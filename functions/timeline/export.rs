@@ -10,12 +10,12 @@ use fanfold_kinds::export::{EXPORT_PLACE_CHARS_MAX, ExportPlace, Exported, of_ca
 use fanfold_kinds::owned::Line;
 use fanfold_runtime::clock;
 use fanfold_web::problem::{NotFound, TooMany};
+use fanfold_web::routes;
 use fanfold_web::{Caller, Problem, ProblemKind, Query};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::{Array, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(export))

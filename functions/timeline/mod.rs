@@ -17,9 +17,9 @@ use fanfold_kinds::present::Viewer;
 use fanfold_kinds::{App, Error};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::problem::{NotFound, TooMany};
+use fanfold_web::routes;
 use fanfold_web::{Problem, Query, Viewing};
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use self::feed::{FeedQuery, FeedView};
 use crate::http::{Prepare, serve, stores};

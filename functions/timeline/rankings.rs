@@ -12,11 +12,11 @@ use fanfold_kinds::rankings::{PlacesOf, RankingEntry, RankingPage, Shown, page};
 use fanfold_runtime::clock;
 use fanfold_web::extract::segment;
 use fanfold_web::problem::NotFound;
+use fanfold_web::routes;
 use fanfold_web::{ListQuery, Problem, Query, Viewing};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::views::people::UserView;
 use crate::views::posts::PostView;

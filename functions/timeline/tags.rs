@@ -11,11 +11,11 @@ use fanfold_kinds::home::{self, Of};
 use fanfold_kinds::tags::cases::{self, TagsTimeline};
 use fanfold_runtime::clock;
 use fanfold_web::problem::{NotFound, TooMany};
+use fanfold_web::routes;
 use fanfold_web::{Problem, ProblemKind, Query, Viewing};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::feed::{FeedQuery, FeedView};
 use super::shared;

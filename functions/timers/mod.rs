@@ -15,12 +15,12 @@ use fanfold_kinds::timers::{self, NewTimer, TimersOf};
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::TimeText;
 use fanfold_web::problem::{NoProfile, NotFound, TooMany};
+use fanfold_web::routes;
 use fanfold_web::{Caller, JsonBody, ListQuery, Problem, ProblemKind, Query};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use self::view::{TimerList, TimerPath, TimerView};
 use crate::http::{Prepare, serve, stores};

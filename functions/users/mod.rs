@@ -22,6 +22,7 @@ use fanfold_page::Page;
 use fanfold_runtime::{StartError, clock};
 use fanfold_web::extract::present as given;
 use fanfold_web::problem::{NoProfile, NotFound, TooMany};
+use fanfold_web::routes;
 use fanfold_web::{
     Caller, JsonBody, ListQuery, Problem, ProblemKind, Query, Viewing, shared_answers,
 };
@@ -30,7 +31,6 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::http::{Prepare, serve};
 use crate::views::people::{LinkView, UserList, UserPath, UserView};

@@ -80,3 +80,37 @@ pub fn specification(parts: impl IntoIterator<Item = OpenApi>, examples: &Exampl
     examples::add(&mut api, examples);
     api
 }
+
+/// Collects handlers of one path, with their descriptions.
+///
+/// The deployed binary leaves out the schemas of their bodies: its description of the API is a file, and the gate reads only the
+/// parameters of operations.
+#[cfg(debug_assertions)]
+#[macro_export]
+macro_rules! routes {
+    ($($handler:ident),+) => { utoipa_axum::routes!($($handler),+) };
+}
+
+/// The same, without the schemas of bodies.
+#[cfg(not(debug_assertions))]
+#[macro_export]
+macro_rules! routes {
+    ($($handler:ident),+) => {
+        utoipa_axum::paste! {{
+            use utoipa::Path as _;
+            use utoipa_axum::PathItemExt as _;
+            let (mut paths, mut router) =
+                (utoipa::openapi::path::Paths::new(), axum::routing::MethodRouter::new());
+            $(
+                let methods = [<__path_ $handler>]::methods();
+                for method in &methods {
+                    router = router.on(method.to_method_filter(), $handler);
+                }
+                let (path, operation) =
+                    ([<__path_ $handler>]::path(), [<__path_ $handler>]::operation());
+                paths.add_path_operation(path, methods, operation);
+            )+
+            (Vec::new(), paths, router)
+        }}
+    };
+}
