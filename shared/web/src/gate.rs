@@ -15,10 +15,14 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use lambda_http::RequestExt as _;
 use percent_encoding::percent_decode_str;
-use utoipa::openapi::path::{Operation, ParameterIn};
-use utoipa::openapi::{OpenApi, RefOr};
+#[cfg(debug_assertions)]
+use utoipa::openapi::{
+    OpenApi, RefOr,
+    path::{Operation, ParameterIn},
+};
 
 use crate::caller::Caller;
+#[cfg(debug_assertions)]
 use crate::examples::operations;
 use crate::fallback::{encoded, fallback, route_key};
 use crate::{Problem, ProblemKind};
@@ -26,7 +30,23 @@ use crate::{Problem, ProblemKind};
 /// The names of the query parameters of each operation, by its path and its method.
 pub(crate) type Described = BTreeMap<String, BTreeMap<&'static str, Vec<String>>>;
 
+/// The path, the method and the query parameters of each operation of the API's description.
+#[cfg(any(test, not(debug_assertions)))]
+const QUERIES: &[(&str, &str, &[&str])] = include!(concat!(env!("OUT_DIR"), "/queries.rs"));
+
+/// The operations of the API's description, which is a file.
+#[cfg(any(test, not(debug_assertions)))]
+pub(crate) fn deployed() -> Described {
+    let mut all = Described::new();
+    for (path, method, names) in QUERIES {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        all.entry((*path).to_owned()).or_default().insert(method, names);
+    }
+    all
+}
+
 /// The operations in a description.
+#[cfg(debug_assertions)]
 pub(crate) fn described(api: &mut OpenApi) -> Described {
     let names = |operation: &mut Operation| {
         let parameters = operation.parameters.iter().flatten();
@@ -255,6 +275,21 @@ mod tests {
     async fn a_method_without_a_route_is_refused_as_such() {
         let event = sent("HEAD", "$default", "/v1/leaderboards/a", json!(null));
         assert_eq!(answer(event).await, (405, String::new()));
+    }
+
+    #[test]
+    fn the_deployed_gate_knows_the_parameters_of_each_operation() {
+        let deployed = super::deployed();
+        let names = |path: &str, method| deployed[path][method].join(" ");
+        assert_eq!(names("/v1/tags", "GET"), "q");
+        assert_eq!(names("/v1/timeline", "GET"), "limit cursor newer_than source");
+        assert_eq!(names("/v1/posts/{id}", "PATCH"), "");
+        let api: Value = serde_json::from_str(&crate::OPENAPI_JSON).unwrap();
+        let described = api["paths"].as_object().unwrap();
+        assert!(deployed.keys().eq(described.keys()));
+        for (path, methods) in &deployed {
+            assert_eq!(methods.len(), described[path].as_object().unwrap().len(), "{path}");
+        }
     }
 
     #[tokio::test]

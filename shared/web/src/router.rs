@@ -18,7 +18,11 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::examples::{self, Examples};
 use crate::fallback::fallback;
-use crate::gate::{described, pass};
+#[cfg(not(debug_assertions))]
+use crate::gate::deployed;
+#[cfg(debug_assertions)]
+use crate::gate::described;
+use crate::gate::pass;
 use crate::served::served;
 use crate::shared_answers;
 
@@ -43,11 +47,15 @@ const TAGS: [(&str, &str); 10] = [
 
 /// Makes the router of a function from its routes and their state. Requests that match no route get 404 or 405.
 pub fn serve<S: Clone + Send + Sync + 'static>(routes: OpenApiRouter<S>, state: S) -> Router {
+    #[cfg_attr(not(debug_assertions), expect(unused_mut, unused_variables))]
     let (router, mut api) = routes.split_for_parts();
-    let described = Arc::new(described(&mut api));
+    #[cfg(debug_assertions)]
+    let described = described(&mut api);
+    #[cfg(not(debug_assertions))]
+    let described = deployed();
     metrics::init(metrics::HTTP);
     let router = router.fallback(fallback).method_not_allowed_fallback(fallback);
-    let router = router.layer(from_fn_with_state(described, pass));
+    let router = router.layer(from_fn_with_state(Arc::new(described), pass));
     router.layer(map_response(kept_private)).layer(from_fn(served)).with_state(state)
 }
 
@@ -83,32 +91,29 @@ pub fn specification(parts: impl IntoIterator<Item = OpenApi>, examples: &Exampl
 
 /// Collects handlers of one path, with their descriptions.
 ///
-/// The deployed binary leaves out the schemas of their bodies: its description of the API is a file, and the gate reads only the
-/// parameters of operations.
+/// The deployed binary leaves the descriptions out: the description of the API is a file, and the gate has a list of it.
 #[cfg(debug_assertions)]
 #[macro_export]
 macro_rules! routes {
     ($($handler:ident),+) => { utoipa_axum::routes!($($handler),+) };
 }
 
-/// The same, without the schemas of bodies.
+/// The same, without the descriptions.
 #[cfg(not(debug_assertions))]
 #[macro_export]
 macro_rules! routes {
     ($($handler:ident),+) => {
         utoipa_axum::paste! {{
             use utoipa::Path as _;
+            use utoipa::openapi::path::{Operation, Paths};
             use utoipa_axum::PathItemExt as _;
-            let (mut paths, mut router) =
-                (utoipa::openapi::path::Paths::new(), axum::routing::MethodRouter::new());
+            let (mut paths, mut router) = (Paths::new(), axum::routing::MethodRouter::new());
             $(
                 let methods = [<__path_ $handler>]::methods();
                 for method in &methods {
                     router = router.on(method.to_method_filter(), $handler);
                 }
-                let (path, operation) =
-                    ([<__path_ $handler>]::path(), [<__path_ $handler>]::operation());
-                paths.add_path_operation(path, methods, operation);
+                paths.add_path_operation([<__path_ $handler>]::path(), methods, Operation::new());
             )+
             (Vec::new(), paths, router)
         }}
