@@ -92,7 +92,7 @@ impl From<Version> for VersionView {
         (status = 200, description = "The post.", body = PostView, headers(("ETag" = String))),
         (status = 403, description = "The post belongs to another user."),
         (status = 412, description = "The post has another version than `If-Match` names."),
-        (status = 422, description = "The text, the data or an attachment is not allowed, or the post has 100 versions."),
+        (status = 422, description = "The text, the data or an attachment is not allowed, or the post has 100 versions, or 60 tags in all of them."),
         (status = 409, description = "Another user has the same id."),
         NotFound, TooMany,
     ),

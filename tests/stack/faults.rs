@@ -311,7 +311,7 @@ pub async fn at_rest(dead_before: u64) {
 pub async fn dead_letters() -> u64 {
     let mut dead = 0;
     for queue in QUEUES {
-        dead += length(&format!("{}DeadQueueUrl", queue.resource)).await;
+        dead += length(&format!("{}DeadUrl", queue.resource)).await;
     }
     dead
 }

@@ -227,14 +227,14 @@ async fn only_poison_ends_in_the_dead_letter_queue() {
     let people = people().await;
     let good = json!({"type": "PostPublished", "v": 1, "post": people.posts[0]}).to_string();
     let queues = [
-        ("PostEventsQueueUrl", "PostEventsDeadQueueUrl"),
-        ("ChunksQueueUrl", "ChunksDeadQueueUrl"),
-        ("BulkEventsQueueUrl", "BulkEventsDeadQueueUrl"),
-        ("BulkChunksQueueUrl", "BulkChunksDeadQueueUrl"),
-        ("ChangeEventsQueueUrl", "ChangeEventsDeadQueueUrl"),
-        ("RebuildsQueueUrl", "RebuildsDeadQueueUrl"),
-        ("DueItemsQueueUrl", "DueItemsDeadQueueUrl"),
-        ("WebhooksQueueUrl", "WebhooksDeadQueueUrl"),
+        ("PostEventsQueueUrl", "PostEventsDeadUrl"),
+        ("ChunksQueueUrl", "ChunksDeadUrl"),
+        ("BulkEventsQueueUrl", "BulkEventsDeadUrl"),
+        ("BulkChunksQueueUrl", "BulkChunksDeadUrl"),
+        ("ChangeEventsQueueUrl", "ChangeEventsDeadUrl"),
+        ("RebuildsQueueUrl", "RebuildsDeadUrl"),
+        ("DueItemsQueueUrl", "DueItemsDeadUrl"),
+        ("WebhooksQueueUrl", "WebhooksDeadUrl"),
     ];
     for (queue, _) in queues {
         send(queue, &good_message_of(queue, &people, &good)).await;

@@ -108,6 +108,8 @@ pub const PUBLIC_DAYS_DEFAULT: u64 = 0;
 pub const PUBLIC_DAYS_MAX: u64 = 365;
 /// Tags that one user may follow. A page of their posts reads the feed of each.
 pub const FOLLOWED_TAGS_MAX: usize = 50;
+/// Different tags that the versions of a post may have. The feeds of all of them are brought up to date with each edit.
+pub const TAGS_EVER_MAX: usize = 60;
 /// Tags that a completion returns.
 pub const TAG_NAMES_MAX: usize = 10;
 /// The newest posts of a tag that are counted to tell how it is used.

@@ -53,6 +53,8 @@ const HOT_KEPT: Duration = Duration::from_secs(600);
 const LATE_KEPT: Duration = Duration::from_secs(10);
 /// How long a function keeps the first page of a feed that everybody reads.
 const FIRST_PAGE_KEPT: Duration = Duration::from_secs(1);
+/// The most first pages that a function keeps. A page of the longest posts has about a megabyte.
+const FIRST_PAGES_MAX: usize = 32;
 /// Partitions of a large audience that one dispatch reads.
 const PARTITIONS_PER_PART: u16 = 8;
 /// The most authors of a home feed (those who are followed, and its reader) that is rebuilt within the request. With more, the
@@ -178,7 +180,7 @@ impl App {
             hot: Recent::of(HOT_KEPT),
             kept: KeptStore::new(tables.table("GRAPH_TABLE")?),
             late: Recent::of(LATE_KEPT),
-            first_pages: Recent::of(FIRST_PAGE_KEPT),
+            first_pages: Recent::at_most(FIRST_PAGES_MAX, FIRST_PAGE_KEPT),
             tag_uses: Recent::of(USE_KEPT),
             pause: Pause::default(),
             settings: Settings::read(config)?,

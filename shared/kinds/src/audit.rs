@@ -193,10 +193,9 @@ async fn differences(
     let pulled = pulled(app, feed, live.bound, now).await?;
     let held: HashSet<PostId> = live.posts.iter().copied().collect();
     let extra: Vec<PostId> = held.difference(&pulled).copied().collect();
-    let (of, since) = (Of::Feed(feed), Of::Feed(feed).since(app, now));
-    // readers pass over posts that are gone, or no longer belong there
-    let extra = app.posts.published(&extra).await?.into_iter();
-    let extra = extra.filter(|(post, found)| *post > since && of.has(found)).map(|(post, _)| post);
+    // the rows of posts that are too old for the public feed expire
+    let since = Of::Feed(feed).since(app, now);
+    let extra = app.posts.published(&extra).await?.into_keys().filter(|post| *post > since);
     // posts of authors that the feed points to are merged in when it is read
     let missing = pulled.difference(&held).filter(|post| !pointed_at.contains(&post.author()));
     Ok(Some(missing.copied().chain(extra).collect()))

@@ -37,6 +37,8 @@ pub enum Error {
     OtherVersion { version: u64 },
     #[error("a post can have at most {max} versions; publish another post")]
     VersionsLimit { max: u64 },
+    #[error("the versions of a post can have at most {max} different tags; publish another post")]
+    TagsLimit { max: usize },
     /// The caller is not the author of the post.
     #[error("only the author can {action}")]
     NotYours { action: &'static str },

@@ -20,7 +20,7 @@ use crate::owned::{EXPORT_PAGE, Exporting, Line};
 use crate::{App, Error};
 
 /// The number of times that a page asks kinds for lines, some of them several times. A kind answers with one query, or a few.
-const EXPORT_READS: u64 = 16;
+const EXPORT_READS: u64 = 24;
 /// The greatest length of a place as a text.
 pub const EXPORT_PLACE_CHARS_MAX: usize = 1_024;
 

@@ -1,4 +1,4 @@
-//! Timelines: pages of home and author feeds.
+//! Timelines: pages of feeds.
 //!
 //! **Read.** `timeline` runs one script, which returns whether the feed is live, its floor, and the next entries.
 //! Below the floor the page is pulled: about 300 posts of all followed authors are merged from DynamoDB, kept for the
@@ -14,6 +14,10 @@
 //! posts. Older posts of a page are looked up in DynamoDB, in one batch read; a viewer with fewer than 200 likes has
 //! them all on the card. Single posts, profiles, author feeds and lists of users use the same cards. If many readers
 //! miss the same card, one of them reads the item, and the others wait up to 635 ms for the card.
+//!
+//! **First pages of feeds that everybody reads.** An environment of a function keeps the first page of a tag feed or of the public
+//! feed for a second, with its cards and some more posts in place of those that are gone or hidden. A page after it can therefore be
+//! a second newer, and the first page of another environment a second older.
 //!
 //! # Bounds
 //!
@@ -34,8 +38,8 @@ use std::sync::{Arc, LazyLock};
 
 use fanfold_core::feed::OwnedBy;
 use fanfold_core::kinds::LimitKind;
-use fanfold_core::limits::{COMMIT_GRACE, PAGE_ROUNDS_MAX, PULL_QUERIES_MIN};
-use fanfold_core::{FeedId, FeedKind, PostId, Slice, Time, UserRef};
+use fanfold_core::limits::{COMMIT_GRACE, PAGE_ITEMS_DEFAULT, PAGE_ROUNDS_MAX, PULL_QUERIES_MIN};
+use fanfold_core::{FeedId, FeedKind, PostId, Slice, TagHash, Time, UserRef};
 use fanfold_engines::feed::{SliceError, Source};
 use fanfold_engines::list::Filling;
 use fanfold_engines::reading::ReadContext;
@@ -48,7 +52,7 @@ use crate::posts::items::{Post, PostState};
 use crate::present::{self, Cards, PostWithAuthor, ShownPost, Viewer, all_posts};
 use crate::tags::cases::followed_slice;
 use crate::tags::names::NamedTag;
-use crate::tags::tagging::has as has_tag;
+use crate::tags::tagging::hashes;
 use crate::{App, Error};
 
 /// The part of a feed that a page is cut from. Both ends are exclusive.
@@ -111,7 +115,7 @@ impl Of<'_> {
     }
 
     /// Whether a post is still there. An edit may have taken a tag out of its text.
-    pub(crate) fn has(self, post: &Post) -> bool {
+    fn has(self, post: &Post) -> bool {
         match self {
             // mutation: shown-with-tag
             Self::Feed(feed) => feed.tag_of().is_none_or(|tag| has_tag(post, tag)),
@@ -138,7 +142,24 @@ struct FirstPage {
     cards: Cards,
 }
 
+/// Whether a post has a tag. No reply is in the public feed.
+fn has_tag(post: &Post, tag: TagHash) -> bool {
+    match tag {
+        TagHash::PUBLIC => post.thread.is_empty(),
+        tag => hashes(&post.entities).any(|found| found == tag),
+    }
+}
+
+/// Posts of a first page beyond those that were asked for, in place of those that are gone or hidden.
+const SURPLUS: usize = 20;
+
 impl FirstPage {
+    /// Whether everybody reads the same feed, so that its first page is kept.
+    fn is_of(of: Of<'_>) -> bool {
+        // mutation: first-page-kept
+        matches!(of, Of::Feed(feed) if feed.kind.owned_by() == OwnedBy::Everybody)
+    }
+
     /// The kept page with so many posts.
     fn kept(app: &App, of: Of<'_>, count: usize, reading: &ReadContext) -> Option<Arc<Self>> {
         let Of::Feed(feed) = of else { return None };
@@ -146,14 +167,10 @@ impl FirstPage {
         (page.count >= count || page.slice.is_end()).then_some(page)
     }
 
-    /// Keeps a page that begins at the newest post, if everybody reads the feed.
+    /// Keeps a page that begins at the newest post.
     fn keep(app: &App, of: Of<'_>, page: impl FnOnce() -> Self, reading: &ReadContext) {
-        match of {
-            // mutation: first-page-kept
-            Of::Feed(feed) if feed.kind.owned_by() == OwnedBy::Everybody => {
-                app.first_pages.note(feed, Arc::new(page()), reading.now);
-            }
-            Of::Feed(_) | Of::Tags(_) => {}
+        if let Of::Feed(feed) = of {
+            app.first_pages.note(feed, Arc::new(page()), reading.now);
         }
     }
 }
@@ -178,26 +195,31 @@ pub async fn page<'a>(
     let mut end = false;
     // mutation: page-full
     for _ in 0..PAGE_ROUNDS_MAX {
-        let count = filling.missing();
-        let is_first = before == PostId::MAX && reading.uses_valkey();
-        let kept = is_first.then(|| FirstPage::kept(app, of, count, reading)).flatten();
-        let (mut slice, from) = match &kept {
-            Some(kept) => (kept.slice.clone().below(before, count), Source::Cache),
+        let is_first = before == PostId::MAX && FirstPage::is_of(of) && reading.uses_valkey();
+        let missing = filling.missing();
+        let kept = is_first.then(|| FirstPage::kept(app, of, missing, reading)).flatten();
+        let asked = if is_first { missing.max(PAGE_ITEMS_DEFAULT + 1) } else { missing };
+        let count = if is_first { asked + SURPLUS } else { asked };
+        let (slice, from) = match &kept {
+            Some(kept) => (kept.slice.clone(), Source::Cache),
             None => of.slice(app, before, count, reading).await.map_err(|error| match error {
                 SliceError::Store(error) => error.into(),
                 SliceError::Limited { limit, wait } => refused(limit, viewer.user, wait),
             })?,
         };
         source.get_or_insert(from);
-        let whole = is_first.then(|| slice.clone());
-        slice.posts.retain(|post| *post > after && viewer.sees(post.author()));
+        let is_seen = |post: &PostId| *post > after && viewer.sees(post.author());
+        let seen: Vec<PostId> = slice.posts.iter().copied().filter(is_seen).collect();
+        // what is kept is for every reader
+        let wanted = if is_first { &slice.posts } else { &seen };
         let known = kept.as_ref().map_or(&*NO_CARDS, |kept| &kept.cards);
-        let found = found(app, viewer, of, &slice.posts, known, reading).await?;
-        if let Some(slice) = whole.filter(|_| kept.is_none()) {
+        let found = found(app, viewer, of, wanted, known, reading).await?;
+        if is_first && kept.is_none() {
             let cards = || found.iter().map(|(id, found)| (*id, found.cards())).collect();
-            FirstPage::keep(app, of, || FirstPage { slice, count, cards: cards() }, reading);
+            let slice = slice.clone();
+            FirstPage::keep(app, of, || FirstPage { slice, count: asked, cards: cards() }, reading);
         }
-        filling.add(shown(of, &slice.posts, found));
+        filling.add(shown(of, &seen, found));
         end = slice.bound <= after;
         if end || filling.is_full() {
             break;
@@ -233,7 +255,10 @@ async fn found(
         Some(PostState::Missing) | None => id.time() + COMMIT_GRACE < context.now,
     };
     let deleted: Vec<PostId> = ids.iter().copied().filter(is_gone).collect();
-    if let Of::Feed(feed) = of {
+    // what is kept was looked at before
+    if let Of::Feed(feed) = of
+        && known.is_empty()
+    {
         // if Valkey does not answer, the entries stay for the next reader to pass over
         // mutation: page-removes
         context.ask(app.valkey.remove(feed, &deleted)).await?;

@@ -138,6 +138,10 @@ advice! {
         "The caller follows as many users as one user may."
         "Unfollow another user first. The detail gives the limit."
         "a user can follow at most 5000 users; unfollow another user first";
+    TagsLimit:
+        "The versions of the post have too many different tags."
+        "Publish another post. The detail gives the limit."
+        "the versions of a post can have at most 60 different tags; publish another post";
     NoPublicFeed:
         "The operator has not turned the public feed on."
         "Do not offer the feed in your app, or ask the operator to set PublicDays."

@@ -63,6 +63,7 @@ kinds! {
     ScheduledFailed CONFLICT "scheduled-failed" "Not published";
     OtherVersion PRECONDITION_FAILED "other-version" "The post has changed";
     VersionsLimit UNPROCESSABLE_ENTITY "versions-limit" "Too many versions";
+    TagsLimit UNPROCESSABLE_ENTITY "tags-limit" "Too many tags";
     PostDeleted GONE "post-deleted" "Post deleted";
     BodyTooLarge PAYLOAD_TOO_LARGE "body-too-large" "Body too large";
     UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "Unsupported media type";
@@ -221,6 +222,7 @@ impl From<Error> for Problem {
             Error::NoSuchPost(_) => ProblemKind::NoSuchPost,
             Error::OtherVersion { .. } => ProblemKind::OtherVersion,
             Error::VersionsLimit { .. } => ProblemKind::VersionsLimit,
+            Error::TagsLimit { .. } => ProblemKind::TagsLimit,
             Error::NotYours { .. } => ProblemKind::NotYours,
             Error::FollowSelf => ProblemKind::FollowSelf,
             Error::FollowingLimit { .. } => ProblemKind::FollowingLimit,

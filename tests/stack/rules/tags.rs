@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use fanfold_core::limits::{FOLLOWED_TAGS_MAX, TAG_NAMES_MAX, TAG_POSTS_COUNTED_MAX};
+use fanfold_core::board::Zone;
+use fanfold_core::limits::{
+    BOARD_PARTS, FOLLOWED_TAGS_MAX, TAG_NAMES_MAX, TAG_POSTS_COUNTED_MAX, TAGS_EVER_MAX,
+};
 use fanfold_core::{FeedId, PostId, Ranking, Tag, TagHash};
 use fanfold_engines::feed::Source;
 use fanfold_engines::reading::ReadContext;
@@ -14,6 +17,7 @@ use fanfold_kinds::tags::cases;
 use fanfold_kinds::tags::followed::FollowWrite;
 use fanfold_kinds::tags::items::Tagged;
 use fanfold_kinds::tags::names::NamedTag;
+use fanfold_kinds::tags::uses::USES_COUNTED_MAX;
 use fanfold_kinds::{Error, posts};
 
 use crate::harness::world::World;
@@ -409,4 +413,48 @@ async fn tags_in_use_are_ranked_by_authors() {
     publish(&world, "cedar", "#new").await;
     world.drain().await;
     assert_eq!(ranked().await, [("new".to_owned(), 1)]);
+}
+
+#[tokio::test]
+async fn the_versions_of_a_post_have_a_limited_number_of_tags() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let tags = |from: usize, count: usize| {
+        let tags = (from..from + count).map(|n| format!("#t{n}"));
+        tags.collect::<Vec<_>>().join(" ")
+    };
+    let post = publish(&world, "ash", &tags(0, TAGS_EVER_MAX / 2)).await;
+    edit(&world, post, &tags(TAGS_EVER_MAX / 2, TAGS_EVER_MAX / 2)).await;
+    let ash = world.identity("ash");
+    let more = posts::edit(&world.app, &ash, post, "#more", None, world.now()).await;
+    assert!(matches!(more, Err(Error::TagsLimit { max: TAGS_EVER_MAX })));
+    // those that it had are allowed
+    edit(&world, post, &tags(20, 20)).await;
+    world.drain().await;
+    assert_eq!(read(&world, "ash", "t0", 9).await.0, []);
+    assert_eq!(read(&world, "ash", "t39", 9).await.0, [post]);
+}
+
+/// The ranking passes over most uses of a busy tag, and counts those of the tags after it.
+#[tokio::test]
+async fn a_busy_tag_does_not_hide_those_after_it() {
+    let world = World::new().await;
+    let (ash, now) = (world.id("ash"), world.now());
+    let (part, day) = (|tag: TagHash| tag.0 % u64::from(BOARD_PARTS), Zone::utc().day(now));
+    let busy = named("busy").tag.hash();
+    let after = (0..).map(|n| named(&format!("after{n}")).tag.hash());
+    let after = after.filter(|tag| *tag > busy && part(*tag) == part(busy)).take(2);
+    let after: Vec<TagHash> = after.collect();
+    let busy_posts = 3 * USES_COUNTED_MAX;
+    let posts = (0..busy_posts).map(|n| PostId::new(now, n as u16, ash));
+    let rows = posts.map(|post| Tagged { post, tag: busy, name: "busy", expires_at: None });
+    let mut rows: Vec<Tagged<'_>> = rows.collect();
+    let first = rows[0];
+    rows.extend(after.iter().map(|tag| Tagged { tag: *tag, name: "after", ..first }));
+    world.app.uses.put(&rows, now).await.expect("written");
+    let uses = world.app.uses.of_part(&[day], part(busy) as u8, now.hour(), None).await;
+    let uses = uses.expect("read").expect("all");
+    let counted = |tag: &TagHash| uses[tag].1.values().sum::<u64>() as usize;
+    assert!((USES_COUNTED_MAX..2 * USES_COUNTED_MAX + 1).contains(&counted(&busy)));
+    assert_eq!(after.iter().map(counted).collect::<Vec<_>>(), [1, 1]);
 }

@@ -57,7 +57,7 @@ fn letter(queue: &'static QueueSpec) -> String {
 #[tokio::test]
 async fn the_deployed_admin_function_executes_every_order() {
     for spec in QUEUES {
-        let (queue, dead) = (spec.name, output(&format!("{}DeadQueueUrl", spec.resource)));
+        let (queue, dead) = (spec.name, output(&format!("{}DeadUrl", spec.resource)));
         let sent = json!({"QueueUrl": dead, "MessageBody": letter(spec)});
         aws("AmazonSQS.SendMessage", "1.0", &sent).await;
         let redriven = order(json!({"do": "redrive", "queue": queue})).await;

@@ -147,7 +147,7 @@ impl History<Likes> {
     /// A reader reads a ranking, page by page.
     fn rank(&mut self) {
         let (apps, now) = (self.apps.clone(), self.clock());
-        let (viewer, ranking) = (*self.dice.pick(&PEOPLE), *self.dice.pick(&Ranking::ALL));
+        let (viewer, ranking) = (*self.dice.pick(&PEOPLE), *self.dice.pick(&RANKINGS));
         let faults = self.valkey_faults;
         let work = async move {
             let (viewer, reading) = (Viewer::of(id(viewer)), ReadContext::new(now));
@@ -358,6 +358,9 @@ impl History<Likes> {
         Ok(())
     }
 }
+
+/// The rankings by likes.
+const RANKINGS: [Ranking; 3] = [Ranking::PostsDay, Ranking::PostsWeek, Ranking::Authors];
 
 /// Who or what has a place in a ranking, with the likes.
 fn ranked(entry: &RankingEntry) -> (String, u64) {

@@ -323,7 +323,7 @@ fn check_redrive(post: &str) {
         "type": "DeliverChunk", "v": 1, "post": post, "cut_at_ms": 1, "followers": "AAAAAAAAAAE",
     });
     let letter = serde_json::json!({"MessageBody": chunk.to_string()});
-    sqs("SendMessage", "ChunksDeadQueueUrl", letter);
+    sqs("SendMessage", "ChunksDeadUrl", letter);
     let output = succeed(cargo_local(&["redrive", "chunks"]));
     assert!(output.ends_with("1 of 1 dead letters moved to chunks\n"), "{output}");
     let length = |queue: &str| {
@@ -338,7 +338,7 @@ fn check_redrive(post: &str) {
         assert!(start.elapsed().as_secs() < 20, "the chunk is not handled within 20 s");
         std::thread::sleep(Duration::from_millis(50));
     }
-    assert_eq!(length("ChunksDeadQueueUrl"), 0);
+    assert_eq!(length("ChunksDeadUrl"), 0);
     let error = error_line(&["redrive", "no-such-queue"]);
     assert!(error.contains("no-such-queue") && error.contains("change-events"), "{error}");
 }

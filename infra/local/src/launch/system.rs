@@ -80,7 +80,8 @@ impl System {
     /// The settings of the functions: the outputs that name tables and queues, and how AWS and Valkey are reached.
     pub fn function_settings(&self) -> BTreeMap<String, String> {
         let named = self.outputs.iter().filter_map(|(output, value)| {
-            let is_setting = output.ends_with("Table") || output.ends_with("QueueUrl");
+            let is_setting =
+                ["Table", "QueueUrl", "DeadUrl"].iter().any(|end| output.ends_with(end));
             is_setting.then(|| (setting(output), value.clone()))
         });
         let aws = cloud::aws_environment(&self.servers.endpoint);
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn outputs_name_settings() {
-        let outputs = ["UsersTable", "BulkEventsDeadQueueUrl"];
+        let outputs = ["UsersTable", "BulkEventsDeadUrl"];
         assert_eq!(outputs.map(setting), ["USERS_TABLE", "BULK_EVENTS_DEAD_URL"]);
     }
 }

@@ -50,11 +50,21 @@ impl Table {
                 Ok(WriteRequest::builder().delete_request(delete).build())
             })
             .collect();
-        write_all(self, doing, deletes?).await
+        write_all(self, doing, deletes?, TRIES_MAX).await
     }
 
     /// Writes these items, whose keys must differ, and replaces existing ones.
     pub async fn put_all(&self, doing: &'static str, items: Vec<Item>) -> Result<(), StoreError> {
+        self.put_within(doing, items, TRIES_MAX).await
+    }
+
+    /// The same, with at most so many tries of each batch.
+    pub async fn put_within(
+        &self,
+        doing: &'static str,
+        items: Vec<Item>,
+        tries: u32,
+    ) -> Result<(), StoreError> {
         let puts: Result<Vec<WriteRequest>, StoreError> = items
             .into_iter()
             .map(|item| {
@@ -63,7 +73,7 @@ impl Table {
                 Ok(WriteRequest::builder().put_request(put).build())
             })
             .collect();
-        write_all(self, doing, puts?).await
+        write_all(self, doing, puts?, tries).await
     }
 }
 
@@ -99,10 +109,11 @@ async fn write_all(
     table: &Table,
     doing: &'static str,
     writes: Vec<WriteRequest>,
+    tries: u32,
 ) -> Result<(), StoreError> {
     let batches: Vec<_> = writes
         .chunks(BATCH_WRITE_MAX)
-        .map(|batch| write_batch(table, doing, batch.to_vec()))
+        .map(|batch| write_batch(table, doing, batch.to_vec(), tries))
         .collect();
     stream::iter(batches).buffer_unordered(CONCURRENCY).try_collect().await
 }
@@ -111,9 +122,10 @@ async fn write_batch(
     table: &Table,
     doing: &'static str,
     mut writes: Vec<WriteRequest>,
+    tries: u32,
 ) -> Result<(), StoreError> {
     let name = table.name(doing)?;
-    for tried in 0..TRIES_MAX {
+    for tried in 0..tries {
         let call = table.client.batch_write_item().request_items(name, writes);
         let answer = call.send().await.map_err(StoreError::dynamo(doing))?;
         writes = answer.unprocessed_items.unwrap_or_default().remove(name).unwrap_or_default();
@@ -122,5 +134,5 @@ async fn write_batch(
         }
         pause(tried).await;
     }
-    Err(StoreError::GaveUp { doing, tries: TRIES_MAX })
+    Err(StoreError::GaveUp { doing, tries })
 }

@@ -196,6 +196,23 @@ impl Valkey {
         Ok(())
     }
 
+    /// Removes posts from a feed that everybody reads. A rebuild of it that is under way may have read them, so it loses its lease.
+    pub async fn remove_from_shared(
+        &self,
+        feed: FeedId,
+        posts: &[PostId],
+    ) -> Result<(), StoreError> {
+        // mutation: shared-rebuild-cancelled
+        let () = self
+            .keys
+            .lock(feed)
+            .command("UNLINK")
+            .query_async(&mut self.link.clone())
+            .await
+            .map_err(failed("cancelling the rebuild of a feed"))?;
+        self.remove(feed, posts).await
+    }
+
     /// Deletes the contents of a feed, so that the next read rebuilds it.
     pub async fn invalidate(&self, feed: FeedId) -> Result<(), StoreError> {
         self.keys

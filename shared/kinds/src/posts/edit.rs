@@ -1,9 +1,11 @@
 //! Editing a post, and reading its versions.
 
+use std::collections::BTreeSet;
+
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::LimitKind;
-use fanfold_core::limits::{TRIES_MAX, VERSIONS_MAX};
-use fanfold_core::{PostId, Time, text};
+use fanfold_core::limits::{TAGS_EVER_MAX, TRIES_MAX, VERSIONS_MAX};
+use fanfold_core::{PostId, TagHash, Time, text};
 use fanfold_engines::card::changed;
 use fanfold_engines::outbox::announced;
 use fanfold_engines::reading::ReadContext;
@@ -21,6 +23,7 @@ use crate::marks::{MarkKind, MarkSet};
 use crate::people::cards::UserCard;
 use crate::people::must_belong_to;
 use crate::present::{self, ShownPost, Viewer};
+use crate::tags::tagging::hashes;
 use crate::{App, Error};
 
 /// A change of a post. What is `None` stays.
@@ -40,7 +43,7 @@ impl<'a> From<&'a str> for PostEdit<'a> {
 /// new version.
 ///
 /// Fails with [`Error::OtherVersion`] if the post has none of the versions in `only`, with [`Error::VersionsLimit`] if it was edited
-/// too often, with [`Error::NotYours`], [`Error::NoSuchPost`] or [`Error::IdentityClash`], with [`Error::Content`] if there is too
+/// too often, with [`Error::TagsLimit`], with [`Error::NotYours`], [`Error::NoSuchPost`] or [`Error::IdentityClash`], with [`Error::Content`] if there is too
 /// much beside the text, and with [`Error::Text`] because of the text.
 pub async fn edit(
     app: &App,
@@ -55,7 +58,7 @@ pub async fn edit(
     }
     let PostEdit { text, extras } = edit.into();
     let text = text.map(text::post_text).transpose()?;
-    let (profile, mut state, marks) = own(app, author, id, now).await?;
+    let (profile, (mut state, mut ever), marks) = own(app, author, id, now).await?;
     let shown = |post| ShownPost { post, author: profile.clone(), marks };
     for tried in 0..TRIES_MAX {
         let PostState::Published(old) = state else { return Err(Error::NoSuchPost(id)) };
@@ -77,6 +80,11 @@ pub async fn edit(
             true => old.entities.clone(),
             false => bound(app, Unbound::again(text, (&old.text, &old.entities)), now).await?,
         };
+        ever.extend(hashes(&entities));
+        // mutation: tags-limit
+        if ever.len() > TAGS_EVER_MAX {
+            return Err(Error::TagsLimit { max: TAGS_EVER_MAX });
+        }
         // another edit may have begun later, and committed first
         let edited_at = now.max(old.written_at());
         let event = PostEdited { post: id, version, edited_at };
@@ -93,21 +101,22 @@ pub async fn edit(
             Edited::NoProfile => return Err(Error::NoSuchPost(id)),
             Edited::Raced => pause(tried).await,
         }
-        state = app.posts.state(id).await?;
+        (state, ever) = app.posts.state_and_tags(id).await?;
     }
     Err(StoreError::Unsettled { what: "the post" }.into())
 }
 
-/// The author, the caller's post, and what the caller marked it with.
+/// The author, the caller's post with the tags that it ever had, and what the caller marked it with.
 async fn own(
     app: &App,
     author: &Identity,
     id: PostId,
     now: Time,
-) -> Result<(UserCard, PostState, MarkSet), Error> {
+) -> Result<(UserCard, (PostState, BTreeSet<TagHash>), MarkSet), Error> {
     let marks = MarkKind::of_post(app, author.user(), id);
-    let reads =
-        async { futures::try_join!(app.users.profile(author.user()), app.posts.state(id), marks) };
+    let reads = async {
+        futures::try_join!(app.users.profile(author.user()), app.posts.state_and_tags(id), marks)
+    };
     let limit = app.limits.of(LimitKind::Post);
     let reads = within_limit(&app.valkey, limit, author.user(), now, reads);
     let (profile, state, marks) = reads.await?;

@@ -30,7 +30,7 @@ pub async fn deleted(app: &App, event: &PostDeleted, now: Time) -> Result<(), St
 /// the post is read until it has the version, or is gone. After [`COMMIT_GRACE`], the edit has failed.
 pub async fn edited(app: &App, event: &PostEdited, now: Time) -> Result<(), StoreError> {
     let mut looked = 0;
-    let had_tags = loop {
+    let ever = loop {
         match app.posts.state_and_tags(event.post).await? {
             (PostState::Published(post), _)
                 if post.version < event.version && now <= event.edited_at + COMMIT_GRACE =>
@@ -38,12 +38,12 @@ pub async fn edited(app: &App, event: &PostEdited, now: Time) -> Result<(), Stor
                 // mutation: edit-committed
                 look_again("the edit", &mut looked).await?;
             }
-            (_, had_tags) => break had_tags,
+            (_, ever) => break ever,
         }
     };
     // mutation: edit-card
     app.valkey.cards_changed(&[CardId::post(event.post)]).await?;
-    if had_tags {
+    if !ever.is_empty() {
         // mutation: edit-tags
         app.outbox.send(&UpdateTagFeeds { post: event.post }).await?;
     }

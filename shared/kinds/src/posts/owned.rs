@@ -14,6 +14,8 @@ use crate::owned::erasing::{Erasing, Progress, ended};
 use crate::owned::{EXPORT_PAGE, ExportRead, Exporting, Line, Lines, Owned, Step, nothing, place};
 use crate::{App, replies, tags};
 
+/// Posts that are taken out of the feeds of their tags at the same time.
+const TAGGED_AT_ONCE: usize = 10;
 /// Bytes of posts after which a read of an export ends. A post with all its versions may add as many.
 const EXPORT_BYTES: usize = 1 << 20;
 
@@ -63,8 +65,11 @@ impl Owned for Posts {
                 });
                 erasing.removed("replies", ended(left.collect(), CONCURRENCY).await?);
                 // mutation: erased-tags
-                let posts = page.in_shared_feeds(app.settings.public.is_on()).collect();
-                tags::sync::sync(app, posts, erasing.now).await?;
+                let posts = page.in_shared_feeds(app.settings.public.is_on());
+                let posts: Vec<PostId> = posts.collect();
+                for some in posts.chunks(TAGGED_AT_ONCE) {
+                    tags::sync::sync(app, some.iter().copied().collect(), erasing.now).await?;
+                }
                 let erased = app.posts.erase(erasing.user, page, &app.receipts).await?;
                 erasing.removed("receipt_rows", erased.receipt_rows);
                 erasing.removed("keys", erased.keys);

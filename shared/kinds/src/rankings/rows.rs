@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use fanfold_core::limits::RANKING_PLACES_MAX;
-use fanfold_core::{MemberName, Ranking, Scores, Snapshot, TagHash, UserId};
+use fanfold_core::{MemberName, Ranking, Scores, Snapshot, UserId};
 use fanfold_engines::valkey::BoardChange;
 use fanfold_runtime::StoreError;
 use futures::future::try_join_all;
@@ -12,7 +12,7 @@ use futures::future::try_join_all;
 use crate::boards::items::{BoardStore, all_rows};
 use crate::people::items::UserStore;
 use crate::tags::names::NamedTag;
-use crate::tags::uses::{UseStore, UsedBy};
+use crate::tags::uses::{UseStore, Uses};
 
 /// Authors with as many likes as the last one of a ranking whose followers are compared, together with those before them.
 const RANKING_AUTHORS_COMPARED: usize = 2_000;
@@ -47,7 +47,7 @@ pub async fn part(
 }
 
 /// The tags with the most authors, each as it is written most. A tag without a name that a board takes is left out.
-fn best_tags(uses: HashMap<TagHash, UsedBy>) -> Vec<BoardChange> {
+fn best_tags(uses: Uses) -> Vec<BoardChange> {
     let mut tags: Vec<_> = uses
         .into_iter()
         .map(|(tag, (authors, names))| {

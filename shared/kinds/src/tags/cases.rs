@@ -41,13 +41,13 @@ pub async fn tag(
     Ok((found, followed.tags.iter().any(|other| other.tag == *tag)))
 }
 
-/// How a tag is used, from its newest posts. At most [`TAG_POSTS_COUNTED_MAX`] are counted.
+/// How a tag is used, from about [`TAG_POSTS_COUNTED_MAX`] of its newest posts.
 async fn use_of(app: &App, tag: &Tag, now: Time) -> Result<TagUse, StoreError> {
     if let Some(known) = app.tag_uses.get(tag, now) {
         return Ok(known);
     }
     let since = PostId::last_of(now - COUNTED);
-    let rows = app.tags.named(tag.hash(), PostId::MAX, TAG_POSTS_COUNTED_MAX).await?;
+    let rows = app.tags.sample(tag.hash(), TAG_POSTS_COUNTED_MAX).await?;
     let counted: Vec<(PostId, String)> =
         rows.into_iter().rev().take(TAG_POSTS_COUNTED_MAX).collect();
     let week = counted.iter().filter(|(post, _)| *post > since);
@@ -70,20 +70,19 @@ pub async fn beginning_with(app: &App, text: &str, now: Time) -> Result<Vec<Name
     if text.is_empty() {
         return Ok(Vec::new());
     }
-    let mut found = Vec::new();
-    let mut after: Option<Tag> = None;
+    let (mut found, mut after) = (Vec::new(), None);
     for _ in 0..NAME_ROUNDS_MAX {
         let count = 2 * TAG_NAMES_MAX;
-        let names = app.tag_names.beginning_with(&text, after.as_ref(), count, now).await?;
-        let is_end = names.len() < count;
-        after = names.last().map(|named| named.tag.clone());
+        let names = app.tag_names.beginning_with(&text, after.as_deref(), count, now);
+        let (names, next) = names.await?;
         let looks = names.into_iter().map(async |named| {
             // mutation: name-without-posts
             let posts = app.tags.newest(named.tag.hash(), PostId::MAX, 1).await?.posts;
             Ok((!posts.is_empty()).then_some(named))
         });
         found.extend(try_join_all(looks).await?.into_iter().flatten());
-        if is_end || found.len() >= TAG_NAMES_MAX {
+        after = next;
+        if after.is_none() || found.len() >= TAG_NAMES_MAX {
             break;
         }
     }

@@ -1,25 +1,32 @@
 //! The rows of posts under their tags.
 //!
-//! The rows of a tag are in parts. A new tag has one. When DynamoDB refuses rows, because a part is at its limit, the number of
-//! parts is doubled, up to [`TAG_PARTS_MAX`]. The part of a post is computed from its id and the number of parts that its writer
+//! The rows of a tag are in parts. A new tag has one. When DynamoDB refuses rows of a busy tag, because a part is at its limit, the
+//! number of parts is doubled, up to [`TAG_PARTS_MAX`]. The part of a post is computed from its id and the number of parts that its writer
 //! knew, so a row of earlier is in one of at most five places, and a reader that knows the present number finds it. A writer may
 //! know an earlier number, so it remembers the number for a while, and very many posts with one tag do not read one item.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use fanfold_core::kinds::{ItemKind, Pk};
+use fanfold_core::limits::{CONCURRENCY, TRIES_MAX};
 use fanfold_core::{PostId, Second, Slice, TagHash, Time};
 use fanfold_engines::recent::Recent;
 use fanfold_engines::table::{Item, Stored, Table, key, read, write};
 use fanfold_runtime::StoreError;
 use futures::future::try_join_all;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::{Deserialize, Serialize};
 
 /// The most parts of a tag. DynamoDB takes 1,000 rows a second in each.
 pub const TAG_PARTS_MAX: u8 = 16;
-/// How long a writer remembers the number of parts of a tag.
-const PARTS_KNOWN_FOR: Duration = Duration::from_secs(600);
+/// Rows that one environment of a function puts of a tag within this time before the tag may get more parts. The rows of a rare tag
+/// are refused only if the whole table is at its limit, and more parts would not help.
+const BUSY_WITHIN: Duration = Duration::from_secs(10);
+const BUSY_ROWS: usize = 5;
+/// How long a writer remembers the number of parts of a tag. One that knows too few may be refused, as long as the first part is at
+/// its limit.
+const PARTS_KNOWN_FOR: Duration = Duration::from_secs(10);
 
 /// Says that a tag has at least this many parts. Such a row is only ever added, so the number of parts never falls.
 #[derive(Serialize, Deserialize)]
@@ -67,12 +74,14 @@ pub struct TagStore {
     table: Table,
     /// The numbers of parts that writers know.
     known: Recent<TagHash, u8>,
+    /// The rows that this environment of a function put of a tag, since a time.
+    put: Recent<TagHash, (Time, usize)>,
 }
 
 impl TagStore {
     /// The store over its table.
     pub fn new(table: Table) -> Self {
-        Self { table, known: Recent::of(PARTS_KNOWN_FOR) }
+        Self { table, known: Recent::of(PARTS_KNOWN_FOR), put: Recent::of(BUSY_WITHIN) }
     }
 
     /// The store of another environment.
@@ -120,8 +129,9 @@ impl TagStore {
         now: Time,
     ) -> Result<(), StoreError> {
         let doing = "putting posts under a tag";
+        let is_busy = self.counts(tag, rows.len(), now) >= BUSY_ROWS;
         let mut parts = self.parts_known(tag, now).await?;
-        loop {
+        for tried in 0..2 {
             let row = |row: &Tagged<'_>| {
                 let name = row.name.to_owned();
                 let item =
@@ -129,22 +139,36 @@ impl TagStore {
                 write(doing, &rows_pk(tag, part(row.post, parts)), &item)
             };
             let items: Result<Vec<Item>, StoreError> = rows.iter().map(row).collect();
-            match self.table.put_all(doing, items?).await {
+            let may_grow = tried == 0 && is_busy;
+            let tries = if may_grow { 1 } else { TRIES_MAX };
+            match self.table.put_within(doing, items?, tries).await {
                 // mutation: tag-grows
-                Err(error) if error.is_throttled() && parts < TAG_PARTS_MAX => {
+                Err(error) if error.is_throttled() && may_grow => {
                     parts = self.grown(tag, parts).await?;
                     self.known.note(tag, parts, now);
                 }
                 put => return put,
             }
         }
+        Err(StoreError::GaveUp { doing, tries: 2 })
     }
 
-    /// A number of parts of a tag that is greater than `known`.
+    /// Counts rows of a tag. Returns the number since [`BUSY_WITHIN`].
+    fn counts(&self, tag: TagHash, rows: usize, now: Time) -> usize {
+        let (since, before) = self.put.get(&tag, now).unwrap_or((now, 0));
+        let (since, count) = match now < since + BUSY_WITHIN {
+            true => (since, before + rows),
+            false => (now, rows),
+        };
+        self.put.note(tag, (since, count), now);
+        count
+    }
+
+    /// The number of parts of a tag, if it is greater than `known`, or else twice as many, up to [`TAG_PARTS_MAX`].
     pub async fn grown(&self, tag: TagHash, known: u8) -> Result<u8, StoreError> {
         // another writer may have doubled it
         let parts = self.parts(tag).await?;
-        if parts > known {
+        if parts > known || known >= TAG_PARTS_MAX {
             return Ok(parts);
         }
         let (doing, parts) = ("giving a tag more parts", known.saturating_mul(2));
@@ -154,15 +178,18 @@ impl TagStore {
         Ok(parts)
     }
 
-    /// Removes a post from under tags, in whichever part it is.
+    /// Removes posts from under tags, in whichever parts they are.
     pub async fn remove(&self, rows: &[(PostId, TagHash)]) -> Result<(), StoreError> {
-        let places = rows.iter().map(async |(post, tag)| {
-            // a writer that knows more parts reads the post after its row, and removes the row
-            let parts = self.parts(*tag).await?;
-            Ok(places(*post, parts).map(|part| key(&rows_pk(*tag, part), post)).collect())
+        let tags: BTreeSet<TagHash> = rows.iter().map(|(_, tag)| *tag).collect();
+        // a writer that knows more parts reads the post after its row, and removes the row
+        let parts = tags.into_iter().map(async |tag| Ok((tag, self.parts(tag).await?)));
+        let parts = stream::iter(parts.collect::<Vec<_>>()).buffer_unordered(CONCURRENCY);
+        let parts: HashMap<TagHash, u8> = parts.try_collect().await?;
+        let keys = rows.iter().flat_map(|(post, tag)| {
+            let places = places(*post, parts.get(tag).copied().unwrap_or(TAG_PARTS_MAX));
+            places.map(move |part| key(&rows_pk(*tag, part), *post))
         });
-        let keys: Vec<Vec<Item>> = try_join_all(places).await?;
-        self.table.delete_all("removing posts from under tags", keys.concat()).await
+        self.table.delete_all("removing posts from under tags", keys.collect()).await
     }
 
     /// The next posts under a tag that are older than `before`.
@@ -177,16 +204,36 @@ impl TagStore {
         Ok(Slice::head(posts.collect(), count, PostId::MIN))
     }
 
-    /// The same, each with the tag as it has it. `count` of each part.
+    /// The same, each with the tag as it has it: `count` of each part.
     pub async fn named(
         &self,
         tag: TagHash,
         before: PostId,
         count: usize,
     ) -> Result<BTreeMap<PostId, String>, StoreError> {
-        let doing = "reading the posts of a tag";
         // strongly consistent: every row is in one of these parts
         let parts = self.parts(tag).await?;
+        self.of_parts(tag, parts, before, count).await
+    }
+
+    /// About `count` of the newest posts under a tag, each with the tag as it has it: an equal share of each part.
+    pub async fn sample(
+        &self,
+        tag: TagHash,
+        count: usize,
+    ) -> Result<BTreeMap<PostId, String>, StoreError> {
+        let parts = self.parts(tag).await?;
+        self.of_parts(tag, parts, PostId::MAX, count.div_ceil(parts.max(1).into())).await
+    }
+
+    async fn of_parts(
+        &self,
+        tag: TagHash,
+        parts: u8,
+        before: PostId,
+        count: usize,
+    ) -> Result<BTreeMap<PostId, String>, StoreError> {
+        let doing = "reading the posts of a tag";
         let reads = (0..parts).map(async |part| {
             let pk = rows_pk(tag, part);
             let rows = self.table.rows(doing, &pk).newest_first().below(before);

@@ -16,25 +16,27 @@
 //! events does not matter, and a handler that dies is repeated.
 //!
 //! **Reading.** A tag feed is a feed like others: live in Valkey, with a floor, rebuilt from the rows. Readers pass over posts whose
-//! present text lacks the tag, so an edit shows before its message is handled. A rebuild that is under way when a post loses its tag
-//! may leave an entry that everybody passes over; the audit does not count it.
+//! present text lacks the tag, so an edit shows before its message is handled. When a post loses a tag, a rebuild of that feed that is
+//! under way is cancelled, because it may have read the post before.
 //!
 //! **The public feed** (`PUBLIC_DAYS`) is the feed of a tag that every post has, and no reply: [`TagHash::PUBLIC`]. Its rows expire.
 //!
-//! **Crowds.** 5,000 posts a second with one tag are more than a partition of DynamoDB takes. The rows of a tag are in 1 to 16 parts;
-//! a writer whose rows DynamoDB refuses doubles them, and a reader asks for the number of parts first. The first page of a tag, with
-//! its cards, stays for a second in each environment of a function (`home`), so the shard of a tag gets one read a second from each,
-//! however many read. What depends on the viewer is read for each request.
+//! **Crowds.** 5,000 posts a second with one tag are more than a partition of DynamoDB takes. The rows of a tag are in 1 to 16 parts.
+//! A writer of many rows of a tag doubles them when DynamoDB refuses rows, and remembers their number for 10 s; a reader asks for
+//! it. The first page of a tag, with its cards, stays for a second in each environment of a function (`home`), so the shard of a tag
+//! gets one read a second from each, however many read. What depends on the viewer is read for each request.
 //! `simulation::crowd_tags` has 5,000 posts and 50,000 reads a second.
 //!
 //! **Costs.** A post without tags costs what it cost before. One with tags costs a message, two reads of the post (one read unit each,
 //! up to 4 KB), and for each tag two write units (the row and the use); once a day in each environment, a read unit and a write unit
-//! more. The public feed costs the message, the reads, and one write unit. Following a tag: one read and four write units.
+//! more for its name, whose loss only delays a suggestion. The public feed costs the message, the reads, and one write unit. Following
+//! a tag: one or two read units and, in a transaction, four write units.
 //!
 //! # Bounds
 //!
 //! - A ranking of tags reads the uses of two or three days: about ten read units for a thousand uses, once in `RankingSeconds`.
-//! - Of a busy tag, the newest 1,000 posts are counted to tell how it is used, and how it is written. This is 5 s old at most.
+//! - The versions of a post have at most 60 tags, because each edit brings the feeds of all of them up to date.
+//! - Of a busy tag, about 1,000 of the newest posts are counted to tell how it is used, and how it is written. This is 5 s old at most.
 //! - The name of a tag is suggested for 30 days after its last use, while the tag has posts. Tags above 1,000 bytes are not suggested.
 //! - Two tags with the same 64 bits of a SHA-256 share a feed. Somebody can make two such tags, but not one for a given tag.
 //!

@@ -104,14 +104,15 @@ impl NameStore {
         Ok(())
     }
 
-    /// The next names after `after` that begin with a text, in the order of their tags.
+    /// The next names after `after` that begin with a text, in the order of their tags, without those that have expired. Also
+    /// returns where the next ones begin, unless these are the last.
     pub async fn beginning_with(
         &self,
         text: &str,
-        after: Option<&Tag>,
+        after: Option<&str>,
         count: usize,
         now: Time,
-    ) -> Result<Vec<NamedTag>, StoreError> {
+    ) -> Result<(Vec<NamedTag>, Option<String>), StoreError> {
         let doing = "reading the names of tags";
         let pk = names_pk(text);
         let first = after.map_or_else(|| text.to_owned(), |after| format!("{after}\0"));
@@ -119,9 +120,10 @@ impl NameStore {
         let rows = self.table.rows(doing, &pk).between(first, format!("{text}\u{10ffff}"));
         let rows = rows.first(None, count).await?.into_iter();
         let rows: Result<Vec<NameItem>, StoreError> = rows.map(|row| read(doing, row)).collect();
-        let named =
-            |row: NameItem| (now.second() < row.expires_at).then(|| NamedTag::new(&row.name));
-        Ok(rows?.into_iter().filter_map(named).flatten().collect())
+        let rows = rows?;
+        let next = rows.last().filter(|_| rows.len() >= count).map(|last| last.sk.clone());
+        let rows = rows.into_iter().filter(|row| now.second() < row.expires_at);
+        Ok((rows.filter_map(|row| NamedTag::new(&row.name)).collect(), next))
     }
 }
 

@@ -6,6 +6,7 @@ use fanfold_core::limits::{CONCURRENCY, TRIES_MAX};
 use fanfold_core::{FeedId, PostId, TagHash, Time};
 use fanfold_engines::valkey::{Chosen, Push};
 use fanfold_runtime::StoreError;
+use fanfold_runtime::log::Chain;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::items::Tagged;
@@ -75,11 +76,16 @@ async fn apply(
     });
     let rows: Vec<Tagged<'_>> = all.collect();
     let names = rows.iter().filter_map(|row| NamedTag::new(row.name)).collect();
-    futures::try_join!(
+    let (put, used, noted) = futures::join!(
         app.tags.put(&rows, now),
         app.uses.put(&rows, now),
         app.tag_names.note(names, now)
-    )?;
+    );
+    put.and(used)?;
+    if let Err(error) = noted {
+        // whoever uses these tags next writes their names
+        tracing::warn!(error = %Chain(&error), "names of tags were not written");
+    }
     let gone = taggings.iter().flat_map(|(post, Tagging { present, ever, .. })| {
         let gone = ever.iter().filter(|tag| !present.contains_key(tag));
         gone.map(|tag| (*post, *tag))
@@ -94,8 +100,10 @@ async fn apply(
         of_tag.entry(tag).or_default().push(post);
     }
     // mutation: tag-removed
-    let removals: Vec<_> =
-        of_tag.iter().map(|(tag, posts)| app.valkey.remove(FeedId::tag(*tag), posts)).collect();
+    let removals: Vec<_> = of_tag
+        .iter()
+        .map(|(tag, posts)| app.valkey.remove_from_shared(FeedId::tag(*tag), posts))
+        .collect();
     stream::iter(removals).buffer_unordered(CONCURRENCY).try_collect().await
 }
 

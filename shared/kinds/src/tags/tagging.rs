@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use fanfold_core::{Tag, TagHash};
 
 use crate::posts::entities::{Entities, Meaning};
-use crate::posts::items::Post;
 
 /// The tags of a post.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,14 +40,6 @@ pub fn names(text: &str, entities: &Entities) -> BTreeMap<TagHash, String> {
         }
     }
     names
-}
-
-/// Whether a post has a tag. No reply is in the public feed.
-pub fn has(post: &Post, tag: TagHash) -> bool {
-    match tag {
-        TagHash::PUBLIC => post.thread.is_empty(),
-        tag => hashes(&post.entities).any(|found| found == tag),
-    }
 }
 
 /// The tags of a text.

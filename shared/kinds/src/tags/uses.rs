@@ -20,6 +20,10 @@ use super::items::Tagged;
 
 /// Partition keys of the uses of one tag on one day. DynamoDB takes 1,000 of them a second in each.
 pub const USE_ROWS: u8 = 8;
+/// Uses of a tag that are read under a key. The others of a busy tag are passed over: it leads the ranking in any case.
+pub const USES_COUNTED_MAX: usize = 10_000;
+/// A sort key before all others.
+const BEFORE_ALL: &str = "!";
 /// Days for which a use is kept, from the beginning of its day.
 const USE_DAYS_KEPT: u16 = 3;
 
@@ -40,6 +44,8 @@ impl Stored for UseRow {
 
 /// The authors who used a tag, and how often it was written in each way.
 pub type UsedBy = (HashSet<UserId>, BTreeMap<String, u64>);
+/// The uses of tags.
+pub type Uses = HashMap<TagHash, UsedBy>;
 
 /// The uses, in the table of marks.
 #[derive(Clone)]
@@ -80,42 +86,63 @@ impl UseStore {
         self.table.delete_all("removing the uses of tags", keys.collect()).await
     }
 
-    /// The uses of one part of the tags, from an hour on. `None`: there are more than `limit` under a key.
+    /// The uses of one part of the tags, from an hour on. `None`: there are more than `limit` under a key. Of each tag, about
+    /// [`USES_COUNTED_MAX`] are read under each key.
     pub async fn of_part(
         &self,
         days: &[Day],
         part: u8,
         first: Hour,
         limit: Option<i32>,
-    ) -> Result<Option<HashMap<TagHash, UsedBy>>, StoreError> {
-        let doing = "reading the uses of tags";
+    ) -> Result<Option<Uses>, StoreError> {
         let keys = days.iter().flat_map(|day| (0..USE_ROWS).map(|row| day_pk(*day, part, row)));
-        let reads = keys.map(async |pk| {
-            let page = self.table.rows(doing, &pk);
-            match limit {
-                None => page.all(None).await.map(Some),
-                Some(_) => {
-                    let page = page.page(None, limit).await?;
-                    Ok(page.next.is_none().then_some(page.rows))
+        let reads = keys.map(async |pk| self.under(&pk, first, limit).await);
+        let mut all = Uses::new();
+        for uses in try_join_all(reads).await? {
+            let Some(uses) = uses else { return Ok(None) };
+            for (tag, (authors, names)) in uses {
+                let of_tag = all.entry(tag).or_default();
+                of_tag.0.extend(authors);
+                for (name, count) in names {
+                    *of_tag.1.entry(name).or_default() += count;
                 }
             }
-        });
-        let mut uses: HashMap<TagHash, UsedBy> = HashMap::new();
-        for rows in try_join_all(reads).await? {
-            let Some(rows) = rows else { return Ok(None) };
-            for row in rows {
+        }
+        Ok(Some(all))
+    }
+
+    /// The uses under a key.
+    async fn under(
+        &self,
+        pk: &Pk,
+        first: Hour,
+        limit: Option<i32>,
+    ) -> Result<Option<Uses>, StoreError> {
+        let doing = "reading the uses of tags";
+        let (mut uses, mut after, mut last) = (Uses::new(), BEFORE_ALL.to_owned(), (TagHash(0), 0));
+        loop {
+            let page = self.table.rows(doing, pk).above(&after).page(None, limit).await?;
+            for row in page.rows {
                 let UseRow { sk, name, .. } = read(doing, row)?;
                 let unread =
                     || StoreError::Item { doing, source: format!("the sort key {sk}").into() };
                 let (tag, post) = parsed(&sk).ok_or_else(unread)?;
+                last = (tag, if last.0 == tag { last.1 + 1 } else { 1 });
                 if post.time().hour() >= first {
                     let (authors, names) = uses.entry(tag).or_default();
                     authors.insert(post.author());
                     *names.entry(name).or_default() += 1;
                 }
+                after = sk;
+            }
+            match page.next {
+                None => return Ok(Some(uses)),
+                Some(_) if limit.is_some() => return Ok(None),
+                // mutation: uses-passed
+                Some(_) if last.1 >= USES_COUNTED_MAX => after = format!("{}$", last.0),
+                Some(_) => {}
             }
         }
-        Ok(Some(uses))
     }
 }
 

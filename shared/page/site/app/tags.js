@@ -16,6 +16,10 @@ function useFeed(name, path) {
 
 const TagLink = ({ tag, name }) => html`<a href=${to("tags", tag)} dir="auto">#${name}</a>`;
 
+/** A list of tags. */
+const TagLinks = ({ tags, label }) =>
+  tags?.length > 0 && html`<ul class="tags" aria-label=${label}>${tags.map((tag) => html`<li key=${tag.tag}><${TagLink} ...${tag} /></li>`)}</ul>`;
+
 /** The posts with a tag. */
 function TagPosts({ tag }) {
   const [found, error, again] = useRead(`tag:${tag}`, () => call("GET", tagPath(tag)));
@@ -72,7 +76,7 @@ function Tags() {
   return html`
     <h1 class="title">Tags</h1>
     <${FindTag} />
-    ${found?.items.length > 0 && html`<p class="tags" aria-label="Tags that you follow">${found.items.map((tag) => html`<${TagLink} key=${tag.tag} ...${tag} />`)}</p>`}
+    <${TagLinks} tags=${found?.items} label="Tags that you follow" />
     <${Feed} list=${list} label="Posts of the tags that you follow" end="You have reached the first post." empty=${empty} />
   `;
 }
@@ -86,7 +90,10 @@ function FindTag() {
     if (beginning === "") return void setFound([]);
     const reader = new AbortController();
     const timer = setTimeout(() => {
-      call("GET", "/v1/tags", { query: { q: beginning }, signal: reader.signal, once: true }).then(({ items }) => setFound(items), () => {});
+      call("GET", "/v1/tags", { query: { q: beginning }, signal: reader.signal, once: true }).then(
+        ({ items }) => setFound(items),
+        () => reader.signal.aborted || setFound([]),
+      );
     }, 150);
     return () => (clearTimeout(timer), reader.abort());
   }, [beginning]);
@@ -98,7 +105,7 @@ function FindTag() {
   return html`
     <form class="find" role="search" onSubmit=${submit}>
       <${Field} label="Find a tag" value=${text} change=${setText} maxlength="100" autocomplete="off" />
-      ${found.length > 0 && html`<p class="tags" aria-label="Tags that begin like this">${found.map((tag) => html`<${TagLink} key=${tag.tag} ...${tag} />`)}</p>`}
+      <${TagLinks} tags=${found} label="Tags that begin like this" />
     </form>
   `;
 }

@@ -8,10 +8,10 @@ mod tags;
 mod versions;
 mod write;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use fanfold_core::kinds::{ItemKind, Pk};
-use fanfold_core::{PostId, Second, Slice, Time, UserId};
+use fanfold_core::{PostId, Second, Slice, TagHash, Time, UserId};
 use fanfold_engines::table::{Stored, Table, key, read, read_key};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
@@ -166,13 +166,16 @@ impl PostStore {
         Ok(self.state_and_tags(id).await?.0)
     }
 
-    /// The same, and whether the post ever had tags.
-    pub async fn state_and_tags(&self, id: PostId) -> Result<(PostState, bool), StoreError> {
+    /// The same, and the tags that the post ever had.
+    pub async fn state_and_tags(
+        &self,
+        id: PostId,
+    ) -> Result<(PostState, BTreeSet<TagHash>), StoreError> {
         let doing = "reading a post";
         let item = self.table.get(doing, key(&posts_pk(id.author()), id)).await?;
-        let had_tags = item.as_ref().is_some_and(|item| item.contains_key(tags::TAGGED));
+        let ever = item.as_ref().map(tags::ever).unwrap_or_default();
         let post = item.map(|item| read::<PostItem>(doing, item)).transpose()?;
-        Ok((post.map_or(PostState::Missing, PostState::from), had_tags))
+        Ok((post.map_or(PostState::Missing, PostState::from), ever))
     }
 
     /// Reads the present states of posts. Missing posts are left out.

@@ -19,6 +19,11 @@ pub(super) fn tags_of(entities: &Entities) -> Option<Value> {
     (!hashes.is_empty()).then(|| words(hashes.into_iter().map(|tag| tag.0)))
 }
 
+/// The tags that a post ever had.
+pub(super) fn ever(item: &Item) -> BTreeSet<TagHash> {
+    words_of(item, TAGGED).unwrap_or_default().into_iter().map(TagHash).collect()
+}
+
 impl PostStore {
     /// The tags of posts, present and ever. Posts without an item are left out.
     pub async fn taggings(
@@ -33,7 +38,7 @@ impl PostStore {
 }
 
 fn tagging(doing: &'static str, item: Item) -> Result<(PostId, Tagging), StoreError> {
-    let ever = words_of(&item, TAGGED).unwrap_or_default().into_iter().map(TagHash).collect();
+    let ever = ever(&item);
     let item: PostItem = read(doing, item)?;
     let text = item.text.filter(|_| item.deleted_at.is_none());
     let is_public = text.is_some() && item.above.is_empty();
