@@ -96,7 +96,7 @@ async fn tag_posts(
 #[into_params(parameter_in = Query)]
 struct TagsQuery {
     /// The beginning of tags, in any spelling.
-    #[param(min_length = 1, max_length = 101)]
+    #[param(min_length = 1, max_length = 101, pattern = "^[\\s\\S]{1,101}$")]
     q: Option<String>,
 }
 

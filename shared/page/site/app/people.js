@@ -156,16 +156,21 @@ function Profile({ user, handle, part, own, changed }) {
   `;
 }
 
-function AuthorFeed({ user, isOwn }) {
+/** The posts of a feed of the API. */
+function FeedOf({ name, path, ...texts }) {
   const read = async (cursor, signal) => {
-    const page = await readFeed(`/v1/users/${user.id}/posts`, { cursor }, { signal });
+    const page = await readFeed(path, { cursor }, { signal });
     return { items: remembered(page.items), next_cursor: page.next_cursor };
   };
-  const list = useList(`posts:${user.id}`, read);
+  const list = useList(name, read);
   usePull(list);
-  return html`<${Feed} list=${list} label="Posts by @${user.handle}" end="You have reached the first post."
-    empty=${isOwn ? "You have not posted yet." : `@${user.handle} has not posted yet.`} />`;
+  return html`<${Feed} list=${list} end="You have reached the first post." ...${texts} />`;
 }
+
+const AuthorFeed = ({ user, isOwn }) => html`
+  <${FeedOf} name=${`posts:${user.id}`} path=${`/v1/users/${user.id}/posts`} label="Posts by @${user.handle}"
+    empty=${isOwn ? "You have not posted yet." : `@${user.handle} has not posted yet.`} />
+`;
 
 /** What is shown instead of something that does not exist. */
 function Nothing({ title, text }) {

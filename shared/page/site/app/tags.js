@@ -1,18 +1,7 @@
 // Tags: the posts of one, those that the user follows, and those of everybody.
 
 /** The path of a tag in the API. */
-const tagPath = (tag, ...rest) => ["/v1/tags", encodeURIComponent(`#${tag}`), ...rest].join("/");
-
-/** A list of posts for a view, read from a feed of the API. */
-function useFeed(name, path) {
-  const read = async (cursor, signal) => {
-    const page = await readFeed(path, { cursor }, { signal });
-    return { items: remembered(page.items), next_cursor: page.next_cursor };
-  };
-  const list = useList(name, read);
-  usePull(list);
-  return list;
-}
+const tagPath = (tag, rest = "") => `/v1/tags/${encodeURIComponent(`#${tag}`)}${rest}`;
 
 const TagLink = ({ tag, name }) => html`<a href=${to("tags", tag)} dir="auto">#${name}</a>`;
 
@@ -24,7 +13,7 @@ const TagLinks = ({ tags, label }) =>
 function TagPosts({ tag }) {
   const [found, error, again] = useRead(`tag:${tag}`, () => call("GET", tagPath(tag)));
   useTitle(`#${found?.name ?? tag}`);
-  if (error?.status === 400) return html`<${Nothing} title="No such tag" text="A tag has letters or pictographs." />`;
+  if (error?.status === 400) return html`<${Nothing} title="No such tag" />`;
   if (error) return html`<${Trouble} error=${error} again=${again} />`;
   if (!found) return html`<${Skeleton} lines=${2} />`;
   return html`
@@ -36,21 +25,16 @@ function TagPosts({ tag }) {
       </div>
       <${FollowTag} key=${found.tag} tag=${found} changed=${again} />
     </section>
-    <${TagFeed} key=${found.tag} tag=${found} />
+    <${FeedOf} key=${found.tag} name=${`tag-posts:${found.tag}`} path=${tagPath(found.tag, "/posts")} label="Posts with #${found.name}" empty="No post has #${found.name}." />
   `;
 }
 
-function TagFeed({ tag: { tag, name } }) {
-  const list = useFeed(`tag-posts:${tag}`, tagPath(tag, "posts"));
-  return html`<${Feed} list=${list} label="Posts with #${name}" end="You have reached the first post." empty="No post has #${name}." />`;
-}
-
-function FollowTag({ tag: { tag, name, following }, changed }) {
+function FollowTag({ tag: { name, following }, changed }) {
   const [follows, setFollows] = useState(following);
   async function change() {
     setFollows(!follows);
     try {
-      await call(follows ? "DELETE" : "PUT", `/v1/tags/${encodeURIComponent(`#${name}`)}/follow`);
+      await call(follows ? "DELETE" : "PUT", tagPath(name, "/follow"));
       announce(follows ? `You no longer follow #${name}.` : `You follow #${name}.`);
       forgetLists("tags-timeline");
       changed();
@@ -70,14 +54,13 @@ function FollowTag({ tag: { tag, name, following }, changed }) {
 function Tags() {
   useTitle("Tags");
   const [found, error, again] = useRead("tags", () => call("GET", "/v1/tags"));
-  const list = useFeed("tags-timeline", "/v1/tags/timeline");
   if (error) return html`<${Trouble} error=${error} again=${again} />`;
   const empty = html`<h2>No posts yet</h2><p>Choose a tag in a post and follow it, or look at the <a href=${to("trending", "tags")}>tags in use</a>.</p>`;
   return html`
     <h1 class="title">Tags</h1>
     <${FindTag} />
     <${TagLinks} tags=${found?.items} label="Tags that you follow" />
-    <${Feed} list=${list} label="Posts of the tags that you follow" end="You have reached the first post." empty=${empty} />
+    <${FeedOf} name="tags-timeline" path="/v1/tags/timeline" label="Posts of the tags that you follow" empty=${empty} />
   `;
 }
 
@@ -90,17 +73,13 @@ function FindTag() {
     if (beginning === "") return void setFound([]);
     const reader = new AbortController();
     const timer = setTimeout(() => {
-      call("GET", "/v1/tags", { query: { q: beginning }, signal: reader.signal, once: true }).then(
-        ({ items }) => setFound(items),
-        () => reader.signal.aborted || setFound([]),
-      );
+      call("GET", "/v1/tags", { query: { q: beginning }, signal: reader.signal, once: true }).then(({ items }) => setFound(items), () => {});
     }, 150);
     return () => (clearTimeout(timer), reader.abort());
   }, [beginning]);
   const submit = (event) => {
     event.preventDefault();
-    const tag = beginning.replace(/^[#\uff03\ufe5f]/, "");
-    if (tag) go(to("tags", tag));
+    if (beginning) go(to("tags", beginning.replace(/^[#\uff03\ufe5f]/, "")));
   };
   return html`
     <form class="find" role="search" onSubmit=${submit}>
@@ -142,11 +121,10 @@ async function askPublic() {
 /** The posts of everybody. */
 function Everybody() {
   useTitle("Everybody");
-  const list = useFeed("public", "/v1/public");
   return html`
     <h1 class="visually-hidden">Everybody</h1>
     <${HomeTabs} part="everybody" />
-    <${Feed} list=${list} label="Posts of everybody" end="Older posts are with their authors." empty="Nobody has posted lately." />
+    <${FeedOf} name="public" path="/v1/public" label="Posts of everybody" end="Older posts are with their authors." empty="Nobody has posted lately." />
   `;
 }
 

@@ -8,10 +8,10 @@ mod tags;
 mod versions;
 mod write;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use fanfold_core::kinds::{ItemKind, Pk};
-use fanfold_core::{PostId, Second, Slice, TagHash, Time, UserId};
+use fanfold_core::{PostId, Second, Slice, Time, UserId};
 use fanfold_engines::table::{Stored, Table, key, read, read_key};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
@@ -164,18 +164,6 @@ impl PostStore {
     /// Reads the present state of one post.
     pub async fn state(&self, id: PostId) -> Result<PostState, StoreError> {
         Ok(self.state_and_tags(id).await?.0)
-    }
-
-    /// The same, and the tags that the post ever had.
-    pub async fn state_and_tags(
-        &self,
-        id: PostId,
-    ) -> Result<(PostState, BTreeSet<TagHash>), StoreError> {
-        let doing = "reading a post";
-        let item = self.table.get(doing, key(&posts_pk(id.author()), id)).await?;
-        let ever = item.as_ref().map(tags::ever).unwrap_or_default();
-        let post = item.map(|item| read::<PostItem>(doing, item)).transpose()?;
-        Ok((post.map_or(PostState::Missing, PostState::from), ever))
     }
 
     /// Reads the present states of posts. Missing posts are left out.

@@ -6,7 +6,7 @@ use fanfold_core::{PostId, TagHash};
 use fanfold_engines::table::{Item, Value, key, read, words, words_of};
 use fanfold_runtime::error::StoreError;
 
-use super::{PostItem, PostStore, posts_pk};
+use super::{PostItem, PostState, PostStore, posts_pk};
 use crate::posts::entities::Entities;
 use crate::tags::tagging::{Tagging, hashes, names};
 
@@ -20,11 +20,23 @@ pub(super) fn tags_of(entities: &Entities) -> Option<Value> {
 }
 
 /// The tags that a post ever had.
-pub(super) fn ever(item: &Item) -> BTreeSet<TagHash> {
+fn ever(item: &Item) -> BTreeSet<TagHash> {
     words_of(item, TAGGED).unwrap_or_default().into_iter().map(TagHash).collect()
 }
 
 impl PostStore {
+    /// Reads the present state of one post, and the tags that the post ever had.
+    pub async fn state_and_tags(
+        &self,
+        id: PostId,
+    ) -> Result<(PostState, BTreeSet<TagHash>), StoreError> {
+        let doing = "reading a post";
+        let item = self.table.get(doing, key(&posts_pk(id.author()), id)).await?;
+        let ever = item.as_ref().map(ever).unwrap_or_default();
+        let post = item.map(|item| read::<PostItem>(doing, item)).transpose()?;
+        Ok((post.map_or(PostState::Missing, PostState::from), ever))
+    }
+
     /// The tags of posts, present and ever. Posts without an item are left out.
     pub async fn taggings(
         &self,
