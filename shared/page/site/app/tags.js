@@ -13,7 +13,7 @@ const TagLinks = ({ tags, label }) =>
 function TagPosts({ tag }) {
   const [found, error, again] = useRead(`tag:${tag}`, () => call("GET", tagPath(tag)));
   useTitle(`#${found?.name ?? tag}`);
-  if (error?.status === 400) return html`<${Nothing} title="No such tag" />`;
+  if (error?.status === 400) return html`<${Nothing} title="No such tag" text="A tag has letters." />`;
   if (error) return html`<${Trouble} error=${error} again=${again} />`;
   if (!found) return html`<${Skeleton} lines=${2} />`;
   return html`

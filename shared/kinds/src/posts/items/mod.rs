@@ -163,7 +163,10 @@ impl PostStore {
 
     /// Reads the present state of one post.
     pub async fn state(&self, id: PostId) -> Result<PostState, StoreError> {
-        Ok(self.state_and_tags(id).await?.0)
+        let doing = "reading a post";
+        let item = self.table.get(doing, key(&posts_pk(id.author()), id)).await?;
+        let post = item.map(|item| read::<PostItem>(doing, item)).transpose()?;
+        Ok(post.map_or(PostState::Missing, PostState::from))
     }
 
     /// Reads the present states of posts. Missing posts are left out.
