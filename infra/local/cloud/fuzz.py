@@ -36,7 +36,7 @@ ACCEPTED_STATUSES = ["2xx", "3xx", "401", "403", "404", "409", "412", "429", "5x
 # Operations that also give other answers to requests that match the description. Users cannot follow themselves. Times
 # have a range, which fuzz_hooks.py keeps in most requests; not every text with the pattern of `every` is a duration; a
 # payload may be too large. Not every text with the pattern of a day is one, a board has a fixed number of scores, and some
-# settings and parameters exclude each other. A text may have a character of very many code points. A check in fuzz_hooks.py
+# settings and parameters exclude each other. Not every text is a tag. A text may have a character of very many code points. A check in fuzz_hooks.py
 # allows no other reasons.
 ALSO_EXPECTED = {
     "PUT /v1/me": ["422"],
@@ -47,6 +47,10 @@ ALSO_EXPECTED = {
     "PATCH /v1/scheduled/{id}": ["400", "422"],
     "PUT /v1/timers/{name}": ["400", "422"],
     "PUT /v1/leaderboards/{board}": ["400", "422"],
+    "GET /v1/tags/{tag}": ["400"],
+    "GET /v1/tags/{tag}/posts": ["400"],
+    "PUT /v1/tags/{tag}/follow": ["400"],
+    "DELETE /v1/tags/{tag}/follow": ["400"],
     "GET /v1/leaderboards/{board}": ["400"],
     "GET /v1/leaderboards/{board}/members/{member}": ["400"],
     "GET /v1/leaderboards/{board}/around/{member}": ["400"],

@@ -12,7 +12,7 @@ RANDOM_IN = 4
 # The reasons to refuse a valid body that the description cannot express: parts of the problem, by its status. (For a
 # description, 5.0 is an integer, and a pattern cannot count the code points of a character.)
 ALLOWED = {
-    400: ("detail", r"If-Match must be|a time must be RFC 3339|every must be|the time zone is not one|a score is a string of digits|a day is a date|at least one letter or pictograph|min_score must not|go together|invalid type: floating point|payload has more than"),
+    400: ("detail", r"If-Match must be|a time must be RFC 3339|every must be|the time zone is not one|a score is a string of digits|a day is a date|min_score must not|go together|invalid type: floating point|payload has more than"),
     422: ("type detail", r"/problems/(invalid-time|invalid-payload|versions-limit|tags-limit|scheduled-limit|timers-limit|boards-limit|invalid-board|invalid-scores|score-overflow) |has a character of [0-9]+ code points|url must be|given together|blurhash is not valid|bytes without white space|levels deep|clients can read"),
 }
 
