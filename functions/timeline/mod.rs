@@ -12,7 +12,7 @@ use axum::extract::State;
 use fanfold_core::registry::FunctionSpec;
 use fanfold_core::{FeedId, TagHash, Time, UserRef};
 use fanfold_engines::reading::ReadContext;
-use fanfold_kinds::home;
+use fanfold_kinds::home::{self, Of};
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::{App, Error};
 use fanfold_runtime::{StartError, clock};
@@ -21,7 +21,7 @@ use fanfold_web::routes;
 use fanfold_web::{Problem, Query, Viewing};
 use utoipa_axum::router::OpenApiRouter;
 
-use self::feed::{FeedQuery, FeedView};
+use self::feed::{FeedList, FeedQuery, FeedView};
 use crate::http::{Prepare, serve, stores};
 use crate::views::people::UserPath;
 
@@ -50,7 +50,8 @@ pub async fn home(
     query: &FeedQuery,
     now: Time,
 ) -> Result<FeedView, Problem> {
-    page(app, viewer, FeedId::home(viewer.user), query, &ReadContext::new(now)).await
+    let feed = FeedId::home(viewer.user);
+    page(app, viewer, (&feed, Of::Feed(feed)), query, &ReadContext::new(now)).await
 }
 
 /// Reads a page of a user's author feed.
@@ -63,7 +64,7 @@ pub async fn author(
 ) -> Result<FeedView, Problem> {
     let reading = ReadContext::new(now);
     let feed = home::author_feed(app, viewer, user, &reading).await?;
-    page(app, viewer, feed, query, &reading).await
+    page(app, viewer, (&feed, Of::Feed(feed)), query, &reading).await
 }
 
 /// Reads a page of a feed that everybody reads.
@@ -74,22 +75,23 @@ pub async fn shared(
     query: &FeedQuery,
     now: Time,
 ) -> Result<FeedView, Problem> {
-    page(app, viewer, feed, query, &ReadContext::new(now)).await
+    page(app, viewer, (&feed, Of::Feed(feed)), query, &ReadContext::new(now)).await
 }
 
+/// Reads a page of a list of posts.
 async fn page(
     app: &App,
     viewer: &Viewer,
-    feed: FeedId,
+    (list, of): (&impl FeedList, Of<'_>),
     query: &FeedQuery,
     reading: &ReadContext,
 ) -> Result<FeedView, Problem> {
-    let (limit, span) = (query.limit()?, query.span(&feed)?);
+    let (limit, span) = (query.limit()?, query.span(list)?);
     let page = match query.is_pull()? {
-        true => home::pulled_page(app, viewer, feed, span, limit, reading.now).await?,
-        false => home::page(app, viewer, feed, span, limit, reading).await?,
+        true => home::pulled_page(app, viewer, of, span, limit, reading.now).await?,
+        false => home::page(app, viewer, of, span, limit, reading).await?,
     };
-    Ok(FeedView::new(&feed, span, page))
+    Ok(FeedView::new(list, span, page))
 }
 
 /// Read the caller's home feed

@@ -7,7 +7,7 @@ use axum::extract::State;
 use fanfold_core::FeedId;
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::App;
-use fanfold_kinds::home::{self, Of};
+use fanfold_kinds::home::Of;
 use fanfold_kinds::tags::cases::{self, TagsTimeline};
 use fanfold_runtime::clock;
 use fanfold_web::problem::{NotFound, TooMany};
@@ -18,7 +18,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::feed::{FeedQuery, FeedView};
-use super::shared;
+use super::{page, shared};
 use crate::views::tags::{TagPath, TagView};
 
 /// Characters of a text that tags begin with.
@@ -148,13 +148,8 @@ async fn timeline(
     Viewing(viewer): Viewing,
     Query(query): Query<FeedQuery>,
 ) -> Result<Json<FeedView>, Problem> {
-    let (list, now) = (TagsTimeline(viewer.user), clock::now());
-    let (limit, span) = (query.limit()?, query.span(&list)?);
     let followed = app.followed_tags.of(viewer.user).await?.tags;
-    let (of, reading) = (Of::Tags(&followed), ReadContext::new(now));
-    let page = match query.is_pull()? {
-        true => home::pulled_page(&app, &viewer, of, span, limit, now).await?,
-        false => home::page(&app, &viewer, of, span, limit, &reading).await?,
-    };
-    Ok(Json(FeedView::new(&list, span, page)))
+    let (list, of) = (TagsTimeline(viewer.user), Of::Tags(&followed));
+    let reading = ReadContext::new(clock::now());
+    Ok(Json(page(&app, &viewer, (&list, of), &query, &reading).await?))
 }

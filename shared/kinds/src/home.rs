@@ -133,6 +133,14 @@ impl Of<'_> {
     }
 }
 
+/// Whether a post has a tag. No reply is in the public feed.
+fn has_tag(post: &Post, tag: TagHash) -> bool {
+    match tag {
+        TagHash::PUBLIC => post.thread.is_empty(),
+        tag => hashes(&post.entities).any(|found| found == tag),
+    }
+}
+
 /// The first posts of a feed that everybody reads, with their cards. An environment of a function keeps them for a second, so that
 /// very many readers do not all ask one shard of Valkey. What depends on the viewer is not here.
 struct FirstPage {
@@ -140,14 +148,6 @@ struct FirstPage {
     /// The number of posts that were asked for.
     count: usize,
     cards: Cards,
-}
-
-/// Whether a post has a tag. No reply is in the public feed.
-fn has_tag(post: &Post, tag: TagHash) -> bool {
-    match tag {
-        TagHash::PUBLIC => post.thread.is_empty(),
-        tag => hashes(&post.entities).any(|found| found == tag),
-    }
 }
 
 /// Posts of a first page beyond those that were asked for, in place of those that are gone or hidden.
@@ -168,9 +168,9 @@ impl FirstPage {
     }
 
     /// Keeps a page that begins at the newest post.
-    fn keep(app: &App, of: Of<'_>, page: impl FnOnce() -> Self, reading: &ReadContext) {
+    fn keep(app: &App, of: Of<'_>, page: Self, reading: &ReadContext) {
         if let Of::Feed(feed) = of {
-            app.first_pages.note(feed, Arc::new(page()), reading.now);
+            app.first_pages.note(feed, Arc::new(page), reading.now);
         }
     }
 }
@@ -215,9 +215,9 @@ pub async fn page<'a>(
         let known = kept.as_ref().map_or(&*NO_CARDS, |kept| &kept.cards);
         let found = found(app, viewer, of, wanted, known, reading).await?;
         if is_first && kept.is_none() {
-            let cards = || found.iter().map(|(id, found)| (*id, found.cards())).collect();
+            let cards = found.iter().map(|(id, found)| (*id, found.cards())).collect();
             let slice = slice.clone();
-            FirstPage::keep(app, of, || FirstPage { slice, count: asked, cards: cards() }, reading);
+            FirstPage::keep(app, of, FirstPage { slice, count: asked, cards }, reading);
         }
         filling.add(shown(of, &seen, found));
         end = slice.bound <= after;

@@ -2,8 +2,8 @@
 //!
 //! The rows of a tag are in parts. A new tag has one. When DynamoDB refuses rows of a busy tag, because a part is at its limit, the
 //! number of parts is doubled, up to [`TAG_PARTS_MAX`]. The part of a post is computed from its id and the number of parts that its writer
-//! knew, so a row of earlier is in one of at most five places, and a reader that knows the present number finds it. A writer may
-//! know an earlier number, so it remembers the number for a while, and very many posts with one tag do not read one item.
+//! knew, so a row of earlier is in one of at most five places, and a reader that knows the present number finds it. A writer
+//! remembers the number for a while, so that very many posts with one tag do not read one item.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -129,9 +129,7 @@ impl TagStore {
         now: Time,
     ) -> Result<(), StoreError> {
         let doing = "putting posts under a tag";
-        let is_busy = self.counts(tag, rows.len(), now) >= BUSY_ROWS;
-        let mut parts = self.parts_known(tag, now).await?;
-        for tried in 0..2 {
+        let put = async |parts, tries| {
             let row = |row: &Tagged<'_>| {
                 let name = row.name.to_owned();
                 let item =
@@ -139,18 +137,21 @@ impl TagStore {
                 write(doing, &rows_pk(tag, part(row.post, parts)), &item)
             };
             let items: Result<Vec<Item>, StoreError> = rows.iter().map(row).collect();
-            let may_grow = tried == 0 && is_busy;
-            let tries = if may_grow { 1 } else { TRIES_MAX };
-            match self.table.put_within(doing, items?, tries).await {
+            self.table.put_within(doing, items?, tries).await
+        };
+        let is_busy = self.counts(tag, rows.len(), now) >= BUSY_ROWS;
+        let mut parts = self.parts_known(tag, now).await?;
+        if is_busy {
+            match put(parts, 1).await {
                 // mutation: tag-grows
-                Err(error) if error.is_throttled() && may_grow => {
+                Err(error) if error.is_throttled() => {
                     parts = self.grown(tag, parts).await?;
                     self.known.note(tag, parts, now);
                 }
-                put => return put,
+                done => return done,
             }
         }
-        Err(StoreError::GaveUp { doing, tries: 2 })
+        put(parts, TRIES_MAX).await
     }
 
     /// Counts rows of a tag. Returns the number since [`BUSY_WITHIN`].
