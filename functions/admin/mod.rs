@@ -15,7 +15,7 @@ use fanfold_runtime::invoke::invoked;
 use fanfold_runtime::sqs::DeadLetters;
 use fanfold_runtime::{Config, StartError};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::admin::order::{AdminOrder, Refusal, user};
 
@@ -63,7 +63,11 @@ pub async fn execute(
 ) -> Result<Value, Refusal> {
     let app = &admin.app;
     match order {
-        AdminOrder::RebuildFeed { user: text } => {
+        AdminOrder::RebuildFeed { of: text } => {
+            if let Some(feed) = order::shared_feed(&text)? {
+                let rebuilt = Box::pin(rebuild::rebuild_one(app, feed, now)).await?;
+                return Ok(json!({"feed": rebuilt.ok_or(Refusal::Busy)?}));
+            }
             let profile = find(app, &user(&text)?).await?;
             let rebuilt = Box::pin(rebuild::rebuild_user(app, profile, now)).await?;
             answer(rebuilt.ok_or(Refusal::Busy)?)

@@ -1,19 +1,20 @@
 //! The orders of operators, and the reasons for which an order is refused.
 
-use fanfold_core::UserRef;
 use fanfold_core::registry::QUEUES;
+use fanfold_core::tag::TagError;
+use fanfold_core::{FeedId, Tag, TagHash, UserRef};
 use fanfold_kinds::export::ExportPlaceError;
 use fanfold_runtime::StoreError;
 use fanfold_runtime::log::Chain;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// An order of an operator, as JSON: `{"do":"rebuild-feed","user":"@ash"}`. A user is an id or `@handle`.
+/// An order of an operator, as JSON: `{"do":"rebuild-feed","of":"@ash"}`. A user is an id or `@handle`.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum AdminOrder {
-    /// Drops both feeds of a user and rebuilds them.
-    RebuildFeed { user: String },
+    /// Drops both feeds of a user, the feed of a tag (`#tag`) or the public feed (`public`), and rebuilds them.
+    RebuildFeed { of: String },
     /// Erases a user. Must be given again until the answer has `"done":true`.
     DropUser { user: String },
     /// Reads a page of everything that is stored about a user. `after` is the `next` of the page before.
@@ -39,7 +40,9 @@ pub enum Refusal {
     After(#[from] ExportPlaceError),
     #[error("queue: {0:?} is not one of {names}", names = queue_names())]
     Queue(String),
-    #[error("user: other functions kept rebuilding the feed; try again")]
+    #[error("tag: {0:?} is no tag: {1}")]
+    Tag(String, TagError),
+    #[error("of: other functions kept rebuilding the feed; try again")]
     Busy,
     #[error("{}", Chain(.0))]
     Store(#[from] StoreError),
@@ -58,6 +61,18 @@ pub fn read(order: Value) -> Result<AdminOrder, Refusal> {
 /// Reads a user: an id of 16 hexadecimal digits, or @ and a handle.
 pub fn user(text: &str) -> Result<UserRef, Refusal> {
     text.parse().map_err(|_| Refusal::User(text.to_owned()))
+}
+
+/// The feed that everybody reads with this name: `#` and a tag, or `public`. `None`: the text names a user.
+pub fn shared_feed(text: &str) -> Result<Option<FeedId>, Refusal> {
+    if text == "public" {
+        return Ok(Some(FeedId::tag(TagHash::PUBLIC)));
+    }
+    if !text.starts_with('#') {
+        return Ok(None);
+    }
+    let tag: Tag = text.parse().map_err(|error| Refusal::Tag(text.to_owned(), error))?;
+    Ok(Some(FeedId::of_tag(&tag)))
 }
 
 #[cfg(test)]
@@ -82,6 +97,8 @@ mod tests {
         }
         let said = user("ash").expect_err("refused").to_string();
         assert!(said.starts_with("user: \"ash\" must be an id"), "{said}");
+        let said = shared_feed("#a b").expect_err("refused").to_string();
+        assert!(said.starts_with("tag: \"#a b\" is no tag"), "{said}");
         let said = Refusal::Queue("post".to_owned()).to_string();
         assert!(said.starts_with("queue: \"post\" is not one of post-events, "), "{said}");
     }

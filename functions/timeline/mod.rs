@@ -51,7 +51,7 @@ pub async fn home(
     now: Time,
 ) -> Result<FeedView, Problem> {
     let feed = FeedId::home(viewer.user);
-    page(app, viewer, (&feed, Of::Feed(feed)), query, &ReadContext::new(now)).await
+    page(app, viewer, (&feed, Of::Feed(feed)), query, &ReadContext::of(viewer.user, now)).await
 }
 
 /// Reads a page of a user's author feed.
@@ -62,7 +62,7 @@ pub async fn author(
     query: &FeedQuery,
     now: Time,
 ) -> Result<FeedView, Problem> {
-    let reading = ReadContext::new(now);
+    let reading = ReadContext::of(viewer.user, now);
     let feed = home::author_feed(app, viewer, user, &reading).await?;
     page(app, viewer, (&feed, Of::Feed(feed)), query, &reading).await
 }
@@ -75,7 +75,7 @@ pub async fn shared(
     query: &FeedQuery,
     now: Time,
 ) -> Result<FeedView, Problem> {
-    page(app, viewer, (&feed, Of::Feed(feed)), query, &ReadContext::new(now)).await
+    page(app, viewer, (&feed, Of::Feed(feed)), query, &ReadContext::of(viewer.user, now)).await
 }
 
 /// Reads a page of a list of posts.

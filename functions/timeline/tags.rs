@@ -113,7 +113,7 @@ struct TagList {
 /// With `q`: at most 10 tags that have posts, to complete what somebody writes. Without it: the followed tags, at most 50.
 #[utoipa::path(
     get, path = "/v1/tags", tag = "tags", params(TagsQuery),
-    responses((status = 200, description = "The tags.", body = TagList)),
+    responses((status = 200, description = "The tags.", body = TagList), TooMany),
 )]
 async fn tags(
     State(app): State<Arc<App>>,
@@ -123,7 +123,7 @@ async fn tags(
     let tags = match q {
         None => app.followed_tags.of(viewer.user).await?.tags,
         Some(text) if (1..=BEGINNING_CHARS_MAX).contains(&text.chars().count()) => {
-            cases::beginning_with(&app, &text, clock::now()).await?
+            cases::beginning_with(&app, viewer.user, &text, clock::now()).await?
         }
         Some(_) => {
             let detail = format!("q: send 1 to {BEGINNING_CHARS_MAX} characters");
@@ -150,6 +150,6 @@ async fn timeline(
 ) -> Result<Json<FeedView>, Problem> {
     let followed = app.followed_tags.of(viewer.user).await?.tags;
     let (list, of) = (TagsTimeline(viewer.user), Of::Tags(&followed));
-    let reading = ReadContext::new(clock::now());
+    let reading = ReadContext::of(viewer.user, clock::now());
     Ok(Json(page(&app, &viewer, (&list, of), &query, &reading).await?))
 }

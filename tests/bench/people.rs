@@ -65,6 +65,20 @@ pub fn put_post(emulator: &Emulator, post: PostId) {
     emulator.put(POSTS, post_item(post));
 }
 
+/// Puts a post whose text begins with these tags.
+pub fn put_tagged(emulator: &Emulator, post: PostId, tags: &[&str]) {
+    let (mut text, mut entities) = (String::new(), Vec::new());
+    for tag in tags {
+        let start = text.len();
+        text = format!("{text}#{tag} ");
+        entities.push(format!("{start}-{}#{tag}", text.len() - 1));
+    }
+    let mut item = post_item(post);
+    item["text"] = json!({"S": format!("{text}{TEXT}")});
+    item["entities"] = json!({"S": entities.join(" ")});
+    emulator.put(POSTS, item);
+}
+
 fn post_item(post: PostId) -> Value {
     let (author, id) = (post.author().to_string(), post.to_string());
     json!({"pk": {"S": author}, "sk": {"S": id}, "v": {"N": "1"}, "text": {"S": TEXT}})

@@ -1,12 +1,13 @@
 //! `read`: a page of a home feed from the cache, against the same page by pull at read time. The pull is
 //! that of a tutorial: it reads the followees, queries the newest posts of each one at the same time,
 //! merges them, and reads the texts. Also the page against bare commands for the same bytes, its calls and cost
-//! against reading items, and the memory of cards.
+//! against reading items, a page of a tag against one of home, and the memory of cards.
 
 mod against_bare;
 mod bare;
 mod items;
 mod memory;
+mod tags;
 
 use std::time::{Duration, Instant};
 
@@ -84,6 +85,7 @@ pub fn run(pace: &Pace, report: &mut Report) {
     let servers = (&stores, &emulator, &server);
     runtime.block_on(against_bare::page(pace, report, servers));
     runtime.block_on(against_bare::script(pace, report, servers));
+    runtime.block_on(tags::compare(pace, report, (&stores, &emulator)));
     items::compare(pace, report, (&stores, &emulator, &mut server), &runtime);
     memory::of_cards(pace, report);
 }

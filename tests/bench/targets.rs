@@ -10,7 +10,7 @@ enum Bound {
 }
 use Bound::{AtLeast, AtMost, Between};
 
-const TARGETS: [(&str, Bound); 40] = [
+const TARGETS: [(&str, Bound); 42] = [
     ("deliver_vs_pipeline_live100", AtLeast(1.15)),
     ("deliver_vs_pipeline_live20", AtLeast(1.7)),
     ("deliver_vs_pipeline_live5", AtLeast(2.2)),
@@ -29,6 +29,8 @@ const TARGETS: [(&str, Bound); 40] = [
     ("read_page_dynamodb_calls", AtMost(0.0)),
     ("read_page_read_units", AtMost(0.0)),
     ("read_vs_pull_100_delayed", AtLeast(15.0)),
+    ("read_tag_vs_home", AtMost(1.3)),
+    ("read_tag_read_units", AtMost(0.0)),
     ("cost_pages_vs_before", AtMost(0.15)),
     ("bytes_per_card", AtMost(400.0)),
     ("publish_sequential_calls", AtMost(3.0)),

@@ -29,18 +29,22 @@ const DELAYS: Delays = Delays { dynamodb: Duration::from_millis(5), sqs: Duratio
 enum Write {
     Publish,
     PublishWithKey,
+    PublishWithTags,
     FollowId,
     /// The card of the handle is in Valkey.
     FollowHandle,
     /// The card of the handle is not in Valkey.
     FollowHandleWithoutCard,
 }
-use Write::{FollowHandle, FollowHandleWithoutCard, FollowId, Publish, PublishWithKey};
+use Write::{
+    FollowHandle, FollowHandleWithoutCard, FollowId, Publish, PublishWithKey, PublishWithTags,
+};
 
 /// Each with its name in figures and in the table.
-const WRITES: [(Write, &str, &str); 5] = [
+const WRITES: [(Write, &str, &str); 6] = [
     (Publish, "publish", "publish"),
     (PublishWithKey, "publish_key", "publish, with an Idempotency-Key"),
+    (PublishWithTags, "publish_tags", "publish, with two tags"),
     (FollowId, "follow", "follow by id"),
     (FollowHandle, "follow_handle", "follow by handle, its card there"),
     (FollowHandleWithoutCard, "follow_handle_no_card", "follow by handle, without its card"),
@@ -64,7 +68,9 @@ pub fn run(pace: &Pace, report: &mut Report) {
         let calls = taken.iter().map(|taken| taken.calls).fold(0.0, f64::max);
         let ms = median(taken.iter().map(|taken| taken.ms));
         match write {
-            Publish | PublishWithKey => publish_most = publish_most.max(sequential),
+            Publish | PublishWithKey | PublishWithTags => {
+                publish_most = publish_most.max(sequential)
+            }
             FollowId | FollowHandle => follow_most = follow_most.max(sequential),
             // once an hour for each handle
             FollowHandleWithoutCard => {}
@@ -115,8 +121,12 @@ impl Setup {
             let _before = self.emulator.take_counts();
             let start = Instant::now();
             match write {
-                Publish => self.publish(&writer, None).await,
-                PublishWithKey => self.publish(&writer, Some(name)).await,
+                Publish => self.publish(&writer, people::TEXT, None).await,
+                PublishWithKey => self.publish(&writer, people::TEXT, Some(name)).await,
+                PublishWithTags => {
+                    let text = format!("#one and #two. {}", people::TEXT);
+                    self.publish(&writer, &text, None).await;
+                }
                 FollowId => self.follow(&writer, UserRef::Id(author.user())).await,
                 FollowHandle | FollowHandleWithoutCard => {
                     self.follow(&writer, UserRef::Handle(handle)).await;
@@ -134,8 +144,8 @@ impl Setup {
         (identity, name.parse().expect("a handle"))
     }
 
-    async fn publish(&self, author: &Identity, key: Option<&str>) {
-        publish(&self.app, author, people::TEXT, key, now()).await.expect("a post");
+    async fn publish(&self, author: &Identity, text: &str, key: Option<&str>) {
+        publish(&self.app, author, text, key, now()).await.expect("a post");
     }
 
     async fn follow(&self, follower: &Identity, author: UserRef) {

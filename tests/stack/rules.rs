@@ -33,6 +33,7 @@ mod replies;
 mod retries;
 mod stores;
 mod sweep;
+mod tag_costs;
 mod tags;
 mod valkey_limits;
 mod viewer;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use fanfold_core::Time;
+use fanfold_core::{Time, UserId};
 use fanfold_runtime::clock::Stopwatch;
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::log::Chain;
@@ -15,6 +15,8 @@ pub struct ReadContext {
     pub now: Time,
     stopwatch: Stopwatch,
     valkey_answers: AtomicBool,
+    /// Whose request it is. Reads of old posts are charged to this user.
+    pub reader: Option<UserId>,
     /// Whether the newest posts of authors may come from their heads.
     pub uses_heads: bool,
     queries: AtomicU64,
@@ -27,9 +29,15 @@ impl ReadContext {
             now,
             stopwatch: Stopwatch::start(),
             valkey_answers: AtomicBool::new(true),
+            reader: None,
             uses_heads: true,
             queries: AtomicU64::new(0),
         }
+    }
+
+    /// A request of this user.
+    pub fn of(reader: UserId, now: Time) -> Self {
+        Self { reader: Some(reader), ..Self::new(now) }
     }
 
     /// A request that reads from DynamoDB only.
@@ -47,14 +55,19 @@ impl ReadContext {
         self.valkey_answers.load(Ordering::Relaxed)
     }
 
-    /// The number of reads of author feeds so far, from either store.
+    /// The number of queries for posts so far, from either store.
     pub fn queries(&self) -> u64 {
         self.queries.load(Ordering::Relaxed)
     }
 
-    /// Counts a read of an author feed.
+    /// Counts a query for posts.
     pub fn count_query(&self) {
-        self.queries.fetch_add(1, Ordering::Relaxed);
+        self.count_queries(1);
+    }
+
+    /// Counts queries for posts.
+    pub fn count_queries(&self, queries: u64) {
+        self.queries.fetch_add(queries, Ordering::Relaxed);
     }
 
     /// The present time: that of the request and the time since then.

@@ -40,7 +40,7 @@ use crate::replies::items::ReplyStore;
 use crate::scheduled::items::ScheduledStore;
 use crate::tags::followed::FollowedStore;
 use crate::tags::items::TagStore;
-use crate::tags::names::{NameStore, TagUse, USE_KEPT};
+use crate::tags::names::{NameStore, NamedTag, TagUse, USE_KEPT};
 use crate::tags::settings::PublicSettings;
 use crate::tags::uses::UseStore;
 use crate::timers::items::TimerStore;
@@ -55,6 +55,8 @@ const LATE_KEPT: Duration = Duration::from_secs(10);
 const FIRST_PAGE_KEPT: Duration = Duration::from_secs(1);
 /// The most first pages that a function keeps. A page of the longest posts has about a megabyte.
 const FIRST_PAGES_MAX: usize = 32;
+/// Completions of tags that a function keeps.
+const COMPLETIONS_MAX: usize = 1_000;
 /// Partitions of a large audience that one dispatch reads.
 const PARTITIONS_PER_PART: u16 = 8;
 /// The most authors of a home feed (those who are followed, and its reader) that is rebuilt within the request. With more, the
@@ -93,6 +95,8 @@ pub struct App {
     pub late: Recent<UserId>,
     /// The first pages of feeds that everybody reads.
     pub first_pages: Recent<FeedId, Arc<dyn Any + Send + Sync>>,
+    /// The tags that begin with a text.
+    pub completions: Recent<String, Vec<NamedTag>>,
     /// How tags are used.
     pub tag_uses: Recent<Tag, TagUse>,
     /// Whether due items leave Valkey alone for a while.
@@ -181,6 +185,7 @@ impl App {
             kept: KeptStore::new(tables.table("GRAPH_TABLE")?),
             late: Recent::of(LATE_KEPT),
             first_pages: Recent::at_most(FIRST_PAGES_MAX, FIRST_PAGE_KEPT),
+            completions: Recent::at_most(COMPLETIONS_MAX, USE_KEPT),
             tag_uses: Recent::of(USE_KEPT),
             pause: Pause::default(),
             settings: Settings::read(config)?,

@@ -137,6 +137,8 @@ pub struct Audited {
     pub likes_counted: u64,
     /// Posts whose number of replies was wrong or not counted yet, and was corrected.
     pub replies_counted: u64,
+    /// Posts that were not under exactly the tags of their texts, and were corrected.
+    pub tags_corrected: u64,
     /// Authors whose heads were compared.
     pub heads: u64,
     /// Authors whose heads differed from the posts. The heads were removed.

@@ -58,8 +58,7 @@ pub struct FeedNow {
     pub floor: Time,
 }
 
-/// Drops both feeds of a user and rebuilds them. Returns `None` if other functions held the lease of a feed for all of
-/// `ADMIN_REBUILD_LOOKS_MAX` tries.
+/// Drops both feeds of a user and rebuilds them, each as [`rebuild_one`] does.
 pub async fn rebuild_user(
     app: &App,
     user: Profile,
@@ -71,7 +70,12 @@ pub async fn rebuild_user(
     Ok(Some(RebuiltFeeds { user: user.id, handle: user.handle, home, author }))
 }
 
-async fn rebuild_one(app: &App, feed: FeedId, now: Time) -> Result<Option<FeedNow>, StoreError> {
+/// Drops a feed and rebuilds it. Returns `None` if other functions held its lease for all of `ADMIN_REBUILD_LOOKS_MAX` tries.
+pub async fn rebuild_one(
+    app: &App,
+    feed: FeedId,
+    now: Time,
+) -> Result<Option<FeedNow>, StoreError> {
     let (valkey, stopwatch) = (&app.valkey, Stopwatch::start());
     kept::forget(app, feed).await?;
     for _ in 0..ADMIN_REBUILD_LOOKS_MAX {

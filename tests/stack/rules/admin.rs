@@ -522,13 +522,23 @@ async fn feeds_are_dropped_and_rebuilt() {
     remove.arg(keys.feed(FeedId::home(world.id("birch")))).arg(&order::member(posts[0])[..]);
     let () = remove.query_async(&mut world.redis().await).await.unwrap();
     assert_eq!(world.home("birch").await.len(), 1, "the feed is not wrong");
-    let rebuilt = order(&world, json!({"do": "rebuild-feed", "user": "@birch"})).await;
+    let rebuilt = order(&world, json!({"do": "rebuild-feed", "of": "@birch"})).await;
     let feed = |entries| json!({"entries": entries, "floor_ms": 0});
     let user = json!(world.id("birch"));
     let expected = json!({"user": user, "handle": "birch", "home": feed(2), "author": feed(1)});
     assert_eq!(rebuilt, expected);
     assert_eq!(world.home("birch").await.len(), 2);
-    let nobody = json!({"do": "rebuild-feed", "user": "@nobody"});
+    // a shared feed that lacks a post
+    let feed = FeedId::of_tag(&"tag".parse().unwrap());
+    let tagged = world.publish("ash", "#tag").await;
+    world.drain().await;
+    world.walk(feed, 9).await;
+    world.app.valkey.remove(feed, &[tagged]).await.unwrap();
+    let rebuilt = order(&world, json!({"do": "rebuild-feed", "of": "#tag"})).await;
+    assert_eq!(rebuilt, json!({"feed": {"entries": 1, "floor_ms": 0}}));
+    let live = world.app.valkey.peek(feed, 9).await.unwrap().known().unwrap();
+    assert_eq!(live.slice.posts, [tagged]);
+    let nobody = json!({"do": "rebuild-feed", "of": "@nobody"});
     let error = order_within(&world, nobody, Deadline::NONE).await.expect_err("refused");
     assert_eq!(error, "user: @nobody has no profile in this system");
 }

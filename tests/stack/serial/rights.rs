@@ -98,8 +98,10 @@ async fn the_deployed_admin_function_executes_every_order() {
     let score = Some(json!({"scores": ["1"]}));
     let path = format!("{board}/members/x");
     assert_eq!(user.send(Method::PUT, &path, &[], score).await.status, 200);
-    let rebuilt = order(json!({"do": "rebuild-feed", "user": format!("@{}", user.handle)})).await;
+    let rebuilt = order(json!({"do": "rebuild-feed", "of": format!("@{}", user.handle)})).await;
     assert_eq!(rebuilt["home"]["entries"], json!(2), "{rebuilt}");
+    let rebuilt = order(json!({"do": "rebuild-feed", "of": "#owls"})).await;
+    assert_eq!(rebuilt["feed"]["floor_ms"], json!(0), "{rebuilt}");
     let (mut exported, mut after) = (BTreeSet::new(), Value::Null);
     loop {
         let page = order(json!({"do": "export", "user": user.id, "after": after})).await;

@@ -291,8 +291,9 @@ async fn tags(count: &mut Count) {
         cases::follow(&apps.app, &identity(PEOPLE[3]), &named, true, now).await
     });
     follow.await.expect("followed");
-    let complete = count
-        .of("complete a tag", async |apps, now| cases::beginning_with(&apps.app, "on", now).await);
+    let complete = count.of("complete a tag", async |apps, now| {
+        cases::beginning_with(&apps.app, id(PEOPLE[3]), "on", now).await
+    });
     assert_eq!(complete.await.expect("read"), [named]);
 }
 

@@ -1,5 +1,5 @@
 //! 5,000 posts a second have one tag, and 50,000 readers a second read its first page, with the limits of DynamoDB and of a shard of
-//! Valkey. What is outside the simulation: the rate of the HTTP API (`ApiRate`), the concurrent executions of the account (about
+//! Valkey. Then an author deletes a post and another one edits one, while as many read. What is outside the simulation: the rate of the HTTP API (`ApiRate`), the concurrent executions of the account (about
 //! 500 for these reads, if each takes 10 ms, and 50 for the deliveries), and the dispatch of 5,000 posts, which their authors share.
 
 use std::cell::Cell;
@@ -9,17 +9,18 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fanfold_core::{FeedId, PostId, Tag, UserId};
 use fanfold_engines::recent::Recent;
-use fanfold_functions::timeline::feed::FeedQuery;
+use fanfold_functions::timeline::feed::{FeedQuery, FeedView};
 use fanfold_kinds::App;
+use fanfold_kinds::posts;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::subscriptions::{ChunkOrder, deliver};
 use fanfold_kinds::tags::items::TAG_PARTS_MAX;
 use fanfold_kinds::tags::messages::UpdateTagFeeds;
 use futures::future::join_all;
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
-use super::apps::{POSTS, id};
+use super::apps::{POSTS, id, identity};
 use super::crowd::{Deployment, fan};
 use super::server::Server;
 use super::tasks::runtime;
@@ -106,12 +107,7 @@ fn a_crowd_posts_and_reads_one_tag() {
         let delivering: Vec<App> = (0..DELIVERING).map(|_| environment(app)).collect();
         let reading: Vec<App> = (0..READING).map(|_| environment(app)).collect();
         let feed = FeedId::of_tag(&tag());
-        let read = async |app: &App, viewer: u64| {
-            let (query, viewer) = (FeedQuery::page(20, None), Viewer::of(UserId(viewer)));
-            let page =
-                fanfold_functions::timeline::shared(app, &viewer, feed, &query, deployment.now());
-            page.await.expect("a page").items
-        };
+        let read = async |app: &App, viewer: u64| page(&deployment, app, viewer, None).await.items;
         // a tag that nobody used has one part, and gets more while DynamoDB refuses its rows
         assert_eq!(app.tags.parts(tag().hash()).await.expect("read"), 1);
         assert!(read(&reading[0], 0).await.is_empty());
@@ -148,7 +144,76 @@ fn a_crowd_posts_and_reads_one_tag() {
         assert!(retried == 0 && refused <= POSTS_A_SECOND as u64 / 100, "{retried}, {refused}");
         assert_eq!(deployment.apps.valkey.busier_than(SLOT_CALLS_MAX), []);
         check(&deployment, feed, &all).await;
+        changes_show(&deployment, &reading).await;
+        assert_eq!(deployment.apps.valkey.busier_than(SLOT_CALLS_MAX), []);
     });
+}
+
+/// A page of the tag, as a viewer sees it in an environment.
+async fn page(
+    deployment: &Deployment,
+    app: &App,
+    viewer: u64,
+    newer_than: Option<&str>,
+) -> FeedView {
+    let (feed, viewer) = (FeedId::of_tag(&tag()), Viewer::of(UserId(viewer)));
+    let mut query = FeedQuery::page(20, None);
+    query.newer_than = newer_than.map(str::to_owned);
+    let page = fanfold_functions::timeline::shared(app, &viewer, feed, &query, deployment.now());
+    page.await.expect("a page")
+}
+
+/// A deletion and an edit show within a second, although every environment keeps the page, and before any message is handled.
+async fn changes_show(deployment: &Deployment, reading: &[App]) {
+    let app = &deployment.apps.app;
+    let authors = [0, 1].map(|n| identity(&fan(n)));
+    let mut changed = Vec::new();
+    for author in &authors {
+        let published = posts::publish(app, author, "#crowd", None, deployment.now()).await;
+        changed.push(published.expect("published").post.id);
+    }
+    let [gone, edited] = [changed[0], changed[1]];
+    deliver_all(
+        deployment,
+        &[environment(app)],
+        &[gone, edited].map(|post| (Duration::ZERO, post)),
+    )
+    .await;
+    sleep(SECOND).await;
+    let before = page(deployment, &environment(app), 0, None).await;
+    let is_changed = |id: &str| changed.iter().any(|post| post.to_string() == id);
+    assert_eq!(before.items.iter().filter(|post| is_changed(&post.id)).count(), 2);
+    let (shown_until, seen, late) = (Cell::new(None), Cell::new(0), Cell::new(0));
+    let change = async {
+        sleep(SECOND / 10).await;
+        let now = deployment.now();
+        posts::delete(app, &authors[0], gone, now).await.expect("deleted");
+        posts::edit(app, &authors[1], edited, "without", None, now).await.expect("edited");
+        shown_until.set(Some(Instant::now() + SECOND));
+    };
+    let readers = join_all((0..READS_A_SECOND).map(|n| {
+        let (shown_until, seen, late) = (&shown_until, &seen, &late);
+        let (newest, is_changed) = (&before.newest_cursor, &is_changed);
+        async move {
+            sleep(2 * SECOND * n as u32 / READS_A_SECOND as u32).await;
+            let is_late = shown_until.get().is_some_and(|until| Instant::now() >= until);
+            let newer_than = (n % 2 == 0).then_some(&**newest);
+            let (app, viewer) = (&reading[n % READING], (n % VIEWERS) as u64);
+            let items = page(deployment, app, viewer, newer_than).await.items;
+            assert_eq!(items.len(), if newer_than.is_some() { 0 } else { 20 });
+            let has_changed = items.iter().any(|post| is_changed(&post.id));
+            assert!(!(is_late && has_changed), "a change does not show after a second");
+            seen.set(seen.get() + usize::from(has_changed));
+            late.set(late.get() + usize::from(is_late));
+        }
+    }));
+    futures::join!(change, readers);
+    println!(
+        "the posts were shown {} times, and not to {} readers after a second",
+        seen.get(),
+        late.get()
+    );
+    assert!(seen.get() > 0 && late.get() > READS_A_SECOND / 4, "{} {}", seen.get(), late.get());
 }
 
 /// Every post is under the tag, and the live feed has the newest ones.
@@ -156,7 +221,7 @@ async fn check(deployment: &Deployment, feed: FeedId, all: &[(Duration, PostId)]
     let app = &deployment.apps.app;
     let mut expected: Vec<PostId> = all.iter().map(|(_, post)| *post).collect();
     expected.sort_unstable_by(|a, b| b.cmp(a));
-    let rows = app.tags.newest(tag().hash(), PostId::MAX, all.len() + 1).await.expect("rows");
+    let (rows, _) = app.tags.newest(tag().hash(), PostId::MAX, all.len() + 1).await.expect("rows");
     assert!(rows.posts == expected && rows.is_end(), "{} rows", rows.posts.len());
     let live = app.valkey.peek(feed, 1_000).await.expect("read").known().expect("a live feed");
     let slice = live.slice;

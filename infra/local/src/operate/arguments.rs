@@ -1,7 +1,7 @@
 //! Names of users and queues, checked before a system is looked for.
 
 use fanfold_core::registry::QUEUES;
-use fanfold_core::{Handle, UserId};
+use fanfold_core::{Handle, Tag, UserId};
 
 /// Checks that an argument is a user's id, or @ and a handle. The system checks later whether the user exists.
 pub fn user(text: &str) -> Result<String, String> {
@@ -12,6 +12,14 @@ pub fn user(text: &str) -> Result<String, String> {
     Err("a user is an id of 16 hexadecimal digits, or @ and a handle, such as @ash".to_owned())
 }
 
+/// Checks that an argument names feeds: a user, # and a tag, or `public`.
+pub fn feeds(text: &str) -> Result<String, String> {
+    if text == "public" || (text.starts_with('#') && text.parse::<Tag>().is_ok()) {
+        return Ok(text.to_owned());
+    }
+    user(text).map_err(|error| format!("name a user, # and a tag, or public; {error}"))
+}
+
 /// The queues that have a dead-letter queue.
 pub fn queues() -> impl Iterator<Item = &'static str> {
     QUEUES.iter().map(|queue| queue.name)
@@ -19,7 +27,7 @@ pub fn queues() -> impl Iterator<Item = &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::user;
+    use super::{feeds, user};
 
     #[test]
     fn users_are_ids_or_handles() {
@@ -27,7 +35,11 @@ mod tests {
             assert_eq!(user(good).as_deref(), Ok(good));
         }
         for bad in ["ash", "@", "@Bad Name!", "", "0123456789ABCDEF", "0123456789abcde"] {
-            assert!(user(bad).is_err(), "{bad}");
+            assert!(user(bad).is_err() && feeds(bad).is_err(), "{bad}");
         }
+        for good in ["@ash", "#rust", "#Straße", "public"] {
+            assert_eq!(feeds(good).as_deref(), Ok(good));
+        }
+        assert!(feeds("#").is_err() && feeds("#a b").is_err());
     }
 }

@@ -20,18 +20,18 @@ use clap::builder::PossibleValuesParser;
 use fanfold_core::Handle;
 
 use crate::base::failure::{Done, failure};
-use arguments::{queues, user};
+use arguments::{feeds, queues, user};
 pub use cognito::{Token, UserPool};
 use orders::At;
 pub use running::{Here, RUNS, Run, runs};
 
 #[derive(clap::Subcommand)]
 pub enum Order {
-    /// Drop the feeds of a user, and rebuild them
+    /// Drop the feeds of a user, of a tag, or the public feed, and rebuild them
     Rebuild {
-        /// A user id, or @ and a handle
-        #[arg(value_parser = user)]
-        user: String,
+        /// A user id, @ and a handle, # and a tag, or public
+        #[arg(value_parser = feeds)]
+        of: String,
         #[command(flatten)]
         at: At,
     },
@@ -77,7 +77,7 @@ pub enum Order {
 /// Carries out an order.
 pub fn order(order: Order) -> Done<ExitCode> {
     match order {
-        Order::Rebuild { user, at } => orders::rebuild(&user, at),
+        Order::Rebuild { of, at } => orders::rebuild(&of, at),
         Order::Drop { user, at, .. } => orders::drop_user(&user, at),
         Order::Export { user, at } => orders::export(&user, at),
         Order::Redrive { queue, at } => orders::redrive(&queue, at),

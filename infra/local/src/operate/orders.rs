@@ -75,11 +75,11 @@ fn number(answer: &Value, name: &str) -> u64 {
     answer.get(name).and_then(Value::as_u64).unwrap_or_default()
 }
 
-/// Drops a user's feeds and rebuilds them.
-pub fn rebuild(user: &str, at: At) -> Done<ExitCode> {
-    let rebuilt = at.admin()?.order(&json!({"do": "rebuild-feed", "user": user}))?;
-    for (name, what) in [("home", "home feed"), ("author", "author feed")] {
-        let feed = rebuilt.get(name).unwrap_or(&Value::Null);
+/// Drops feeds and rebuilds them.
+pub fn rebuild(of: &str, at: At) -> Done<ExitCode> {
+    let rebuilt = at.admin()?.order(&json!({"do": "rebuild-feed", "of": of}))?;
+    for (name, what) in [("home", "home feed"), ("author", "author feed"), ("feed", "feed")] {
+        let Some(feed) = rebuilt.get(name) else { continue };
         let down_to = match number(feed, "floor_ms") {
             0 => "the first post".to_owned(),
             floor_ms => format!("{floor_ms} (ms since 1970)"),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::reading::ReadContext;
 use crate::valkey::{CachedSlice, Read, RebuildStart};
+use fanfold_core::feed::OwnedBy;
 use fanfold_core::{FeedId, PostId, Slice, UserId};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::{clock, metrics};
@@ -31,7 +32,7 @@ pub enum Source {
 /// The result of a rebuild.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Rebuilt {
-    /// The feed is live, with these posts. `None`: the feed was live already, and its posts were not read.
+    /// The feed is live, with these posts; one that everybody reads is not live if it has none. `None`: the feed was live already, and its posts were not read.
     Done(Option<CachedSlice>),
     /// Another caller rebuilds the feed, or has taken the lease over.
     Elsewhere,
@@ -137,6 +138,12 @@ impl<S: PostSource> Feeds<'_, S> {
                 Contents::Read(read) => read,
                 Contents::Queued(authors) => return Ok(Rebuilt::Queued(authors)),
             };
+        // anybody may ask for any tag: one without posts takes no memory
+        // mutation: empty-feed-dropped
+        if feed.kind.owned_by() == OwnedBy::Everybody && slice.posts.is_empty() {
+            self.valkey.drop_feed(feed).await?;
+            return Ok(Rebuilt::Done(Some(CachedSlice { slice, pulled })));
+        }
         let committed = self.valkey.commit(feed, &token, &slice, &pulled).await?;
         if committed {
             metrics::rebuild();

@@ -98,6 +98,7 @@ script!(plain DUE_HANDED_ON, "due_handed_on.lua");
 script!(plain DUE_OVERDUE, "due_overdue.lua");
 script!(plain LIMIT, "limit.lua");
 script!(plain DROP, "drop.lua");
+script!(plain REMOVE, "remove.lua");
 script!(plain EXPIRE, "expire.lua");
 script!(plain TRY, "try.lua");
 script!(plain INFO, "info.lua");
@@ -105,7 +106,7 @@ script!(plain COUNT, "count.lua");
 script!(plain WRITE, "write.lua");
 
 /// All scripts.
-static ALL: [&Script; 30] = [
+static ALL: [&Script; 31] = [
     &PUSH,
     &BEGIN,
     &COMMIT,
@@ -131,6 +132,7 @@ static ALL: [&Script; 30] = [
     &DUE_OVERDUE,
     &LIMIT,
     &DROP,
+    &REMOVE,
     &EXPIRE,
     &TRY,
     &INFO,

@@ -202,15 +202,16 @@ impl Valkey {
         feed: FeedId,
         posts: &[PostId],
     ) -> Result<(), StoreError> {
-        // mutation: shared-rebuild-cancelled
-        let () = self
-            .keys
-            .lock(feed)
-            .command("UNLINK")
-            .query_async(&mut self.link.clone())
-            .await
-            .map_err(failed("cancelling the rebuild of a feed"))?;
-        self.remove(feed, posts).await
+        for batch in posts.chunks(SWEEP_BATCH) {
+            let mut script = scripts::REMOVE.call();
+            script.key(self.keys.feed(feed)).key(self.keys.lock(feed));
+            for post in batch {
+                script.arg(&order::member(*post)[..]);
+            }
+            let _removed: u64 =
+                script.run(&self.link, "removing posts from a feed of everybody").await?;
+        }
+        Ok(())
     }
 
     /// Deletes the contents of a feed, so that the next read rebuilds it.

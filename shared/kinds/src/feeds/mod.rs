@@ -73,7 +73,7 @@ impl PostSource for App {
             }
             FeedKind::Tag | FeedKind::Public => Box::pin(async move {
                 let keep = self.valkey.keep();
-                let slice = self.tags.newest(TagHash(feed.owner.0), PostId::MAX, keep).await?;
+                let (slice, _) = self.tags.newest(TagHash(feed.owner.0), PostId::MAX, keep).await?;
                 Ok(Contents::Read(CachedSlice { slice, pulled: Vec::new() }))
             }),
         }
@@ -93,8 +93,10 @@ impl PostSource for App {
             }
             FeedKind::Home => home::pull(self, feed.user(), before, count, reading).await,
             FeedKind::Tag | FeedKind::Public => {
-                reading.count_query();
-                self.tags.newest(TagHash(feed.owner.0), before, count).await
+                let (slice, queries) =
+                    self.tags.newest(TagHash(feed.owner.0), before, count).await?;
+                reading.count_queries(queries);
+                Ok(slice)
             }
         }
     }
@@ -107,8 +109,9 @@ impl PostSource for App {
         reading: &ReadContext,
     ) -> Result<Slice, SliceError> {
         match feed.kind {
-            FeedKind::Author | FeedKind::Tag | FeedKind::Public => {
-                Ok(self.pull(feed, before, count, reading).await?)
+            FeedKind::Author => Ok(self.pull(feed, before, count, reading).await?),
+            FeedKind::Tag | FeedKind::Public => {
+                older::charged(self, reading, self.pull(feed, before, count, reading)).await
             }
             FeedKind::Home => older::below_floor(self, feed.user(), before, count, reading).await,
         }

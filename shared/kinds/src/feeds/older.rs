@@ -1,4 +1,4 @@
-//! Pages below the floor of a live home feed. They are merged from all authors, which takes a query for each. So a pull merges
+//! Pages below the floor of a live feed. Those of a home feed are merged from all authors, which takes a query for each. So a pull merges
 //! the posts of several pages, and its queries are charged to the reader.
 //!
 //! The posts of several pages are kept in Valkey, with the number of changes of relations that the reader had made before
@@ -12,6 +12,7 @@ use fanfold_core::{PostId, Slice, UserId};
 use fanfold_engines::feed::SliceError;
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::Older;
+use fanfold_runtime::StoreError;
 use fanfold_runtime::log::Chain;
 use futures::future::join;
 
@@ -21,6 +22,33 @@ use crate::App;
 /// Posts that a pull below the floor of a home feed merges, at least: three large pages, and the post that shows that there is
 /// a fourth one. Valkey keeps them for the pages that follow.
 const OLDER_POSTS: usize = 301;
+
+/// A pull of posts whose queries are charged to the reader. Fails with [`SliceError::Limited`] if the reader has pulled too much.
+pub(super) async fn charged(
+    app: &App,
+    reading: &ReadContext,
+    pull: impl Future<Output = Result<Slice, StoreError>>,
+) -> Result<Slice, SliceError> {
+    let Some(reader) = reading.reader else { return Ok(pull.await?) };
+    check(app, reader, reading).await?;
+    let before = reading.queries();
+    let slice = pull.await?;
+    let queries = reading.queries().saturating_sub(before);
+    let limit = app.limits.of(LimitKind::Pull);
+    reading.ask(app.valkey.charge(limit, reader, queries, reading.now)).await?;
+    Ok(slice)
+}
+
+/// Fails with [`SliceError::Limited`] if a reader has pulled too much.
+async fn check(app: &App, reader: UserId, reading: &ReadContext) -> Result<(), SliceError> {
+    let limit = app.limits.of(LimitKind::Pull);
+    let waits = app.valkey.count_requests(limit, reader, 0, reading.now);
+    match reading.ask(waits).await?.flatten() {
+        // mutation: pull-limited
+        Some(wait) => Err(SliceError::Limited { limit, wait }),
+        None => Ok(()),
+    }
+}
 
 /// The next posts of a user's live home feed that are older than `before`, which is below its floor.
 pub(super) async fn below_floor(
@@ -48,10 +76,7 @@ pub(super) async fn below_floor(
             return Ok(slice);
         }
     }
-    let waits = app.valkey.count_requests(limit, user, 0, now);
-    if let Some(wait) = reading.ask(waits).await?.flatten() {
-        return Err(SliceError::Limited { limit, wait });
-    }
+    check(app, user, reading).await?;
     // an author feed in Valkey may lack a post until its event is handled
     let pulling = ReadContext::without_valkey(reading.time());
     let slice = pull(app, user, before, OLDER_POSTS.max(count), &pulling).await?;

@@ -17,7 +17,7 @@ use futures::future::try_join_all;
 
 use super::followed::{FollowWrite, FollowedTags};
 use super::names::{NamedTag, TagUse};
-use crate::limit::within_limit;
+use crate::limit::{all_within_limit, within_limit};
 use crate::people::must_belong_to;
 use crate::present::Viewer;
 use crate::{App, Error};
@@ -64,21 +64,38 @@ async fn use_of(app: &App, tag: &Tag, now: Time) -> Result<TagUse, StoreError> {
     Ok(found)
 }
 
-/// Tags with posts that begin with a text, in their order: at most [`TAG_NAMES_MAX`].
-pub async fn beginning_with(app: &App, text: &str, now: Time) -> Result<Vec<NamedTag>, StoreError> {
+/// Tags with posts that begin with a text, in their order: at most [`TAG_NAMES_MAX`]. Its queries are charged to the user, who gets
+/// [`Error::TooManyRequests`] for too many. An environment of a function keeps what it found for [`USE_KEPT`].
+pub async fn beginning_with(
+    app: &App,
+    user: UserId,
+    text: &str,
+    now: Time,
+) -> Result<Vec<NamedTag>, Error> {
     let text = folded(Tag::without_sign(text));
     if text.is_empty() {
         return Ok(Vec::new());
     }
+    if let Some(known) = app.completions.get(&text, now) {
+        return Ok(known);
+    }
+    let (limit, queries) = (app.limits.of(LimitKind::Pull), 2 * TAG_NAMES_MAX as u64);
+    let find = completions(app, &text, now);
+    let found = all_within_limit(&app.valkey, limit, user, queries, now, find).await?;
+    app.completions.note(text, found.clone(), now);
+    Ok(found)
+}
+
+async fn completions(app: &App, text: &str, now: Time) -> Result<Vec<NamedTag>, StoreError> {
     let (mut found, mut after) = (Vec::new(), None);
     for _ in 0..NAME_ROUNDS_MAX {
         let count = 2 * TAG_NAMES_MAX;
-        let names = app.tag_names.beginning_with(&text, after.as_deref(), count, now);
+        let names = app.tag_names.beginning_with(text, after.as_deref(), count, now);
         let (names, next) = names.await?;
+        // there are few names, so all of them are looked at at once
         let looks = names.into_iter().map(async |named| {
             // mutation: name-without-posts
-            let posts = app.tags.newest(named.tag.hash(), PostId::MAX, 1).await?.posts;
-            Ok((!posts.is_empty()).then_some(named))
+            Ok(app.tags.has_posts(named.tag.hash()).await?.then_some(named))
         });
         found.extend(try_join_all(looks).await?.into_iter().flatten());
         after = next;

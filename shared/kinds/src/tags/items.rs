@@ -6,6 +6,7 @@
 //! remembers the number for a while, so that very many posts with one tag do not read one item.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::time::Duration;
 
 use fanfold_core::kinds::{ItemKind, Pk};
@@ -193,28 +194,31 @@ impl TagStore {
         self.table.delete_all("removing posts from under tags", keys.collect()).await
     }
 
-    /// The next posts under a tag that are older than `before`.
+    /// The next posts under a tag that are older than `before`, and the number of queries for them.
     pub async fn newest(
         &self,
         tag: TagHash,
         before: PostId,
         count: usize,
-    ) -> Result<Slice, StoreError> {
-        // one more than requested shows that there are more
-        let posts = self.named(tag, before, count + 1).await?.into_keys().rev();
-        Ok(Slice::head(posts.collect(), count, PostId::MIN))
-    }
-
-    /// The same, each with the tag as it has it: `count` of each part.
-    pub async fn named(
-        &self,
-        tag: TagHash,
-        before: PostId,
-        count: usize,
-    ) -> Result<BTreeMap<PostId, String>, StoreError> {
+    ) -> Result<(Slice, u64), StoreError> {
         // strongly consistent: every row is in one of these parts
         let parts = self.parts(tag).await?;
-        self.of_parts(tag, parts, before, count).await
+        // one more than requested shows that there are more
+        let posts = self.of_parts(tag, 0..parts, before, count + 1).await?.into_keys().rev();
+        Ok((Slice::head(posts.collect(), count, PostId::MIN), 1 + u64::from(parts)))
+    }
+
+    /// Whether a tag has posts.
+    pub async fn has_posts(&self, tag: TagHash) -> Result<bool, StoreError> {
+        // nearly every tag has posts in its first part, or only one part
+        let has = async |parts| Ok(!self.of_parts(tag, parts, PostId::MAX, 1).await?.is_empty());
+        Ok(has(0..1).await? || has(1..self.parts(tag).await?).await?)
+    }
+
+    /// The tag as a post has it. `None`: the post is not under the tag.
+    pub async fn name_of(&self, post: PostId, tag: TagHash) -> Result<Option<String>, StoreError> {
+        let (parts, before) = (self.parts(tag).await?, PostId(post.0.saturating_add(1)));
+        Ok(self.of_parts(tag, 0..parts, before, 1).await?.remove(&post))
     }
 
     /// About `count` of the newest posts under a tag, each with the tag as it has it: an equal share of each part.
@@ -224,18 +228,18 @@ impl TagStore {
         count: usize,
     ) -> Result<BTreeMap<PostId, String>, StoreError> {
         let parts = self.parts(tag).await?;
-        self.of_parts(tag, parts, PostId::MAX, count.div_ceil(parts.max(1).into())).await
+        self.of_parts(tag, 0..parts, PostId::MAX, count.div_ceil(parts.max(1).into())).await
     }
 
     async fn of_parts(
         &self,
         tag: TagHash,
-        parts: u8,
+        parts: Range<u8>,
         before: PostId,
         count: usize,
     ) -> Result<BTreeMap<PostId, String>, StoreError> {
         let doing = "reading the posts of a tag";
-        let reads = (0..parts).map(async |part| {
+        let reads = parts.map(async |part| {
             let pk = rows_pk(tag, part);
             let rows = self.table.rows(doing, &pk).newest_first().below(before);
             rows.first(None, count).await

@@ -16,7 +16,9 @@
 //! events does not matter, and a handler that dies is repeated.
 //!
 //! **Reading.** A tag feed is a feed like others: live in Valkey, with a floor, rebuilt from the rows. Readers pass over posts whose
-//! present text lacks the tag, so an edit shows before its message is handled. When a post loses a tag, a rebuild of that feed that is
+//! present text lacks the tag, so an edit shows before its message is handled. A tag without posts is not kept in Valkey, because anybody
+//! may ask for any tag; pages below the floor, and completions, are charged to the reader (`PullQueriesPerMinute`). The audit compares
+//! the rows of posts with their texts. When a post loses a tag, a rebuild of that feed that is
 //! under way is cancelled, because it may have read the post before.
 //!
 //! **The public feed** (`PUBLIC_DAYS`) is the feed of a tag that every post has, and no reply: [`TagHash::PUBLIC`]. Its rows expire.

@@ -7,6 +7,7 @@ use fanfold_core::{FeedId, PostId, TagHash, Time};
 use fanfold_engines::valkey::{Chosen, Push};
 use fanfold_runtime::StoreError;
 use fanfold_runtime::log::Chain;
+use futures::future::ready;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::items::Tagged;
@@ -45,6 +46,17 @@ pub async fn sync(app: &App, posts: BTreeSet<PostId>, now: Time) -> Result<(), S
         }
     }
     Err(StoreError::Unsettled { what: "the tags of a post" })
+}
+
+/// Whether a post is under exactly the tags of its present text.
+pub async fn is_right(app: &App, post: PostId) -> Result<bool, StoreError> {
+    let tagging = app.posts.taggings(&[post].into()).await?.remove(&post).unwrap_or_default();
+    let looks = tagging.ever.iter().map(async |tag| {
+        let name = app.tags.name_of(post, *tag).await?;
+        Ok(name.as_ref() == tagging.present.get(tag))
+    });
+    let looks = stream::iter(looks.collect::<Vec<_>>()).buffer_unordered(CONCURRENCY);
+    looks.try_all(ready).await
 }
 
 /// The tags of posts, with the one of the public feed if there is one.

@@ -24,6 +24,10 @@ pub fn follow(api: &Api, follower: &Person, author: &str) -> Done<()> {
     api.call(follower, "PUT", &format!("/v1/users/@{author}/follow"), None).map(drop)
 }
 
+pub fn follow_tag(api: &Api, follower: &Person, tag: &str) -> Done<()> {
+    api.call(follower, "PUT", &format!("/v1/tags/{tag}/follow"), None).map(drop)
+}
+
 /// Puts a mark on a post: the last segment of its route.
 pub fn mark(api: &Api, fan: &Person, post: &str, mark: &str) -> Done<()> {
     api.call(fan, "PUT", &format!("/v1/posts/{post}/{mark}"), None).map(drop)

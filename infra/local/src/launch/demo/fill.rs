@@ -10,7 +10,7 @@ use super::api::{Api, Person};
 use super::boards::{HEIGHTS, METRES, ORIENTEERING, RESULTS};
 use super::calls;
 use super::parallel;
-use super::people::FOLLOWS;
+use super::people::{FOLLOWED_TAGS, FOLLOWS};
 use super::posts::{POSTS, Post};
 use crate::base::failure::Done;
 
@@ -35,6 +35,9 @@ pub fn fill(api: &Api, names: &[(String, String)]) -> Done<Filled> {
     });
     parallel::for_each(&follows.collect::<Vec<_>>(), |(follower, author)| {
         calls::follow(api, follower, &author.handle)
+    })?;
+    parallel::for_each(&people, |person| {
+        FOLLOWED_TAGS.iter().try_for_each(|tag| calls::follow_tag(api, person, tag))
     })?;
     let mut likes = Vec::new();
     for posts in together(&POSTS.posts) {

@@ -38,6 +38,9 @@ pub const FOLLOWS: [(&str, &[&str]); 12] = [
     ("salome", &["mateo_r", "linh", "birch", "noor"]),
 ];
 
+/// The tags that all of them follow.
+pub const FOLLOWED_TAGS: [&str; 3] = ["swim", "harbour", "rhubarb"];
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
--- Drops feeds of one user, also while they are read or rebuilt. A rebuild that is under way loses its lease.
+-- Drops feeds of one bucket, also while they are read or rebuilt. A rebuild that is under way loses its lease.
 --
 -- KEYS  1 live, then for each feed: the feed, its lock
 -- Returns the number of feeds that were live

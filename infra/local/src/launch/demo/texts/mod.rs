@@ -42,6 +42,8 @@ const REMEMBERED: usize = 500;
 const TRIES: usize = 20;
 /// One short text in this many ends with an emoji.
 const ENDING_IN: usize = 5;
+/// One text in this many ends with a tag.
+const TAG_IN: usize = 4;
 /// The length from which a text has no such ending, in bytes.
 const ENDING_BELOW: usize = 110;
 
@@ -91,6 +93,10 @@ impl Texts {
         let text = self.filled(number, template.map(String::as_str).unwrap_or_default());
         let text = sentences(&text);
         let is_plain = text.len() < ENDING_BELOW && text.is_ascii() && !text.contains('\n');
+        if self.rng.usize(..TAG_IN) == 0 {
+            let tags = THEMES.get(number).map_or(&[][..], |theme| &theme.tags);
+            return self.rng.choice(tags).map_or(text.clone(), |tag| format!("{text} {tag}"));
+        }
         if !is_plain || self.rng.usize(..ENDING_IN) > 0 {
             return text;
         }

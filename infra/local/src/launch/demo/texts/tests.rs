@@ -78,6 +78,8 @@ fn texts_do_not_look_repeated() {
         let short = lengths.iter().filter(|length| **length < 70).count();
         let long = lengths.iter().filter(|length| **length > 200).count();
         assert!(short >= 30 && long >= 15, "seed {seed}: {short} short, {long} long");
+        let tagged = row.iter().filter(|text| text.contains(" #")).count();
+        assert!((40..=110).contains(&tagged), "seed {seed}: {tagged} texts with tags");
         assert!(row.iter().any(|text| text.contains('\n')), "seed {seed}: no line break");
     }
 }

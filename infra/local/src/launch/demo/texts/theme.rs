@@ -10,6 +10,8 @@ use serde::Deserialize;
 #[derive(Default, Deserialize)]
 pub struct Theme {
     pub templates: Vec<String>,
+    /// What some texts end with.
+    pub tags: Vec<String>,
     /// Names, each with its words.
     pub words: HashMap<String, Vec<String>>,
 }
