@@ -29,7 +29,7 @@ const TARGETS: [(&str, Bound); 42] = [
     ("read_page_dynamodb_calls", AtMost(0.0)),
     ("read_page_read_units", AtMost(0.0)),
     ("read_vs_pull_100_delayed", AtLeast(15.0)),
-    ("read_tag_vs_home", AtMost(1.3)),
+    ("read_tag_vs_home", AtMost(1.2)),
     ("read_tag_read_units", AtMost(0.0)),
     ("cost_pages_vs_before", AtMost(0.15)),
     ("bytes_per_card", AtMost(400.0)),

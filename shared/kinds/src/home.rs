@@ -35,6 +35,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use fanfold_core::feed::OwnedBy;
 use fanfold_core::kinds::LimitKind;
@@ -150,8 +151,10 @@ struct FirstPage {
     cards: Cards,
 }
 
-/// Posts of a first page beyond those that were asked for, in place of those that are gone or hidden.
+/// Posts of a first page beyond those that were asked for, in place of those that are gone or hidden, if the page was also read
+/// within [`SURPLUS_WITHIN`]: one reader pays for them, and many need them.
 const SURPLUS: usize = 20;
+const SURPLUS_WITHIN: Duration = Duration::from_secs(10);
 
 impl FirstPage {
     /// Whether everybody reads the same feed, so that its first page is kept.
@@ -167,6 +170,16 @@ impl FirstPage {
         (page.count >= count || page.slice.is_end()).then_some(page)
     }
 
+    /// The posts to read beyond those that were asked for.
+    fn surplus(app: &App, of: Of<'_>, reading: &ReadContext) -> usize {
+        match of {
+            Of::Feed(feed) if app.first_pages.contains(&feed, reading.now - SURPLUS_WITHIN) => {
+                SURPLUS
+            }
+            Of::Feed(_) | Of::Tags(_) => 0,
+        }
+    }
+
     /// Keeps a page that begins at the newest post.
     fn keep(app: &App, of: Of<'_>, page: Self, reading: &ReadContext) {
         if let Of::Feed(feed) = of {
@@ -180,7 +193,7 @@ impl FirstPage {
 ///
 /// Entries whose post was deleted are passed over, replaced from below and removed from the feed. Posts of authors
 /// without a profile, and what is hidden from the viewer, are passed over and replaced, and stay in the feed. Fails with
-/// [`Error::TooManyRequests`] if it is below the floor of the home feed, and the viewer has pulled too much.
+/// [`Error::TooManyRequests`] if it is below the floor of its feed, and the viewer has pulled too much.
 pub async fn page<'a>(
     app: &App,
     viewer: &Viewer,
@@ -199,7 +212,7 @@ pub async fn page<'a>(
         let missing = filling.missing();
         let kept = is_first.then(|| FirstPage::kept(app, of, missing, reading)).flatten();
         let asked = if is_first { missing.max(PAGE_ITEMS_DEFAULT + 1) } else { missing };
-        let count = if is_first { asked + SURPLUS } else { asked };
+        let count = asked + if is_first { FirstPage::surplus(app, of, reading) } else { 0 };
         let (slice, from) = match &kept {
             Some(kept) => (kept.slice.clone(), Source::Cache),
             None => of.slice(app, before, count, reading).await.map_err(|error| match error {

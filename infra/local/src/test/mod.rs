@@ -58,7 +58,7 @@ pub struct Test {
     #[arg(long, conflicts_with_all = ["filter", "soak"])]
     faults: bool,
     /// Apply deliberate errors to a copy of the code, one at a time, and check that a test fails for each; prints a table
-    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "",
+    #[arg(long, value_name = "NAME,…", num_args = 0..=1, default_missing_value = "",
         conflicts_with_all = ["filter", "soak", "faults"])]
     mutations: Option<String>,
     /// Count a skipped step as a failure, except those that no installation makes possible

@@ -479,7 +479,7 @@ fn table(rows: &[Row]) -> String {
     head.chars().chain(rows.iter().map(line).collect::<String>().chars()).collect()
 }
 
-/// Applies the mutations whose name contains a text, one by one, and prints the table. Fails if a test does not find
+/// Applies the mutations whose names contain one of these texts, one by one, and prints the table. Fails if a test does not find
 /// its mutation.
 pub fn run(filter: &str) -> Done<ExitCode> {
     let (mutations, sources) = (load()?, sources()?);
@@ -487,11 +487,15 @@ pub fn run(filter: &str) -> Done<ExitCode> {
     if !problems.is_empty() {
         return Err(failure(format!("{FOLDER}: {}", problems.join("; "))));
     }
-    let named = mutations.iter().enumerate().filter(|(_, one)| one.name.contains(filter));
+    let is_named = |one: &Mutation| filter.split(',').any(|name| one.name.contains(name));
+    let named = mutations.iter().enumerate().filter(|(_, one)| is_named(one));
     let mut chosen: Vec<(usize, &Mutation)> = named.collect();
     if chosen.is_empty() {
         let names: Vec<&str> = mutations.iter().map(|mutation| mutation.name.as_str()).collect();
-        return Err(failure(format!("no mutation name contains {filter}: {}", names.join(", "))));
+        return Err(failure(format!(
+            "no mutation name contains one of {filter}: {}",
+            names.join(", ")
+        )));
     }
     let scratch = Scratch::new()?;
     println!("compiling a copy of the working tree, which takes minutes the first time");
