@@ -54,7 +54,7 @@ struct TagUseView {
 /// A tag that nobody uses has 0 posts. The tag *timeline* is read as `/v1/tags/%23timeline`.
 #[utoipa::path(
     get, path = "/v1/tags/{tag}", tag = "tags", params(TagPath),
-    responses((status = 200, description = "The tag.", body = TagUseView)),
+    responses((status = 200, description = "The tag.", body = TagUseView), TooMany),
 )]
 async fn tag(
     State(app): State<Arc<App>>,

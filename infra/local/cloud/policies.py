@@ -29,6 +29,8 @@ RARE = {
     ("audit", "dynamodb:Query", "MarksTable"),
     ("audit", "dynamodb:GetItem", "PostsTable"),
     ("audit", "dynamodb:UpdateItem", "PostsTable"),
+    # only if a post is not under the tags of its text (rules::tag_costs)
+    ("audit", "dynamodb:BatchWriteItem", "MarksTable"),
     # only if a bucket that is visited has copies of boards (rules::audit)
     ("audit", "dynamodb:GetItem", "BoardsTable"),
     ("audit", "dynamodb:BatchGetItem", "BoardsTable"),

@@ -13,7 +13,7 @@ use fanfold_core::limits::{
     DROP_SETTLES, DUE_BATCH, EVERY_MIN, FOLLOWERS_PER_QUERY, RANKING_SECONDS_DEFAULT,
     RANKING_SECONDS_MAX, RANKING_SECONDS_MIN, TIMER_EVERY_MIN_DEFAULT, TIMER_EVERY_MIN_MAX,
 };
-use fanfold_core::{FeedId, Tag, UserId};
+use fanfold_core::{FeedId, Slice, Tag, UserId};
 use fanfold_engines::due::{Due, DueIndex, Pause};
 use fanfold_engines::feed::Feeds;
 use fanfold_engines::rank::Copier;
@@ -55,8 +55,8 @@ const LATE_KEPT: Duration = Duration::from_secs(10);
 const FIRST_PAGE_KEPT: Duration = Duration::from_secs(1);
 /// The most first pages that a function keeps. A page of the longest posts has about a megabyte.
 const FIRST_PAGES_MAX: usize = 32;
-/// Completions of tags that a function keeps.
-const COMPLETIONS_MAX: usize = 1_000;
+/// Completions, tags, and beginnings of feeds of tags that a function keeps.
+const TAGS_KEPT_MAX: usize = 500;
 /// Partitions of a large audience that one dispatch reads.
 const PARTITIONS_PER_PART: u16 = 8;
 /// The most authors of a home feed (those who are followed, and its reader) that is rebuilt within the request. With more, the
@@ -95,6 +95,8 @@ pub struct App {
     pub late: Recent<UserId>,
     /// The first pages of feeds that everybody reads.
     pub first_pages: Recent<FeedId, Arc<dyn Any + Send + Sync>>,
+    /// The newest posts of tags that somebody follows, and how many were asked for.
+    pub first_slices: Recent<FeedId, (usize, Slice)>,
     /// The tags that begin with a text.
     pub completions: Recent<String, Vec<NamedTag>>,
     /// How tags are used.
@@ -185,8 +187,9 @@ impl App {
             kept: KeptStore::new(tables.table("GRAPH_TABLE")?),
             late: Recent::of(LATE_KEPT),
             first_pages: Recent::at_most(FIRST_PAGES_MAX, FIRST_PAGE_KEPT),
-            completions: Recent::at_most(COMPLETIONS_MAX, USE_KEPT),
-            tag_uses: Recent::of(USE_KEPT),
+            completions: Recent::at_most(TAGS_KEPT_MAX, USE_KEPT),
+            tag_uses: Recent::at_most(TAGS_KEPT_MAX, USE_KEPT),
+            first_slices: Recent::at_most(TAGS_KEPT_MAX, FIRST_PAGE_KEPT),
             pause: Pause::default(),
             settings: Settings::read(config)?,
         })

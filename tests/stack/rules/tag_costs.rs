@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use fanfold_core::{Bucket, FeedId, PostId, Tag};
+use fanfold_core::{Bucket, FeedId, PostId, Tag, TagHash};
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::audit::check_bucket;
-use fanfold_kinds::home::{self, FeedPage, Span};
+use fanfold_kinds::home::{self, FeedPage, Of, Span};
 use fanfold_kinds::owned::Audited;
 use fanfold_kinds::present::Viewer;
 use fanfold_kinds::tags::cases;
+use fanfold_kinds::tags::names::NamedTag;
 use fanfold_kinds::{Error, posts};
 
 use crate::harness::valkeys::Node;
@@ -140,4 +141,51 @@ async fn the_audit_corrects_the_rows_of_a_post() {
     assert!(!world.take().await.is_empty(), "there is no event to lose");
     assert_eq!((has("one").await, corrected().await, has("one").await), (true, 1, false));
     assert_eq!((has("two").await, corrected().await), (true, 0));
+}
+
+/// Readers of followed tags share the newest posts of a tag for a second.
+#[tokio::test]
+async fn a_timeline_of_tags_is_a_second_old_at_most() {
+    let world = World::new().await;
+    world.people(&["ash", "birch"]).await;
+    let one = world.publish("ash", "#one").await;
+    world.drain().await;
+    let tags = [NamedTag::new("one").expect("a tag")];
+    let read = async || {
+        let viewer = Viewer::of(world.id("birch"));
+        let reading = ReadContext::of(viewer.user, world.now());
+        let page = home::page(&world.app, &viewer, Of::Tags(&tags), Span::ALL, 9, &reading).await;
+        page.expect("a page").ids().collect::<Vec<_>>()
+    };
+    assert_eq!(read().await, [one]);
+    world.advance(Duration::from_millis(1));
+    let two = world.publish("ash", "#one").await;
+    world.drain().await;
+    world.delete("ash", one).await;
+    // what is shown of a post is not kept
+    assert_eq!(read().await, []);
+    world.advance(SECOND);
+    assert_eq!(read().await, [two]);
+}
+
+/// A tag that is none of the post's is removed from where it may be; a reply was never in the public feed.
+#[tokio::test]
+async fn a_reply_is_not_removed_from_the_public_feed() {
+    let world = World::with(&[("PUBLIC_DAYS", "2")]).await;
+    world.people(&["ash"]).await;
+    let post = world.publish("ash", "#one").await;
+    let reply = world.reply("ash", post).await;
+    let taggings = world.app.posts.taggings(&[post, reply].into()).await.expect("read");
+    let is_public = |post| taggings[&post].clone().with_public().ever.contains(&TagHash::PUBLIC);
+    assert_eq!((is_public(post), is_public(reply)), (true, false));
+}
+
+#[tokio::test]
+async fn a_beginning_that_grows_has_no_tags() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    // each is 18 characters when spellings are compared
+    let text = "\u{fdfa}".repeat(101);
+    let found = cases::beginning_with(&world.app, world.id("ash"), &text, world.now()).await;
+    assert_eq!(found.expect("an answer"), []);
 }

@@ -7,7 +7,7 @@ use fanfold_core::board::Zone;
 use fanfold_core::limits::{
     BOARD_PARTS, FOLLOWED_TAGS_MAX, TAG_NAMES_MAX, TAG_POSTS_COUNTED_MAX, TAGS_EVER_MAX,
 };
-use fanfold_core::{FeedId, PostId, Ranking, Tag, TagHash};
+use fanfold_core::{FeedId, PostId, Ranking, Tag, TagHash, UserId};
 use fanfold_engines::feed::Source;
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::home::{self, Of, Span};
@@ -17,7 +17,7 @@ use fanfold_kinds::tags::cases;
 use fanfold_kinds::tags::followed::FollowWrite;
 use fanfold_kinds::tags::items::Tagged;
 use fanfold_kinds::tags::names::NamedTag;
-use fanfold_kinds::tags::uses::USES_COUNTED_MAX;
+use fanfold_kinds::tags::uses::{USE_ROWS, USES_COUNTED_MAX};
 use fanfold_kinds::{Error, posts};
 
 use crate::harness::world::World;
@@ -445,22 +445,28 @@ async fn the_versions_of_a_post_have_a_limited_number_of_tags() {
 #[tokio::test]
 async fn a_busy_tag_does_not_hide_those_after_it() {
     let world = World::new().await;
-    let (ash, now) = (world.id("ash"), world.now());
+    let now = world.now();
     let (part, day) = (|tag: TagHash| tag.0 % u64::from(BOARD_PARTS), Zone::utc().day(now));
     let busy = named("busy").tag.hash();
     let after = (0..).map(|n| named(&format!("after{n}")).tag.hash());
     let after = after.filter(|tag| *tag > busy && part(*tag) == part(busy)).take(2);
-    let after: Vec<TagHash> = after.collect();
+    let mut after: Vec<TagHash> = after.collect();
+    after.sort_unstable();
     let busy_posts = 3 * USES_COUNTED_MAX;
-    let posts = (0..busy_posts).map(|n| PostId::new(now, n as u16, ash));
+    // each post has an author of its own
+    let authors = (0..busy_posts as u64).map(|n| UserId(n * u64::from(USE_ROWS)));
+    let posts = authors.map(|author| PostId::new(now, 1, author));
     let rows = posts.map(|post| Tagged { post, tag: busy, name: "busy", expires_at: None });
     let mut rows: Vec<Tagged<'_>> = rows.collect();
     let first = rows[0];
     rows.extend(after.iter().map(|tag| Tagged { tag: *tag, name: "after", ..first }));
     world.app.uses.put(&rows, now).await.expect("written");
-    let uses = world.app.uses.of_part(&[day], part(busy) as u8, now.hour(), None).await;
+    let uses = world.app.uses.of_part(&[day], part(busy) as u8, now.hour(), 500, None).await;
     let uses = uses.expect("read").expect("all");
-    let counted = |tag: &TagHash| uses[tag].1.values().sum::<u64>() as usize;
-    assert!((USES_COUNTED_MAX..2 * USES_COUNTED_MAX + 1).contains(&counted(&busy)));
-    assert_eq!(after.iter().map(counted).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!(uses.iter().map(|used| used.tag).collect::<Vec<_>>(), [&[busy], &*after].concat());
+    let counted = uses[0].authors as usize;
+    assert!((USES_COUNTED_MAX..2 * USES_COUNTED_MAX).contains(&counted), "{counted} are counted");
+    // only the best are kept
+    let uses = world.app.uses.of_part(&[day], part(busy) as u8, now.hour(), 1, None).await;
+    assert_eq!(uses.expect("read").expect("all").len(), 1);
 }

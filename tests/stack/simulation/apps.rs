@@ -289,6 +289,7 @@ impl Apps {
         app.settings.inline_authors = 2;
         // what a reader sees is checked at every moment
         app.first_pages = Recent::of(Duration::ZERO);
+        app.first_slices = Recent::of(Duration::ZERO);
         // few heads, so that their floors rise in short histories; some authors are hot
         app.settings.head_bounds = HeadBounds { max: 4, kept: 2 };
         app.settings.hot_followers = 2;

@@ -43,7 +43,8 @@ fn tag() -> Tag {
 
 /// An environment of a function, which remembers nothing yet.
 fn environment(app: &App) -> App {
-    App { tags: app.tags.forgetful(), first_pages: Recent::of(SECOND), ..app.clone() }
+    let (first_pages, first_slices) = (Recent::of(SECOND), Recent::of(SECOND));
+    App { tags: app.tags.forgetful(), first_pages, first_slices, ..app.clone() }
 }
 
 /// Posts of all authors, as the function `posts` stores them. They are published within the second that begins now.

@@ -103,8 +103,7 @@ pub fn check_tags(cloud: &Cloud, feeds: &[FeedId]) -> Result<u64, String> {
             rows.insert((tag[..16].to_owned(), parsed(sk)));
         }
         if ItemKind::of(pk) == Some(ItemKind::TagUse) {
-            let (tag, post) = sk.split_once('#').expect("a tag");
-            uses.insert((tag.to_owned(), parsed(post)));
+            uses.insert((sk[..16].to_owned(), parsed(&sk[34..])));
         }
     }
     let expected = feeds.iter().flat_map(|feed| {

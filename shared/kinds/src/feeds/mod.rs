@@ -73,7 +73,9 @@ impl PostSource for App {
             }
             FeedKind::Tag | FeedKind::Public => Box::pin(async move {
                 let keep = self.valkey.keep();
-                let (slice, _) = self.tags.newest(TagHash(feed.owner.0), PostId::MAX, keep).await?;
+                let read = self.tags.newest(TagHash(feed.owner.0), PostId::MAX, keep);
+                let (slice, queries) = read.await?;
+                older::charge(self, reading, queries).await?;
                 Ok(Contents::Read(CachedSlice { slice, pulled: Vec::new() }))
             }),
         }

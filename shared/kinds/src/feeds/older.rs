@@ -34,9 +34,19 @@ pub(super) async fn charged(
     let before = reading.queries();
     let slice = pull.await?;
     let queries = reading.queries().saturating_sub(before);
-    let limit = app.limits.of(LimitKind::Pull);
-    reading.ask(app.valkey.charge(limit, reader, queries, reading.now)).await?;
+    charge(app, reading, queries).await?;
     Ok(slice)
+}
+
+/// Charges queries to the reader, if there is one.
+pub(super) async fn charge(
+    app: &App,
+    reading: &ReadContext,
+    queries: u64,
+) -> Result<(), StoreError> {
+    let Some(reader) = reading.reader else { return Ok(()) };
+    let limit = app.limits.of(LimitKind::Pull);
+    reading.ask(app.valkey.charge(limit, reader, queries, reading.now)).await.map(drop)
 }
 
 /// Fails with [`SliceError::Limited`] if a reader has pulled too much.

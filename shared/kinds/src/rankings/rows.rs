@@ -12,7 +12,7 @@ use futures::future::try_join_all;
 use crate::boards::items::{BoardStore, all_rows};
 use crate::people::items::UserStore;
 use crate::tags::names::NamedTag;
-use crate::tags::uses::{UseStore, Uses};
+use crate::tags::uses::{UseStore, UsedTag};
 
 /// Authors with as many likes as the last one of a ranking whose followers are compared, together with those before them.
 const RANKING_AUTHORS_COMPARED: usize = 2_000;
@@ -32,7 +32,8 @@ pub async fn part(
     };
     let days = snapshot.days();
     if snapshot.ranking == Ranking::TagsDay {
-        return Ok(uses.of_part(&days, part, first, limit).await?.map(best_tags));
+        let best = uses.of_part(&days, part, first, RANKING_PLACES_MAX as usize, limit).await?;
+        return Ok(best.map(|best| best.iter().filter_map(tag_row).collect()));
     }
     let days = days.iter().map(|day| {
         let page = move |after| boards.trends(*day, part, first, after, limit);
@@ -46,22 +47,10 @@ pub async fn part(
     Ok(Some(posts.into_iter().filter_map(|(post, likes)| row(post, &[likes])).collect()))
 }
 
-/// The tags with the most authors, each as it is written most. A tag without a name that a board takes is left out.
-fn best_tags(uses: Uses) -> Vec<BoardChange> {
-    let mut tags: Vec<_> = uses
-        .into_iter()
-        .map(|(tag, (authors, names))| {
-            // mutation: tags-by-authors
-            (authors.len() as i64, tag, names)
-        })
-        .collect();
-    tags.sort_unstable_by_key(|(authors, tag, _)| (-authors, *tag));
-    tags.truncate(RANKING_PLACES_MAX as usize);
-    let best = tags.into_iter().filter_map(|(authors, _, names)| {
-        let (most, _) = names.into_iter().max_by_key(|(_, count)| *count)?;
-        row(&most, &[authors]).or_else(|| row(NamedTag::new(&most)?.tag, &[authors]))
-    });
-    best.collect()
+/// The row of a tag, as it is written most. `None`: it has no name that a board takes.
+fn tag_row(used: &UsedTag) -> Option<BoardChange> {
+    let scores = [used.authors as i64];
+    row(&used.name, &scores).or_else(|| row(NamedTag::new(&used.name)?.tag, &scores))
 }
 
 /// The authors with the most likes, then with the most followers. Authors who are gone are left out.

@@ -16,7 +16,7 @@ use fanfold_runtime::retry::pause;
 use futures::future::try_join_all;
 
 use super::followed::{FollowWrite, FollowedTags};
-use super::names::{NamedTag, TagUse};
+use super::names::{NAME_BYTES_MAX, NamedTag, TagUse};
 use crate::limit::{all_within_limit, within_limit};
 use crate::people::must_belong_to;
 use crate::present::Viewer;
@@ -25,29 +25,33 @@ use crate::{App, Error};
 /// The time whose posts are counted.
 const COUNTED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Times that names of tags are read until enough of them have posts.
-const NAME_ROUNDS_MAX: usize = 3;
+const NAME_ROUNDS_MAX: usize = 10;
+/// What reading how a tag is used is charged as.
+const USE_QUERIES: u64 = 20;
 /// Rounds of a merge of tag feeds. After them, the caller continues where the merge stopped.
 const MERGE_ROUNDS_MAX: usize = 200;
 
-/// How a tag is used, and whether the viewer follows it.
+/// How a tag is used, and whether the viewer follows it. Fails with [`Error::TooManyRequests`] if the viewer has read too many tags.
 pub async fn tag(
     app: &App,
     viewer: &Viewer,
     tag: &Tag,
     now: Time,
-) -> Result<(TagUse, bool), StoreError> {
-    let (found, followed) =
-        futures::try_join!(use_of(app, tag, now), app.followed_tags.of(viewer.user))?;
+) -> Result<(TagUse, bool), Error> {
+    let followed = async { Ok(app.followed_tags.of(viewer.user).await?) };
+    let (found, followed) = futures::try_join!(use_of(app, viewer.user, tag, now), followed)?;
     Ok((found, followed.tags.iter().any(|other| other.tag == *tag)))
 }
 
 /// How a tag is used, from about [`TAG_POSTS_COUNTED_MAX`] of its newest posts.
-async fn use_of(app: &App, tag: &Tag, now: Time) -> Result<TagUse, StoreError> {
+async fn use_of(app: &App, user: UserId, tag: &Tag, now: Time) -> Result<TagUse, Error> {
     if let Some(known) = app.tag_uses.get(tag, now) {
         return Ok(known);
     }
     let since = PostId::last_of(now - COUNTED);
-    let rows = app.tags.sample(tag.hash(), TAG_POSTS_COUNTED_MAX).await?;
+    let (limit, rows) =
+        (app.limits.of(LimitKind::Pull), app.tags.sample(tag.hash(), TAG_POSTS_COUNTED_MAX));
+    let rows = all_within_limit(&app.valkey, limit, user, USE_QUERIES, now, rows).await?;
     let counted: Vec<(PostId, String)> =
         rows.into_iter().rev().take(TAG_POSTS_COUNTED_MAX).collect();
     let week = counted.iter().filter(|(post, _)| *post > since);
@@ -73,7 +77,7 @@ pub async fn beginning_with(
     now: Time,
 ) -> Result<Vec<NamedTag>, Error> {
     let text = folded(Tag::without_sign(text));
-    if text.is_empty() {
+    if text.is_empty() || text.len() > NAME_BYTES_MAX {
         return Ok(Vec::new());
     }
     if let Some(known) = app.completions.get(&text, now) {
@@ -179,10 +183,11 @@ pub(crate) async fn followed_slice(
         }
         let reads = wanted.iter().filter_map(|wanted| Some((wanted, tags.get(wanted.part)?)));
         let reads = reads.map(async |(wanted, named)| {
-            let feeds = app.feeds();
-            let slice =
-                feeds.slice(FeedId::of_tag(&named.tag), wanted.before, wanted.count, reading);
-            Ok::<_, SliceError>((wanted.part, slice.await?))
+            let feed = FeedId::of_tag(&named.tag);
+            Ok::<_, SliceError>((
+                wanted.part,
+                kept_slice(app, feed, wanted.before, wanted.count, reading).await?,
+            ))
         });
         for (part, (slice, from)) in try_join_all(reads).await? {
             if from != Source::Cache {
@@ -193,4 +198,28 @@ pub(crate) async fn followed_slice(
         merge.advance();
     }
     Ok((merge.finish(), source))
+}
+
+/// The next posts of a tag. An environment of a function keeps the newest ones for a second, as it does for the pages of a tag: very
+/// many users may follow one.
+async fn kept_slice(
+    app: &App,
+    feed: FeedId,
+    before: PostId,
+    count: usize,
+    reading: &ReadContext,
+) -> Result<(Slice, Source), SliceError> {
+    let is_first = before == PostId::MAX && reading.uses_valkey();
+    if is_first
+        && let Some((kept, slice)) = app.first_slices.get(&feed, reading.now)
+        && (kept >= count || slice.is_end())
+    {
+        // mutation: slice-kept
+        return Ok((slice, Source::Cache));
+    }
+    let read = app.feeds().slice(feed, before, count, reading).await?;
+    if is_first {
+        app.first_slices.note(feed, (count, read.0.clone()), reading.now);
+    }
+    Ok(read)
 }

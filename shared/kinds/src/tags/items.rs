@@ -24,7 +24,7 @@ pub const TAG_PARTS_MAX: u8 = 16;
 /// Rows that one environment of a function puts of a tag within this time before the tag may get more parts. The rows of a rare tag
 /// are refused only if the whole table is at its limit, and more parts would not help.
 const BUSY_WITHIN: Duration = Duration::from_secs(10);
-const BUSY_ROWS: usize = 5;
+const BUSY_ROWS: usize = 50;
 /// How long a writer remembers the number of parts of a tag. One that knows too few may be refused, as long as the first part is at
 /// its limit.
 const PARTS_KNOWN_FOR: Duration = Duration::from_secs(10);

@@ -18,7 +18,7 @@ const NAME_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The time after which a name is written again.
 const NAME_WRITTEN_EVERY: Duration = Duration::from_secs(24 * 3600);
 /// The longest name that is kept, in bytes. A sort key has at most 1,024.
-const NAME_BYTES_MAX: usize = 1_000;
+pub(crate) const NAME_BYTES_MAX: usize = 1_000;
 
 /// How long an environment of a function keeps how a tag is used.
 pub(crate) const USE_KEPT: Duration = Duration::from_secs(5);

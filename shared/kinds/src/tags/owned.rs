@@ -42,7 +42,7 @@ impl Owned for Tags {
         let Auditing { app, ids, now, audited, .. } = auditing;
         Box::pin(async move {
             let Some(post) = ids.iter().find_map(|id| PostState::of(*id)) else { return Ok(()) };
-            if !sync::is_right(app, post).await? {
+            if !sync::is_right(app, post, now).await? {
                 // mutation: audit-tags
                 sync::sync(app, [post].into(), now).await?;
                 audited.tags_corrected += 1;

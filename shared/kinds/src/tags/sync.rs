@@ -48,10 +48,12 @@ pub async fn sync(app: &App, posts: BTreeSet<PostId>, now: Time) -> Result<(), S
     Err(StoreError::Unsettled { what: "the tags of a post" })
 }
 
-/// Whether a post is under exactly the tags of its present text.
-pub async fn is_right(app: &App, post: PostId) -> Result<bool, StoreError> {
-    let tagging = app.posts.taggings(&[post].into()).await?.remove(&post).unwrap_or_default();
-    let looks = tagging.ever.iter().map(async |tag| {
+/// Whether a post is under exactly the tags of its present text, and in the public feed if it belongs there.
+pub async fn is_right(app: &App, post: PostId, now: Time) -> Result<bool, StoreError> {
+    let tagging = taggings(app, &[post].into()).await?.remove(&post).unwrap_or_default();
+    let is_old = post <= app.settings.public.since(now);
+    let looked_at = tagging.ever.iter().filter(|tag| **tag != TagHash::PUBLIC || !is_old);
+    let looks = looked_at.map(async |tag| {
         let name = app.tags.name_of(post, *tag).await?;
         Ok(name.as_ref() == tagging.present.get(tag))
     });

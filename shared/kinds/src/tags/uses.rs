@@ -4,7 +4,8 @@
 //! the tag, and expires when no ranking counts it. All uses of a tag on a day are in one part, so the first tags of all parts contain
 //! the first of all; the author of the post chooses one of [`USE_ROWS`] partition keys in it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::str::FromStr as _;
 
 use fanfold_core::board::{Day, Zone};
@@ -20,8 +21,10 @@ use super::items::Tagged;
 
 /// Partition keys of the uses of one tag on one day. DynamoDB takes 1,000 of them a second in each.
 pub const USE_ROWS: u8 = 8;
-/// Uses of a tag that are read under a key. The others of a busy tag are passed over: it leads the ranking in any case.
+/// Authors of a tag that are counted under a key, and its uses that are read there. The others of a busy tag are passed over: it
+/// leads the ranking in any case.
 pub const USES_COUNTED_MAX: usize = 10_000;
+const USES_READ_MAX: usize = 50_000;
 /// A sort key before all others.
 const BEFORE_ALL: &str = "!";
 /// Days for which a use is kept, from the beginning of its day.
@@ -30,7 +33,7 @@ const USE_DAYS_KEPT: u16 = 3;
 /// A post with a tag, on the day of the post.
 #[derive(Serialize, Deserialize)]
 struct UseRow {
-    /// The tag, `#`, and the post.
+    /// The tag, `#`, the author, `#`, and the post.
     sk: String,
     v: u32,
     /// The tag as the post has it.
@@ -42,10 +45,14 @@ impl Stored for UseRow {
     const V: u32 = 1;
 }
 
-/// The authors who used a tag, and how often it was written in each way.
-pub type UsedBy = (HashSet<UserId>, BTreeMap<String, u64>);
-/// The uses of tags.
-pub type Uses = HashMap<TagHash, UsedBy>;
+/// A tag in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsedTag {
+    pub tag: TagHash,
+    pub authors: u64,
+    /// The tag as most of them wrote it.
+    pub name: String,
+}
 
 /// The uses, in the table of marks.
 #[derive(Clone)]
@@ -86,72 +93,144 @@ impl UseStore {
         self.table.delete_all("removing the uses of tags", keys.collect()).await
     }
 
-    /// The uses of one part of the tags, from an hour on. `None`: there are more than `limit` under a key. Of each tag, about
-    /// [`USES_COUNTED_MAX`] are read under each key.
+    /// The tags of one part with the most authors who used them from an hour on, at most `count`. `None`: there are more uses than
+    /// `limit` under a key. The uses of a tag are read together, and only the best tags are kept, so very many tags take no memory.
     pub async fn of_part(
         &self,
         days: &[Day],
         part: u8,
         first: Hour,
+        count: usize,
         limit: Option<i32>,
-    ) -> Result<Option<Uses>, StoreError> {
+    ) -> Result<Option<Vec<UsedTag>>, StoreError> {
         let keys = days.iter().flat_map(|day| (0..USE_ROWS).map(|row| day_pk(*day, part, row)));
-        let reads = keys.map(async |pk| self.under(&pk, first, limit).await);
-        let mut all = Uses::new();
-        for uses in try_join_all(reads).await? {
-            let Some(uses) = uses else { return Ok(None) };
-            for (tag, (authors, names)) in uses {
-                let of_tag = all.entry(tag).or_default();
-                of_tag.0.extend(authors);
-                for (name, count) in names {
-                    *of_tag.1.entry(name).or_default() += count;
+        let reader = |pk| {
+            let (uses, next) = (VecDeque::new(), Some(BEFORE_ALL.to_owned()));
+            UsesUnder { table: &self.table, pk, limit, uses, next }
+        };
+        let mut readers: Vec<UsesUnder<'_>> = keys.map(reader).collect();
+        try_join_all(readers.iter_mut().map(UsesUnder::fill)).await?;
+        if limit.is_some() && readers.iter().any(|reader| reader.next.is_some()) {
+            return Ok(None);
+        }
+        let mut best = Vec::new();
+        while let Some(tag) = readers.iter().filter_map(UsesUnder::tag).min() {
+            let with = readers.iter_mut().filter(|reader| reader.tag() == Some(tag));
+            let taken = try_join_all(with.map(|reader| reader.take(tag, first))).await?;
+            let (mut authors, mut names) = (0, BTreeMap::<String, u64>::new());
+            // an author is under one key of each day
+            let mut seen = HashSet::new();
+            for (author, name) in taken.into_iter().flatten() {
+                if seen.insert(author) {
+                    authors += 1;
+                    *names.entry(name).or_default() += 1;
                 }
             }
+            if let Some((name, _)) = names.into_iter().max_by_key(|(_, count)| *count) {
+                best.push(UsedTag { tag, authors, name });
+            }
+            if best.len() > 2 * count {
+                keep_best(&mut best, count);
+            }
         }
-        Ok(Some(all))
+        keep_best(&mut best, count);
+        Ok(Some(best))
+    }
+}
+
+fn keep_best(tags: &mut Vec<UsedTag>, count: usize) {
+    tags.sort_unstable_by_key(|used| (Reverse(used.authors), used.tag));
+    tags.truncate(count);
+}
+
+/// Reads the uses under a key, in the order of their tags.
+struct UsesUnder<'a> {
+    table: &'a Table,
+    pk: Pk,
+    limit: Option<i32>,
+    /// Those that were read, and not taken yet.
+    uses: VecDeque<Use>,
+    /// The sort key after which the next ones are. `None`: there are no more.
+    next: Option<String>,
+}
+
+struct Use {
+    tag: TagHash,
+    post: PostId,
+    name: String,
+}
+
+impl UsesUnder<'_> {
+    fn tag(&self) -> Option<TagHash> {
+        self.uses.front().map(|used| used.tag)
     }
 
-    /// The uses under a key.
-    async fn under(
-        &self,
-        pk: &Pk,
-        first: Hour,
-        limit: Option<i32>,
-    ) -> Result<Option<Uses>, StoreError> {
+    /// Reads the next uses.
+    async fn fill(&mut self) -> Result<(), StoreError> {
         let doing = "reading the uses of tags";
-        let (mut uses, mut after, mut last) = (Uses::new(), BEFORE_ALL.to_owned(), (TagHash(0), 0));
-        loop {
-            let page = self.table.rows(doing, pk).above(&after).page(None, limit).await?;
+        while self.uses.is_empty() {
+            let Some(after) = self.next.take() else { return Ok(()) };
+            let rows = self.table.rows(doing, &self.pk).above(&after);
+            let page = rows.page(None, self.limit).await?;
             for row in page.rows {
                 let UseRow { sk, name, .. } = read(doing, row)?;
                 let unread =
                     || StoreError::Item { doing, source: format!("the sort key {sk}").into() };
                 let (tag, post) = parsed(&sk).ok_or_else(unread)?;
-                last = (tag, if last.0 == tag { last.1 + 1 } else { 1 });
-                if post.time().hour() >= first {
-                    let (authors, names) = uses.entry(tag).or_default();
-                    authors.insert(post.author());
-                    *names.entry(name).or_default() += 1;
-                }
-                after = sk;
+                self.uses.push_back(Use { tag, post, name });
             }
-            match page.next {
-                None => return Ok(Some(uses)),
-                Some(_) if limit.is_some() => return Ok(None),
+            let last = self.uses.back().map(|last| use_sk(last.tag, last.post));
+            self.next = page.next.and(last);
+        }
+        Ok(())
+    }
+
+    /// Takes all uses of a tag. Returns the authors who used it from an hour on, each with how the tag was written.
+    async fn take(
+        &mut self,
+        tag: TagHash,
+        first: Hour,
+    ) -> Result<HashMap<UserId, String>, StoreError> {
+        let (mut authors, mut taken) = (HashMap::new(), 0);
+        loop {
+            let mut last = None;
+            while self.tag() == Some(tag) {
+                let Some(used) = self.uses.pop_front() else { break };
+                taken += 1;
+                let author = used.post.author();
+                if used.post.time().hour() >= first {
+                    // mutation: tags-by-authors
+                    authors.entry(author).or_insert(used.name);
+                }
+                last = Some(author);
+            }
+            if !self.uses.is_empty() {
+                return Ok(authors);
+            }
+            if let (Some(author), true) = (last, self.next.is_some()) {
                 // mutation: uses-passed
-                Some(_) if last.1 >= USES_COUNTED_MAX => after = format!("{}$", last.0),
-                Some(_) => {}
+                if authors.len() >= USES_COUNTED_MAX || taken >= USES_READ_MAX {
+                    self.next = Some(format!("{tag}$"));
+                } else if authors.contains_key(&author) {
+                    // the author's other uses change nothing
+                    self.next = Some(format!("{tag}#{author}$"));
+                }
+            }
+            self.fill().await?;
+            if self.tag() != Some(tag) {
+                return Ok(authors);
             }
         }
     }
 }
 
 fn use_sk(tag: TagHash, post: PostId) -> String {
-    format!("{tag}#{post}")
+    format!("{tag}#{}#{post}", post.author())
 }
 
 fn parsed(sk: &str) -> Option<(TagHash, PostId)> {
-    let (tag, post) = sk.split_once('#')?;
+    let (tag, rest) = sk.split_once('#')?;
+    let (_, post) = rest.split_once('#')?;
     Some((TagHash(u64::from_str_radix(tag, 16).ok()?), PostId::from_str(post).ok()?))
 }
 

@@ -50,10 +50,11 @@ impl PostStore {
 }
 
 fn tagging(doing: &'static str, item: Item) -> Result<(PostId, Tagging), StoreError> {
-    let ever = ever(&item);
+    let mut ever = ever(&item);
     let item: PostItem = read(doing, item)?;
     let text = item.text.filter(|_| item.deleted_at.is_none());
-    let is_public = text.is_some() && item.above.is_empty();
+    let (is_published, is_reply) = (text.is_some(), !item.above.is_empty());
     let present = text.map_or_else(BTreeMap::new, |text| names(&text, &item.entities));
-    Ok((item.sk, Tagging { present, is_public, ever }))
+    ever.extend(present.keys());
+    Ok((item.sk, Tagging { present, is_published, is_reply, ever }))
 }
