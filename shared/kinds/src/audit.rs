@@ -3,8 +3,8 @@
 //! **Audit.** The audit picks random live feeds, reads them without recording the read, and pulls the same feeds from
 //! DynamoDB alone. For author feeds it also recounts the followers. In each bucket that it visits, it also compares
 //! the oldest and the newest cards in the queue with their items, up to four of each; cards of handles are not
-//! compared. It counts the likes of one of these posts again, compares the rows under its tags with its text, and corrects both. It compares the heads of one
-//! author with the posts; the pull that it compares a feed with does not use heads. Of one copy of a board in each
+//! compared. It counts the likes of one of these posts again, compares the rows under its tags with its text, and
+//! corrects both. It compares the heads of one author with the posts; the pull that it compares a feed with does not use heads. Of one copy of a board in each
 //! bucket, it compares up to 50 rows of a random part and up to 50 members from a random rank on; copies of merged
 //! boards are not compared. It looks at a difference several times, because posts, follows and other changes may be
 //! under way. A difference that stays is logged as an error, and the feed is dropped and rebuilt, the card is marked

@@ -6,11 +6,15 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fanfold_core::kinds::ItemKind;
-use fanfold_core::{FeedId, FeedKind, PostId, TagHash, UserId};
+use fanfold_core::{FeedId, FeedKind, PostId, TagHash, Time, UserId};
+use fanfold_engines::reading::ReadContext;
+use fanfold_kinds::home::{self, Of, Span};
 use fanfold_kinds::marks::MarkKind;
+use fanfold_kinds::present::Viewer;
+use fanfold_kinds::tags::names::NamedTag;
 use serde_json::Value;
 
-use super::apps::{BOARDS, GRAPH, MARKS, PEOPLE, POSTS, USERS};
+use super::apps::{Apps, BOARDS, GRAPH, MARKS, PEOPLE, POSTS, USERS, id};
 use super::cloud::Cloud;
 use super::expression::Item;
 use super::play::feed_of;
@@ -323,5 +327,27 @@ fn check_heads_of(profile: &Item, posts: &[PostId]) -> Result<(), String> {
     match heads == posts {
         true => Ok(()),
         false => Err(format!("heads {heads:x?}, posts {posts:x?} above {floor:x}")),
+    }
+}
+
+/// Checks that the posts of these tags, merged page by page, are those of their feeds, newest first and each once.
+pub async fn check_merged(apps: &Apps, tags: &[&str], now: Time) -> Result<(), String> {
+    let (app, viewer) = (&apps.app, Viewer::of(id(PEOPLE[0])));
+    let named: Vec<NamedTag> = tags.iter().filter_map(|tag| NamedTag::new(tag)).collect();
+    let truth = Truth::of(&apps.cloud.lock());
+    let expected = named.iter().flat_map(|named| truth.tagged(FeedId::of_tag(&named.tag)));
+    let expected: BTreeSet<PostId> = expected.collect();
+    let (mut shown, mut span) = (Vec::new(), Span::ALL);
+    loop {
+        let reading = ReadContext::new(now);
+        let page = home::page(app, &viewer, Of::Tags(&named), span, 3, &reading).await;
+        let page = page.map_err(|error| format!("{error:?}"))?;
+        shown.extend(page.ids());
+        let Some(before) = page.next_before else { break };
+        span = Span { before, ..span };
+    }
+    match shown.iter().eq(expected.iter().rev()) {
+        true => Ok(()),
+        false => Err(format!("the merged posts of {tags:?} are {shown:?}, not {expected:?}")),
     }
 }

@@ -1213,6 +1213,7 @@ impl History<Feeds> {
             for feed in &feeds {
                 self.check_walk(&truth, *feed).await?;
             }
+            oracle::check_merged(&self.apps, &TAGS, self.now).await?;
             for user in PEOPLE {
                 for followers in [true, false] {
                     self.check_list(&truth, user, followers).await?;

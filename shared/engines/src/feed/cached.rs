@@ -32,7 +32,8 @@ pub enum Source {
 /// The result of a rebuild.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Rebuilt {
-    /// The feed is live, with these posts; one that everybody reads is not live if it has none. `None`: the feed was live already, and its posts were not read.
+    /// The feed is live, with these posts; one that everybody reads is not live if it has none. `None`: the feed was live already,
+    /// and its posts were not read.
     Done(Option<CachedSlice>),
     /// Another caller rebuilds the feed, or has taken the lease over.
     Elsewhere,

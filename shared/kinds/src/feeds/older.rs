@@ -1,5 +1,5 @@
-//! Pages below the floor of a live feed. Those of a home feed are merged from all authors, which takes a query for each. So a pull merges
-//! the posts of several pages, and its queries are charged to the reader.
+//! Pages below the floor of a live feed. Their queries are charged to the reader. Those of a home feed are merged from all authors,
+//! which takes a query for each, so a pull merges the posts of several pages.
 //!
 //! The posts of several pages are kept in Valkey, with the number of changes of relations that the reader had made before
 //! the authors were read. A later page shows them only while the number is the same. Posts that are so old that no writer of
