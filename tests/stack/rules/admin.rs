@@ -467,6 +467,19 @@ async fn a_user_is_dropped_in_several_calls() {
     check_others(&world, 2).await;
 }
 
+/// The messages about the posts of a dropped user were lost.
+#[tokio::test]
+async fn versions_are_erased_without_messages() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    let (post, ash) = (world.publish("ash", "one").await, world.identity("ash"));
+    posts::edit(&world.app, &ash, post, "two", None, world.now()).await.unwrap();
+    let versions = async || world.app.posts.versions(post).await.unwrap().len();
+    assert!(versions().await > 0);
+    drop_ash(&world, Deadline::NONE).await;
+    assert_eq!(versions().await, 0);
+}
+
 /// Messages that were under way when ash was dropped arrive late. They restore nothing.
 #[tokio::test]
 async fn late_messages_of_a_dropped_user_restore_nothing() {
