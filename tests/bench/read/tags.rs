@@ -45,7 +45,6 @@ pub async fn compare(pace: &Pace, report: &mut Report, (stores, emulator): (&Sto
         page("tag_old_16", "a tag with 16 parts, below the floor", busy, oldest, false),
     ];
     let times = if pace.quick { 100 } else { 1_000 };
-    // the reader has these pages charged, and no limit
     let mut measured = pages.each_ref().map(|_| Vec::new());
     let mut counts = pages.each_ref().map(|_| (0, 0.0));
     for turn in 0..=times {

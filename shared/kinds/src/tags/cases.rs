@@ -96,7 +96,7 @@ async fn completions(app: &App, text: &str, now: Time) -> Result<Vec<NamedTag>, 
         let count = 2 * TAG_NAMES_MAX;
         let names = app.tag_names.beginning_with(text, after.as_deref(), count, now);
         let (names, next) = names.await?;
-        // there are few names, so all of them are looked at at once
+        // at most 20 at the same time
         let looks = names.into_iter().map(async |named| {
             // mutation: name-without-posts
             Ok(app.tags.has_posts(named.tag.hash()).await?.then_some(named))
@@ -184,10 +184,8 @@ pub(crate) async fn followed_slice(
         let reads = wanted.iter().filter_map(|wanted| Some((wanted, tags.get(wanted.part)?)));
         let reads = reads.map(async |(wanted, named)| {
             let feed = FeedId::of_tag(&named.tag);
-            Ok::<_, SliceError>((
-                wanted.part,
-                kept_slice(app, feed, wanted.before, wanted.count, reading).await?,
-            ))
+            let slice = kept_slice(app, feed, wanted.before, wanted.count, reading);
+            Ok::<_, SliceError>((wanted.part, slice.await?))
         });
         for (part, (slice, from)) in try_join_all(reads).await? {
             if from != Source::Cache {

@@ -117,15 +117,14 @@ impl UseStore {
         while let Some(tag) = readers.iter().filter_map(UsesUnder::tag).min() {
             let with = readers.iter_mut().filter(|reader| reader.tag() == Some(tag));
             let taken = try_join_all(with.map(|reader| reader.take(tag, first))).await?;
-            let (mut authors, mut names) = (0, BTreeMap::<String, u64>::new());
-            // an author is under one key of each day
-            let mut seen = HashSet::new();
+            let (mut authors, mut names) = (HashSet::new(), BTreeMap::<String, u64>::new());
             for (author, name) in taken.into_iter().flatten() {
-                if seen.insert(author) {
-                    authors += 1;
+                // an author is under one key of each day
+                if authors.insert(author) {
                     *names.entry(name).or_default() += 1;
                 }
             }
+            let authors = authors.len() as u64;
             if let Some((name, _)) = names.into_iter().max_by_key(|(_, count)| *count) {
                 best.push(UsedTag { tag, authors, name });
             }
@@ -204,22 +203,17 @@ impl UsesUnder<'_> {
                 }
                 last = Some(author);
             }
-            if !self.uses.is_empty() {
+            if !self.uses.is_empty() || self.next.is_none() {
                 return Ok(authors);
             }
-            if let (Some(author), true) = (last, self.next.is_some()) {
-                // mutation: uses-passed
-                if authors.len() >= USES_COUNTED_MAX || taken >= USES_READ_MAX {
-                    self.next = Some(format!("{tag}$"));
-                } else if authors.contains_key(&author) {
-                    // the author's other uses change nothing
-                    self.next = Some(format!("{tag}#{author}$"));
-                }
+            // mutation: uses-passed
+            if authors.len() >= USES_COUNTED_MAX || taken >= USES_READ_MAX {
+                self.next = Some(format!("{tag}$"));
+            } else if let Some(author) = last.filter(|author| authors.contains_key(author)) {
+                // the author's other uses change nothing
+                self.next = Some(format!("{tag}#{author}$"));
             }
             self.fill().await?;
-            if self.tag() != Some(tag) {
-                return Ok(authors);
-            }
         }
     }
 }
