@@ -20,7 +20,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
 
 /// Follow a tag
 ///
-/// It keeps the spelling of the request.
+/// It keeps the spelling of the first request.
 #[utoipa::path(
     put, path = "/v1/tags/{tag}/follow", operation_id = "follow_tag", tag = "tags", params(TagPath),
     responses(

@@ -22,7 +22,8 @@ pub struct TagError;
 
 /// 64 bits of a SHA-256 over a tag. Keys have it instead of the tag, which may be longer than a key. Two tags with the same hash
 /// share their rows, and readers pass over the posts of the other one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct TagHash(pub u64);
 
 impl TagHash {
@@ -110,6 +111,17 @@ mod tests {
         for written in ["", "#", "##a", "a b", "12", "a#b", "#a ", "@a", "https://a.example"] {
             assert_eq!(written.parse::<Tag>(), Err(TagError), "{written}");
         }
+        // what an answer shows is a tag in a path
+        let is_folded = |c: &char| entities::folded(&c.to_string()) != c.to_string();
+        for c in ('\u{80}'..='\u{1ffff}').filter(is_folded) {
+            for written in [format!("{c}"), format!("a{c}"), format!("a{c}\u{fe0f}b")] {
+                if let Ok(Tag(form)) = written.parse() {
+                    assert_eq!(form.parse(), Ok(Tag(form.clone())), "{written:?}");
+                }
+            }
+        }
+        assert!(["\u{203c}", &"ß".repeat(51)].iter().all(|tag| tag.parse::<Tag>().is_err()));
+        assert!("ß".repeat(50).parse::<Tag>().is_ok());
         let hash = |tag: &str| tag.parse::<Tag>().unwrap().hash();
         assert!(hash("Rust") == hash("rust") && hash("rust") != hash("rusty"));
     }

@@ -30,6 +30,12 @@ impl<K: Eq + Hash, V: Clone> Recent<K, V> {
         Self { seen: Arc::default(), kept, max }
     }
 
+    /// The same of another environment, which remembers nothing yet.
+    #[doc(hidden)]
+    pub fn forgetful(&self) -> Self {
+        Self::at_most(self.max, self.kept)
+    }
+
     /// Remembers a thing. If there are too many, those that are no longer remembered go, or else all.
     pub fn note(&self, of: K, value: V, now: Time) {
         let mut seen = self.seen();

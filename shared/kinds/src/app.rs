@@ -197,6 +197,17 @@ impl App {
 }
 
 impl App {
+    /// Another environment of the same function, which remembers nothing of tags yet.
+    #[doc(hidden)]
+    pub fn forgetful(&self) -> Self {
+        Self {
+            tags: self.tags.forgetful(),
+            first_pages: self.first_pages.forgetful(),
+            first_slices: self.first_slices.forgetful(),
+            ..self.clone()
+        }
+    }
+
     /// Hands on due items.
     pub fn due(&self) -> Due<'_> {
         let Self { due_index: index, valkey, outbox, pause, .. } = self;

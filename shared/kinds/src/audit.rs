@@ -193,13 +193,15 @@ async fn differences(
     };
     let pulled = pulled(app, feed, live.bound, now).await?;
     let held: HashSet<PostId> = live.posts.iter().copied().collect();
-    let extra: Vec<PostId> = held.difference(&pulled).copied().collect();
-    // the rows of posts that are too old for the public feed expire
+    // the rows of posts that are too old for the public feed expire, and rows of deleted posts stay until a message is handled
     let since = Of::Feed(feed).since(app, now);
-    let extra = app.posts.published(&extra).await?.into_keys().filter(|post| *post > since);
     // posts of authors that the feed points to are merged in when it is read
-    let missing = pulled.difference(&held).filter(|post| !pointed_at.contains(&post.author()));
-    Ok(Some(missing.copied().chain(extra).collect()))
+    let is_pointed_at =
+        |post: &PostId| pulled.contains(post) && pointed_at.contains(&post.author());
+    let differing = held.symmetric_difference(&pulled).copied();
+    let differing: Vec<PostId> = differing.filter(|post| !is_pointed_at(post)).collect();
+    let differing = app.posts.published(&differing).await?.into_keys();
+    Ok(Some(differing.filter(|post| *post > since).collect()))
 }
 
 /// All posts of a feed above a bound, read from DynamoDB alone.

@@ -48,6 +48,7 @@ use fanfold_runtime::log::Chain;
 use fanfold_runtime::{StoreError, metrics};
 use futures::future::ready;
 
+use crate::feeds::newest;
 use crate::limit::{all_within_limit, refused};
 use crate::posts::items::{Post, PostState};
 use crate::present::{self, Cards, PostWithAuthor, ShownPost, Viewer, all_posts};
@@ -170,6 +171,14 @@ impl FirstPage {
         (page.count >= count || page.slice.is_end()).then_some(page)
     }
 
+    /// Whether a post may be shown.
+    fn shows(&self, of: Of<'_>, post: PostId) -> bool {
+        match self.cards.get(&post) {
+            Some((PostState::Published(post), Some(_))) => of.has(post),
+            _ => false,
+        }
+    }
+
     /// The posts to read beyond those that were asked for.
     fn surplus(app: &App, of: Of<'_>, reading: &ReadContext) -> usize {
         match of {
@@ -213,18 +222,27 @@ pub async fn page<'a>(
         let kept = is_first.then(|| FirstPage::kept(app, of, missing, reading)).flatten();
         let asked = if is_first { missing.max(PAGE_ITEMS_DEFAULT + 1) } else { missing };
         let count = asked + if is_first { FirstPage::surplus(app, of, reading) } else { 0 };
-        let (slice, from) = match &kept {
-            Some(kept) => (kept.slice.clone(), Source::Cache),
-            None => of.slice(app, before, count, reading).await.map_err(|error| match error {
-                SliceError::Store(error) => error.into(),
-                SliceError::Limited { limit, wait } => refused(limit, viewer.user, wait),
-            })?,
+        let read = match (&kept, of) {
+            (Some(kept), _) => Ok((kept.slice.clone(), Source::Cache)),
+            // mutation: first-page-whole
+            (None, Of::Feed(feed)) if is_first => newest(app, feed, asked, count, reading).await,
+            (None, of) => of.slice(app, before, count, reading).await,
         };
+        let (slice, from) = read.map_err(|error| match error {
+            SliceError::Store(error) => error.into(),
+            SliceError::Limited { limit, wait } => refused(limit, viewer.user, wait),
+        })?;
         source.get_or_insert(from);
         let is_seen = |post: &PostId| *post > after && viewer.sees(post.author());
-        let seen: Vec<PostId> = slice.posts.iter().copied().filter(is_seen).collect();
+        let seen = slice.posts.iter().copied().filter(is_seen);
+        // the marks of posts that are not shown are not read
+        let seen: Vec<PostId> = match &kept {
+            Some(kept) => seen.filter(|post| kept.shows(of, *post)).take(missing).collect(),
+            None => seen.collect(),
+        };
         // what is kept is for every reader
-        let wanted = if is_first { &slice.posts } else { &seen };
+        // mutation: first-page-for-all
+        let wanted = if is_first && kept.is_none() { &slice.posts } else { &seen };
         let known = kept.as_ref().map_or(&*NO_CARDS, |kept| &kept.cards);
         let found = found(app, viewer, of, wanted, known, reading).await?;
         if is_first && kept.is_none() {

@@ -100,7 +100,7 @@ async fn put(stores: &Stores, emulator: &Emulator) -> PostId {
         let tag: Tag = name.parse().expect("a tag");
         let mut known = 1;
         while known < parts {
-            known = app.tags.grown(tag.hash(), known).await.expect("grown");
+            known = app.tags.grown(tag.hash(), known, now).await.expect("grown");
         }
         let tagged =
             |post: &PostId| Tagged { post: *post, tag: tag.hash(), name, expires_at: None };

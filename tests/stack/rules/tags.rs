@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use fanfold_core::board::Zone;
+use aws_sdk_dynamodb::types::AttributeValue;
+use fanfold_core::board::{Day, Zone};
 use fanfold_core::limits::{
     BOARD_PARTS, FOLLOWED_TAGS_MAX, TAG_NAMES_MAX, TAG_POSTS_COUNTED_MAX, TAGS_EVER_MAX,
 };
@@ -19,6 +20,7 @@ use fanfold_kinds::tags::items::Tagged;
 use fanfold_kinds::tags::names::NamedTag;
 use fanfold_kinds::tags::uses::{USE_ROWS, USES_COUNTED_MAX};
 use fanfold_kinds::{Error, posts};
+use futures::future::join_all;
 
 use crate::harness::world::World;
 
@@ -44,6 +46,11 @@ async fn read(world: &World, viewer: &str, tag: &str, limit: usize) -> (Vec<Post
 async fn edit(world: &World, post: PostId, text: &str) {
     let ash = world.identity("ash");
     posts::edit(&world.app, &ash, post, text, None, world.now()).await.expect("edited");
+}
+
+/// Gives a tag more parts. Returns their number.
+async fn grown(world: &World, tag: TagHash, known: u8) -> u8 {
+    world.app.tags.grown(tag, known, world.now()).await.expect("grown")
 }
 
 async fn publish(world: &World, author: &str, text: &str) -> PostId {
@@ -94,22 +101,6 @@ async fn a_tag_feed_has_the_posts_whose_present_text_has_the_tag() {
     assert_eq!(rows.expect("rows").0.posts, []);
 }
 
-/// A handler that read a post before an edit writes after the handler of the edit.
-#[tokio::test]
-async fn a_late_handler_does_not_bring_a_tag_back() {
-    let world = World::new().await;
-    world.people(&["ash"]).await;
-    let post = publish(&world, "ash", "#one").await;
-    world.drain().await;
-    edit(&world, post, "#two").await;
-    world.drain().await;
-    let one = Tagged { post, tag: named("one").tag.hash(), name: "one", expires_at: None };
-    world.app.tags.put(&[one], world.now()).await.expect("written");
-    fanfold_kinds::tags::sync::sync(&world.app, [post].into(), world.now()).await.expect("updated");
-    assert_eq!(world.app.tags.newest(one.tag, PostId::MAX, 9).await.expect("rows").0.posts, []);
-    assert_eq!(read(&world, "ash", "two", 9).await.0, [post]);
-}
-
 #[tokio::test]
 async fn pages_of_a_tag_have_no_seams() {
     let world = World::with(&[("FEED_CAP", "10")]).await;
@@ -135,10 +126,10 @@ async fn pages_of_a_tag_have_no_seams() {
     // more parts do not hide the rows of earlier
     let tag = named("many").tag.hash();
     for known in [1, 2, 4, 8] {
-        world.app.tags.grown(tag, known).await.expect("grown");
+        assert_eq!(grown(&world, tag, known).await, 2 * known);
     }
-    assert_eq!(world.app.tags.parts(tag).await.expect("read"), 16);
-    let app = fanfold_kinds::App { tags: world.app.tags.forgetful(), ..world.app.clone() };
+    assert_eq!(grown(&world, tag, 16).await, 16);
+    let app = world.app.forgetful();
     for n in 0..8 {
         world.advance(Duration::from_millis(1));
         let text = format!("#many more {n}");
@@ -158,6 +149,42 @@ async fn pages_of_a_tag_have_no_seams() {
     assert_eq!(pulled.0.posts, expected);
 }
 
+/// A row may be in any part. The environment that removes it may remember fewer parts.
+#[tokio::test]
+async fn a_row_is_found_in_a_late_part() {
+    let world = World::new().await;
+    world.people(&["ash"]).await;
+    publish(&world, "ash", "#wide").await;
+    world.drain().await;
+    let (tags, tag) = (&world.app.tags, named("wide").tag.hash());
+    for known in [1, 2, 4, 8] {
+        grown(&world, tag, known).await;
+    }
+    world.advance(Duration::from_millis(1));
+    // with 16 parts, the first one has every 16th post
+    let mut row = None;
+    for n in 1..=16 {
+        let post = PostId::new(world.now(), n, world.id("ash"));
+        let tagged = Tagged { post, tag, name: "Wide", expires_at: None };
+        world.app.forgetful().tags.put(&[tagged], world.now()).await.expect("written");
+        row = Some(post);
+    }
+    let rows = async || tags.newest(tag, PostId::MAX, 99).await.expect("rows").0.posts;
+    let (all, last) = (rows().await, row.expect("a row"));
+    assert_eq!((all.len(), all[0]), (17, last));
+    assert_eq!(tags.sample(tag, 160).await.expect("read").len(), 17);
+    for post in &all[..16] {
+        assert_eq!(tags.name_of(*post, tag).await.expect("read").as_deref(), Some("Wide"));
+    }
+    // without the posts of the first part, the tag still has posts
+    for (n, post) in all.iter().enumerate().rev() {
+        assert!(tags.has_posts(tag).await.expect("read"), "{n} are left");
+        tags.remove(&[(*post, tag)]).await.expect("removed");
+        assert_eq!(rows().await, all[..n]);
+    }
+    assert!(!tags.has_posts(tag).await.expect("read"));
+}
+
 /// An environment keeps the first page of a tag for a second. What depends on the viewer is read.
 #[tokio::test]
 async fn a_kept_first_page_is_a_second_old_at_most() {
@@ -172,7 +199,11 @@ async fn a_kept_first_page_is_a_second_old_at_most() {
     };
     let viewer = |name| Viewer::of(world.id(name));
     world.like("cedar", posts[0]).await;
-    page(viewer("ash"), 2).await;
+    // whoever fills it, it is for everybody
+    let hidden = Viewer { hidden: HashSet::from([world.id("birch")]), ..viewer("ash") };
+    assert_eq!(page(hidden.clone(), 2).await.len(), 1);
+    let (reading, other) = (ReadContext::new(world.now()), feed("other"));
+    home::page(&world.app, &viewer("ash"), other, Span::ALL, 2, &reading).await.expect("a page");
     // a reader of less takes the kept page, one of more does not
     world.app.valkey.invalidate(feed("one")).await.expect("dropped");
     let shown = page(viewer("cedar"), 2).await;
@@ -182,11 +213,13 @@ async fn a_kept_first_page_is_a_second_old_at_most() {
     };
     assert_eq!(shown.iter().map(liked).collect::<Vec<_>>(), [false, true]);
     assert!(page(viewer("ash"), 2).await.iter().all(|shown| !liked(shown)));
-    let hidden = Viewer { hidden: HashSet::from([world.id("birch")]), ..viewer("ash") };
     let shown = page(hidden, 1).await;
     assert_eq!(shown.iter().map(|shown| shown.post.id).collect::<Vec<_>>(), [posts[0]]);
     world.delete("birch", posts[1]).await;
     edit(&world, posts[0], "#one, again").await;
+    let (ash, now) = (viewer("ash"), world.now());
+    let pulled = home::pulled_page(&world.app, &ash, feed("one"), Span::ALL, 2, now);
+    assert_eq!(pulled.await.expect("a page").posts.len(), 1);
     world.advance(SECOND);
     let shown = page(viewer("cedar"), 2).await;
     let texts: Vec<&str> = shown.iter().map(|shown| shown.post.text.as_str()).collect();
@@ -243,6 +276,12 @@ async fn followed_tags_are_merged_when_they_are_read() {
     }
     assert!(matches!(follow("more", true).await, Err(Error::FollowedTagsLimit { max: 50 })));
     follow("two", true).await.expect("followed already");
+    // many changes at once
+    let all: Vec<String> = (1..FOLLOWED_TAGS_MAX).map(|n| format!("tag{n}")).collect();
+    for result in join_all(all.iter().map(|name| follow(name, false))).await {
+        result.expect("unfollowed");
+    }
+    assert_eq!(names().await, ["two"]);
     let nobody = world.identity("nobody");
     let put = cases::follow(&world.app, &nobody, &named("one"), true, world.now()).await;
     assert!(matches!(put, Err(Error::ProfileMissing)));
@@ -314,7 +353,8 @@ async fn a_completion_has_tags_with_posts() {
     assert_eq!(complete("#ru").await, ["Rust", "Rustic", "rusty"]);
     assert_eq!(complete("r").await.len(), 4);
     assert_eq!(complete("many").await.len(), TAG_NAMES_MAX);
-    for nothing in ["x", "rusts", "#", "\u{200d}"] {
+    // the last one is 18 characters for each when spellings are compared
+    for nothing in ["x", "rusts", "#", "\u{200d}", &"\u{fdfa}".repeat(101)] {
         assert_eq!(complete(nothing).await, Vec::<String>::new(), "{nothing}");
     }
     world.delete("ash", gone).await;
@@ -322,6 +362,20 @@ async fn a_completion_has_tags_with_posts() {
     world.advance(5 * SECOND);
     assert_eq!(complete("rust").await, ["Rust", "rusty"]);
     assert_eq!(complete("many").await.len(), TAG_NAMES_MAX);
+    // those of the first pages have no posts any more
+    let first: Vec<String> = (0..2 * TAG_NAMES_MAX).map(|n| format!("#paged{n:02}")).collect();
+    let gone = publish(&world, "ash", &first.join(" ")).await;
+    publish(&world, "ash", "#paged98 #Paged99").await;
+    world.drain().await;
+    world.delete("ash", gone).await;
+    world.drain().await;
+    assert_eq!(complete("paged").await, ["paged98", "Paged99"]);
+    // a tag that is used again is kept for longer
+    world.advance(Duration::from_secs(20 * 24 * 3_600));
+    publish(&world, "ash", "#rusty").await;
+    world.drain().await;
+    world.advance(Duration::from_secs(20 * 24 * 3_600));
+    assert_eq!(complete("rust").await, ["rusty"]);
     // nobody has used them for a month
     world.advance(Duration::from_secs(30 * 24 * 3_600));
     assert_eq!(complete("rust").await, Vec::<String>::new());
@@ -359,27 +413,16 @@ async fn the_public_feed_has_the_posts_of_the_last_days() {
     assert_eq!(read().await, (vec![two], None, Source::Rebuild));
     let rows = world.app.tags.newest(TagHash::PUBLIC, PostId::MAX, 9).await.expect("rows");
     assert_eq!(rows.0.posts, [two, one]);
+    let dynamo = aws_sdk_dynamodb::Client::new(&world.sdk);
+    let row = dynamo.get_item().table_name(world.config.text("MARKS_TABLE").expect("a name"));
+    let row = row.key("pk", AttributeValue::S(format!("tagged#{}#0", TagHash::PUBLIC)));
+    let row = row.key("sk", AttributeValue::S(two.to_string())).send().await.expect("read");
+    let expires_at = two.time().expires_after(Duration::from_secs(2 * 24 * 3_600));
+    let expected = AttributeValue::N(expires_at.to_string());
+    assert_eq!(row.item.expect("the row")["expires_at"], expected);
     world.drop_user("birch").await;
     world.drain().await;
     assert_eq!(read().await.0, []);
-}
-
-/// A deployment without a public feed writes nothing for posts without tags.
-#[tokio::test]
-async fn without_a_public_feed_a_post_without_tags_sends_no_order() {
-    let world = World::new().await;
-    world.people(&["ash"]).await;
-    let post = world.publish("ash", "no tag").await;
-    for message in world.take().await {
-        world.handle(&message).await.expect("handled");
-    }
-    world.delete("ash", post).await;
-    for message in world.take().await {
-        world.handle(&message).await.expect("handled");
-    }
-    assert!(world.take().await.is_empty());
-    let rows = world.app.tags.newest(TagHash::PUBLIC, PostId::MAX, 9).await.expect("rows");
-    assert_eq!(rows.0.posts, []);
 }
 
 #[tokio::test]
@@ -419,6 +462,21 @@ async fn tags_in_use_are_ranked_by_authors() {
     publish(&world, "cedar", "#new").await;
     world.drain().await;
     assert_eq!(ranked().await, [("new".to_owned(), 1)]);
+    let used = async |name: &str, days: &[Day], first| {
+        let tag = named(name).tag.hash();
+        let part = (tag.0 % u64::from(BOARD_PARTS)) as u8;
+        let used = world.app.uses.of_part(days, part, first, 500, None).await;
+        let mut used = used.expect("read").expect("all").into_iter();
+        used.find(|used| used.tag == tag).map(|used| used.authors)
+    };
+    let (first, day) = (later.time().hour(), Zone::utc().day(later.time()));
+    assert_eq!(used("late", &[day], first).await, Some(1));
+    // an author of both days counts once
+    edit(&world, later, "#new").await;
+    let last = publish(&world, "ash", "#new").await;
+    world.drain().await;
+    let days = [day, Zone::utc().day(last.time())];
+    assert!(days[0] != days[1] && used("new", &days, first).await == Some(2));
 }
 
 #[tokio::test]
@@ -468,5 +526,6 @@ async fn a_busy_tag_does_not_hide_those_after_it() {
     assert!((USES_COUNTED_MAX..2 * USES_COUNTED_MAX).contains(&counted), "{counted} are counted");
     // only the best are kept
     let uses = world.app.uses.of_part(&[day], part(busy) as u8, now.hour(), 1, None).await;
-    assert_eq!(uses.expect("read").expect("all").len(), 1);
+    let uses = uses.expect("read").expect("all");
+    assert_eq!(uses.iter().map(|used| used.tag).collect::<Vec<_>>(), [busy]);
 }

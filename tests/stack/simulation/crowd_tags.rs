@@ -5,10 +5,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use fanfold_core::{FeedId, PostId, Tag, UserId};
-use fanfold_engines::recent::Recent;
 use fanfold_functions::timeline::feed::{FeedQuery, FeedView};
 use fanfold_kinds::App;
 use fanfold_kinds::posts;
@@ -28,6 +25,7 @@ use super::tasks::runtime;
 const SECOND: Duration = Duration::from_secs(1);
 const POSTS_A_SECOND: usize = 5_000;
 const READS_A_SECOND: usize = 50_000;
+const DELETED_A_SECOND: usize = 2_500;
 /// Environments of the function that answers pages, of the one that delivers, and messages in a batch.
 const READING: usize = 500;
 const DELIVERING: usize = 50;
@@ -41,15 +39,9 @@ fn tag() -> Tag {
     "crowd".parse().expect("a tag")
 }
 
-/// An environment of a function, which remembers nothing yet.
-fn environment(app: &App) -> App {
-    let (first_pages, first_slices) = (Recent::of(SECOND), Recent::of(SECOND));
-    App { tags: app.tags.forgetful(), first_pages, first_slices, ..app.clone() }
-}
-
 /// Posts of all authors, as the function `posts` stores them. They are published within the second that begins now.
 fn stored(deployment: &Deployment, first: usize) -> Vec<(Duration, PostId)> {
-    let tagged = STANDARD.encode(tag().hash().0.to_be_bytes());
+    let tagged = tag().hash().0.to_string();
     let mut cloud = deployment.apps.cloud.lock();
     let post = |n: usize| {
         let at = SECOND * n as u32 / POSTS_A_SECOND as u32;
@@ -57,7 +49,7 @@ fn stored(deployment: &Deployment, first: usize) -> Vec<(Duration, PostId)> {
         let post = PostId::new(deployment.now() + at, (first + n) as u16, author);
         let item = json!({
             "pk": {"S": author.to_string()}, "sk": {"S": post.to_string()}, "v": {"N": "1"},
-            "text": {"S": "#crowd"}, "entities": {"S": "0-6#crowd"}, "tagged": {"BS": [tagged]},
+            "text": {"S": "#crowd"}, "entities": {"S": "0-6#crowd"}, "tagged": {"NS": [tagged]},
         });
         cloud.put(POSTS, item.as_object().expect("an item").clone());
         (at, post)
@@ -105,33 +97,40 @@ fn a_crowd_posts_and_reads_one_tag() {
         deployment.put_profiles((0..AUTHORS).map(fan)).await;
         deployment.start_latency();
         let app = &deployment.apps.app;
-        let delivering: Vec<App> = (0..DELIVERING).map(|_| environment(app)).collect();
-        let reading: Vec<App> = (0..READING).map(|_| environment(app)).collect();
+        let delivering: Vec<App> = (0..DELIVERING).map(|_| app.forgetful()).collect();
+        let reading: Vec<App> = (0..READING).map(|_| app.forgetful()).collect();
         let feed = FeedId::of_tag(&tag());
-        let read = async |app: &App, viewer: u64| page(&deployment, app, viewer, None).await.items;
+        let read = async |app: &App, viewer: u64, limit| {
+            page(&deployment, app, viewer, (limit, None)).await.items
+        };
         // a tag that nobody used has one part, and gets more while DynamoDB refuses its rows
         assert_eq!(app.tags.parts(tag().hash()).await.expect("read"), 1);
-        assert!(read(&reading[0], 0).await.is_empty());
-        let refused = || deployment.refused().iter().map(|(_, count)| *count).sum::<u64>();
-        let (mut all, mut before) = (Vec::new(), 0);
+        assert!(read(&reading[0], 0, 20).await.is_empty());
+        let refused = || self::refused(&deployment);
+        let (mut all, mut before, mut rounds) = (Vec::new(), 0, Vec::new());
         for _ in 0..2 {
             let posts = stored(&deployment, all.len());
             let retried = deliver_all(&deployment, &delivering, &posts).await;
             all.extend(posts);
-            println!("{} rows refused, {retried} messages tried again", refused() - before);
+            rounds.push(refused() - before);
+            println!("{rounds:?} rows refused, {retried} messages tried again");
             before = refused();
         }
+        assert!(rounds[1] < rounds[0] / 2, "writers forget the number of parts: {rounds:?}");
         let parts = app.tags.parts(tag().hash()).await.expect("read");
         assert!((8..=TAG_PARTS_MAX).contains(&parts), "{parts} parts");
-        // from then on, no part is at its limit: all environments have read the number of parts
-        sleep(10 * SECOND).await;
+        // from then on, no part is at its limit: all environments have read the number of parts. After two minutes, posts
+        // are no longer looked for in the parts of before
+        sleep(130 * SECOND).await;
         let posts = stored(&deployment, all.len());
         let readers = join_all((0..READS_A_SECOND).map(|n| {
             let (read, reading) = (&read, &reading);
             async move {
                 sleep(SECOND * n as u32 / READS_A_SECOND as u32).await;
-                let shown = read(&reading[n % READING], (n % VIEWERS) as u64).await;
-                assert_eq!(shown.len(), 20);
+                // more than a live feed has after a trim
+                let limit = if n % 7 == 0 { 100 } else { 20 };
+                let shown = read(&reading[n % READING], (n % VIEWERS) as u64, limit).await;
+                assert_eq!(shown.len(), limit);
                 assert!(shown.is_sorted_by(|a, b| a.id > b.id), "out of order");
             }
         }));
@@ -145,9 +144,35 @@ fn a_crowd_posts_and_reads_one_tag() {
         assert!(retried == 0 && refused <= POSTS_A_SECOND as u64 / 100, "{retried}, {refused}");
         assert_eq!(deployment.apps.valkey.busier_than(SLOT_CALLS_MAX), []);
         check(&deployment, feed, &all).await;
+        let (kept, deleted) = all.split_at(all.len() - DELETED_A_SECOND);
+        bury(&deployment, deleted);
+        before = self::refused(&deployment);
+        let retried = deliver_all(&deployment, &delivering, deleted).await;
+        let refused = self::refused(&deployment) - before;
+        println!("{} posts deleted: {refused} calls refused", deleted.len());
+        assert!(retried == 0 && refused <= deleted.len() as u64 / 100, "{retried}, {refused}");
+        check(&deployment, feed, kept).await;
         changes_show(&deployment, &reading).await;
         assert_eq!(deployment.apps.valkey.busier_than(SLOT_CALLS_MAX), []);
     });
+}
+
+/// The number of calls and rows that DynamoDB refused.
+fn refused(deployment: &Deployment) -> u64 {
+    deployment.refused().iter().map(|(_, count)| *count).sum()
+}
+
+/// Replaces posts by tombstones, as the function `posts` does.
+fn bury(deployment: &Deployment, posts: &[(Duration, PostId)]) {
+    let mut cloud = deployment.apps.cloud.lock();
+    for (_, post) in posts {
+        let item = json!({
+            "pk": {"S": post.author().to_string()}, "sk": {"S": post.to_string()}, "v": {"N": "1"},
+            "deleted_at_ms": {"N": deployment.now().ms().to_string()},
+            "tagged": {"NS": [tag().hash().0.to_string()]},
+        });
+        cloud.put(POSTS, item.as_object().expect("an item").clone());
+    }
 }
 
 /// A page of the tag, as a viewer sees it in an environment.
@@ -155,10 +180,10 @@ async fn page(
     deployment: &Deployment,
     app: &App,
     viewer: u64,
-    newer_than: Option<&str>,
+    (limit, newer_than): (usize, Option<&str>),
 ) -> FeedView {
     let (feed, viewer) = (FeedId::of_tag(&tag()), Viewer::of(UserId(viewer)));
-    let mut query = FeedQuery::page(20, None);
+    let mut query = FeedQuery::page(limit, None);
     query.newer_than = newer_than.map(str::to_owned);
     let page = fanfold_functions::timeline::shared(app, &viewer, feed, &query, deployment.now());
     page.await.expect("a page")
@@ -174,14 +199,10 @@ async fn changes_show(deployment: &Deployment, reading: &[App]) {
         changed.push(published.expect("published").post.id);
     }
     let [gone, edited] = [changed[0], changed[1]];
-    deliver_all(
-        deployment,
-        &[environment(app)],
-        &[gone, edited].map(|post| (Duration::ZERO, post)),
-    )
-    .await;
+    deliver_all(deployment, &[app.forgetful()], &[gone, edited].map(|post| (Duration::ZERO, post)))
+        .await;
     sleep(SECOND).await;
-    let before = page(deployment, &environment(app), 0, None).await;
+    let before = page(deployment, &app.forgetful(), 0, (20, None)).await;
     let is_changed = |id: &str| changed.iter().any(|post| post.to_string() == id);
     assert_eq!(before.items.iter().filter(|post| is_changed(&post.id)).count(), 2);
     let (shown_until, seen, late) = (Cell::new(None), Cell::new(0), Cell::new(0));
@@ -198,9 +219,10 @@ async fn changes_show(deployment: &Deployment, reading: &[App]) {
         async move {
             sleep(2 * SECOND * n as u32 / READS_A_SECOND as u32).await;
             let is_late = shown_until.get().is_some_and(|until| Instant::now() >= until);
-            let newer_than = (n % 2 == 0).then_some(&**newest);
+            // each environment has readers of both kinds
+            let newer_than = (n / READING).is_multiple_of(2).then_some(&**newest);
             let (app, viewer) = (&reading[n % READING], (n % VIEWERS) as u64);
-            let items = page(deployment, app, viewer, newer_than).await.items;
+            let items = page(deployment, app, viewer, (20, newer_than)).await.items;
             assert_eq!(items.len(), if newer_than.is_some() { 0 } else { 20 });
             let has_changed = items.iter().any(|post| is_changed(&post.id));
             assert!(!(is_late && has_changed), "a change does not show after a second");

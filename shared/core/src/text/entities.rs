@@ -150,31 +150,37 @@ fn mention(text: &[char], at: usize) -> Option<(usize, Entity)> {
     Some((end, Entity::Mention(handle.to_ascii_lowercase().parse().ok()?)))
 }
 
-/// The end of a tag whose sign is here, and its form for comparisons.
+/// The end of a tag whose sign is here, and its form for comparisons, which is a spelling of it.
 fn tag(text: &[char], at: usize) -> Option<(usize, Entity)> {
-    let mut end = at + 1;
+    let written = word_of_tag(text.get(at + 1..)?)?;
+    let folded = folded(&written.iter().collect::<String>());
+    let form: Vec<char> = folded.chars().collect();
+    let is_spelling = word_of_tag(&form).is_some_and(|word| word.len() == form.len());
+    is_spelling.then_some((at + 1 + written.len(), Entity::Tag(folded)))
+}
+
+/// The tag, without its sign, with which a text begins.
+fn word_of_tag(text: &[char]) -> Option<&[char]> {
+    let mut end = 0;
     while let Some(c) = text.get(end).copied() {
-        let joins =
-            is_medial(c) && end > at + 1 && text.get(end + 1).is_some_and(|c| continues(*c));
+        let joins = is_medial(c) && end > 0 && text.get(end + 1).is_some_and(|c| continues(*c));
         if !continues(c) && !joins {
             break;
         }
         end += 1;
     }
-    let mut written = text.get(at + 1..end)?;
-    while let [rest @ .., '-' | '+' | '\u{200d}'] = written {
-        (written, end) = (rest, end - 1);
+    let mut written = text.get(..end)?;
+    while let [rest @ .., '-' | '+' | '\u{200d}']
+    | [rest @ .., '-' | '+' | '\u{200d}', '\u{fe0e}' | '\u{fe0f}'] = written
+    {
+        written = rest;
     }
     let means = |c: &char| {
         Alphabetic::for_char(*c)
             || ExtendedPictographic::for_char(*c)
             || RegionalIndicator::for_char(*c)
     };
-    if written.len() > TAG_CHARS_MAX || !written.iter().any(means) {
-        return None;
-    }
-    let folded = folded(&written.iter().collect::<String>());
-    (!folded.is_empty()).then_some((end, Entity::Tag(folded)))
+    (written.len() <= TAG_CHARS_MAX && written.iter().any(means)).then_some(written)
 }
 
 fn is_hash(c: char) -> bool {

@@ -30,4 +30,5 @@ pub use keys::{hashed, key, owner, pk_only, time_and_id, timed};
 pub use list::ByTime;
 pub use name::{Table, Tables};
 pub use probe::TableProbe;
+pub use serde_dynamo::number_set;
 pub use write::Write;

@@ -27,6 +27,7 @@ use fanfold_runtime::StoreError;
 use futures::future::BoxFuture;
 
 use self::kept::FeedCopy;
+pub(crate) use self::older::{charge, newest};
 use crate::App;
 
 impl PostSource for App {
@@ -113,7 +114,7 @@ impl PostSource for App {
         match feed.kind {
             FeedKind::Author => Ok(self.pull(feed, before, count, reading).await?),
             FeedKind::Tag | FeedKind::Public => {
-                older::charged(self, reading, self.pull(feed, before, count, reading)).await
+                older::of_everybody(self, feed, before, count, reading).await
             }
             FeedKind::Home => older::below_floor(self, feed.user(), before, count, reading).await,
         }

@@ -8,8 +8,8 @@
 
 use fanfold_core::kinds::LimitKind;
 use fanfold_core::limits::{OLDER_KEPT, OLDER_SETTLES, PULL_QUERIES_MIN};
-use fanfold_core::{PostId, Slice, UserId};
-use fanfold_engines::feed::SliceError;
+use fanfold_core::{FeedId, PostId, Slice, TagHash, UserId};
+use fanfold_engines::feed::{SliceError, Source};
 use fanfold_engines::reading::ReadContext;
 use fanfold_engines::valkey::Older;
 use fanfold_runtime::StoreError;
@@ -23,23 +23,46 @@ use crate::App;
 /// a fourth one. Valkey keeps them for the pages that follow.
 const OLDER_POSTS: usize = 301;
 
-/// A pull of posts whose queries are charged to the reader. Fails with [`SliceError::Limited`] if the reader has pulled too much.
-pub(super) async fn charged(
+/// The next posts of a feed that everybody reads. Its queries are charged to the reader. Fails with [`SliceError::Limited`] if the
+/// reader has pulled too much.
+pub(super) async fn of_everybody(
     app: &App,
+    feed: FeedId,
+    before: PostId,
+    count: usize,
     reading: &ReadContext,
-    pull: impl Future<Output = Result<Slice, StoreError>>,
 ) -> Result<Slice, SliceError> {
-    let Some(reader) = reading.reader else { return Ok(pull.await?) };
-    check(app, reader, reading).await?;
-    let before = reading.queries();
-    let slice = pull.await?;
-    let queries = reading.queries().saturating_sub(before);
+    if let Some(reader) = reading.reader {
+        check(app, reader, reading).await?;
+    }
+    let (slice, queries) = app.tags.newest(TagHash(feed.owner.0), before, count).await?;
+    // other feeds of the request may be read at the same time
+    // mutation: tags-charged
     charge(app, reading, queries).await?;
     Ok(slice)
 }
 
+/// The newest posts of a feed that everybody reads, at most `count`: at least `asked`, if the feed has so many. A live feed may have fewer
+/// above its floor.
+pub(crate) async fn newest(
+    app: &App,
+    feed: FeedId,
+    asked: usize,
+    count: usize,
+    reading: &ReadContext,
+) -> Result<(Slice, Source), SliceError> {
+    let (mut slice, source) = app.feeds().slice(feed, PostId::MAX, count, reading).await?;
+    if slice.posts.len() < asked && !slice.is_end() {
+        let (before, missing) = (slice.bound.next(), count - slice.posts.len());
+        let (older, _) = app.feeds().slice(feed, before, missing, reading).await?;
+        slice.posts.extend(older.posts);
+        slice.bound = older.bound;
+    }
+    Ok((slice, source))
+}
+
 /// Charges queries to the reader, if there is one.
-pub(super) async fn charge(
+pub(crate) async fn charge(
     app: &App,
     reading: &ReadContext,
     queries: u64,

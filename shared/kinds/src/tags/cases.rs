@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::LimitKind;
-use fanfold_core::limits::{FOLLOWED_TAGS_MAX, TAG_NAMES_MAX, TAG_POSTS_COUNTED_MAX, TRIES_MAX};
+use fanfold_core::limits::{FOLLOWED_TAGS_MAX, TAG_NAMES_MAX, TAG_POSTS_COUNTED_MAX};
 use fanfold_core::text::entities::folded;
 use fanfold_core::{FeedId, List, Merge, PostId, Slice, Tag, Time, UserId};
 use fanfold_engines::feed::{SliceError, Source};
@@ -17,6 +17,7 @@ use futures::future::try_join_all;
 
 use super::followed::{FollowWrite, FollowedTags};
 use super::names::{NAME_BYTES_MAX, NamedTag, TagUse};
+use crate::feeds::{charge, newest};
 use crate::limit::{all_within_limit, within_limit};
 use crate::people::must_belong_to;
 use crate::present::Viewer;
@@ -28,6 +29,8 @@ const COUNTED: Duration = Duration::from_secs(7 * 24 * 3600);
 const NAME_ROUNDS_MAX: usize = 10;
 /// What reading how a tag is used is charged as.
 const USE_QUERIES: u64 = 20;
+/// Tries of a change of the followed tags. A client may follow many at once, and each change is of the same item.
+const FOLLOW_TRIES_MAX: u32 = 24;
 /// Rounds of a merge of tag feeds. After them, the caller continues where the merge stopped.
 const MERGE_ROUNDS_MAX: usize = 200;
 
@@ -83,32 +86,41 @@ pub async fn beginning_with(
     if let Some(known) = app.completions.get(&text, now) {
         return Ok(known);
     }
-    let (limit, queries) = (app.limits.of(LimitKind::Pull), 2 * TAG_NAMES_MAX as u64);
-    let find = completions(app, &text, now);
-    let found = all_within_limit(&app.valkey, limit, user, queries, now, find).await?;
+    let (limit, find) = (app.limits.of(LimitKind::Pull), completions(app, &text, now));
+    let expected = 2 * TAG_NAMES_MAX as u64;
+    let found = all_within_limit(&app.valkey, limit, user, expected, now, find);
+    let (found, queries) = found.await?;
+    let reading = ReadContext::of(user, now);
+    // mutation: names-charged
+    charge(app, &reading, queries.saturating_sub(expected)).await?;
     app.completions.note(text, found.clone(), now);
     Ok(found)
 }
 
-async fn completions(app: &App, text: &str, now: Time) -> Result<Vec<NamedTag>, StoreError> {
-    let (mut found, mut after) = (Vec::new(), None);
+/// Tags with posts that begin with a text, and the number of queries for them.
+async fn completions(app: &App, text: &str, now: Time) -> Result<(Vec<NamedTag>, u64), StoreError> {
+    let (mut found, mut after, mut queries) = (Vec::new(), None, 0);
     for _ in 0..NAME_ROUNDS_MAX {
         let count = 2 * TAG_NAMES_MAX;
         let names = app.tag_names.beginning_with(text, after.as_deref(), count, now);
         let (names, next) = names.await?;
+        // one for the names, and for each name one that finds a post, or two
+        queries += 1 + 2 * names.len() as u64;
         // at most 20 at the same time
         let looks = names.into_iter().map(async |named| {
             // mutation: name-without-posts
             Ok(app.tags.has_posts(named.tag.hash()).await?.then_some(named))
         });
-        found.extend(try_join_all(looks).await?.into_iter().flatten());
+        let with_posts: Vec<NamedTag> = try_join_all(looks).await?.into_iter().flatten().collect();
+        queries -= with_posts.len() as u64;
+        found.extend(with_posts);
         after = next;
         if after.is_none() || found.len() >= TAG_NAMES_MAX {
             break;
         }
     }
     found.truncate(TAG_NAMES_MAX);
-    Ok(found)
+    Ok((found, queries))
 }
 
 /// Follows a tag, or unfollows it. A repeated call succeeds.
@@ -127,7 +139,7 @@ pub async fn follow(
     let reads = within_limit(&app.valkey, app.limits.of(LimitKind::Mark), user, now, reads);
     let (profile, mut known) = reads.await?;
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
-    for tried in 0..TRIES_MAX {
+    for tried in 0..FOLLOW_TRIES_MAX {
         let FollowedTags { revision, mut tags } = known;
         if tags.iter().any(|other| other.tag == named.tag) == is_followed {
             return Ok(());
@@ -147,7 +159,7 @@ pub async fn follow(
         }
         known = app.followed_tags.of(user).await?;
     }
-    Err(StoreError::GaveUp { doing: "changing followed tags", tries: TRIES_MAX }.into())
+    Err(StoreError::GaveUp { doing: "changing followed tags", tries: FOLLOW_TRIES_MAX }.into())
 }
 
 /// The posts of the tags that a user follows.
@@ -215,7 +227,10 @@ async fn kept_slice(
         // mutation: slice-kept
         return Ok((slice, Source::Cache));
     }
-    let read = app.feeds().slice(feed, before, count, reading).await?;
+    let read = match is_first {
+        true => newest(app, feed, count, count, reading).await?,
+        false => app.feeds().slice(feed, before, count, reading).await?,
+    };
     if is_first {
         app.first_slices.note(feed, (count, read.0.clone()), reading.now);
     }

@@ -2,8 +2,9 @@
 //!
 //! The rows of a tag are in parts. A new tag has one. When DynamoDB refuses rows of a busy tag, because a part is at its limit, the
 //! number of parts is doubled, up to [`TAG_PARTS_MAX`]. The part of a post is computed from its id and the number of parts that its writer
-//! knew, so a row of earlier is in one of at most five places, and a reader that knows the present number finds it. A writer
-//! remembers the number for a while, so that very many posts with one tag do not read one item.
+//! knew, so a reader that knows the present number finds it. A writer remembers the number for a while, so that very many posts with one
+//! tag do not read one item. Each number is stored with the time since which there are so many: a post of long after that time is not
+//! looked for where posts of before may be. Otherwise each removal would go to the first part, too.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -29,16 +30,41 @@ const BUSY_ROWS: usize = 50;
 /// its limit.
 const PARTS_KNOWN_FOR: Duration = Duration::from_secs(10);
 
+/// The time after which all writers know that a tag has more parts: a handler of before has read the number, and ended.
+const PARTS_SETTLED: Duration = Duration::from_secs(120);
+
 /// Says that a tag has at least this many parts. Such a row is only ever added, so the number of parts never falls.
 #[derive(Serialize, Deserialize)]
 struct PartsRow {
     /// The number, with two digits.
     sk: String,
     v: u32,
+    /// Since when.
+    #[serde(rename = "since_ms")]
+    since: Time,
 }
 
 impl Stored for PartsRow {
     const V: u32 = 1;
+}
+
+/// The numbers of parts that a tag has had, ascending, each with the time since which it had so many.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Parts(Vec<(u8, Time)>);
+
+impl Parts {
+    fn present(&self) -> u8 {
+        self.0.last().map_or(1, |(parts, _)| *parts)
+    }
+
+    /// All parts in which a row of a post may be.
+    fn places(&self, post: PostId) -> BTreeSet<u8> {
+        let earlier = std::iter::once(1).chain(self.0.iter().map(|(parts, _)| *parts));
+        // mutation: tag-places
+        let ended = |since: &Time| *since + PARTS_SETTLED < post.time();
+        let until = self.0.iter().map(|(_, since)| ended(since)).chain([false]);
+        earlier.zip(until).filter(|(_, ended)| !ended).map(|(parts, _)| part(post, parts)).collect()
+    }
 }
 
 /// A post under a tag.
@@ -88,19 +114,24 @@ impl TagStore {
     /// The store of another environment.
     #[doc(hidden)]
     pub fn forgetful(&self) -> Self {
-        Self::new(self.table.clone())
+        let Self { table, known, put } = self;
+        Self { table: table.clone(), known: known.forgetful(), put: put.forgetful() }
     }
 
     /// The number of parts of a tag.
     pub async fn parts(&self, tag: TagHash) -> Result<u8, StoreError> {
-        let doing = "reading the number of parts of a tag";
-        let pk = ItemKind::Tag.pk(tag);
-        let most = self.table.rows(doing, &pk).newest_first().first(None, 1).await?.pop();
-        let Some(most) = most.map(|row| read::<PartsRow>(doing, row)).transpose()? else {
-            return Ok(1);
-        };
-        let unread = || StoreError::Item { doing, source: format!("{} parts", most.sk).into() };
-        most.sk.parse().map_err(|_| unread())
+        Ok(self.all_parts(tag).await?.present())
+    }
+
+    async fn all_parts(&self, tag: TagHash) -> Result<Parts, StoreError> {
+        let (doing, pk) = ("reading the number of parts of a tag", ItemKind::Tag.pk(tag));
+        let rows = self.table.rows(doing, &pk).all(None).await?.into_iter();
+        let parts = rows.map(|row| {
+            let PartsRow { sk, since, .. } = read(doing, row)?;
+            let unread = |_| StoreError::Item { doing, source: format!("{sk} parts").into() };
+            Ok((sk.parse().map_err(unread)?, since))
+        });
+        Ok(Parts(parts.collect::<Result<_, StoreError>>()?))
     }
 
     /// The number of parts of a tag, for a writer.
@@ -120,7 +151,8 @@ impl TagStore {
             of_tag.entry(row.tag).or_default().push(*row);
         }
         let puts = of_tag.into_iter().map(|(tag, rows)| self.put_under(tag, rows, now));
-        try_join_all(puts).await.map(drop)
+        let puts = stream::iter(puts.collect::<Vec<_>>());
+        puts.buffer_unordered(CONCURRENCY).try_collect().await
     }
 
     async fn put_under(
@@ -146,7 +178,7 @@ impl TagStore {
             match put(parts, 1).await {
                 // mutation: tag-grows
                 Err(error) if error.is_throttled() => {
-                    parts = self.grown(tag, parts).await?;
+                    parts = self.grown(tag, parts, now).await?;
                     self.known.note(tag, parts, now);
                 }
                 done => return done,
@@ -167,14 +199,14 @@ impl TagStore {
     }
 
     /// The number of parts of a tag, if it is greater than `known`, or else twice as many, up to [`TAG_PARTS_MAX`].
-    pub async fn grown(&self, tag: TagHash, known: u8) -> Result<u8, StoreError> {
+    pub async fn grown(&self, tag: TagHash, known: u8, now: Time) -> Result<u8, StoreError> {
         // another writer may have doubled it
         let parts = self.parts(tag).await?;
         if parts > known || known >= TAG_PARTS_MAX {
             return Ok(parts);
         }
         let (doing, parts) = ("giving a tag more parts", known.saturating_mul(2));
-        let row = PartsRow { sk: format!("{parts:02}"), v: PartsRow::V };
+        let row = PartsRow { sk: format!("{parts:02}"), v: PartsRow::V, since: now };
         self.table.put_all(doing, vec![write(doing, &ItemKind::Tag.pk(tag), &row)?]).await?;
         tracing::info!(%tag, parts, "a tag has more parts");
         Ok(parts)
@@ -184,12 +216,12 @@ impl TagStore {
     pub async fn remove(&self, rows: &[(PostId, TagHash)]) -> Result<(), StoreError> {
         let tags: BTreeSet<TagHash> = rows.iter().map(|(_, tag)| *tag).collect();
         // a writer that knows more parts reads the post after its row, and removes the row
-        let parts = tags.into_iter().map(async |tag| Ok((tag, self.parts(tag).await?)));
+        let parts = tags.into_iter().map(async |tag| Ok((tag, self.all_parts(tag).await?)));
         let parts = stream::iter(parts.collect::<Vec<_>>()).buffer_unordered(CONCURRENCY);
-        let parts: HashMap<TagHash, u8> = parts.try_collect().await?;
+        let parts: HashMap<TagHash, Parts> = parts.try_collect().await?;
         let keys = rows.iter().flat_map(|(post, tag)| {
-            let places = places(*post, parts.get(tag).copied().unwrap_or(TAG_PARTS_MAX));
-            places.map(move |part| key(&rows_pk(*tag, part), *post))
+            let places = parts.get(tag).map(|parts| parts.places(*post)).unwrap_or_default();
+            places.into_iter().map(move |part| key(&rows_pk(*tag, part), *post))
         });
         self.table.delete_all("removing posts from under tags", keys.collect()).await
     }
@@ -254,13 +286,6 @@ fn part(post: PostId, parts: u8) -> u8 {
     post.head() as u8 % parts.max(1)
 }
 
-/// All parts in which a row of a post may be, if the tag has this number of parts.
-fn places(post: PostId, parts: u8) -> impl Iterator<Item = u8> {
-    let doubled = std::iter::successors(Some(1_u8), |parts| parts.checked_mul(2));
-    let known = doubled.take_while(move |known| *known <= parts);
-    known.map(move |known| part(post, known)).collect::<BTreeSet<u8>>().into_iter()
-}
-
 fn rows_pk(tag: TagHash, part: u8) -> Pk {
     ItemKind::Tagged.pk(format_args!("{tag}#{part}"))
 }
@@ -271,14 +296,23 @@ mod tests {
 
     #[test]
     fn a_row_of_earlier_is_in_a_place_that_is_known() {
-        for bits in 0..=u8::MAX {
-            let post = PostId(u128::from(bits) << 64);
-            for parts in [1, 2, 4, 8, TAG_PARTS_MAX] {
-                let known: Vec<u8> = places(post, parts).collect();
-                let earlier = [1, 2, 4, 8, 16].into_iter().filter(|earlier| *earlier <= parts);
-                assert!(earlier.clone().all(|earlier| known.contains(&part(post, earlier))));
-                assert!(known.len() <= earlier.count() && known.iter().all(|part| *part < parts));
+        let grown = |n: u64| Time::from_ms(n * 1_000_000);
+        let parts = Parts([(1, 2), (2, 4), (3, 8), (4, 16)].map(|(n, to)| (to, grown(n))).to_vec());
+        assert_eq!((Parts(Vec::new()).present(), parts.present()), (1, 16));
+        for head in 0..=u8::MAX {
+            for (n, written) in [1, 2, 4, 8, 16].into_iter().enumerate() {
+                // a writer that knows this number, until it must know the next one
+                let settled = grown(n as u64 + 1) + PARTS_SETTLED;
+                for at in [Time::from_ms(1), grown(n as u64), settled] {
+                    let post = PostId::last_of(at).0 & !(0xff << 64) | u128::from(head) << 64;
+                    let places = parts.places(PostId(post));
+                    assert!(places.contains(&part(PostId(post), written)), "{written} {at:?}");
+                }
             }
+            // long after the last growth, nothing is looked for in the parts of before
+            let late = PostId::last_of(grown(9)).0 & !(0xff << 64) | u128::from(head) << 64;
+            let present = part(PostId(late), 16);
+            assert_eq!(parts.places(PostId(late)), [present].into());
         }
     }
 }

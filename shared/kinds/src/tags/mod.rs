@@ -27,11 +27,13 @@
 //! A writer of many rows of a tag doubles them when DynamoDB refuses rows, and remembers their number for 10 s; a reader asks for
 //! it. The first page of a tag, with its cards, stays for a second in each environment of a function (`home`), so the shard of a tag
 //! gets one read a second from each, however many read. What depends on the viewer is read for each request.
-//! `simulation::crowd_tags` has 5,000 posts and 50,000 reads a second.
+//! `simulation::crowd_tags` has 5,000 posts, 2,500 deletions and 50,000 reads a second. It does not have the limits around it: `ApiRate`, the
+//! concurrent executions of the account, `FanOutAtOnce` (50 for these posts), and the table's: 10,000 write units a second, where a new
+//! table takes 4,000 until it has grown.
 //!
 //! **Costs.** A post without tags costs what it cost before. One with tags costs a message, two reads of the post (one read unit each,
-//! up to 4 KB), and for each tag two write units (the row and the use); once a day in each environment, a read unit and a write unit
-//! more for its name, whose loss only delays a suggestion. The public feed costs the message, the reads, and one write unit. Following
+//! up to 4 KB), and for each tag two write units (the row and the use). In each environment, it costs a read unit once in 10 s, for the
+//! number of parts, and a write unit once a day, for the name, whose loss only delays a suggestion. The public feed costs the message, the reads, and one write unit. Following
 //! a tag: one or two read units and, in a transaction, four write units.
 //!
 //! # Bounds
@@ -43,6 +45,9 @@
 //! - The name of a tag without posts stays for 30 days. 200 of them with the same beginning hide those after them from completions.
 //! - Posts are removed from a feed that is being rebuilt by cancelling the rebuild. If a tag loses more than about 50 posts a second, its
 //!   feed may not become live, and its pages are pulled.
+//! - Each page below the first one reads the number of parts: about 3,000 of them a second for one tag.
+//! - The uses of a tag have 8 of the 128 keys of a day. Above 1,000 uses a second under a key, messages are repeated for the ranking
+//!   alone: the feeds have the posts by then.
 //! - The versions of a post have at most 60 tags, because each edit brings the feeds of all of them up to date.
 //! - Of a busy tag, about 1,000 of the newest posts are counted to tell how it is used, and how it is written. This is 5 s old at most.
 //! - The name of a tag is suggested for 30 days after its last use, while the tag has posts. Tags above 1,000 bytes are not suggested.

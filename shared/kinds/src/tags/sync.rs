@@ -28,12 +28,13 @@ pub async fn each(app: &App, posts: &[PostId], now: Time) -> Vec<Result<(), Stor
 /// Puts posts under the tags of their present texts, and removes them from under those that they had earlier: one read, one write
 /// of rows and one script call for each bucket, for all of them.
 pub async fn sync(app: &App, posts: BTreeSet<PostId>, now: Time) -> Result<(), StoreError> {
-    let mut known = taggings(app, &posts).await?;
+    let is_public = app.settings.public.is_on();
+    let mut known = app.posts.taggings(&posts, is_public).await?;
     for _ in 0..TRIES_MAX {
         apply(app, &known, now).await?;
         // another handler may have read a post earlier or later
         // mutation: tags-read-again
-        let again = taggings(app, &known.keys().copied().collect()).await?;
+        let again = app.posts.taggings(&known.keys().copied().collect(), is_public).await?;
         let changed = known.into_iter().filter_map(|(post, known)| {
             let again = again.get(&post).cloned().unwrap_or_default();
             // what a post had that is gone by now is known from before
@@ -50,8 +51,10 @@ pub async fn sync(app: &App, posts: BTreeSet<PostId>, now: Time) -> Result<(), S
 
 /// Whether a post is under exactly the tags of its present text, and in the public feed if it belongs there.
 pub async fn is_right(app: &App, post: PostId, now: Time) -> Result<bool, StoreError> {
-    let tagging = taggings(app, &[post].into()).await?.remove(&post).unwrap_or_default();
-    let is_old = post <= app.settings.public.since(now);
+    let public = app.settings.public;
+    let tagging = app.posts.taggings(&[post].into(), public.is_on()).await?.remove(&post);
+    let tagging = tagging.unwrap_or_default();
+    let is_old = post <= public.since(now);
     let looked_at = tagging.ever.iter().filter(|tag| **tag != TagHash::PUBLIC || !is_old);
     let looks = looked_at.map(async |tag| {
         let name = app.tags.name_of(post, *tag).await?;
@@ -59,18 +62,6 @@ pub async fn is_right(app: &App, post: PostId, now: Time) -> Result<bool, StoreE
     });
     let looks = stream::iter(looks.collect::<Vec<_>>()).buffer_unordered(CONCURRENCY);
     looks.try_all(ready).await
-}
-
-/// The tags of posts, with the one of the public feed if there is one.
-async fn taggings(
-    app: &App,
-    posts: &BTreeSet<PostId>,
-) -> Result<HashMap<PostId, Tagging>, StoreError> {
-    let taggings = app.posts.taggings(posts).await?;
-    Ok(match app.settings.public.is_on() {
-        true => taggings.into_iter().map(|(post, of)| (post, of.with_public())).collect(),
-        false => taggings,
-    })
 }
 
 async fn apply(
@@ -95,7 +86,7 @@ async fn apply(
         app.uses.put(&rows, now),
         app.tag_names.note(names, now)
     );
-    put.and(used)?;
+    put?;
     if let Err(error) = noted {
         // whoever uses these tags next writes their names
         tracing::warn!(error = %Chain(&error), "names of tags were not written");
@@ -118,7 +109,11 @@ async fn apply(
         .iter()
         .map(|(tag, posts)| app.valkey.remove_from_shared(FeedId::tag(*tag), posts))
         .collect();
-    stream::iter(removals).buffer_unordered(CONCURRENCY).try_collect().await
+    let removed = stream::iter(removals).buffer_unordered(CONCURRENCY);
+    removed.try_collect::<()>().await?;
+    // last: uses that DynamoDB refuses are for the ranking alone, and must not hold up the feeds
+    // mutation: uses-repeated
+    used
 }
 
 /// Pushes posts to the live feeds of their tags.

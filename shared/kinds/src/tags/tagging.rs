@@ -11,28 +11,8 @@ use crate::posts::entities::{Entities, Meaning};
 pub struct Tagging {
     /// Those of the present text, as it has them. None, if the post is gone.
     pub present: BTreeMap<TagHash, String>,
-    /// Whether the post is there.
-    pub is_published: bool,
-    /// Whether it is a reply. A tombstone may no longer say it.
-    pub is_reply: bool,
     /// Those of all texts that it had.
     pub ever: BTreeSet<TagHash>,
-}
-
-impl Tagging {
-    /// With the tag that stands for all posts.
-    #[must_use]
-    pub fn with_public(mut self) -> Self {
-        // mutation: replies-not-public
-        if self.is_reply {
-            return self;
-        }
-        self.ever.insert(TagHash::PUBLIC);
-        if self.is_published {
-            self.present.insert(TagHash::PUBLIC, String::new());
-        }
-        self
-    }
 }
 
 /// The tags of a text, as it has them, without their signs. Of one tag, the first place counts.

@@ -2,19 +2,19 @@
 
 use fanfold_core::limits::{DROP_PAGE, DROP_QUERIES_AT_ONCE, POST_TOMBSTONE_KEPT};
 use fanfold_core::{PostId, Time, UserId};
-use fanfold_engines::table::{Item, Value, key, read, read_key, write};
+use fanfold_engines::table::{Item, key, read, read_key, write};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::keys::key_pk;
-use super::tags::TAGGED;
 use super::{PostItem, PostStore, posts_pk};
 use crate::fanout::receipts::ReceiptStore;
 use crate::posts::messages::PostDeleted;
 use crate::posts::thread::Thread;
 
 /// What a removal reads of a post or a tombstone.
+// mutation: buried-tags
 const ATTRIBUTES: &str = "pk, sk, v, deleted_at_ms, made_by, version, above, reply_changes, tagged";
 
 /// The numbers of removed items.
@@ -28,21 +28,9 @@ pub struct Erased {
     pub keys: u64,
 }
 
-/// A post or a tombstone of a user who is being dropped.
-struct Left {
-    item: PostItem,
-    /// The tags that it ever had.
-    tagged: Option<Value>,
-}
-
-fn left(doing: &'static str, item: Item) -> Result<Left, StoreError> {
-    let tagged = item.get(TAGGED).cloned();
-    Ok(Left { item: read(doing, item)?, tagged })
-}
-
 /// A page of posts and tombstones of a user who is being dropped.
 pub struct ToBury {
-    items: Vec<Left>,
+    items: Vec<PostItem>,
     /// The post after which the next page begins. `None`: this is the last page.
     pub next: Option<PostId>,
 }
@@ -50,30 +38,30 @@ pub struct ToBury {
 impl ToBury {
     /// All posts and tombstones of the page.
     pub fn all(&self) -> impl Iterator<Item = PostId> {
-        self.items.iter().map(|left| left.item.sk)
+        self.items.iter().map(|item| item.sk)
     }
 
     /// The posts that have no tombstone yet.
     pub fn live(&self) -> impl Iterator<Item = PostId> {
-        let is_live = |left: &&Left| left.item.deleted_at.is_none();
-        self.items.iter().filter(is_live).map(|left| left.item.sk)
+        let is_live = |item: &&PostItem| item.deleted_at.is_none();
+        self.items.iter().filter(is_live).map(|item| item.sk)
     }
 }
 
 /// Posts and tombstones that are removed.
-pub struct ToErase(Vec<Left>);
+pub struct ToErase(Vec<PostItem>);
 
 impl ToErase {
     /// Those that are still in a thread.
     pub fn in_threads(&self) -> impl Iterator<Item = (PostId, &Thread)> {
-        let in_thread = |left: &&Left| !left.item.above.is_empty();
-        self.0.iter().filter(in_thread).map(|left| (left.item.sk, &left.item.above))
+        let in_thread = |item: &&PostItem| !item.above.is_empty();
+        self.0.iter().filter(in_thread).map(|item| (item.sk, &item.above))
     }
 
     /// Those that may be in feeds that everybody reads: those that ever had tags, or all if there is a public feed.
     pub fn in_shared_feeds(&self, is_public: bool) -> impl Iterator<Item = PostId> {
-        let is_in = move |left: &&Left| is_public || left.tagged.is_some();
-        self.0.iter().filter(is_in).map(|left| left.item.sk)
+        let is_in = move |item: &&PostItem| is_public || !item.tagged.is_empty();
+        self.0.iter().filter(is_in).map(|item| item.sk)
     }
 }
 
@@ -87,7 +75,7 @@ impl PostStore {
         let (doing, pk) = ("reading posts to bury", posts_pk(author));
         let rows = self.table.rows(doing, &pk).only(ATTRIBUTES);
         let page = rows.page(after.map(|after| key(&pk, after)), Some(DROP_PAGE)).await?;
-        let items = page.rows.into_iter().map(|item| left(doing, item));
+        let items = page.rows.into_iter().map(|item| read(doing, item));
         let next = page.next.map(|last| read_key::<super::IdItem>(doing, last)).transpose()?;
         Ok(ToBury { items: items.collect::<Result<_, _>>()?, next: next.map(|last| last.sk) })
     }
@@ -102,8 +90,7 @@ impl PostStore {
     ) -> Result<u64, StoreError> {
         let doing = "burying posts";
         let mut tombstones = Vec::new();
-        let live = page.items.into_iter().filter(|left| left.item.deleted_at.is_none());
-        for Left { item, tagged } in live {
+        for item in page.items.into_iter().filter(|item| item.deleted_at.is_none()) {
             let gone = PostItem {
                 text: None,
                 deleted_at: Some(now),
@@ -115,10 +102,7 @@ impl PostStore {
                 reply_changes: item.reply_changes.max(1),
                 ..item
             };
-            let mut gone = write(doing, &posts_pk(author), &gone)?;
-            // mutation: buried-tags
-            gone.extend(tagged.map(|tagged| (TAGGED.to_owned(), tagged)));
-            tombstones.push(gone);
+            tombstones.push(write(doing, &posts_pk(author), &gone)?);
         }
         let count = tombstones.len() as u64;
         self.table.put_all(doing, tombstones).await?;
@@ -130,7 +114,7 @@ impl PostStore {
         let (doing, pk) = ("reading posts to erase", posts_pk(author));
         let rows = self.table.rows(doing, &pk).only(ATTRIBUTES);
         let page = rows.first(None, DROP_PAGE as usize).await?;
-        let page = page.into_iter().map(|item| left(doing, item));
+        let page = page.into_iter().map(|item| read(doing, item));
         Ok(ToErase(page.collect::<Result<_, _>>()?))
     }
 
@@ -143,7 +127,6 @@ impl PostStore {
         receipts: &ReceiptStore,
     ) -> Result<Erased, StoreError> {
         let doing = "erasing posts";
-        let page: Vec<PostItem> = page.into_iter().map(|left| left.item).collect();
         let rows: Vec<_> = page.iter().map(|item| receipts.rows(item.sk)).collect();
         let rows: Vec<Vec<Item>> =
             stream::iter(rows).buffer_unordered(DROP_QUERIES_AT_ONCE).try_collect().await?;

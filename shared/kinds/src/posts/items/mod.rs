@@ -8,11 +8,11 @@ mod tags;
 mod versions;
 mod write;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use fanfold_core::kinds::{ItemKind, Pk};
-use fanfold_core::{PostId, Second, Slice, Time, UserId};
-use fanfold_engines::table::{Stored, Table, key, read, read_key};
+use fanfold_core::{PostId, Second, Slice, TagHash, Time, UserId};
+use fanfold_engines::table::{Stored, Table, key, number_set, read, read_key};
 use fanfold_runtime::error::StoreError;
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +94,9 @@ struct PostItem {
     entities: Entities,
     #[serde(default, skip_serializing_if = "Extras::is_empty")]
     extras: Extras,
+    /// The tags that it ever had. A tombstone keeps them.
+    #[serde(default, with = "number_set", skip_serializing_if = "BTreeSet::is_empty")]
+    tagged: BTreeSet<TagHash>,
     /// The number of the version. `None`: the first one. A tombstone keeps it: it says that there were earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
@@ -163,10 +166,21 @@ impl PostStore {
 
     /// Reads the present state of one post.
     pub async fn state(&self, id: PostId) -> Result<PostState, StoreError> {
+        Ok(self.state_and_tags(id).await?.0)
+    }
+
+    /// Reads the present state of one post, and the tags that the post ever had.
+    pub async fn state_and_tags(
+        &self,
+        id: PostId,
+    ) -> Result<(PostState, BTreeSet<TagHash>), StoreError> {
         let doing = "reading a post";
-        let item = self.table.get(doing, key(&posts_pk(id.author()), id)).await?;
-        let post = item.map(|item| read::<PostItem>(doing, item)).transpose()?;
-        Ok(post.map_or(PostState::Missing, PostState::from))
+        let Some(item) = self.table.get(doing, key(&posts_pk(id.author()), id)).await? else {
+            return Ok((PostState::Missing, BTreeSet::new()));
+        };
+        let mut item: PostItem = read(doing, item)?;
+        let ever = std::mem::take(&mut item.tagged);
+        Ok((item.into(), ever))
     }
 
     /// Reads the present states of posts. Missing posts are left out.

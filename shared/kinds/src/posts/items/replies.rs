@@ -5,7 +5,6 @@ use fanfold_engines::table::{Stored as _, key, number, read};
 use fanfold_engines::tally::Tallied;
 use fanfold_runtime::error::StoreError;
 
-use super::tags::TAGGED;
 use super::{CountPut, PostItem, PostStore, posts_pk};
 use crate::posts::thread::Thread;
 
@@ -66,9 +65,9 @@ impl PostStore {
         let doing = "reading a deleted post";
         let item = self.table.get(doing, key(&posts_pk(post.author()), post)).await?;
         let Some(item) = item else { return Ok(Some(Tombstone::GONE)) };
-        let had_tags = item.contains_key(TAGGED);
         let item: PostItem = read(doing, item)?;
         let (had_replies, had_versions) = (item.reply_changes > 0, item.version.is_some());
+        let had_tags = !item.tagged.is_empty();
         Ok(item.deleted_at.map(|_| {
             let thread = item.above;
             Tombstone { thread, had_replies, had_versions, had_tags }

@@ -1,22 +1,23 @@
 //! The earlier versions of posts that were edited.
 
+use std::collections::BTreeSet;
 use std::num::ParseIntError;
 
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::{PostId, Time};
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Stored, key, number, read, text, write};
+use fanfold_engines::table::{Stored, key, number, numbers, read, text, write};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
 use serde::{Deserialize, Serialize};
 
-use super::tags::{TAGGED, tags_of};
 use super::{Post, PostItem, PostStore, posts_pk};
 use crate::people::items::UserStore;
 use crate::posts::entities::Entities;
 use crate::posts::extras::Extras;
 use crate::posts::messages::PostEdited;
+use crate::tags::tagging::hashes;
 
 /// A version of what the author wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,11 +96,11 @@ impl PostStore {
     ) -> Result<Edited, StoreError> {
         let doing = "editing a post";
         let (pk, known) = (posts_pk(old.id.author()), number(old.version));
-        let tags = tags_of(&new.entities);
+        let tags: BTreeSet<u64> = hashes(&new.entities).map(|tag| tag.0).collect();
         let set = "SET #text = :text, entities = :entities, extras = :extras, version = :new, edited_at_ms = :at";
-        let expression = match &tags {
-            Some(_) => format!("{set} ADD {TAGGED} :tags"),
-            None => set.to_owned(),
+        let expression = match tags.is_empty() {
+            true => set.to_owned(),
+            false => format!("{set} ADD tagged :tags"),
         };
         let update = self
             .table
@@ -118,9 +119,9 @@ impl PostStore {
             .value(":new", number(new.version))
             .value(":at", number(new.written_at()));
         let update = if old.version > 1 { update.value(":old", known) } else { update };
-        let update = match tags {
-            Some(tags) => update.value(":tags", tags),
-            None => update,
+        let update = match tags.is_empty() {
+            true => update,
+            false => update.value(":tags", numbers(tags)),
         };
         let Version { number, text, entities, extras, written_at } = old.present();
         let (sk, v) = (sort_key(number), VersionItem::V);

@@ -8,11 +8,11 @@ use fanfold_engines::table::{Stored as _, Write, key, number, write};
 use fanfold_runtime::error::StoreError;
 use fanfold_runtime::sqs::Announced;
 
-use super::tags::{TAGGED, tags_of};
 use super::{Post, PostItem, PostKey, PostState, PostStore, posts_pk};
 use crate::people::items::{Counter, HeadBounds, HeadChange, Heads, Owner, UserStore};
 use crate::posts::messages::{PostDeleted, PostPublished};
 use crate::replies::items::ReplyStore;
+use crate::tags::tagging::hashes;
 
 /// The names of the writes of a transaction about a post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +65,7 @@ impl PostStore {
             text: Some(post.text.clone()),
             entities: post.entities.clone(),
             extras: post.extras.clone(),
+            tagged: hashes(&post.entities).collect(),
             version: None,
             edited_at: None,
             above: post.thread.clone(),
@@ -76,8 +77,7 @@ impl PostStore {
             reply_changes: 0,
             expires_at: None,
         };
-        let mut item = write(doing, &posts_pk(post.id.author()), &item)?;
-        item.extend(tags_of(&post.entities).map(|tags| (TAGGED.to_owned(), tags)));
+        let item = write(doing, &posts_pk(post.id.author()), &item)?;
         Ok(self.table.put(item).condition("attribute_not_exists(pk)"))
     }
 
