@@ -10,7 +10,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use fanfold_core::registry::FunctionSpec;
-use fanfold_core::{FeedId, TagHash, Time, UserRef};
+use fanfold_core::{FeedId, FeedKind, TagHash, Time, UserRef};
 use fanfold_engines::reading::ReadContext;
 use fanfold_kinds::home::{self, Of};
 use fanfold_kinds::present::Viewer;
@@ -43,17 +43,6 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(tags::routes())
 }
 
-/// Reads a page of the caller's home feed.
-pub async fn home(
-    app: &App,
-    viewer: &Viewer,
-    query: &FeedQuery,
-    now: Time,
-) -> Result<FeedView, Problem> {
-    let feed = FeedId::home(viewer.user);
-    page(app, viewer, (&feed, Of::Feed(feed)), query, &ReadContext::of(viewer.user, now)).await
-}
-
 /// Reads a page of a user's author feed.
 pub async fn author(
     app: &App,
@@ -67,14 +56,17 @@ pub async fn author(
     page(app, viewer, (&feed, Of::Feed(feed)), query, &reading).await
 }
 
-/// Reads a page of a feed that everybody reads.
-pub async fn shared(
+/// Reads a page of a home feed, or of a feed that everybody reads.
+pub async fn read(
     app: &App,
     viewer: &Viewer,
     feed: FeedId,
     query: &FeedQuery,
     now: Time,
 ) -> Result<FeedView, Problem> {
+    if feed.kind == FeedKind::Public && !app.settings.public.is_on() {
+        return Err(Error::NoPublicFeed.into());
+    }
     page(app, viewer, (&feed, Of::Feed(feed)), query, &ReadContext::of(viewer.user, now)).await
 }
 
@@ -107,7 +99,8 @@ async fn get_timeline(
     Viewing(viewer): Viewing,
     Query(query): Query<FeedQuery>,
 ) -> Result<Json<FeedView>, Problem> {
-    Ok(Json(home(&app, &viewer, &query, clock::now()).await?))
+    let feed = FeedId::home(viewer.user);
+    Ok(Json(read(&app, &viewer, feed, &query, clock::now()).await?))
 }
 
 /// Read the public feed
@@ -126,11 +119,8 @@ async fn public(
     Viewing(viewer): Viewing,
     Query(query): Query<FeedQuery>,
 ) -> Result<Json<FeedView>, Problem> {
-    if !app.settings.public.is_on() {
-        return Err(Error::NoPublicFeed.into());
-    }
     let feed = FeedId::tag(TagHash::PUBLIC);
-    Ok(Json(shared(&app, &viewer, feed, &query, clock::now()).await?))
+    Ok(Json(read(&app, &viewer, feed, &query, clock::now()).await?))
 }
 
 /// Read an author feed

@@ -18,7 +18,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::feed::{FeedQuery, FeedView};
-use super::{page, shared};
+use super::{page, read};
 use crate::views::tags::{TagPath, TagView};
 
 /// Characters of a text that tags begin with.
@@ -87,7 +87,7 @@ async fn tag_posts(
     TagPath(named): TagPath,
     Query(query): Query<FeedQuery>,
 ) -> Result<Json<FeedView>, Problem> {
-    Ok(Json(shared(&app, &viewer, FeedId::of_tag(&named.tag), &query, clock::now()).await?))
+    Ok(Json(read(&app, &viewer, FeedId::of_tag(&named.tag), &query, clock::now()).await?))
 }
 
 /// The query parameters of a list of tags.

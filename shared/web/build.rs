@@ -14,12 +14,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut packer = GzBuilder::new().write(Vec::new(), Compression::best());
     packer.write_all(&api)?;
     std::fs::write(out.join("openapi.json.gz"), packer.finish()?)?;
-    std::fs::write(out.join("queries.rs"), queries(&serde_json::from_slice(&api)?)?)?;
+    std::fs::write(out.join("operations.rs"), operations(&serde_json::from_slice(&api)?)?)?;
     Ok(())
 }
 
 /// The path, the method and the query parameters of each operation, as Rust.
-fn queries(api: &Value) -> Result<String, std::fmt::Error> {
+fn operations(api: &Value) -> Result<String, std::fmt::Error> {
     let mut list = String::from("&[\n");
     for (path, item) in api["paths"].as_object().into_iter().flatten() {
         for (method, operation) in item.as_object().into_iter().flatten() {

@@ -22,7 +22,7 @@ impl Deliver {
     pub async fn take(&self, event: SqsEvent) {
         let all = async |chunks: Vec<Incoming<DeliverChunk>>| {
             let chunks: Vec<_> = chunks.into_iter().map(|incoming| incoming.message).collect();
-            fanfold_kinds::fanout::deliver::deliver(&self.0, &chunks, now()).await
+            fanfold_kinds::fanout::deliver::deliver(&self.0, &chunks, &[], now()).await
         };
         let response = batch::run(event, &Retries::none(), all).await;
         assert!(response.batch_item_failures.is_empty(), "{:?}", response.batch_item_failures);

@@ -42,7 +42,8 @@ test("tags::a_tag_is_found_by_its_beginning", async (desk) => {
   await author.post(`#${tag} #${tag}_more`);
   await until("it is known", async () => (await author.call("GET", `/v1/tags?q=${tag}`)).items.length === 2);
   const tab = await desk.open("#/tags", { as: author });
-  await box(tab, "Find a tag").fill(`#${tag.toLowerCase()}`);
+  // nobody has asked for this before: an environment of the function keeps what it found for 5 s
+  await box(tab, "Find a tag").fill(`#${tag.toLowerCase()}_m`);
   const found = tab.getByLabel("Tags that begin like this");
   await link(found, `#${tag}_more`).click();
   await heading(tab, `#${tag}_more`).waitFor();

@@ -7,9 +7,8 @@ use fanfold_runtime::sqs::Outcome;
 use fanfold_runtime::trace::Trace;
 
 use crate::boards::messages::{BoardChanged, RebuildBoard, ScoresChanged};
-use crate::fanout::deliver::deliver_from;
-use crate::fanout::dispatch;
 use crate::fanout::messages::DeliverChunk;
+use crate::fanout::{self, dispatch};
 use crate::feeds::messages::RebuildFeed;
 use crate::follows::messages::{CountFollowers, RelationChanged};
 use crate::likes::messages::CountLikes;
@@ -75,7 +74,7 @@ pub async fn deliver(
         }
     }
     let (chunks, tagged) = futures::join!(
-        deliver_from(app, &chunks, &of_chunks, now),
+        fanout::deliver::deliver(app, &chunks, &of_chunks, now),
         tags::sync::each(app, &tagged, now)
     );
     let (mut chunks, mut tagged) = (chunks.into_iter(), tagged.into_iter());

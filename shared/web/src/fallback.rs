@@ -1,33 +1,12 @@
 //! Answers requests that match no route of this function: 405 if the path is known, and 404 if it is not. The paths are those of the API
 //! description, so every function knows all of them.
 
-use std::sync::LazyLock;
-
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use lambda_http::request::RequestContext;
-use serde_json::Value;
 
-use crate::{OPENAPI_JSON, Problem, ProblemKind};
-
-struct Route {
-    segments: Vec<String>,
-    methods: Vec<String>,
-}
-
-static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
-    let api: Value = serde_json::from_str(&OPENAPI_JSON).unwrap_or_default();
-    let paths = api.get("paths").and_then(Value::as_object);
-    let routes = paths.into_iter().flatten().map(|(path, operations)| Route {
-        segments: path.split('/').map(str::to_owned).collect(),
-        methods: operations
-            .as_object()
-            .into_iter()
-            .flat_map(|operations| operations.keys().map(|method| method.to_uppercase()))
-            .collect(),
-    });
-    routes.collect()
-});
+use crate::operations::OPERATIONS;
+use crate::{Problem, ProblemKind};
 
 /// The route that the gateway has matched: a method and a path, or `$default`.
 pub(crate) fn route_key(parts: &Parts) -> Option<&str> {
@@ -53,12 +32,13 @@ pub async fn fallback(parts: Parts) -> Problem {
         return Problem::new(ProblemKind::InvalidId, detail);
     }
     let (method, segments) = (&parts.method, parts.uri.path().split('/').collect::<Vec<_>>());
-    match ROUTES.iter().find(|route| route.matches(&segments)) {
-        Some(route) if route.methods.iter().any(|allowed| method == allowed.as_str()) => {
-            encoded('/')
-        }
-        Some(route) => {
-            let allowed = route.methods.join(", ");
+    let found = OPERATIONS.iter().map(|(path, ..)| *path).find(|path| matches(path, &segments));
+    let of_path = OPERATIONS.iter().filter(|(path, ..)| Some(*path) == found);
+    let methods: Vec<&str> = of_path.map(|(_, method, _)| *method).collect();
+    match found {
+        Some(_) if methods.iter().any(|allowed| method == allowed) => encoded('/'),
+        Some(_) => {
+            let allowed = methods.join(", ");
             let detail = format!("{method} is not allowed here; use {allowed}");
             let problem = Problem::new(ProblemKind::MethodNotAllowed, detail);
             match HeaderValue::from_str(&allowed) {
@@ -73,13 +53,13 @@ pub async fn fallback(parts: Parts) -> Problem {
     }
 }
 
-impl Route {
-    fn matches(&self, segments: &[&str]) -> bool {
-        self.segments.len() == segments.len()
-            && self.segments.iter().zip(segments).all(|(pattern, segment)| {
-                if pattern.starts_with('{') { !segment.is_empty() } else { pattern == segment }
-            })
-    }
+/// Whether a path with these segments is one of a route.
+fn matches(route: &str, segments: &[&str]) -> bool {
+    let patterns: Vec<&str> = route.split('/').collect();
+    patterns.len() == segments.len()
+        && patterns.iter().zip(segments).all(|(pattern, segment)| {
+            if pattern.starts_with('{') { !segment.is_empty() } else { pattern == segment }
+        })
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ pub mod extract;
 pub mod fallback;
 mod gate;
 pub mod json;
+mod operations;
 pub mod problem;
 pub mod router;
 mod served;

@@ -1,12 +1,10 @@
 //! The router of a function: its routes with the headers, logs and fallback that every answer has. Also the API
 //! description.
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
-use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::middleware::{from_fn, map_response};
 use axum::response::Response;
 use fanfold_runtime::metrics;
 pub use utoipa::openapi::OpenApi;
@@ -18,10 +16,6 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::examples::{self, Examples};
 use crate::fallback::fallback;
-#[cfg(not(debug_assertions))]
-use crate::gate::deployed;
-#[cfg(debug_assertions)]
-use crate::gate::described;
 use crate::gate::pass;
 use crate::served::served;
 use crate::shared_answers;
@@ -47,15 +41,10 @@ const TAGS: [(&str, &str); 10] = [
 
 /// Makes the router of a function from its routes and their state. Requests that match no route get 404 or 405.
 pub fn serve<S: Clone + Send + Sync + 'static>(routes: OpenApiRouter<S>, state: S) -> Router {
-    #[cfg_attr(not(debug_assertions), expect(unused_mut, unused_variables))]
-    let (router, mut api) = routes.split_for_parts();
-    #[cfg(debug_assertions)]
-    let described = described(&mut api);
-    #[cfg(not(debug_assertions))]
-    let described = deployed();
+    let (router, _) = routes.split_for_parts();
     metrics::init(metrics::HTTP);
     let router = router.fallback(fallback).method_not_allowed_fallback(fallback);
-    let router = router.layer(from_fn_with_state(Arc::new(described), pass));
+    let router = router.layer(from_fn(pass));
     router.layer(map_response(kept_private)).layer(from_fn(served)).with_state(state)
 }
 

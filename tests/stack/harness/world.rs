@@ -398,7 +398,7 @@ impl World {
             Message::Profile(event) => people::events::profile_changed(app, event, now).await,
             Message::Chunk(chunk) => {
                 let chunks = std::slice::from_ref(chunk);
-                let mut outcomes = deliver::deliver(app, chunks, now).await;
+                let mut outcomes = deliver::deliver(app, chunks, &[], now).await;
                 outcomes.pop().expect("an outcome for the chunk").whole()
             }
             Message::Tags(order) => tags::sync::each(app, &[order.post], now).await.remove(0),

@@ -39,7 +39,7 @@ async fn without_valkey_reads_are_pulled_posts_are_accepted_and_pushes_wait() {
     assert!(waits.is_err_and(|error| error.is_valkey()), "the event does not return to its queue");
     let deliver = App::new(&world.sdk, &config).unwrap();
     let chunk = DeliverChunk::new(post.id, now, vec![world.id("birch")]);
-    let waits = deliver::deliver(&deliver, &[chunk], now).await.pop();
+    let waits = deliver::deliver(&deliver, &[chunk], &[], now).await.pop();
     let waits = waits.expect("an outcome").whole();
     assert!(waits.is_err_and(|error| error.is_valkey()), "the chunk does not return to its queue");
     // Valkey is back: the waiting message is handled

@@ -84,7 +84,7 @@ async fn only_the_failed_buckets_of_a_chunk_are_pushed_again() {
         (world.id(names[0]).bucket(4), FeedSettings::read(&world.config).unwrap());
     let broken = Link::given(Arc::new(Broken { connection, bucket }));
     world.app.valkey = Valkey::over(broken, &settings);
-    let done = deliver::deliver(&world.app, std::slice::from_ref(chunk), world.now()).await;
+    let done = deliver::deliver(&world.app, std::slice::from_ref(chunk), &[], world.now()).await;
     let [Outcome::Left { rest, error }] = done.as_slice() else { panic!("{done:?}") };
     assert!(error.is_valkey(), "{error:?}");
     let left: Vec<UserId> =
@@ -94,10 +94,10 @@ async fn only_the_failed_buckets_of_a_chunk_are_pushed_again() {
     assert_eq!(rest.reached.map(|reached| reached.delivered), Some(reached));
     assert_eq!((&rest.share, rest.cut_at), (&chunk.share, chunk.cut_at));
     // all buckets of the rest fail: the message itself is tried again
-    let again = deliver::deliver(&world.app, std::slice::from_ref(rest), world.now()).await;
+    let again = deliver::deliver(&world.app, std::slice::from_ref(rest), &[], world.now()).await;
     assert!(matches!(again.as_slice(), [Outcome::Failed(_)]), "{again:?}");
     world.app.valkey = whole;
-    let done = deliver::deliver(&world.app, std::slice::from_ref(rest), world.now()).await;
+    let done = deliver::deliver(&world.app, std::slice::from_ref(rest), &[], world.now()).await;
     assert!(done.iter().all(Outcome::is_done), "{done:?}");
     let receipt = world.app.receipts.receipt(post).await.unwrap();
     assert!(receipt.completed_at.is_some());
@@ -145,7 +145,7 @@ async fn a_batch_of_chunks_takes_one_call_for_each_bucket() {
     // the first batch may have to send the script
     for batch in [&chunks[..1], &chunks[..]] {
         calls.store(0, Ordering::Relaxed);
-        let done = deliver::deliver(&world.app, batch, world.now()).await;
+        let done = deliver::deliver(&world.app, batch, &[], world.now()).await;
         assert!(done.iter().all(Outcome::is_done), "{done:?}");
     }
     let buckets: HashSet<Bucket> = names.iter().map(|name| world.id(name).bucket(8)).collect();

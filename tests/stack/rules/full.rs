@@ -88,7 +88,7 @@ async fn a_full_server_does_not_evict_an_unfollow() {
     let left = node.cli(&["INFO", "keyspace"]);
     assert!(left.contains("expires=0"), "keys with a time to live are left: {left}");
     make_room(&node);
-    let delivered = deliver::deliver(&world.app, &[chunk], world.now()).await;
+    let delivered = deliver::deliver(&world.app, &[chunk], &[], world.now()).await;
     assert!(delivered.iter().all(Outcome::is_done), "{delivered:?}");
     let fir = world.app.valkey.peek(FeedId::home(world.id("fir")), 100).await.unwrap();
     let held = fir.known().expect("fir's feed is live").slice.posts;
@@ -248,7 +248,7 @@ pub async fn changes_are_seen_at_once(
     recover();
     // a page makes the feed live, before the messages that wait are handled
     assert_eq!(shown_of(world, "fir", "ash").await, []);
-    let delivered = deliver::deliver(&world.app, &[chunk], world.now()).await;
+    let delivered = deliver::deliver(&world.app, &[chunk], &[], world.now()).await;
     assert!(delivered.iter().all(Outcome::is_done), "{delivered:?}");
     assert_eq!(shown_of(world, "fir", "ash").await, [], "a late chunk brings a post back");
     let event = PostPublished::new(late);

@@ -70,7 +70,7 @@ async fn an_operator_begins_new_memories() {
     // the chunk arrives: the unfollow in Valkey is of an old memory, so the relation is read again
     let followers = vec![world.id("birch"), world.id("cedar")];
     let chunk = DeliverChunk::new(late, cut_at, followers);
-    let delivered = deliver::deliver(&world.app, &[chunk], world.now()).await;
+    let delivered = deliver::deliver(&world.app, &[chunk], &[], world.now()).await;
     assert!(delivered.iter().all(Outcome::is_done), "{delivered:?}");
     assert_eq!((world.home("cedar").await, world.home("birch").await), (vec![], vec![late, seen]));
     // a second order begins a memory with another name
@@ -106,7 +106,7 @@ async fn a_memory_begins_later_than_its_call() {
             assert!(valkey.commit(feed, "a rebuild", &Slice::EMPTY, &[]).await.unwrap());
         }
         assert_eq!(world.home("cedar").await, []);
-        let delivered = deliver::deliver(&world.app, &[chunk], world.now()).await;
+        let delivered = deliver::deliver(&world.app, &[chunk], &[], world.now()).await;
         assert!(delivered.iter().all(Outcome::is_done), "{delivered:?}");
         assert_eq!(world.home("cedar").await, [], "cedar has unfollowed ash");
     }

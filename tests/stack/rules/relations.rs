@@ -102,7 +102,7 @@ async fn a_chunk_older_than_valkeys_memory_reads_the_relations_again() {
     let plan = Plan { partitions: 1, followers: 2, mark: None };
     receipts.plan(post, plan, read_at).await.unwrap();
     let later = world.now() + REL_KEPT + Duration::from_millis(1);
-    let delivered = deliver::deliver(&world.app, &[chunk], later).await;
+    let delivered = deliver::deliver(&world.app, &[chunk], &[], later).await;
     assert!(delivered.iter().all(Outcome::is_done), "{delivered:?}");
     let receipt = receipts.receipt(post).await.unwrap();
     let reached = DeliveryCounts { delivered: 1, not_live: 0, unfollowed: 1, late: 2 };

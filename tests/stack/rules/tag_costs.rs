@@ -86,7 +86,7 @@ async fn old_pages_of_a_tag_are_charged_to_the_reader() {
     let (viewer, mut query) = (Viewer::of(world.id("dogwood")), FeedQuery::page(12, None));
     let mut pages = 0;
     loop {
-        match timeline::shared(&world.app, &viewer, feed, &query, world.now()).await {
+        match timeline::read(&world.app, &viewer, feed, &query, world.now()).await {
             Ok(page) => query.cursor = Some(page.next_cursor.expect("an older page")),
             Err(problem) => break assert_eq!(problem.kind, ProblemKind::TooManyRequests),
         }
@@ -307,4 +307,9 @@ async fn a_reply_is_not_removed_from_the_public_feed() {
     let taggings = world.app.posts.taggings(&[post, reply].into(), true).await.expect("read");
     let is_public = |post| taggings[&post].ever.contains(&TagHash::PUBLIC);
     assert_eq!((is_public(post), is_public(reply)), (true, false));
+    // a deployment may have no public feed
+    let (world, query) = (World::new().await, FeedQuery::page(5, None));
+    let (viewer, feed) = (Viewer::of(world.id("ash")), FeedId::tag(TagHash::PUBLIC));
+    let page = timeline::read(&world.app, &viewer, feed, &query, world.now()).await;
+    assert_eq!(page.expect_err("no public feed").kind, ProblemKind::NoPublicFeed);
 }

@@ -220,6 +220,7 @@ async fn a_kept_first_page_is_a_second_old_at_most() {
     let (ash, now) = (viewer("ash"), world.now());
     let pulled = home::pulled_page(&world.app, &ash, feed("one"), Span::ALL, 2, now);
     assert_eq!(pulled.await.expect("a page").posts.len(), 1);
+    assert_eq!(page(ash, 2).await.len(), 2);
     world.advance(SECOND);
     let shown = page(viewer("cedar"), 2).await;
     let texts: Vec<&str> = shown.iter().map(|shown| shown.post.text.as_str()).collect();

@@ -53,6 +53,8 @@ const INACTIVE_AFTER: Duration = Duration::from_secs(100);
 
 pub struct Apps {
     pub app: App,
+    /// Keeps first pages, as a deployed function does.
+    pub keeping: App,
     pub admin: Admin,
     pub steps: Steps,
     pub cloud: SharedCloud,
@@ -287,6 +289,7 @@ impl Apps {
         // messages arrive at any time
         app.counts = Counts::after(Duration::ZERO);
         app.settings.inline_authors = 2;
+        let keeping = app.clone();
         // what a reader sees is checked at every moment
         app.first_pages = Recent::of(Duration::ZERO);
         app.first_slices = Recent::of(Duration::ZERO);
@@ -302,7 +305,7 @@ impl Apps {
         app.settings.page_followers = 2;
         app.settings.inactive_after = INACTIVE_AFTER;
         let admin = Admin { app: app.clone(), ..Admin::new(&sdk, &config).expect("admin") };
-        Self { app, admin, steps, cloud, valkey }
+        Self { app, keeping, admin, steps, cloud, valkey }
     }
 }
 

@@ -264,8 +264,9 @@ impl Deployment {
     }
 
     async fn home(&self, reader: &str) -> Vec<String> {
-        let (query, home) = (FeedQuery::page(20, None), fanfold_functions::timeline::home);
-        let page = home(&self.apps.app, &Viewer::of(id(reader)), &query, self.now()).await;
+        let (query, read) = (FeedQuery::page(20, None), fanfold_functions::timeline::read);
+        let (viewer, feed) = (Viewer::of(id(reader)), FeedId::home(id(reader)));
+        let page = read(&self.apps.app, &viewer, feed, &query, self.now()).await;
         page.expect("a page").items.into_iter().map(|post| post.id).collect()
     }
 
@@ -511,8 +512,9 @@ fn a_crowd_returns_to_one_author_who_posts() {
                 sleep(WITHIN * n / READERS).await;
                 let (known, reader) = (newest.get(), UserId(n.into()));
                 let (query, now) = (FeedQuery::page(20, None), deployment.now());
-                let home = fanfold_functions::timeline::home;
-                let page = home(app, &Viewer::of(reader), &query, now).await.expect("a page");
+                let (viewer, feed) = (Viewer::of(reader), FeedId::home(reader));
+                let read = fanfold_functions::timeline::read;
+                let page = read(app, &viewer, feed, &query, now).await.expect("a page");
                 let first = page.items.first().map(|post| post.id.clone());
                 assert!(first >= Some(known.to_string()), "{first:?}, not {known}");
             }

@@ -15,6 +15,7 @@ use fanfold_kinds::tags::items::TAG_PARTS_MAX;
 use fanfold_kinds::tags::messages::UpdateTagFeeds;
 use futures::future::join_all;
 use serde_json::json;
+use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::apps::{POSTS, id, identity};
@@ -25,7 +26,6 @@ use super::tasks::runtime;
 const SECOND: Duration = Duration::from_secs(1);
 const POSTS_A_SECOND: usize = 5_000;
 const READS_A_SECOND: usize = 50_000;
-const DELETED_A_SECOND: usize = 2_500;
 /// Environments of the function that answers pages, of the one that delivers, and messages in a batch.
 const READING: usize = 500;
 const DELIVERING: usize = 50;
@@ -96,12 +96,14 @@ fn a_crowd_posts_and_reads_one_tag() {
         let deployment = Deployment::new(&server, &settings);
         deployment.put_profiles((0..AUTHORS).map(fan)).await;
         deployment.start_latency();
-        let app = &deployment.apps.app;
+        let App { first_pages, first_slices, .. } = deployment.apps.keeping.clone();
+        let app = &App { first_pages, first_slices, ..deployment.apps.app.clone() };
         let delivering: Vec<App> = (0..DELIVERING).map(|_| app.forgetful()).collect();
-        let reading: Vec<App> = (0..READING).map(|_| app.forgetful()).collect();
+        // an environment answers one request at a time
+        let reading: Vec<Mutex<App>> = (0..READING).map(|_| Mutex::new(app.forgetful())).collect();
         let feed = FeedId::of_tag(&tag());
-        let read = async |app: &App, viewer: u64, limit| {
-            page(&deployment, app, viewer, (limit, None)).await.items
+        let read = async |app: &Mutex<App>, viewer: u64, limit| {
+            page(&deployment, &*app.lock().await, viewer, (limit, None)).await.items
         };
         // a tag that nobody used has one part, and gets more while DynamoDB refuses its rows
         assert_eq!(app.tags.parts(tag().hash()).await.expect("read"), 1);
@@ -128,7 +130,7 @@ fn a_crowd_posts_and_reads_one_tag() {
             async move {
                 sleep(SECOND * n as u32 / READS_A_SECOND as u32).await;
                 // more than a live feed has after a trim
-                let limit = if n % 7 == 0 { 100 } else { 20 };
+                let limit = if n % 49 == 0 { 100 } else { 20 };
                 let shown = read(&reading[n % READING], (n % VIEWERS) as u64, limit).await;
                 assert_eq!(shown.len(), limit);
                 assert!(shown.is_sorted_by(|a, b| a.id > b.id), "out of order");
@@ -144,14 +146,18 @@ fn a_crowd_posts_and_reads_one_tag() {
         assert!(retried == 0 && refused <= POSTS_A_SECOND as u64 / 100, "{retried}, {refused}");
         assert_eq!(deployment.apps.valkey.busier_than(SLOT_CALLS_MAX), []);
         check(&deployment, feed, &all).await;
-        let (kept, deleted) = all.split_at(all.len() - DELETED_A_SECOND);
-        bury(&deployment, deleted);
+        let (before_last, last) = all.split_at(all.len() - POSTS_A_SECOND);
+        let (gone, left): (Vec<_>, Vec<_>) = last.iter().enumerate().partition(|(n, _)| n % 2 == 0);
+        let [deleted, left] = [gone, left].map(|posts| posts.into_iter().map(|(_, post)| *post));
+        let deleted: Vec<(Duration, PostId)> = deleted.collect();
+        let kept: Vec<_> = before_last.iter().copied().chain(left).collect();
+        bury(&deployment, &deleted);
         before = self::refused(&deployment);
-        let retried = deliver_all(&deployment, &delivering, deleted).await;
+        let retried = deliver_all(&deployment, &delivering, &deleted).await;
         let refused = self::refused(&deployment) - before;
         println!("{} posts deleted: {refused} calls refused", deleted.len());
         assert!(retried == 0 && refused <= deleted.len() as u64 / 100, "{retried}, {refused}");
-        check(&deployment, feed, kept).await;
+        check(&deployment, feed, &kept).await;
         changes_show(&deployment, &reading).await;
         assert_eq!(deployment.apps.valkey.busier_than(SLOT_CALLS_MAX), []);
     });
@@ -185,12 +191,12 @@ async fn page(
     let (feed, viewer) = (FeedId::of_tag(&tag()), Viewer::of(UserId(viewer)));
     let mut query = FeedQuery::page(limit, None);
     query.newer_than = newer_than.map(str::to_owned);
-    let page = fanfold_functions::timeline::shared(app, &viewer, feed, &query, deployment.now());
+    let page = fanfold_functions::timeline::read(app, &viewer, feed, &query, deployment.now());
     page.await.expect("a page")
 }
 
 /// A deletion and an edit show within a second, although every environment keeps the page, and before any message is handled.
-async fn changes_show(deployment: &Deployment, reading: &[App]) {
+async fn changes_show(deployment: &Deployment, reading: &[Mutex<App>]) {
     let app = &deployment.apps.app;
     let authors = [0, 1].map(|n| identity(&fan(n)));
     let mut changed = Vec::new();
@@ -218,11 +224,12 @@ async fn changes_show(deployment: &Deployment, reading: &[App]) {
         let (newest, is_changed) = (&before.newest_cursor, &is_changed);
         async move {
             sleep(2 * SECOND * n as u32 / READS_A_SECOND as u32).await;
-            let is_late = shown_until.get().is_some_and(|until| Instant::now() >= until);
+            let is_late = || shown_until.get().is_some_and(|until| Instant::now() >= until);
             // each environment has readers of both kinds
             let newer_than = (n / READING).is_multiple_of(2).then_some(&**newest);
-            let (app, viewer) = (&reading[n % READING], (n % VIEWERS) as u64);
-            let items = page(deployment, app, viewer, (20, newer_than)).await.items;
+            let (app, viewer) = (reading[n % READING].lock().await, (n % VIEWERS) as u64);
+            let is_late = is_late();
+            let items = page(deployment, &app, viewer, (20, newer_than)).await.items;
             assert_eq!(items.len(), if newer_than.is_some() { 0 } else { 20 });
             let has_changed = items.iter().any(|post| is_changed(&post.id));
             assert!(!(is_late && has_changed), "a change does not show after a second");

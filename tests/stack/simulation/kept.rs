@@ -254,7 +254,7 @@ fn a_copy_is_not_used_after_a_change_that_it_lacks() {
                         _ => None,
                     });
                     let chunk = chunk.expect("a chunk");
-                    let delivered = deliver(&reader.apps.app, &[chunk], reader.now).await;
+                    let delivered = deliver(&reader.apps.app, &[chunk], &[], reader.now).await;
                     assert!(delivered[0].is_done(), "{delivered:?}");
                 }
                 "a post was dispatched late" => {

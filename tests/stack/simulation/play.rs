@@ -1457,10 +1457,9 @@ pub(super) async fn walk(
     walk_pages(limit, shown, async |cursor| {
         let query = FeedQuery::page(limit, cursor);
         let page = match feed.kind {
-            FeedKind::Tag | FeedKind::Public => {
-                fanfold_functions::timeline::shared(app, viewer, feed, &query, now).await?
+            FeedKind::Home | FeedKind::Tag | FeedKind::Public => {
+                fanfold_functions::timeline::read(app, viewer, feed, &query, now).await?
             }
-            FeedKind::Home => fanfold_functions::timeline::home(app, viewer, &query, now).await?,
             FeedKind::Author => {
                 match fanfold_functions::timeline::author(app, viewer, &user, &query, now).await {
                     Err(problem) if problem.kind == ProblemKind::NoSuchUser => {

@@ -19,13 +19,9 @@ use crate::fanout::messages::DeliverChunk;
 /// If some buckets fail, the outcome of a chunk is [`Outcome::Left`]: a smaller chunk with the remaining followers, and
 /// the counts of the others. Deliver does not check that a post still exists, because readers pass over entries of
 /// deleted posts.
-pub async fn deliver(app: &App, chunks: &[DeliverChunk], now: Time) -> Vec<Outcome<DeliverChunk>> {
-    deliver_from(app, chunks, &[], now).await
-}
-
-/// Does what [`deliver`] does, and writes the log lines of each chunk with its trace. `traces` are in the order of
-/// `chunks`; a chunk without one gets the current trace.
-pub async fn deliver_from(
+///
+/// The log lines of each chunk have its trace. `traces` are in the order of `chunks`; a chunk without one gets the current trace.
+pub async fn deliver(
     app: &App,
     chunks: &[DeliverChunk],
     traces: &[Trace],

@@ -67,7 +67,7 @@ pub(crate) async fn charge(
     reading: &ReadContext,
     queries: u64,
 ) -> Result<(), StoreError> {
-    let Some(reader) = reading.reader else { return Ok(()) };
+    let (Some(reader), 1..) = (reading.reader, queries) else { return Ok(()) };
     let limit = app.limits.of(LimitKind::Pull);
     reading.ask(app.valkey.charge(limit, reader, queries, reading.now)).await.map(drop)
 }
