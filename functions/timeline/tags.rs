@@ -121,7 +121,7 @@ async fn tags(
     Query(TagsQuery { q }): Query<TagsQuery>,
 ) -> Result<Json<TagList>, Problem> {
     let tags = match q {
-        None => app.followed_tags.of(viewer.user).await?.tags,
+        None => app.tags.followed(viewer.user).await?.tags,
         Some(text) if (1..=BEGINNING_CHARS_MAX).contains(&text.chars().count()) => {
             cases::beginning_with(&app, viewer.user, &text, clock::now()).await?
         }
@@ -148,7 +148,7 @@ async fn timeline(
     Viewing(viewer): Viewing,
     Query(query): Query<FeedQuery>,
 ) -> Result<Json<FeedView>, Problem> {
-    let followed = app.followed_tags.of(viewer.user).await?.tags;
+    let followed = app.tags.followed(viewer.user).await?.tags;
     let (list, of) = (TagsTimeline(viewer.user), Of::Tags(&followed));
     let reading = ReadContext::of(viewer.user, clock::now());
     Ok(Json(page(&app, &viewer, (&list, of), &query, &reading).await?))

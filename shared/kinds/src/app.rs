@@ -38,11 +38,9 @@ use crate::people::items::{HeadBounds, UserStore};
 use crate::posts::items::PostStore;
 use crate::replies::items::ReplyStore;
 use crate::scheduled::items::ScheduledStore;
-use crate::tags::followed::FollowedStore;
 use crate::tags::items::TagStore;
-use crate::tags::names::{NameStore, NamedTag, TagUse, USE_KEPT};
+use crate::tags::names::{NamedTag, TagUse, USE_KEPT};
 use crate::tags::settings::PublicSettings;
-use crate::tags::uses::UseStore;
 use crate::timers::items::TimerStore;
 
 /// The followers of an author with very many.
@@ -76,9 +74,6 @@ pub struct App {
     pub likes: LikeStore,
     pub replies: ReplyStore,
     pub tags: TagStore,
-    pub tag_names: NameStore,
-    pub uses: UseStore,
-    pub followed_tags: FollowedStore,
     pub boards: BoardStore,
     pub scheduled: ScheduledStore,
     pub timers: TimerStore,
@@ -172,9 +167,6 @@ impl App {
             likes: LikeStore::new(tables.table("MARKS_TABLE")?),
             replies: ReplyStore::new(tables.table("MARKS_TABLE")?),
             tags: TagStore::new(tables.table("MARKS_TABLE")?),
-            tag_names: NameStore::new(tables.table("MARKS_TABLE")?),
-            uses: UseStore::new(tables.table("MARKS_TABLE")?),
-            followed_tags: FollowedStore::new(tables.table("MARKS_TABLE")?),
             boards: BoardStore::new(tables.table("BOARDS_TABLE")?),
             scheduled: ScheduledStore::new(due.clone(), due_index.clone()),
             timers: TimerStore::new(due, due_index.clone()),

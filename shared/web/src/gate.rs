@@ -5,9 +5,9 @@
 //! beginning of a path with `%3F`. Without this check, such a request would change something that its caller did not name.
 
 use axum::extract::{FromRequestParts as _, MatchedPath, Query, RawPathParams, Request};
-use axum::http::Uri;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use axum::http::{Method, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use lambda_http::RequestExt as _;
@@ -23,13 +23,11 @@ pub(crate) async fn pass(request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let route = parts.extensions.get::<MatchedPath>().cloned();
     let route = route.as_ref().map_or("", MatchedPath::as_str);
-    let mut operations = OPERATIONS.iter().filter(|(path, ..)| *path == route).peekable();
-    if operations.peek().is_none() {
-        return next.run(Request::from_parts(parts, body)).await;
-    }
-    let Some((_, _, names)) = operations.find(|(_, method, _)| parts.method == *method) else {
+    let names = match described(route, &parts.method) {
+        None => return next.run(Request::from_parts(parts, body)).await,
         // axum would answer HEAD as GET, although the gateway has no such route, and so no caller
-        return fallback(parts).await.into_response();
+        Some(None) => return fallback(parts).await.into_response(),
+        Some(Some(names)) => names,
     };
     let checked = match route.starts_with("/v1/") {
         true => checked(&mut parts, route, names).await,
@@ -39,6 +37,13 @@ pub(crate) async fn pass(request: Request, next: Next) -> Response {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(problem) => problem.into_response(),
     }
+}
+
+/// The query parameters of an operation, if its path is described, and its method.
+fn described(route: &str, method: &Method) -> Option<Option<&'static [&'static str]>> {
+    let mut of_path = OPERATIONS.iter().filter(|(path, ..)| *path == route).peekable();
+    of_path.peek()?;
+    Some(of_path.find(|(_, allowed, _)| method == allowed).map(|(_, _, names)| *names))
 }
 
 async fn checked(parts: &mut Parts, route: &str, names: &[&str]) -> Result<(), Problem> {

@@ -241,7 +241,7 @@ async fn followed_tags_are_merged_when_they_are_read() {
     };
     let timeline = async || {
         world.advance(SECOND);
-        let followed = world.app.followed_tags.of(birch.user()).await.expect("read").tags;
+        let followed = world.app.tags.followed(birch.user()).await.expect("read").tags;
         let (viewer, of) = (Viewer::of(birch.user()), Of::Tags(&followed));
         let (mut all, mut span) = (Vec::new(), Span::ALL);
         loop {
@@ -260,7 +260,7 @@ async fn followed_tags_are_merged_when_they_are_read() {
         follow(name, true).await.expect("followed");
     }
     let names = || async {
-        let followed = world.app.followed_tags.of(birch.user()).await.expect("read");
+        let followed = world.app.tags.followed(birch.user()).await.expect("read");
         followed.tags.into_iter().map(|named| named.name).collect::<Vec<_>>()
     };
     assert_eq!(names().await, ["One", "two"]);
@@ -287,11 +287,7 @@ async fn followed_tags_are_merged_when_they_are_read() {
     let put = cases::follow(&world.app, &nobody, &named("one"), true, world.now()).await;
     assert!(matches!(put, Err(Error::ProfileMissing)));
     // a profile that ends after it was read
-    let put = world
-        .app
-        .followed_tags
-        .put_followed(&world.app.users, &nobody, 0, vec![named("one")])
-        .await;
+    let put = world.app.tags.put_followed(&world.app.users, &nobody, 0, vec![named("one")]).await;
     assert!(put.expect("an answer").refused(FollowWrite::Profile));
     world.drop_user("birch").await;
     assert_eq!(names().await, Vec::<String>::new());
@@ -466,7 +462,7 @@ async fn tags_in_use_are_ranked_by_authors() {
     let used = async |name: &str, days: &[Day], first| {
         let tag = named(name).tag.hash();
         let part = (tag.0 % u64::from(BOARD_PARTS)) as u8;
-        let used = world.app.uses.of_part(days, part, first, 500, None).await;
+        let used = world.app.tags.used_in_part(days, part, first, 500, None).await;
         let mut used = used.expect("read").expect("all").into_iter();
         used.find(|used| used.tag == tag).map(|used| used.authors)
     };
@@ -519,14 +515,14 @@ async fn a_busy_tag_does_not_hide_those_after_it() {
     let mut rows: Vec<Tagged<'_>> = rows.collect();
     let first = rows[0];
     rows.extend(after.iter().map(|tag| Tagged { tag: *tag, name: "after", ..first }));
-    world.app.uses.put(&rows, now).await.expect("written");
-    let uses = world.app.uses.of_part(&[day], part(busy) as u8, now.hour(), 500, None).await;
+    world.app.tags.put_uses(&rows, now).await.expect("written");
+    let uses = world.app.tags.used_in_part(&[day], part(busy) as u8, now.hour(), 500, None).await;
     let uses = uses.expect("read").expect("all");
     assert_eq!(uses.iter().map(|used| used.tag).collect::<Vec<_>>(), [&[busy], &*after].concat());
     let counted = uses[0].authors as usize;
     assert!((USES_COUNTED_MAX..2 * USES_COUNTED_MAX).contains(&counted), "{counted} are counted");
     // only the best are kept
-    let uses = world.app.uses.of_part(&[day], part(busy) as u8, now.hour(), 1, None).await;
+    let uses = world.app.tags.used_in_part(&[day], part(busy) as u8, now.hour(), 1, None).await;
     let uses = uses.expect("read").expect("all");
     assert_eq!(uses.iter().map(|used| used.tag).collect::<Vec<_>>(), [busy]);
 }

@@ -300,7 +300,7 @@ impl RowSource<App> for RankingRows {
         part: u8,
         limit: Option<i32>,
     ) -> BoxFuture<'a, Result<Option<Vec<BoardChange>>, StoreError>> {
-        Box::pin(rows::part((&app.boards, &app.users, &app.uses), self.0, part, limit))
+        Box::pin(rows::part((&app.boards, &app.users, &app.tags), self.0, part, limit))
     }
 }
 

@@ -11,8 +11,9 @@ use futures::future::try_join_all;
 
 use crate::boards::items::{BoardStore, all_rows};
 use crate::people::items::UserStore;
+use crate::tags::items::TagStore;
 use crate::tags::names::NamedTag;
-use crate::tags::uses::{UseStore, UsedTag};
+use crate::tags::uses::UsedTag;
 
 /// Authors with as many likes as the last one of a ranking whose followers are compared, together with those before them.
 const RANKING_AUTHORS_COMPARED: usize = 2_000;
@@ -20,7 +21,7 @@ const RANKING_AUTHORS_COMPARED: usize = 2_000;
 /// The best posts or authors of one part of the rows. The first places of all parts contain those of the ranking. `None`: there
 /// are more rows than `limit`.
 pub async fn part(
-    (boards, users, uses): (&BoardStore, &UserStore, &UseStore),
+    (boards, users, tags): (&BoardStore, &UserStore, &TagStore),
     snapshot: Snapshot,
     part: u8,
     limit: Option<i32>,
@@ -32,7 +33,8 @@ pub async fn part(
     };
     let days = snapshot.days();
     if snapshot.ranking == Ranking::TagsDay {
-        let best = uses.of_part(&days, part, first, RANKING_PLACES_MAX as usize, limit).await?;
+        let best =
+            tags.used_in_part(&days, part, first, RANKING_PLACES_MAX as usize, limit).await?;
         return Ok(best.map(|best| best.iter().filter_map(tag_row).collect()));
     }
     let days = days.iter().map(|day| {

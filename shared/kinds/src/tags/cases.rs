@@ -41,7 +41,7 @@ pub async fn tag(
     tag: &Tag,
     now: Time,
 ) -> Result<(TagUse, bool), Error> {
-    let followed = async { Ok(app.followed_tags.of(viewer.user).await?) };
+    let followed = async { Ok(app.tags.followed(viewer.user).await?) };
     let (found, followed) = futures::try_join!(use_of(app, viewer.user, tag, now), followed)?;
     Ok((found, followed.tags.iter().any(|other| other.tag == *tag)))
 }
@@ -102,7 +102,7 @@ async fn completions(app: &App, text: &str, now: Time) -> Result<(Vec<NamedTag>,
     let (mut found, mut after, mut queries) = (Vec::new(), None, 0);
     for _ in 0..NAME_ROUNDS_MAX {
         let count = 2 * TAG_NAMES_MAX;
-        let names = app.tag_names.beginning_with(text, after.as_deref(), count, now);
+        let names = app.tags.names_beginning_with(text, after.as_deref(), count, now);
         let (names, next) = names.await?;
         // one for the names, and for each name one that finds a post, or two
         queries += 1 + 2 * names.len() as u64;
@@ -135,7 +135,7 @@ pub async fn follow(
     now: Time,
 ) -> Result<(), Error> {
     let user = caller.user();
-    let reads = async { futures::try_join!(app.users.profile(user), app.followed_tags.of(user)) };
+    let reads = async { futures::try_join!(app.users.profile(user), app.tags.followed(user)) };
     let reads = within_limit(&app.valkey, app.limits.of(LimitKind::Mark), user, now, reads);
     let (profile, mut known) = reads.await?;
     must_belong_to(&profile.ok_or(Error::ProfileMissing)?, caller)?;
@@ -152,12 +152,12 @@ pub async fn follow(
             }
             tags.push(named.clone());
         }
-        match app.followed_tags.put_followed(&app.users, caller, revision, tags).await? {
+        match app.tags.put_followed(&app.users, caller, revision, tags).await? {
             CommitResult::Done => return Ok(()),
             outcome if outcome.refused(FollowWrite::Profile) => return Err(Error::ProfileMissing),
             _ => pause(tried).await,
         }
-        known = app.followed_tags.of(user).await?;
+        known = app.tags.followed(user).await?;
     }
     Err(StoreError::GaveUp { doing: "changing followed tags", tries: FOLLOW_TRIES_MAX }.into())
 }

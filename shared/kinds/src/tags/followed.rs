@@ -4,10 +4,11 @@ use fanfold_core::UserId;
 use fanfold_core::id::Identity;
 use fanfold_core::kinds::ItemKind;
 use fanfold_engines::table::transact::{CommitResult, Transaction};
-use fanfold_engines::table::{Item, Stored, Table, key, number, read, write};
+use fanfold_engines::table::{Item, Stored, key, number, read, write};
 use fanfold_runtime::StoreError;
 use serde::{Deserialize, Serialize};
 
+use super::items::TagStore;
 use super::names::NamedTag;
 use crate::people::items::UserStore;
 
@@ -41,20 +42,9 @@ pub enum FollowWrite {
     Profile,
 }
 
-/// The followed tags, in the table of marks.
-#[derive(Clone)]
-pub struct FollowedStore {
-    table: Table,
-}
-
-impl FollowedStore {
-    /// The store over its table.
-    pub fn new(table: Table) -> Self {
-        Self { table }
-    }
-
+impl TagStore {
     /// The tags that a user follows.
-    pub async fn of(&self, user: UserId) -> Result<FollowedTags, StoreError> {
+    pub async fn followed(&self, user: UserId) -> Result<FollowedTags, StoreError> {
         let doing = "reading followed tags";
         let Some(item) = self.table.get(doing, followed_key(user)).await? else {
             return Ok(FollowedTags::default());
@@ -90,7 +80,7 @@ impl FollowedStore {
     }
 
     /// Removes the tags that a user follows.
-    pub async fn forget(&self, user: UserId) -> Result<(), StoreError> {
+    pub async fn forget_followed(&self, user: UserId) -> Result<(), StoreError> {
         self.table.delete(followed_key(user)).deleted("removing followed tags").await
     }
 }

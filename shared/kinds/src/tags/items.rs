@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::limits::{CONCURRENCY, TRIES_MAX};
-use fanfold_core::{PostId, Second, Slice, TagHash, Time};
+use fanfold_core::{PostId, Second, Slice, Tag, TagHash, Time};
 use fanfold_engines::recent::Recent;
 use fanfold_engines::table::{Item, Stored, Table, key, read, write};
 use fanfold_runtime::StoreError;
@@ -30,6 +30,8 @@ const BUSY_ROWS: usize = 50;
 /// its limit.
 const PARTS_KNOWN_FOR: Duration = Duration::from_secs(10);
 
+/// The time after which a name is written again.
+const NAME_WRITTEN_EVERY: Duration = Duration::from_secs(24 * 3600);
 /// The time after which all writers know that a tag has more parts: a handler of before has read the number, and ended.
 const PARTS_SETTLED: Duration = Duration::from_secs(120);
 
@@ -95,27 +97,33 @@ pub struct Tagged<'a> {
     pub expires_at: Option<Second>,
 }
 
-/// The tags, in the table of marks.
+/// The tags, in the table of marks: their rows, uses and names, and who follows them.
 #[derive(Clone)]
 pub struct TagStore {
-    table: Table,
+    pub(super) table: Table,
     /// The numbers of parts that writers know.
     known: Recent<TagHash, u8>,
     /// The rows that this environment of a function put of a tag, since a time.
     put: Recent<TagHash, (Time, usize)>,
+    /// The tags whose names were written.
+    pub(super) named: Recent<Tag>,
 }
 
 impl TagStore {
     /// The store over its table.
     pub fn new(table: Table) -> Self {
-        Self { table, known: Recent::of(PARTS_KNOWN_FOR), put: Recent::of(BUSY_WITHIN) }
+        Self {
+            table,
+            known: Recent::of(PARTS_KNOWN_FOR),
+            put: Recent::of(BUSY_WITHIN),
+            named: Recent::of(NAME_WRITTEN_EVERY),
+        }
     }
 
     /// The store of another environment.
     #[doc(hidden)]
     pub fn forgetful(&self) -> Self {
-        let Self { table, known, put } = self;
-        Self { table: table.clone(), known: known.forgetful(), put: put.forgetful() }
+        Self::new(self.table.clone())
     }
 
     /// The number of parts of a tag.
@@ -172,6 +180,7 @@ impl TagStore {
             let items: Result<Vec<Item>, StoreError> = rows.iter().map(row).collect();
             self.table.put_within(doing, items?, tries).await
         };
+        // mutation: tag-busy
         let is_busy = self.counts(tag, rows.len(), now) >= BUSY_ROWS;
         let mut parts = self.parts_known(tag, now).await?;
         if is_busy {
@@ -216,6 +225,7 @@ impl TagStore {
     pub async fn remove(&self, rows: &[(PostId, TagHash)]) -> Result<(), StoreError> {
         let tags: BTreeSet<TagHash> = rows.iter().map(|(_, tag)| *tag).collect();
         // a writer that knows more parts reads the post after its row, and removes the row
+        // mutation: tag-parts
         let parts = tags.into_iter().map(async |tag| Ok((tag, self.all_parts(tag).await?)));
         let parts = stream::iter(parts.collect::<Vec<_>>()).buffer_unordered(CONCURRENCY);
         let parts: HashMap<TagHash, Parts> = parts.try_collect().await?;

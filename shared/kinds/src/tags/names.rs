@@ -8,15 +8,14 @@ use std::time::Duration;
 use fanfold_core::kinds::{ItemKind, Pk};
 use fanfold_core::tag::TagError;
 use fanfold_core::{Second, Tag, Time};
-use fanfold_engines::recent::Recent;
-use fanfold_engines::table::{Item, Stored, Table, read, write};
+use fanfold_engines::table::{Item, Stored, read, write};
 use fanfold_runtime::StoreError;
 use serde::{Deserialize, Serialize};
 
+use super::items::TagStore;
+
 /// How long the name of a tag is kept after it was used.
 const NAME_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
-/// The time after which a name is written again.
-const NAME_WRITTEN_EVERY: Duration = Duration::from_secs(24 * 3600);
 /// The longest name that is kept, in bytes. A sort key has at most 1,024.
 pub(crate) const NAME_BYTES_MAX: usize = 1_000;
 
@@ -67,25 +66,12 @@ pub struct TagUse {
     pub authors: u64,
 }
 
-/// The names, in the table of marks.
-#[derive(Clone)]
-pub struct NameStore {
-    table: Table,
-    /// The tags whose names were written.
-    written: Recent<Tag>,
-}
-
-impl NameStore {
-    /// The store over its table.
-    pub fn new(table: Table) -> Self {
-        Self { table, written: Recent::of(NAME_WRITTEN_EVERY) }
-    }
-
+impl TagStore {
     /// Writes the names of tags that are used now.
-    pub async fn note(&self, tags: Vec<NamedTag>, now: Time) -> Result<(), StoreError> {
+    pub async fn note_names(&self, tags: Vec<NamedTag>, now: Time) -> Result<(), StoreError> {
         let doing = "writing the names of tags";
         let is_due = |named: &NamedTag| {
-            named.tag.as_str().len() <= NAME_BYTES_MAX && !self.written.contains(&named.tag, now)
+            named.tag.as_str().len() <= NAME_BYTES_MAX && !self.named.contains(&named.tag, now)
         };
         let mut due: Vec<NamedTag> = tags.into_iter().filter(is_due).collect();
         due.sort_unstable();
@@ -100,14 +86,14 @@ impl NameStore {
         // once: a busy table must not hold up the posts
         self.table.put_within(doing, rows?, 1).await?;
         for named in due {
-            self.written.note(named.tag, (), now);
+            self.named.note(named.tag, (), now);
         }
         Ok(())
     }
 
     /// The next names after `after` that begin with a text, in the order of their tags, without those that have expired. Also
     /// returns where the next ones begin, unless these are the last.
-    pub async fn beginning_with(
+    pub async fn names_beginning_with(
         &self,
         text: &str,
         after: Option<&str>,

@@ -29,7 +29,7 @@ impl Owned for Tags {
 
     fn export<'a>(&'a self, Exporting { app, user, .. }: Exporting<'a>) -> ExportRead<'a> {
         Box::pin(async move {
-            let tags = app.followed_tags.of(user).await?.tags.into_iter();
+            let tags = app.tags.followed(user).await?.tags.into_iter();
             let line = |NamedTag { tag, name }| {
                 json!({"type": "followed_tag", "tag": tag, "name": name}).into()
             };
@@ -53,6 +53,6 @@ impl Owned for Tags {
 }
 
 async fn forget(erasing: &mut Erasing<'_>) -> Result<Progress, StoreError> {
-    erasing.app.followed_tags.forget(erasing.user).await?;
+    erasing.app.tags.forget_followed(erasing.user).await?;
     Ok(Progress::Done)
 }

@@ -83,8 +83,8 @@ async fn apply(
     let names = rows.iter().filter_map(|row| NamedTag::new(row.name)).collect();
     let (put, used, noted) = futures::join!(
         app.tags.put(&rows, now),
-        app.uses.put(&rows, now),
-        app.tag_names.note(names, now)
+        app.tags.put_uses(&rows, now),
+        app.tags.note_names(names, now)
     );
     put?;
     if let Err(error) = noted {
@@ -96,7 +96,7 @@ async fn apply(
         gone.map(|tag| (*post, *tag))
     });
     let gone: Vec<(PostId, TagHash)> = gone.collect();
-    futures::try_join!(app.tags.remove(&gone), app.uses.remove(&gone))?;
+    futures::try_join!(app.tags.remove(&gone), app.tags.remove_uses(&gone))?;
     // after the rows: a rebuild that became live before this finds the row, or gets the push
     // mutation: tag-pushed
     push(app, &rows).await?;

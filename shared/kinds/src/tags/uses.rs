@@ -17,7 +17,7 @@ use fanfold_runtime::StoreError;
 use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
-use super::items::Tagged;
+use super::items::{TagStore, Tagged};
 
 /// Partition keys of the uses of one tag on one day. DynamoDB takes 1,000 of them a second in each.
 pub const USE_ROWS: u8 = 8;
@@ -54,20 +54,9 @@ pub struct UsedTag {
     pub name: String,
 }
 
-/// The uses, in the table of marks.
-#[derive(Clone)]
-pub struct UseStore {
-    table: Table,
-}
-
-impl UseStore {
-    /// The store over its table.
-    pub fn new(table: Table) -> Self {
-        Self { table }
-    }
-
+impl TagStore {
     /// Puts the uses of tags by posts.
-    pub async fn put(&self, tagged: &[Tagged<'_>], now: Time) -> Result<(), StoreError> {
+    pub async fn put_uses(&self, tagged: &[Tagged<'_>], now: Time) -> Result<(), StoreError> {
         let doing = "putting the uses of tags";
         let row = |Tagged { post, tag, name, .. }: &Tagged<'_>| {
             let day = Zone::utc().day(post.time());
@@ -87,7 +76,7 @@ impl UseStore {
     }
 
     /// Removes the uses of tags by posts.
-    pub async fn remove(&self, rows: &[(PostId, TagHash)]) -> Result<(), StoreError> {
+    pub async fn remove_uses(&self, rows: &[(PostId, TagHash)]) -> Result<(), StoreError> {
         let rows = rows.iter().filter(|(_, tag)| *tag != TagHash::PUBLIC);
         let keys = rows.map(|(post, tag)| key(&use_pk(*tag, *post), use_sk(*tag, *post)));
         self.table.delete_all("removing the uses of tags", keys.collect()).await
@@ -95,7 +84,7 @@ impl UseStore {
 
     /// The tags of one part with the most authors who used them from an hour on, at most `count`. `None`: there are more uses than
     /// `limit` under a key. The uses of a tag are read together, and only the best tags are kept, so very many tags take no memory.
-    pub async fn of_part(
+    pub async fn used_in_part(
         &self,
         days: &[Day],
         part: u8,
