@@ -948,7 +948,8 @@ impl History<Feeds> {
         for (post, published) in &truth.posts {
             let author = post.author();
             let pair = Subject::Pair(feed.user(), author);
-            let changes = [Subject::Tags(*post), Subject::Edit(*post)];
+            // a tombstone has no tag, and its deletion may not be acknowledged yet
+            let changes = [Subject::Tags(*post), Subject::Edit(*post), Subject::Post(*post)];
             let (belongs, settled) = match feed.kind {
                 FeedKind::Home => (
                     truth.sees(feed.user(), author),

@@ -26,7 +26,7 @@ use crate::limits::HANDLE_CHARS_MAX;
 
 /// Entities of each kind in one text. What is beyond them is text.
 pub const ENTITIES_MAX: usize = 30;
-/// Code points of a tag.
+/// Code points of a tag, as it is written and in the form for comparisons.
 pub const TAG_CHARS_MAX: usize = 100;
 
 /// A mention, tag or link, and its place.
