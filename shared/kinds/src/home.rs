@@ -220,18 +220,16 @@ pub async fn page<'a>(
         let is_first = before == PostId::MAX && FirstPage::is_of(of) && reading.uses_valkey();
         let missing = filling.missing();
         let kept = is_first.then(|| FirstPage::kept(app, of, missing, reading)).flatten();
+        let fills = is_first && kept.is_none();
         let asked = if is_first { missing.max(PAGE_ITEMS_DEFAULT + 1) } else { missing };
         let count = asked + if is_first { FirstPage::surplus(app, of, reading) } else { 0 };
         let read = match (&kept, of) {
             (Some(kept), _) => Ok((kept.slice.clone(), Source::Cache)),
             // mutation: first-page-whole
-            (None, Of::Feed(feed)) if is_first => newest(app, feed, asked, count, reading).await,
+            (None, Of::Feed(feed)) if fills => newest(app, feed, asked, count, reading).await,
             (None, of) => of.slice(app, before, count, reading).await,
         };
-        let (slice, from) = read.map_err(|error| match error {
-            SliceError::Store(error) => error.into(),
-            SliceError::Limited { limit, wait } => refused(limit, viewer.user, wait),
-        })?;
+        let (slice, from) = read.map_err(|error| not_read(viewer, error))?;
         source.get_or_insert(from);
         let is_seen = |post: &PostId| *post > after && viewer.sees(post.author());
         let seen = slice.posts.iter().copied().filter(is_seen);
@@ -242,10 +240,10 @@ pub async fn page<'a>(
         };
         // what is kept is for every reader
         // mutation: first-page-for-all
-        let wanted = if is_first && kept.is_none() { &slice.posts } else { &seen };
+        let wanted = if fills { &slice.posts } else { &seen };
         let known = kept.as_ref().map_or(&*NO_CARDS, |kept| &kept.cards);
         let found = found(app, viewer, of, wanted, known, reading).await?;
-        if is_first && kept.is_none() {
+        if fills {
             let cards = found.iter().map(|(id, found)| (*id, found.cards())).collect();
             let slice = slice.clone();
             FirstPage::keep(app, of, FirstPage { slice, count: asked, cards }, reading);
@@ -262,6 +260,14 @@ pub async fn page<'a>(
     let page = filling.end((!end).then_some(before));
     tracing::debug!(?of, ?source, posts = page.items.len(), "read a page");
     Ok(FeedPage { posts: page.items, next_before: page.next, source })
+}
+
+/// The error of a page whose posts could not be read.
+fn not_read(viewer: &Viewer, error: SliceError) -> Error {
+    match error {
+        SliceError::Store(error) => error.into(),
+        SliceError::Limited { limit, wait } => refused(limit, viewer.user, wait),
+    }
 }
 
 static NO_CARDS: LazyLock<Cards> = LazyLock::new(Cards::new);

@@ -142,6 +142,11 @@ mod tests {
         format!("{board} {member}")
     }
 
+    #[utoipa::path(put, path = "/v1/tags/{tag}/follow", params(("tag" = String, Path)))]
+    async fn follow(Path(tag): Path<String>) -> String {
+        tag
+    }
+
     /// An event as API Gateway sends it: the path is decoded.
     fn sent(method: &str, route: &str, path: &str, parameters: Value) -> Value {
         let key = if route == "$default" { route.to_owned() } else { format!("{method} {route}") };
@@ -159,6 +164,7 @@ mod tests {
     /// The status and the body of the answer to an event.
     async fn answer(event: Value) -> (u64, String) {
         let routes = OpenApiRouter::new().routes(routes!(show, delete)).routes(routes!(remove));
+        let routes = routes.routes(routes!(follow));
         let event = LambdaEvent::new(event, Context::default());
         let answer = event::answer(router::serve(routes, ()), event).await.unwrap();
         let answer = serde_json::to_value(answer).unwrap();
@@ -254,5 +260,15 @@ mod tests {
         assert_eq!(answer(event("DELETE", "owner=x")).await.0, 200);
         let (status, body) = answer(event("DELETE", "limit=5")).await;
         assert!(status == 400 && body.contains("this route has owner"), "{body}");
+        for query in ["owner=x", "limit=5"] {
+            let mut event =
+                sent("PUT", "/v1/tags/{tag}/follow", "/v1/tags/a/follow", json!({"tag": "a"}));
+            event["rawQueryString"] = json!(query);
+            let (status, body) = answer(event).await;
+            assert!(
+                status == 400 && body.contains("this route has no parameters"),
+                "{query}: {body}"
+            );
+        }
     }
 }

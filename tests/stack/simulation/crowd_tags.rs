@@ -224,11 +224,10 @@ async fn changes_show(deployment: &Deployment, reading: &[Mutex<App>]) {
         let (newest, is_changed) = (&before.newest_cursor, &is_changed);
         async move {
             sleep(2 * SECOND * n as u32 / READS_A_SECOND as u32).await;
-            let is_late = || shown_until.get().is_some_and(|until| Instant::now() >= until);
             // each environment has readers of both kinds
             let newer_than = (n / READING).is_multiple_of(2).then_some(&**newest);
             let (app, viewer) = (reading[n % READING].lock().await, (n % VIEWERS) as u64);
-            let is_late = is_late();
+            let is_late = shown_until.get().is_some_and(|until| Instant::now() >= until);
             let items = page(deployment, &app, viewer, (20, newer_than)).await.items;
             assert_eq!(items.len(), if newer_than.is_some() { 0 } else { 20 });
             let has_changed = items.iter().any(|post| is_changed(&post.id));

@@ -5,7 +5,7 @@
 //! | `heads` | the newest posts of many authors at once |
 //! | `home` | the contents of a home feed |
 //! | `kept` | feeds that were dropped, kept in DynamoDB |
-//! | `older` | pages below the floor of a home feed |
+//! | `older` | pages below the floor of a live feed, and first pages that reach it |
 //! | `messages` | the order to rebuild a feed |
 //! | `pulled` | the list of pulled authors |
 

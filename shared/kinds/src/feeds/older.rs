@@ -54,7 +54,8 @@ pub(crate) async fn newest(
     let (mut slice, source) = app.feeds().slice(feed, PostId::MAX, count, reading).await?;
     if slice.posts.len() < asked && !slice.is_end() {
         let (before, missing) = (slice.bound.next(), count - slice.posts.len());
-        let (older, _) = app.feeds().slice(feed, before, missing, reading).await?;
+        // Valkey has no more
+        let older = of_everybody(app, feed, before, missing, reading).await?;
         slice.posts.extend(older.posts);
         slice.bound = older.bound;
     }

@@ -33,8 +33,8 @@
 //!
 //! **Costs.** A post without tags costs what it cost before. One with tags costs a message, two reads of the post (one read unit each,
 //! up to 4 KB), and for each tag two write units (the row and the use). In each environment, it costs a read unit once in 10 s, for the
-//! number of parts, and a write unit once a day, for the name, whose loss only delays a suggestion. The public feed costs the message, the reads, and one write unit. Following
-//! a tag: one or two read units and, in a transaction, four write units.
+//! number of parts, and a write unit once a day, for the name, whose loss only delays a suggestion. The public feed
+//! costs the message, the reads, and one write unit. Following a tag: one or two read units and, in a transaction, four write units.
 //!
 //! # Bounds
 //!
